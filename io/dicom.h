@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source format `dicom`: one series of DICOM files as one volume, decoded by forked workers.
+ */
+#ifndef IO_DICOM_H
+#define IO_DICOM_H
+
+#include "io/dicom_series.h"
+#include "io/source.h"
+
+struct dicom_params {
+    struct ts_texts dicom; /* folders or files */
+    const char *series;    /* number or UID; "" where there is only one */
+};
+
+extern const struct source_format dicom_format;
+
+/* Opens a clean series as a source; the arena holds it and is taken over. */
+enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena, struct source **source,
+                                  struct ts_diag *diag);
+
+#endif

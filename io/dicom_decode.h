@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The C side of the DCMTK shim: decodes the one frame of a compressed file. Called in worker processes only.
+ */
+#ifndef IO_DICOM_DECODE_H
+#define IO_DICOM_DECODE_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Registers codecs, silences logging, checks the data dictionary. 0, or a message in error. */
+int ts_dicom_decode_init(char *error, size_t error_bytes);
+/* Decodes the frame into out: exactly out_bytes, little-endian cells of BitsAllocated. 0, or non-zero and a message.
+ * No exception leaves. */
+int ts_dicom_decode_frame(const char *path, void *out, size_t out_bytes, char *error, size_t error_bytes);
+const char *ts_dicom_decode_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looking at HDF5 files: what `tomostage info FILE` prints, and the check of our own digests.
+ */
+#ifndef IO_HDF5_READ_H
+#define IO_HDF5_READ_H
+
+#include "pipeline/diag.h"
+
+/* Prints datasets (path, shape, dtype, unit, quantity, storage, digest) and the chain of processes that made them. */
+enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag);
+/* Recomputes the SHA-256 of every dataset that carries one, and the root digest; names the first that differs. */
+enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag);
+
+#endif

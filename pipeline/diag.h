@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Diagnostics: one list of records, filled by every layer, printed by the program alone.
+ */
+#ifndef PIPELINE_DIAG_H
+#define PIPELINE_DIAG_H
+
+#include <stdarg.h>
+
+#include "pipeline/tomostage.h"
+
+/* At most this many errors are kept; the list then ends with a record that counts the rest. */
+enum { DIAG_MAX_ERRORS = 20 };
+
+/* What a record says beside its message; unset fields mean "none". */
+struct diag_site {
+    const char *code;
+    struct ts_span span;
+    const char *stage;
+};
+
+/* Adds a record and returns `status`, so that a failing function can end in `return ts_diag_error(...)`.
+ * severity TS_ERROR. The message is printf-formatted, one sentence without a final period. */
+enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status, const struct diag_site *site,
+                             const char *format, ...) __attribute__((format(printf, 4, 5)));
+void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Sets the hint of the newest record: what the user can do. */
+void ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The text that spans point into; name is printed before the line number. Both are copied. */
+void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length);
+/* The worst status recorded as an error (the first error's status), TS_OK without errors. */
+enum ts_status ts_diag_status(const struct ts_diag *diag);
+size_t ts_diag_error_count(const struct ts_diag *diag);
+/* Short for an allocation that failed. */
+enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes);
+/* One record as a JSON object on one line. */
+void ts_diag_print_json(const struct ts_diag *diag, FILE *stream);
+/* Copies text into out (of `size` bytes) with control bytes and backslashes as \xHH; for text that comes from files. */
+void ts_text_escape(char *out, size_t size, const char *text);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Carries out one stage on slabs: the runner, the tests and the benchmark all call a stage through here.
+ */
+#ifndef STAGES_EXECUTE_H
+#define STAGES_EXECUTE_H
+
+#include "stages/stage.h"
+
+/* Prepares *context for this input: resolve() on set->values, shape(); references by row order. `set`, `in` and the references must outlive
+ * it. TS_BAD_CHAIN with records in diag where the stage refuses (axes, dtype, quantity included). */
+enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
+                                const struct ts_image *const references[STAGE_REFERENCES], int threads,
+                                struct ts_diag *diag, struct stage_context *context);
+
+struct stage_reach ts_stage_reach(const struct stage_context *context);
+int ts_stage_rounds(const struct stage_context *context);
+
+/* Index in [0, n) of sample i under a border rule (any i), or -1 for the constant outside. */
+int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border);
+
+/* The state of one stage's reduction: totals, result and tables. */
+struct stage_reduced;
+/* Bytes that ts_stage_reduced_create will allocate, known at plan time; slab_slices is the largest slab handed in. */
+size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices);
+enum ts_status ts_stage_reduced_create(const struct stage_context *context, int64_t slab_slices,
+                                       struct stage_reduced **reduced);
+void ts_stage_reduced_destroy(struct stage_reduced *reduced);
+/* Whole-volume reduction: adds these slices (rising z, each once per round) of input 0 or of a reference. */
+void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab);
+/* Ends the round: finish(), then clears the totals for the next. */
+enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced);
+/* Reduction per slice: all rounds over each slice of the slab; afterwards the context's result stands for this slab.
+ * Whole-volume references must have been added and ended before (ts_stage_reduced_end_references). */
+enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab);
+/* Where the final result (of the volume, or of the last slab's first slice) stands: for context->result. */
+const void *ts_stage_reduced_result(const struct stage_reduced *reduced);
+int ts_stage_reduced_tables(const struct stage_reduced *reduced, const struct stage_table **tables);
+
+/* Whole images at once, for tests, benchmark and small callers: prepares nothing, runs every round over slabs of
+ * `slab` slices (0: all), then the map into out->data (allocated by the caller; ignored for pass-through stages).
+ * references[i] have data. *reduced (may be NULL) receives the state with its tables; the caller destroys it. */
+enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                              const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
+                              struct stage_reduced **reduced);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "stages/stage.h"
+
+#define STAGE(name) extern const struct stage name##_stage;
+#include "stages/stages.def"
+#undef STAGE
+
+const struct stage *const ts_stages[] = {
+#define STAGE(name) &name##_stage,
+#include "stages/stages.def"
+#undef STAGE
+    NULL,
+};
+
+size_t ts_stage_count(void)
+{
+    return sizeof ts_stages / sizeof *ts_stages - 1;
+}
+
+const struct stage *ts_stage_find(const char *name)
+{
+    for (const struct stage *const *stage = ts_stages; *stage; stage++)
+        if (!strcmp((*stage)->name, name))
+            return *stage;
+    return NULL;
+}

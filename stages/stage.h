@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a stage is: one constant table. The registry lists them, the framework (plan, run, help, schema, docs,
+ * bench, tests) reads them; nothing outside the stage's own files names a stage.
+ *
+ * Life of a stage in a run:
+ *   plan:   resolve() fills derived parameters and checks them against the input; shape() gives the output.
+ *   reduce: for each round, over all slices: reduce() makes partial results, merge() joins them in rising z,
+ *           finish() turns the total into the result (a look-up table, say) and the tables.
+ *   map:    cpu() maps a slab, with the finished result at hand. A stage without cpu() passes its input on.
+ */
+#ifndef STAGES_STAGE_H
+#define STAGES_STAGE_H
+
+#include "pipeline/diag.h"
+#include "pipeline/image.h"
+#include "pipeline/params.h"
+
+enum { STAGE_REFERENCES = 4, STAGE_TABLES = 8 };
+
+enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
+
+/* scipy.ndimage's five borders. */
+enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
+
+/* How far a stage looks in z. The runner hands cpu() a slab with `halo` more slices on both sides, already filled
+ * by the border rule at the ends of the volume: cpu() never sees the ends. halo 0: slice by slice. */
+struct stage_reach {
+    int64_t halo;
+    enum ts_border border;
+    double constant; /* of BORDER_CONSTANT, in values of the input */
+};
+
+/* Everything a stage's code may see. Descriptions have data NULL and cover the whole image. */
+struct stage_context {
+    const struct stage *stage;
+    const struct param_set *set; /* for resolve() and messages */
+    const void *params;          /* the resolved parameter struct */
+    struct ts_image in, out;
+    const struct ts_image *references[STAGE_REFERENCES]; /* one per row of kind REFERENCE, in row order; NULL: not given */
+    int threads;                                         /* for num_threads(...) */
+    struct ts_diag *diag;
+    int round; /* of the reduction in progress */
+    const void *result; /* finish()'s: of the earlier rounds during a reduction; final in cpu(). For a reduction per slice:
+                         * that of slice z at (const char *)result + (z - z of the slab's first output slice) * result_bytes */
+};
+
+/* A small result beside the image. axes[0] is z for a stage that reduces per slice. */
+struct stage_table {
+    const char *name;     /* "counts" */
+    const char *doc;
+    struct ts_image image; /* rank 0 to 3, dtype any; axis positions may be NULL; strings are literals */
+};
+
+struct stage_reduction {
+    /* One total per slice (true), or one for the whole volume. */
+    bool (*per_slice)(const struct stage_context *);
+    /* Merging in any grouping gives the same bytes (integer counts). Where false each slice is its own partial. */
+    bool exact;
+    /* The map needs the finished result (equalize), or only the tables matter (histogram). */
+    bool feeds_map;
+    int (*rounds)(const struct stage_context *); /* NULL: 1 */
+    /* input 0 is the stage's input, input i > 0 is references[i - 1]; 0 bytes: this input is not reduced. */
+    size_t (*partial_bytes)(const struct stage_context *, int input);
+    /* Overwrites *partial with the reduction of these slices. One thread; called from several at once. */
+    void (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partial);
+    void (*merge)(const struct stage_context *, int input, void *into, const void *from);
+    size_t (*result_bytes)(const struct stage_context *);
+    /* totals[input] after the last merge; writes *result (kept from round to round, zero at first). In the last round
+     * also the tables' data: tables[i] covers the whole table, or one z of it for a reduction per slice. */
+    enum ts_status (*finish)(const struct stage_context *, const void *const totals[], void *result,
+                             const struct ts_image *tables);
+    /* Describes the tables (nz rows where per slice); returns how many. NULL: none. Pure. */
+    int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
+};
+
+/* How far a float result may be from the double oracle; 0, 0: equal to the bit. */
+struct stage_tolerance {
+    double relative, absolute;
+    const char *why;
+};
+
+struct stage {
+    const char *name;    /* == YAML name == file name */
+    const char *summary; /* one line, no period */
+    const char *doc;     /* Markdown: formula, cost, source */
+    unsigned axes;       /* enum stage_axes bits */
+    unsigned dtypes;     /* TS_DTYPE_BITs */
+    unsigned quantities; /* TS_QUANTITY_BITs */
+    const struct param *params;
+    size_t n_params, params_bytes;
+    bool keeps_output; /* `save`: writes its image to the output file under its name: */
+
+    /* Pure. Fills derived parameters of `values` (a stage_context whose params point to it is given as well) and checks
+     * what the rows cannot say, through ts_param_error. NULL: nothing to do. */
+    enum ts_status (*resolve)(const struct stage_context *, void *values);
+    /* Pure. *out starts as a copy of the input's description. NULL: same. Axis positions it makes must live in
+     * the parameter struct's memory or be static. */
+    enum ts_status (*shape)(const struct stage_context *, struct ts_image *out);
+    struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
+    const struct stage_reduction *reduction;                   /* NULL: none */
+    /* For one call of cpu() on a slab of n output slices with context->threads threads. NULL: 0. */
+    size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
+    /* in: z_first .. with halo; out: n slices, out->z_first is the first one's index in the volume. scratch is 64-byte
+     * aligned and not cleared. The bytes of the result depend neither on how z is cut nor on the threads. */
+    enum ts_status (*cpu)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
+    struct stage_tolerance tolerance;
+};
+
+/* stages/registry.c: every stage of stages.def, in that order; NULL ends the list. */
+extern const struct stage *const ts_stages[];
+size_t ts_stage_count(void);
+const struct stage *ts_stage_find(const char *name);
+
+#endif
