@@ -18,8 +18,8 @@ struct hdf5_options {
     bool force;  /* an existing file of this name may be replaced */
 };
 
-/* Everything that can be known before a run to be wrong with this path: exists without force, folder missing or not writable, a folder
- * itself, too little space for `bytes`. TS_RUN_FAILED; nothing is created. */
+/* Everything that can be known before a run to be wrong with this path: exists without force, folder missing or not
+ * writable, a folder itself, too little space for `bytes`. TS_RUN_FAILED; nothing is created. */
 enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
 
 enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
@@ -29,20 +29,22 @@ enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const
 /* Small values. `path` is a dataset, or "object@name" for an attribute of an existing object. */
 enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const char *text);
 enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts, size_t n);
-/* A whole small array with its dtype and shape from `image` (rank 0: scalar); attribute "units" where unit is not "". */
+/* A whole small array with its dtype and shape from `image` (rank 0: scalar); attribute "units" where unit is not "".
+ */
 enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path, const struct ts_image *image);
 enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const char *target); /* hard link */
 
-/* An NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view, detector: values
- * and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
+/* An NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view, detector:
+ * values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
-/* Hands over a copy of the slab (z_first says where); rising z, each slice once. Waits while the bounded queue is full. */
+/* Hands over a copy of the slab (z_first says where); rising z, each slice once. Waits while the bounded queue is full.
+ */
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab);
 /* Bytes the writer holds at most, for the plan: queue, chunk and compression buffers for these images. */
 size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int64_t slab_slices, int threads);
 
-/* Ends the file: drains the queue, writes digests and the root attributes, closes, syncs, reopens and verifies, renames. Frees the
- * writer in every case; on failure nothing is left under either name but what was there before. */
+/* Ends the file: drains the queue, writes digests and the root attributes, closes, syncs, reopens and verifies,
+ * renames. Frees the writer in every case; on failure nothing is left under either name but what was there before. */
 enum ts_status ts_hdf5_commit(struct hdf5_writer *writer);
 /* Gives up: removes the temporary file, frees the writer. */
 void ts_hdf5_abandon(struct hdf5_writer *writer);

@@ -14,9 +14,11 @@
 struct source_slice {
     double slope, intercept;
     double position_mm[3];
-    int64_t padding_count;      /* pixels equal to the padding value or in its range; known after reading */
-    char pixel_sha256[65];      /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; after reading */
-    char instance_hmac[65];     /* HMAC-SHA256 of the SOP Instance UID under a key made from the pixels; after reading, "" if none */
+    int64_t padding_count; /* pixels equal to the padding value or in its range; known after reading */
+    char pixel_sha256[65]; /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; after reading
+                            */
+    char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under a key made from the pixels; after reading, ""
+                               if none */
 };
 
 struct source_attribute { /* allow-listed text of the whole input: modality, kernel, burned-in, ... */
@@ -30,7 +32,7 @@ struct source {
     struct source_slice *slices;
     const struct source_attribute *attributes;
     size_t n_attributes;
-    size_t memory_bytes;   /* what the source itself holds while reading, for the plan (shared memory of the workers) */
+    size_t memory_bytes; /* what the source itself holds while reading, for the plan (shared memory of the workers) */
 };
 
 struct source_ops {

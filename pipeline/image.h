@@ -8,7 +8,8 @@
 #include "pipeline/tomostage.h"
 
 /* X(suffix of the enum, C type): the element types that images (not tables) may have. */
-#define TS_IMAGE_DTYPES(X) X(U8, uint8_t) X(I8, int8_t) X(U16, uint16_t) X(I16, int16_t) X(U32, uint32_t) X(I32, int32_t) X(F32, float)
+#define TS_IMAGE_DTYPES(X)                                                                                             \
+    X(U8, uint8_t) X(I8, int8_t) X(U16, uint16_t) X(I16, int16_t) X(U32, uint32_t) X(I32, int32_t) X(F32, float)
 
 #define TS_DTYPE_BIT(dtype) (1u << (dtype))
 #define TS_ANY_INTEGER 0x3Fu
@@ -22,7 +23,7 @@ bool ts_dtype_is_integer(enum ts_dtype dtype);
 /* Lowest and highest value of the dtype (-inf, inf for floats). */
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
 const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */
-const char *ts_axis_name(enum ts_axis_kind kind);         /* "z", "y", "x", "view", "detector", "bin", "item" */
+const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item" */
 
 /* a * b in *product; false where it does not fit. */
 bool ts_mul_size(size_t a, size_t b, size_t *product);

@@ -26,14 +26,14 @@ struct ts_reference {
 };
 
 enum param_kind {
-    PARAM_INTEGER,   /* int64_t */
-    PARAM_REAL,      /* double */
-    PARAM_CHOICE,    /* int32_t, one of choices */
-    PARAM_BOOL,      /* bool */
-    PARAM_TEXT,      /* const char * */
-    PARAM_TEXTS,     /* struct ts_texts: a list, or one text */
-    PARAM_NUMBERS,   /* struct ts_numbers: a list, or a list of lists */
-    PARAM_REFERENCE  /* struct ts_reference */
+    PARAM_INTEGER,  /* int64_t */
+    PARAM_REAL,     /* double */
+    PARAM_CHOICE,   /* int32_t, one of choices */
+    PARAM_BOOL,     /* bool */
+    PARAM_TEXT,     /* const char * */
+    PARAM_TEXTS,    /* struct ts_texts: a list, or one text */
+    PARAM_NUMBERS,  /* struct ts_numbers: a list, or a list of lists */
+    PARAM_REFERENCE /* struct ts_reference */
 };
 
 struct choice {
@@ -94,7 +94,8 @@ bool ts_param_given(const struct param_set *set, const char *name);
  * Message: "owner.name: ..." */
 enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,
                               const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Range and choice check of row i's present value, with the message of the design: "9000 is outside [0, 1024] pixel". */
+/* Range and choice check of row i's present value, with the message of the design: "9000 is outside [0, 1024] pixel".
+ */
 enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag);
 /* The value as YAML text, the same for equal values on every machine: reals by %.17g shortened to the shortest that
  * reads back. Returns the length as snprintf does. */

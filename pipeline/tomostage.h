@@ -146,7 +146,10 @@ struct ts_options {
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
 };
-#define TS_OPTIONS_DEFAULT { .device = "auto" }
+#define TS_OPTIONS_DEFAULT                                                                                             \
+    {                                                                                                                  \
+        .device = "auto"                                                                                               \
+    }
 
 struct ts_plan;
 /* Works out every shape, unit, dtype, device and byte; opens and checks the inputs' headers, reads no pixel.

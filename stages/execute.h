@@ -7,8 +7,9 @@
 
 #include "stages/stage.h"
 
-/* Prepares *context for this input: resolve() on set->values, shape(); references by row order. `set`, `in` and the references must outlive
- * it. TS_BAD_CHAIN with records in diag where the stage refuses (axes, dtype, quantity included). */
+/* Prepares *context for this input: resolve() on set->values, shape(); references by row order. `set`, `in` and the
+ * references must outlive it. TS_BAD_CHAIN with records in diag where the stage refuses (axes, dtype, quantity
+ * included). */
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
                                 struct ts_diag *diag, struct stage_context *context);
@@ -19,22 +20,33 @@ int ts_stage_rounds(const struct stage_context *context);
 /* Index in [0, n) of sample i under a border rule (any i), or -1 for the constant outside. */
 int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border);
 
+/* The input slab for output slices [z, z + n), with the reach's halo, out of parts that together hold the slices needed
+ * (rising z_first). Where one part holds all of it, *padded is a view of that part; else the slices are copied to
+ * `room`
+ * ((n + 2 halo) slices) with the border rule of the volume's ends. `whole` describes the volume. */
+void ts_stage_pad(const struct stage_reach *reach, const struct ts_image *whole, const struct ts_image *parts,
+                  int n_parts, int64_t z, int64_t n, void *room, struct ts_image *padded);
+
 /* The state of one stage's reduction: totals, result and tables. */
 struct stage_reduced;
 /* Bytes that ts_stage_reduced_create will allocate, known at plan time; slab_slices is the largest slab handed in. */
 size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices);
+/* The context must outlive the state. */
 enum ts_status ts_stage_reduced_create(const struct stage_context *context, int64_t slab_slices,
                                        struct stage_reduced **reduced);
 void ts_stage_reduced_destroy(struct stage_reduced *reduced);
-/* Whole-volume reduction: adds these slices (rising z, each once per round) of input 0 or of a reference. */
+/* True where input i (0: the stage's own, i > 0: references[i - 1]) is reduced over its whole volume. */
+bool ts_stage_reduces_volume(const struct stage_context *context, int input);
+/* Whole-volume reduction: adds these slices (rising z, each once per round). */
 void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab);
 /* Ends the round: finish(), then clears the totals for the next. */
 enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced);
-/* Reduction per slice: all rounds over each slice of the slab; afterwards the context's result stands for this slab.
- * Whole-volume references must have been added and ended before (ts_stage_reduced_end_references). */
+/* Reduction per slice: all rounds over each slice of the slab; afterwards the result stands for this slab.
+ * The rounds of whole-volume references must have ended before. */
 enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab);
-/* Where the final result (of the volume, or of the last slab's first slice) stands: for context->result. */
+/* For context->result: the final result of the volume, or those of the last slab. */
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced);
+/* The tables with their data; returns how many. */
 int ts_stage_reduced_tables(const struct stage_reduced *reduced, const struct stage_table **tables);
 
 /* Whole images at once, for tests, benchmark and small callers: prepares nothing, runs every round over slabs of

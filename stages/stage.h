@@ -37,17 +37,19 @@ struct stage_context {
     const struct param_set *set; /* for resolve() and messages */
     const void *params;          /* the resolved parameter struct */
     struct ts_image in, out;
-    const struct ts_image *references[STAGE_REFERENCES]; /* one per row of kind REFERENCE, in row order; NULL: not given */
-    int threads;                                         /* for num_threads(...) */
+    const struct ts_image
+        *references[STAGE_REFERENCES]; /* one per row of kind REFERENCE, in row order; NULL: not given */
+    int threads;                       /* for num_threads(...) */
     struct ts_diag *diag;
     int round; /* of the reduction in progress */
-    const void *result; /* finish()'s: of the earlier rounds during a reduction; final in cpu(). For a reduction per slice:
-                         * that of slice z at (const char *)result + (z - z of the slab's first output slice) * result_bytes */
+    const void
+        *result; /* finish()'s: of the earlier rounds during a reduction; final in cpu(). For a reduction per slice:
+                  * that of slice z at (const char *)result + (z - z of the slab's first output slice) * result_bytes */
 };
 
 /* A small result beside the image. axes[0] is z for a stage that reduces per slice. */
 struct stage_table {
-    const char *name;     /* "counts" */
+    const char *name; /* "counts" */
     const char *doc;
     struct ts_image image; /* rank 0 to 3, dtype any; axis positions may be NULL; strings are literals */
 };
@@ -66,8 +68,11 @@ struct stage_reduction {
     void (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partial);
     void (*merge)(const struct stage_context *, int input, void *into, const void *from);
     size_t (*result_bytes)(const struct stage_context *);
-    /* totals[input] after the last merge; writes *result (kept from round to round, zero at first). In the last round
-     * also the tables' data: tables[i] covers the whole table, or one z of it for a reduction per slice. */
+    /* totals[input] after the last merge, or NULL where that input has no part in this call; writes *result (kept from
+     * round to round, zero at first). In the last round also the tables' data: tables[i] covers the whole table, or
+     * one z of it for a reduction per slice. A reduction per slice with references calls it for the references first
+     * (totals[0] NULL, tables NULL, every round); each slice's result then starts as a copy of that result, and the
+     * calls for slices have totals[input > 0] NULL: what is needed of a reference must be kept in the result. */
     enum ts_status (*finish)(const struct stage_context *, const void *const totals[], void *result,
                              const struct ts_image *tables);
     /* Describes the tables (nz rows where per slice); returns how many. NULL: none. Pure. */

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Records keep their own copies of every text, and of the source they point into: --set assignments and chain files
+ * are different sources of one run.
+ */
+#include "pipeline/diag.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/arena.h"
+
+struct source_text {
+    const char *name, *text;
+    size_t length;
+};
+
+struct entry {
+    struct ts_diag_record record;
+    const struct source_text *source; /* NULL where no text was set */
+};
+
+struct ts_diag {
+    pthread_mutex_t lock; /* the writer's threads report too */
+    struct arena *arena;
+    const struct source_text *source;
+    struct entry *entries;
+    size_t count, capacity, errors, errors_dropped;
+    bool out_of_memory;
+    enum ts_status status;
+};
+
+struct ts_diag *ts_diag_create(void)
+{
+    struct ts_diag *diag = calloc(1, sizeof *diag);
+    if (!diag)
+        return NULL;
+    diag->arena = ts_arena_create();
+    /* Reserved at once, so that reporting an error needs no list to grow when memory has run out. */
+    diag->capacity = 64;
+    diag->entries = calloc(diag->capacity, sizeof *diag->entries);
+    if (!diag->arena || !diag->entries) {
+        ts_arena_destroy(diag->arena);
+        free(diag->entries);
+        free(diag);
+        return NULL;
+    }
+    pthread_mutex_init(&diag->lock, NULL);
+    return diag;
+}
+
+void ts_diag_destroy(struct ts_diag *diag)
+{
+    if (!diag)
+        return;
+    pthread_mutex_destroy(&diag->lock);
+    ts_arena_destroy(diag->arena);
+    free(diag->entries);
+    free(diag);
+}
+
+size_t ts_diag_count(const struct ts_diag *diag)
+{
+    return diag->count;
+}
+
+const struct ts_diag_record *ts_diag_get(const struct ts_diag *diag, size_t i)
+{
+    return i < diag->count ? &diag->entries[i].record : NULL;
+}
+
+size_t ts_diag_error_count(const struct ts_diag *diag)
+{
+    return diag->errors + diag->errors_dropped;
+}
+
+enum ts_status ts_diag_status(const struct ts_diag *diag)
+{
+    return diag->status;
+}
+
+void ts_diag_clear(struct ts_diag *diag)
+{
+    struct arena *fresh = ts_arena_create();
+    if (fresh) {
+        ts_arena_destroy(diag->arena);
+        diag->arena = fresh;
+        diag->source = NULL;
+    }
+    diag->count = diag->errors = diag->errors_dropped = 0;
+    diag->out_of_memory = false;
+    diag->status = TS_OK;
+}
+
+void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length)
+{
+    pthread_mutex_lock(&diag->lock);
+    struct source_text *source = ts_arena_alloc(diag->arena, sizeof *source);
+    if (source) {
+        source->name = ts_arena_text(diag->arena, name, strlen(name));
+        source->text = ts_arena_text(diag->arena, text, length);
+        source->length = length;
+        diag->source = source->name && source->text ? source : NULL;
+    }
+    pthread_mutex_unlock(&diag->lock);
+}
+
+static const char *copy_text(struct ts_diag *diag, const char *text)
+{
+    if (!text)
+        return NULL;
+    const char *copy = ts_arena_text(diag->arena, text, strlen(text));
+    return copy ? copy : "out of memory";
+}
+
+static const char *format_text(struct ts_diag *diag, const char *format, va_list arguments)
+{
+    char buffer[4096];
+    vsnprintf(buffer, sizeof buffer, format, arguments);
+    return copy_text(diag, buffer);
+}
+
+/* With the lock held. */
+static void add(struct ts_diag *diag, enum ts_severity severity, enum ts_status status, const struct diag_site *site,
+                const char *format, va_list arguments)
+{
+    if (severity == TS_ERROR) {
+        if (diag->status == TS_OK)
+            diag->status = status;
+        if (diag->errors >= DIAG_MAX_ERRORS) {
+            diag->errors_dropped++;
+            return;
+        }
+        diag->errors++;
+    }
+    if (diag->count == diag->capacity) {
+        struct entry *grown = realloc(diag->entries, 2 * diag->capacity * sizeof *grown);
+        if (!grown)
+            return;
+        diag->entries = grown;
+        diag->capacity *= 2;
+    }
+    struct entry *entry = &diag->entries[diag->count++];
+    *entry = (struct entry){
+        .record = {.severity = severity, .status = status, .message = format_text(diag, format, arguments)},
+        .source = diag->source,
+    };
+    if (site) {
+        entry->record.code = copy_text(diag, site->code);
+        entry->record.span = site->span;
+        entry->record.stage = copy_text(diag, site->stage);
+    }
+}
+
+enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status, const struct diag_site *site,
+                             const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&diag->lock);
+    add(diag, TS_ERROR, status, site, format, arguments);
+    pthread_mutex_unlock(&diag->lock);
+    va_end(arguments);
+    return status;
+}
+
+void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&diag->lock);
+    add(diag, TS_WARNING, TS_OK, site, format, arguments);
+    pthread_mutex_unlock(&diag->lock);
+    va_end(arguments);
+}
+
+void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&diag->lock);
+    add(diag, TS_NOTE, TS_OK, site, format, arguments);
+    pthread_mutex_unlock(&diag->lock);
+    va_end(arguments);
+}
+
+void ts_diag_hint(struct ts_diag *diag, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&diag->lock);
+    /* After the limit the newest record is not the one that was dropped. */
+    if (diag->count > 0 && diag->errors_dropped == 0)
+        diag->entries[diag->count - 1].record.hint = format_text(diag, format, arguments);
+    pthread_mutex_unlock(&diag->lock);
+    va_end(arguments);
+}
+
+enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes)
+{
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-memory"},
+                         "out of memory: %zu bytes were needed", bytes);
+}
+
+void ts_text_escape(char *out, size_t size, const char *text)
+{
+    size_t used = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c && size > 0; c++) {
+        const bool plain = *c >= 0x20 && *c != 0x7F && *c != '\\';
+        const size_t need = plain ? 1 : 4;
+        if (used + need + 1 > size)
+            break;
+        if (plain)
+            out[used] = (char)*c;
+        else
+            snprintf(out + used, 5, "\\x%02X", *c);
+        used += need;
+    }
+    if (size > 0)
+        out[used] = '\0';
+}
+
+/* The line that the span points into, without its end; NULL where the text has no such line. */
+static const char *source_line(const struct source_text *source, int32_t line, size_t *length)
+{
+    const char *at = source->text, *end = source->text + source->length;
+    for (int32_t i = 1; i < line; i++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            return NULL;
+        at = newline + 1;
+    }
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    *length = (size_t)((newline ? newline : end) - at);
+    if (*length > 0 && at[*length - 1] == '\r')
+        --*length;
+    return at;
+}
+
+static void print_line_and_caret(const struct source_text *source, struct ts_span span, FILE *stream)
+{
+    enum { SHOWN = 160 };
+    size_t length = 0;
+    const char *line = source_line(source, span.line, &length);
+    const size_t before = span.column > 0 ? (size_t)span.column - 1 : 0;
+    if (!line || before > length)
+        return;
+    const size_t first = before > SHOWN / 2 && length > SHOWN ? before - SHOWN / 2 : 0;
+    const size_t shown = length - first < SHOWN ? length - first : SHOWN;
+    const int margin = fprintf(stream, "  %d | ", span.line);
+    for (size_t i = 0; i < shown; i++) {
+        const unsigned char c = (unsigned char)line[first + i];
+        fputc(c == '\t' ? ' ' : c < 0x20 || c == 0x7F ? '?' : c, stream);
+    }
+    /* UTF-8 continuation bytes take no place on the screen. */
+    fprintf(stream, "\n%*s", margin, "");
+    for (size_t i = first; i < before; i++)
+        if (((unsigned char)line[i] & 0xC0) != 0x80)
+            fputc(' ', stream);
+    fputc('^', stream);
+    for (size_t i = before + 1; i < before + (size_t)(span.length > 0 ? span.length : 1) && i < first + shown; i++)
+        if (((unsigned char)line[i] & 0xC0) != 0x80)
+            fputc('~', stream);
+    fputc('\n', stream);
+}
+
+void ts_diag_print(const struct ts_diag *diag, FILE *stream)
+{
+    static const char *const severities[] = {"note", "warning", "error"};
+    for (size_t i = 0; i < diag->count; i++) {
+        const struct entry *entry = &diag->entries[i];
+        const struct ts_diag_record *record = &entry->record;
+        char text[4096];
+        if (entry->source && record->span.line > 0) {
+            ts_text_escape(text, sizeof text, entry->source->name);
+            fprintf(stream, "%s:%d:%d: ", text, record->span.line, record->span.column);
+        } else {
+            fputs("tomostage: ", stream);
+        }
+        ts_text_escape(text, sizeof text, record->message);
+        fprintf(stream, "%s: %s%s%s\n", severities[record->severity], record->stage ? record->stage : "",
+                record->stage ? ": " : "", text);
+        if (entry->source && record->span.line > 0)
+            print_line_and_caret(entry->source, record->span, stream);
+        if (record->hint) {
+            ts_text_escape(text, sizeof text, record->hint);
+            fprintf(stream, "  hint: %s\n", text);
+        }
+    }
+    if (diag->errors_dropped > 0)
+        fprintf(stream, "tomostage: error: %zu more errors are not shown\n", diag->errors_dropped);
+}

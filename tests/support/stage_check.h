@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one comparison loop: every stage, method, dtype and shape against its naive double oracle.
+ *
+ * For each case the loop fills a random input (fixed seed, printed on failure), poisons the output and guards both ends
+ * of it, runs the stage through ts_stage_apply over slabs of 1, 2, 3 slices and whole, on 1, 2 and 3 threads, demands
+ * the same bytes of all, and compares with the oracle under the stage's tolerance. NaN fails where the oracle has none.
+ */
+#ifndef TESTS_STAGE_CHECK_H
+#define TESTS_STAGE_CHECK_H
+
+#include "stages/execute.h"
+
+/* The whole input and output as doubles in the image's order. `context` carries the resolved parameters and both
+ * descriptions; references are not supported here. */
+typedef void stage_oracle(const struct stage_context *context, const double *in, double *out);
+
+enum stage_values {
+    VALUES_RANDOM, /* over the dtype's range; floats in [-1000, 3000] */
+    VALUES_CT,     /* smooth, like a CT in HU, clipped to the dtype */
+    VALUES_CONSTANT,
+    VALUES_EXTREME /* only the dtype's lowest and highest values */
+};
+
+struct stage_case {
+    const char *assignments; /* parameters in the chain's one-line form: "radius=2 border=wrap", "" for defaults */
+    int64_t nz, ny, nx;      /* 0: the loop's own list of shapes */
+    unsigned dtypes;         /* TS_DTYPE_BITs; 0: all that the stage takes */
+    enum stage_values values;
+    enum ts_quantity quantity;
+    double absolute; /* added to the stage's tolerance, where a case is harder and says why */
+};
+
+/* Runs the cases; returns how many comparisons were made (assert that it is not 0). */
+size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const struct stage_case *cases, size_t n_cases);
+
+/* For tests of tables and special rules: a parameter set from assignments ("bins=256 low=0"), numbers as
+ * "angles=0,10,20" and "weights=1,2,3;4,5,6;7,8,9". Fails the test where they are wrong. Freed by ts_test_params_clear.
+ */
+void ts_test_params(const struct stage *stage, const char *assignments, struct param_set *set);
+void ts_test_params_clear(struct param_set *set);
+/* An image of this shape with allocated data, spacing (2, 0.7, 0.5) mm; free(image.data). */
+struct ts_image ts_test_image(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype dtype, enum stage_values values,
+                              uint64_t seed);
+
+#endif
