@@ -27,6 +27,7 @@ struct dicom_file {
     const char *path;    /* arena */
     const char *refusal; /* why this file cannot be part of any volume, or NULL; arena */
     const char *refusal_code;
+    const char *warning; /* what was passed over, such as bytes behind the pixels, or NULL; arena */
     char sop_class[DICOM_UID_MAX], sop_instance[DICOM_UID_MAX], study[DICOM_UID_MAX], series[DICOM_UID_MAX],
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
