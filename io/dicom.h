@@ -8,14 +8,17 @@
 #include "io/dicom_series.h"
 #include "io/source.h"
 
+enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW };
+
 struct dicom_params {
     struct ts_texts dicom; /* folders or files */
     const char *series;    /* number or UID; "" where there is only one */
+    int32_t burned_in;     /* enum dicom_burned_in */
 };
 
 extern const struct source_format dicom_format;
 
-/* Opens a clean series as a source; the arena holds it and is taken over. */
+/* Opens a clean series as a source; the arena holds it and is taken over, in every case. */
 enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena, struct source **source,
                                   struct ts_diag *diag);
 

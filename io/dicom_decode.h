@@ -8,15 +8,19 @@
 #include <stddef.h>
 
 #ifdef __cplusplus
+#define DICOM_NOEXCEPT noexcept
 extern "C" {
+#else
+#define DICOM_NOEXCEPT
 #endif
 
 /* Registers codecs, silences logging, checks the data dictionary. 0, or a message in error. */
-int ts_dicom_decode_init(char *error, size_t error_bytes);
+int ts_dicom_decode_init(char *error, size_t error_bytes) DICOM_NOEXCEPT;
 /* Decodes the frame into out: exactly out_bytes, little-endian cells of BitsAllocated. 0, or non-zero and a message.
  * No exception leaves. */
-int ts_dicom_decode_frame(const char *path, void *out, size_t out_bytes, char *error, size_t error_bytes);
-const char *ts_dicom_decode_version(void);
+int ts_dicom_decode_frame(const char *path, void *out, size_t out_bytes, char *error,
+                          size_t error_bytes) DICOM_NOEXCEPT;
+const char *ts_dicom_decode_version(void) DICOM_NOEXCEPT;
 
 #ifdef __cplusplus
 }

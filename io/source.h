@@ -17,8 +17,8 @@ struct source_slice {
     int64_t padding_count; /* pixels equal to the padding value or in its range; known after reading */
     char pixel_sha256[65]; /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; after reading
                             */
-    char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under a key made from the pixels; after reading, ""
-                               if none */
+    char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under the key SHA-256(stored values as above ||
+                             * "tomostage instance key"); after reading, "" if none */
 };
 
 struct source_attribute { /* allow-listed text of the whole input: modality, kernel, burned-in, ... */

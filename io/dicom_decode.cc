@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The thin shim over DCMTK: one frame of a compressed file that our own scan has checked. Runs in worker processes
+ * only, never in the program itself. Frames are taken with DcmPixelData::getUncompressedFrame, which writes into a
+ * buffer of our size; chooseRepresentation and DicomImage are not used, since both trust the header's sizes.
+ */
+#include "io/dicom_decode.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <vector>
+
+#include "dcmtk/config/osconfig.h"
+#include "dcmtk/dcmdata/dcdatset.h"
+#include "dcmtk/dcmdata/dcdeftag.h"
+#include "dcmtk/dcmdata/dcdict.h"
+#include "dcmtk/dcmdata/dcfilefo.h"
+#include "dcmtk/dcmdata/dcpixel.h"
+#include "dcmtk/dcmdata/dcrledrg.h"
+#include "dcmtk/dcmdata/dcuid.h"
+#include "dcmtk/dcmjpeg/djdecode.h"
+#include "dcmtk/dcmjpls/djdecode.h"
+#include "dcmtk/oflog/oflog.h"
+
+namespace
+{
+
+int fail(char *error, size_t error_bytes, const char *what, const char *why)
+{
+    std::snprintf(error, error_bytes, "%s: %s", what, why);
+    return 1;
+}
+
+int decode(const char *path, void *out, size_t out_bytes, char *error, size_t error_bytes)
+{
+    DcmFileFormat file;
+    OFCondition condition = file.loadFile(path, EXS_Unknown, EGL_noChange, 4096, ERM_fileOnly);
+    if (condition.bad())
+        return fail(error, error_bytes, "DCMTK cannot read the file", condition.text());
+    DcmElement *element = nullptr;
+    condition = file.getDataset()->findAndGetElement(DCM_PixelData, element);
+    DcmPixelData *pixels = dynamic_cast<DcmPixelData *>(element);
+    if (condition.bad() || pixels == nullptr)
+        return fail(error, error_bytes, "DCMTK finds no pixel data", condition.text());
+
+    Uint32 frame_bytes = 0;
+    condition = pixels->getUncompressedFrameSize(file.getDataset(), frame_bytes);
+    if (condition.bad())
+        return fail(error, error_bytes, "DCMTK cannot tell the size of the frame", condition.text());
+    /* It rounds odd sizes up: the decoder swaps pairs of bytes. */
+    if (frame_bytes != out_bytes && frame_bytes != out_bytes + (out_bytes & 1)) {
+        std::snprintf(error, error_bytes, "DCMTK expects a frame of %lu bytes, the header says %lu",
+                      static_cast<unsigned long>(frame_bytes), static_cast<unsigned long>(out_bytes));
+        return 1;
+    }
+    std::vector<Uint8> frame(out_bytes + (out_bytes & 1));
+    Uint32 first_fragment = 0;
+    OFString color_model;
+    condition = pixels->getUncompressedFrame(file.getDataset(), 0, first_fragment, frame.data(),
+                                             static_cast<Uint32>(frame.size()), color_model);
+    if (condition.bad())
+        return fail(error, error_bytes, "the compressed pixel data is damaged", condition.text());
+    std::memcpy(out, frame.data(), out_bytes);
+    return 0;
+}
+
+} // namespace
+
+int ts_dicom_decode_init(char *error, size_t error_bytes) noexcept
+{
+    try {
+        /* Log lines hold tag values. */
+        OFLog::configure(OFLogger::OFF_LOG_LEVEL);
+        if (!dcmDataDict.isDictionaryLoaded())
+            return fail(error, error_bytes, "DCMTK has no data dictionary",
+                        "install the package that holds dicom.dic (Debian: libdcmtk17)");
+        DcmRLEDecoderRegistration::registerCodecs();
+        DJDecoderRegistration::registerCodecs();
+        DJLSDecoderRegistration::registerCodecs();
+        return 0;
+    } catch (const std::exception &exception) {
+        return fail(error, error_bytes, "DCMTK could not be started", exception.what());
+    } catch (...) {
+        return fail(error, error_bytes, "DCMTK could not be started", "unknown exception");
+    }
+}
+
+int ts_dicom_decode_frame(const char *path, void *out, size_t out_bytes, char *error, size_t error_bytes) noexcept
+{
+    try {
+        return decode(path, out, out_bytes, error, error_bytes);
+    } catch (const std::bad_alloc &) {
+        return fail(error, error_bytes, "the file needs more memory to decode", "the limit of the worker is reached");
+    } catch (const std::exception &exception) {
+        return fail(error, error_bytes, "the pixel data could not be decoded", exception.what());
+    } catch (...) {
+        return fail(error, error_bytes, "the pixel data could not be decoded", "unknown exception");
+    }
+}
+
+const char *ts_dicom_decode_version(void) noexcept
+{
+    return "DCMTK " OFFIS_DCMTK_VERSION_STRING;
+}
