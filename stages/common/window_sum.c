@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/common/window_sum.h"
+
+#include <string.h>
+
+#include "pipeline/image.h"
+
+/* Sums as trees: at most 4 roundings one after the other, and room for the processor to overlap them. */
+#define SUM_3(v) (v(0) + v(1) + v(2))
+#define SUM_5(v) ((v(0) + v(1)) + (v(2) + v(3)) + v(4))
+#define SUM_7(v) ((v(0) + v(1)) + (v(2) + v(3)) + ((v(4) + v(5)) + v(6)))
+#define SUM_9(v) (((v(0) + v(1)) + (v(2) + v(3))) + ((v(4) + v(5)) + (v(6) + v(7))) + v(8))
+
+#define SCALED(v) (v)
+#define SLIDES
+#define VALUE uint8_t
+#define TOTAL int32_t
+#define RUNNING int32_t
+#define NAME u8_i32
+#include "stages/common/window_rows.inc"
+#define VALUE int8_t
+#define TOTAL int32_t
+#define RUNNING int32_t
+#define NAME i8_i32
+#include "stages/common/window_rows.inc"
+#define VALUE uint16_t
+#define TOTAL int32_t
+#define RUNNING int32_t
+#define NAME u16_i32
+#include "stages/common/window_rows.inc"
+#define VALUE int16_t
+#define TOTAL int32_t
+#define RUNNING int32_t
+#define NAME i16_i32
+#include "stages/common/window_rows.inc"
+#define VALUE int32_t
+#define TOTAL int32_t
+#define RUNNING int32_t
+#define NAME i32_i32
+#include "stages/common/window_rows.inc"
+#define VALUE uint16_t
+#define TOTAL int64_t
+#define RUNNING int64_t
+#define NAME u16_i64
+#include "stages/common/window_rows.inc"
+#define VALUE int16_t
+#define TOTAL int64_t
+#define RUNNING int64_t
+#define NAME i16_i64
+#include "stages/common/window_rows.inc"
+#define VALUE uint32_t
+#define TOTAL int64_t
+#define RUNNING int64_t
+#define NAME u32_i64
+#include "stages/common/window_rows.inc"
+#define VALUE int32_t
+#define TOTAL int64_t
+#define RUNNING int64_t
+#define NAME i32_i64
+#include "stages/common/window_rows.inc"
+#define VALUE int64_t
+#define TOTAL int64_t
+#define RUNNING int64_t
+#define NAME i64_i64
+#include "stages/common/window_rows.inc"
+#undef SLIDES
+#undef SCALED
+#define SCALED(v) ((v)*scale)
+#define VALUE float
+#define TOTAL float
+#define RUNNING double
+#define NAME f32_f32
+#include "stages/common/window_rows.inc"
+#undef SCALED
+
+#define TOTAL float
+#define NAME f32
+#include "stages/common/window_line.inc"
+#define TOTAL int32_t
+#define NAME i32
+#include "stages/common/window_line.inc"
+#define TOTAL int64_t
+#define NAME i64
+#include "stages/common/window_line.inc"
+
+struct window_rows_kernels {
+    size_t total_bytes, running_bytes;
+    void (*direct)(void *out, const void *const *rows, int64_t window, float scale, int64_t n);
+    void (*add)(void *running, const void *row, int64_t n);
+    void (*slide)(void *running, const void *entering, const void *leaving, void *out, int64_t n); /* NULL: floats */
+};
+
+static const struct window_rows_kernels *find_kernels(enum window_value value, enum window_total total)
+{
+#define ENTRY(V, T, name, bytes) [WINDOW_##V][TOTAL_##T] = { bytes, bytes, direct_##name, add_##name, slide_##name }
+    static const struct window_rows_kernels table[8][3] = {
+        ENTRY(U8, I32, u8_i32, 4),
+        ENTRY(I8, I32, i8_i32, 4),
+        ENTRY(U16, I32, u16_i32, 4),
+        ENTRY(I16, I32, i16_i32, 4),
+        ENTRY(I32, I32, i32_i32, 4),
+        ENTRY(U16, I64, u16_i64, 8),
+        ENTRY(I16, I64, i16_i64, 8),
+        ENTRY(U32, I64, u32_i64, 8),
+        ENTRY(I32, I64, i32_i64, 8),
+        ENTRY(I64, I64, i64_i64, 8),
+        [WINDOW_F32][TOTAL_F32] = {4, 8, direct_f32_f32, add_f32_f32, NULL},
+    };
+#undef ENTRY
+    return &table[value][total];
+}
+
+/* The sums with one more row, as floats. */
+TS_VECTORIZED static void add_scaled(double *restrict sums, const float *restrict row, double scale,
+                                     float *restrict out, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        out[x] = (float)((sums[x] += row[x]) * scale);
+}
+
+/* The same, joined to the end of the block before. */
+TS_VECTORIZED static void add_joined(double *restrict sums, const float *restrict row, double scale,
+                                     const float *restrict suffix, float *restrict out, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        out[x] = suffix[x] + (float)((sums[x] += row[x]) * scale);
+}
+
+size_t ts_window_total_bytes(enum window_total total)
+{
+    return total == TOTAL_I64 ? 8 : 4;
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out)
+{
+    int64_t suffixes = window < n_out ? window : n_out;
+    return rounded((size_t)n * sizeof(double)) + rounded((size_t)(suffixes * n) * sizeof(float));
+}
+
+void ts_window_rows_init(struct window_rows *state, enum window_value value, enum window_total total, bool direct,
+                         int64_t window, int64_t n, double scale, void *scratch)
+{
+    *state = (struct window_rows){
+        .kernels = find_kernels(value, total),
+        .direct = direct,
+        .window = window,
+        .n = n,
+        .scale = (float)scale,
+        .running_scale = scale,
+        .sums = scratch,
+        .suffixes = (float *)((char *)scratch + rounded((size_t)n * sizeof(double))),
+    };
+}
+
+/* Output row j is the first of a sweep or of a block: sums every end of the block that the sweep needs, then the
+ * start of the next block that belongs to row j. */
+static void begin_block(struct window_rows *state, const void *const *rows, int64_t offset, int64_t j, int64_t n_out)
+{
+    const int64_t n = state->n, left = state->window - offset;
+    const int64_t n_suffixes = left < n_out - j ? left : n_out - j;
+    state->base = j;
+    memset(state->sums, 0, (size_t)n * sizeof(double));
+    for (int64_t k = left - 1; k >= n_suffixes; k--)
+        state->kernels->add(state->sums, rows[j + k], n);
+    for (int64_t k = n_suffixes - 1; k >= 0; k--)
+        add_scaled(state->sums, rows[j + k], state->running_scale, state->suffixes + k * n, n);
+    memset(state->sums, 0, (size_t)n * sizeof(double));
+    for (int64_t k = left; k < state->window - 1; k++)
+        state->kernels->add(state->sums, rows[j + k], n);
+}
+
+static void step_floats(struct window_rows *state, const void *const *rows, int64_t first, int64_t j, int64_t n_out,
+                        float *out)
+{
+    const int64_t offset = (first + j) % state->window;
+    if (j == 0 || offset == 0)
+        begin_block(state, rows, offset, j, n_out);
+    const float *suffix = state->suffixes + (j - state->base) * state->n;
+    if (offset == 0)
+        memcpy(out, suffix, (size_t)state->n * sizeof(float));
+    else
+        add_joined(state->sums, rows[j + state->window - 1], state->running_scale, suffix, out, state->n);
+}
+
+static void step_integers(struct window_rows *state, const void *const *rows, int64_t j, void *out)
+{
+    const struct window_rows_kernels *kernels = state->kernels;
+    if (j > 0) {
+        kernels->slide(state->sums, rows[j + state->window - 1], rows[j - 1], out, state->n);
+        return;
+    }
+    memset(state->sums, 0, (size_t)state->n * kernels->running_bytes);
+    for (int64_t k = 0; k < state->window; k++)
+        kernels->add(state->sums, rows[k], state->n);
+    memcpy(out, state->sums, (size_t)state->n * kernels->total_bytes);
+}
+
+void ts_window_rows_step(struct window_rows *state, const void *const *rows, int64_t first, int64_t j, int64_t n_out,
+                         void *out)
+{
+    if (state->direct)
+        state->kernels->direct(out, rows + j, state->window, state->scale, state->n);
+    else if (state->kernels->slide)
+        step_integers(state, rows, j, out);
+    else
+        step_floats(state, rows, first, j, n_out, out);
+}
+
+void ts_window_line(enum window_total total, void *line, int64_t window, int64_t n, void *out)
+{
+    const bool direct = window <= WINDOW_DIRECT_MAX;
+    if (total == TOTAL_F32)
+        direct ? taps_f32(line, window, n, out) : doubling_f32(line, window, n, out);
+    else if (total == TOTAL_I32)
+        direct ? taps_i32(line, window, n, out) : doubling_i32(line, window, n, out);
+    else
+        direct ? taps_i64(line, window, n, out) : doubling_i64(line, window, n, out);
+}

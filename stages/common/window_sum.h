@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums over a window of odd width that slides along one axis of an image, a whole row at a time, so that every loop
+ * runs along x and vectorizes:
+ *
+ *     down the rows:  out[j][x] = scale * sum over k < window of rows[j + k][x]
+ *     along a line:   out[x]    =         sum over k < window of line[x + k]
+ *
+ * Down the rows there are two methods. `direct` adds the rows anew for each output (windows up to 9). The other costs
+ * the same for any window: integers add the entering row and subtract the leaving one; floats are never subtracted,
+ * because that keeps a NaN for ever and loses digits. Their rows are cut into blocks of `window` rows at places fixed
+ * by the image, and a window is the end of one block plus the start of the next, both running sums in double (M. van
+ * Herk, 1992, for maxima). So a NaN reaches its own windows alone, and the sums depend on nothing but the window's
+ * rows. Along a line, windows above 9 are put together from sums of 1, 2, 4, 8, ... samples: log2(window) additions a
+ * pixel, nothing subtracted.
+ *
+ * With u = 2^-24, float results down the rows have an error of at most 2u (direct: 6u), along a line log2(window) + 1
+ * (direct: 4) u more, relative to the largest magnitude in the window.
+ */
+#ifndef STAGES_COMMON_WINDOW_SUM_H
+#define STAGES_COMMON_WINDOW_SUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WINDOW_DIRECT_MAX = 9 };
+
+/* The image dtypes (as enum ts_dtype numbers them), and the 64-bit sums of an earlier pass. */
+enum window_value { WINDOW_U8, WINDOW_I8, WINDOW_U16, WINDOW_I16, WINDOW_U32, WINDOW_I32, WINDOW_F32, WINDOW_I64 };
+enum window_total { TOTAL_F32, TOTAL_I32, TOTAL_I64 };
+
+struct window_rows_kernels;
+/* Sums down the rows, one output row after the other. */
+struct window_rows {
+    const struct window_rows_kernels *kernels;
+    bool direct;
+    int64_t window, n; /* n samples a row */
+    float scale;       /* of floats; integer sums are not scaled */
+    double running_scale;
+    void *sums;      /* running sums */
+    float *suffixes; /* of the present block, floats only */
+    int64_t base;    /* output row that suffixes[0] belongs to */
+};
+
+size_t ts_window_total_bytes(enum window_total total);
+/* Scratch of one window_rows that makes at most n_out rows in one sweep. */
+size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out);
+/* scratch: ts_window_rows_bytes, 64-byte aligned. */
+void ts_window_rows_init(struct window_rows *state, enum window_value value, enum window_total total, bool direct,
+                         int64_t window, int64_t n, double scale, void *scratch);
+/* Writes output row j of a sweep of n_out rows (j = 0, 1, ... in turn) from rows[j] .. rows[j + window - 1]. `first` is
+ * the index in the image of output row 0. */
+void ts_window_rows_step(struct window_rows *state, const void *const *rows, int64_t first, int64_t j, int64_t n_out,
+                         void *out);
+
+/* out[x], x < n, from line[0 .. n + window - 2], which is overwritten. out and line do not overlap. */
+void ts_window_line(enum window_total total, void *line, int64_t window, int64_t n, void *out);
+
+#endif

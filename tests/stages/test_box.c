@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/box.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/reference/box_reference.h"
+#include "tests/support/stage_check.h"
+#include "tests/support/support.h"
+
+TestSuite(box);
+
+/* Runs the stage; the caller frees the result's data. */
+static struct ts_image run(const char *assignments, const struct ts_image *in)
+{
+    struct param_set set;
+    struct stage_context context;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_params(&box_stage, assignments, &set);
+    cr_assert_eq(ts_stage_prepare(&box_stage, &set, in, NULL, 2, diag, &context), TS_OK);
+    struct ts_image out = context.out;
+    out.data = malloc(ts_image_bytes(&out));
+    cr_assert_eq(ts_stage_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
+    ts_test_params_clear(&set);
+    ts_diag_destroy(diag);
+    return out;
+}
+
+/* Floats are held to the largest magnitude of the input; the loop knows the output's alone, which is smaller where the
+ * values outside outweigh an image of a few pixels. */
+enum { LARGEST_INPUT = 3000 };
+#define ALL_BORDERS(text)                                                                                              \
+    {.assignments = text " border=reflect"}, {.assignments = text " border=mirror"},                                   \
+        {.assignments = text " border=nearest"}, {.assignments = text " border=wrap"},                                 \
+    {                                                                                                                  \
+        .assignments = text " border=constant constant=7", .absolute = 1e-6 * LARGEST_INPUT                            \
+    }
+
+Test(box, agrees_with_the_definition_in_2d)
+{
+    static const struct stage_case cases[] = {
+        ALL_BORDERS("radius=1"),
+        ALL_BORDERS("radius=2 method=running-sum"),
+        {.assignments = "radius=0"},
+        {.assignments = "radius=0 method=running-sum"},
+        {.assignments = "radius=2"},
+        {.assignments = "radius=3 border=mirror", .values = VALUES_CT},
+        {.assignments = "radius=4 border=wrap", .values = VALUES_EXTREME},
+        {.assignments = "radius=1 method=running-sum"},
+        {.assignments = "radius=4 method=running-sum border=nearest", .values = VALUES_EXTREME},
+        {.assignments = "radius=2", .values = VALUES_CONSTANT},
+    };
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 18 * 8 * 7);
+}
+
+Test(box, agrees_with_the_definition_for_wide_windows)
+{
+    static const struct stage_case cases[] = {
+        {.assignments = "radius=5", .nz = 2, .ny = 67, .nx = 131},
+        {.assignments = "radius=7 border=wrap", .nz = 3, .ny = 40, .nx = 17},
+        {.assignments = "radius=16 border=mirror", .nz = 2, .ny = 75, .nx = 70, .values = VALUES_EXTREME},
+        {.assignments = "radius=31 border=constant constant=3", .nz = 1, .ny = 20, .nx = 33},
+        {.assignments = "radius=40", .nz = 1, .ny = 90, .nx = 7, .values = VALUES_CT},
+        {.assignments = "radius=100 border=mirror", .nz = 1, .ny = 5, .nx = 9, .values = VALUES_EXTREME},
+        {.assignments = "radius=100 border=constant constant=77", .nz = 1, .ny = 3, .nx = 5, .values = VALUES_EXTREME},
+        {.assignments = "radius=1024 border=nearest", .nz = 1, .ny = 2, .nx = 3, .dtypes = TS_DTYPE_BIT(TS_F32)},
+        {.assignments = "radius=1024", .nz = 1, .ny = 1, .nx = 2, .values = VALUES_EXTREME},
+    };
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 50);
+}
+
+Test(box, agrees_with_the_definition_in_3d)
+{
+    static const struct stage_case cases[] = {
+        ALL_BORDERS("radius=1 dimensions=3d"),
+        {.assignments = "radius=2 dimensions=3d method=running-sum border=wrap", .nz = 13, .ny = 6, .nx = 7},
+        {.assignments = "radius=3 dimensions=3d border=mirror", .nz = 5, .ny = 7, .nx = 11, .values = VALUES_EXTREME},
+        {.assignments = "radius=6 dimensions=3d", .nz = 31, .ny = 5, .nx = 9},
+        {.assignments = "radius=16 dimensions=3d border=constant constant=2",
+         .nz = 3,
+         .ny = 4,
+         .nx = 5,
+         .values = VALUES_EXTREME},
+    };
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 5 * 8 * 7 + 28);
+}
+
+/* The loop's bound is relative, which lets 32-bit integers off; a wrong sum must not hide there. */
+Test(box, is_exact_for_32_bit_integers)
+{
+    static const char *const ways[] = {"radius=2", "radius=3 method=running-sum", "radius=9 border=wrap",
+                                       "radius=2 dimensions=3d", "radius=5 dimensions=3d border=mirror"};
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+        for (enum ts_dtype dtype = TS_U32; dtype <= TS_I32; dtype++)
+            for (enum stage_values values = VALUES_RANDOM; values <= VALUES_EXTREME; values += VALUES_EXTREME) {
+                struct ts_image in = ts_test_image(4, 13, 17, dtype, values, 31 + way);
+                struct ts_image out = run(ways[way], &in);
+                const size_t n = ts_image_count(&in);
+                double *as_double = malloc(n * sizeof(double)), *expected = malloc(n * sizeof(double)),
+                       *got = malloc(n * sizeof(double));
+                struct param_set set;
+                ts_test_params(&box_stage, ways[way], &set);
+                const struct stage_context context = {.params = set.values, .in = in};
+                ts_load_f64(as_double, in.data, dtype, n);
+                ts_load_f64(got, out.data, dtype, n);
+                ts_box_reference(&context, as_double, expected);
+                for (size_t i = 0; i < n; i++)
+                    cr_assert_eq(got[i], expected[i], "%s %s: %.0f, expected %.0f", ways[way], ts_dtype_name(dtype),
+                                 got[i], expected[i]);
+                ts_test_params_clear(&set);
+                free(as_double);
+                free(expected);
+                free(got);
+                free(in.data);
+                free(out.data);
+            }
+}
+
+Test(box, keeps_nan_and_infinity_in_their_own_windows)
+{
+    static const char *const ways[] = {"radius=2 border=nearest", "radius=2 method=running-sum border=nearest",
+                                       "radius=11 border=nearest", "radius=2 dimensions=3d border=nearest",
+                                       "radius=5 dimensions=3d border=nearest"};
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+        const int64_t r = way == 2 ? 11 : way == 4 ? 5 : 2, rz = way >= 3 ? r : 0;
+        struct ts_image in = ts_test_image(12, 60, 50, TS_F32, VALUES_RANDOM, 5);
+        struct ts_image clean = run(ways[way], &in);
+        float *values = in.data;
+        values[(6 * 60 + 30) * 50 + 20] = NAN;
+        values[(6 * 60 + 3) * 50 + 45] = INFINITY;
+        struct ts_image out = run(ways[way], &in);
+        const float *got = out.data, *before = clean.data;
+        for (int64_t z = 0; z < 12; z++)
+            for (int64_t y = 0; y < 60; y++)
+                for (int64_t x = 0; x < 50; x++, got++, before++) {
+                    const bool slice = llabs(z - 6) <= rz;
+                    const bool nan = slice && llabs(y - 30) <= r && llabs(x - 20) <= r;
+                    const bool inf = slice && llabs(y - 3) <= r && llabs(x - 45) <= r;
+                    cr_assert(nan   ? isnan(*got)
+                              : inf ? *got == INFINITY
+                                    : !memcmp(got, before, sizeof *got),
+                              "%s: %g, without them %g, at %lld %lld %lld", ways[way], (double)*got, (double)*before,
+                              (long long)z, (long long)y, (long long)x);
+                }
+        free(in.data);
+        free(out.data);
+        free(clean.data);
+    }
+}
+
+Test(box, is_as_exact_as_stated_for_hard_floats)
+{
+    /* A large offset, and widely spread magnitudes that a subtracting sum would lose. */
+    struct ts_image in = ts_test_image(1, 300, 200, TS_F32, VALUES_RANDOM, 9);
+    float *values = in.data;
+    for (int64_t i = 0; i < 300 * 200; i++)
+        values[i] = i % 7919 == 0 ? 1e6f : values[i] * 1e-3f + 16384.0f;
+    static const char *const ways[] = {"radius=4", "radius=12", "radius=63"};
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+        struct ts_image out = run(ways[way], &in);
+        struct param_set set;
+        ts_test_params(&box_stage, ways[way], &set);
+        const struct stage_context context = {.params = set.values, .in = in};
+        double *as_double = malloc(300 * 200 * sizeof(double)), *expected = malloc(300 * 200 * sizeof(double));
+        ts_load_f64(as_double, values, TS_F32, 300 * 200);
+        ts_box_reference(&context, as_double, expected);
+        for (int64_t i = 0; i < 300 * 200; i++)
+            cr_assert(fabs(((float *)out.data)[i] - expected[i]) <= 1e-6 * expected[i], "%s: %.9g, expected %.9g",
+                      ways[way], (double)((float *)out.data)[i], expected[i]);
+        free(as_double);
+        free(expected);
+        free(out.data);
+        ts_test_params_clear(&set);
+    }
+    free(in.data);
+}
+
+Test(box, refuses_what_it_cannot_do)
+{
+    static const struct {
+        const char *assignments, *code, *part;
+        enum ts_dtype dtype;
+    } bad[] = {
+        {"radius=5 method=direct", "method-radius", "at most 4", TS_U8},
+        {"radius=1 constant=3", "parameter-unused", "border is reflect", TS_F32},
+        {"radius=1 border=constant constant=-1", "value-range", "0 to 65535", TS_U16},
+        {"radius=1 border=constant constant=0.5", "value-range", "0.5 is no value", TS_I16},
+        {"radius=641 dimensions=3d", "radius-sum", "[0, 640]", TS_I32},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct param_set set;
+        struct stage_context context;
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_image in = ts_test_image(1, 3, 4, bad[i].dtype, VALUES_RANDOM, 1);
+        ts_test_params(&box_stage, bad[i].assignments, &set);
+        cr_assert_eq(ts_stage_prepare(&box_stage, &set, &in, NULL, 1, diag, &context), TS_BAD_CHAIN);
+        cr_assert_eq(ts_diag_count(diag), 1);
+        cr_assert_str_eq(ts_diag_get(diag, 0)->code, bad[i].code);
+        cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+        free(in.data);
+    }
+}
