@@ -95,7 +95,8 @@ struct ts_axis {
     int64_t n;
     double spacing;          /* distance of neighbors in `unit`; 0 where it has no meaning */
     const char *unit;        /* "mm", "degree", "pixel", "" */
-    const double *positions; /* n values where they are not even or have an own origin (angles), else NULL */
+    const double *positions; /* n values where they are not even, else NULL */
+    double first;            /* position of index 0 where positions is NULL: index i is at first + i * spacing */
 };
 
 /* The one data type. Row-major, last axis fastest: volume (z, y, x), sinogram (z, view, detector).
