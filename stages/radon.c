@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * radon: line integrals of every slice along parallel rays; (z, y, x) -> (z, view, detector), f32.
+ * The rays and Joseph's interpolation are those of stages/common/parallel_beam.h.
+ *
+ * 16 slices travel together with their samples side by side (then 4, then 1), so that one index and one weight serve
+ * 16 vectorized sums. The image is taken in blocks of a few rows or columns that stay in the second cache while every
+ * view passes over them. Order of sums, fixed by the slice's size alone: within a block in rising major index from
+ * 0, then the blocks in rising order. Indices and weights are computed in double and the weight rounded once.
+ */
+#include "stages/radon.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "stages/common/parallel_beam.h"
+
+enum {
+    LANES = 16,        /* slices side by side at most */
+    BLOCK_MAJOR = 16,  /* rows or columns of a block at most */
+    DETECTOR_RUN = 64, /* detectors whose indices are worked out at once */
+    MARGIN = 2,        /* zero samples on both sides of a line of the block */
+    ALIGNMENT = 64,
+    SUM_BYTES = 8 << 20 /* of the sums that one thread has in work */
+};
+
+/* ---- parameters -------------------------------------------------------------------------------- */
+
+static double spacing_of(const struct ts_axis *axis)
+{
+    return axis->spacing > 0 ? axis->spacing : 1;
+}
+
+/* value unit times length unit: 1/mm over mm is 1, HU over mm is HU mm. */
+static void write_unit(const struct ts_image *in, char *out, size_t size)
+{
+    const char *value = in->unit ? in->unit : "", *length = in->axes[2].unit ? in->axes[2].unit : "mm";
+    if (!strncmp(value, "1/", 2) && !strcmp(value + 2, length))
+        snprintf(out, size, "1");
+    else if (!*value || !strcmp(value, "1"))
+        snprintf(out, size, "%s", length);
+    else
+        snprintf(out, size, "%s %s", value, length);
+}
+
+static enum ts_status resolve_views(const struct stage_context *context, struct radon_params *params)
+{
+    static const char *const even[] = {"views", "start", "arc"};
+    if (!ts_param_given(context->set, "angles")) {
+        if (!ts_param_given(context->set, "views"))
+            params->views = 180;
+        return TS_OK;
+    }
+    for (size_t i = 0; i < sizeof even / sizeof *even; i++)
+        if (ts_param_given(context->set, even[i]))
+            return ts_param_error(context->set, even[i], "angles-twice", context->diag,
+                                  "the views are already listed by angles; give one of the two");
+    if (params->angles.rows != 1 || params->angles.columns < 1)
+        return ts_param_error(context->set, "angles", "angles-shape", context->diag,
+                              "%lld rows of %lld numbers, expected one list of at least one angle",
+                              (long long)params->angles.rows, (long long)params->angles.columns);
+    params->views = params->angles.columns;
+    return TS_OK;
+}
+
+static enum ts_status radon_resolve(const struct stage_context *context, void *values)
+{
+    struct radon_params *params = values;
+    const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
+    const double dy = spacing_of(y), dx = spacing_of(x);
+    const enum ts_status status = resolve_views(context, params);
+    if (status != TS_OK)
+        return status;
+    if (!ts_param_given(context->set, "detector_spacing"))
+        params->detector_spacing = dy < dx ? dy : dx;
+    if (!ts_param_given(context->set, "detectors")) {
+        const double n = ceil(hypot((double)y->n * dy, (double)x->n * dx) / params->detector_spacing);
+        if (!(n <= 1 << 20))
+            return ts_param_error(context->set, "detectors", "too-many-detectors", context->diag,
+                                  "covering the diagonal takes %.0f detectors, more than 1048576", n);
+        params->detectors = (int64_t)n;
+    }
+    if (!ts_param_given(context->set, "center"))
+        params->center = 0.5 * (double)(params->detectors - 1);
+    write_unit(&context->in, params->unit, sizeof params->unit);
+    return TS_OK;
+}
+
+static enum ts_status radon_shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct radon_params *params = context->params;
+    const struct ts_image *in = &context->in;
+    const double half_y = 0.5 * (double)(in->axes[1].n - 1) * in->axes[1].spacing,
+                 half_x = 0.5 * (double)(in->axes[2].n - 1) * in->axes[2].spacing;
+    /* A sinogram's origin is the rotation center of its first slice. */
+    for (int i = 0; i < 3; i++)
+        out->origin_mm[i] += half_x * in->direction[i] + half_y * in->direction[3 + i];
+    out->axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW, .n = params->views, .unit = "degree"};
+    if (params->angles.values) {
+        out->axes[1].positions = params->angles.values;
+    } else {
+        out->axes[1].first = params->start;
+        out->axes[1].spacing = params->arc / (double)params->views;
+    }
+    out->axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                                    .n = params->detectors,
+                                    .spacing = params->detector_spacing,
+                                    .first = -params->center * params->detector_spacing,
+                                    .unit = in->axes[2].unit};
+    out->dtype = TS_F32;
+    out->quantity = TS_LINE_INTEGRAL;
+    out->unit = params->unit;
+    return TS_OK;
+}
+
+/* ---- how the work is cut ----------------------------------------------------------------------- */
+
+/* What every part of the work needs to know. */
+struct projection {
+    const struct ts_image *in;
+    struct ts_image *out;
+    const struct beam_view *views;
+    int64_t n_views, n_detectors, n_rows, n_columns;
+};
+
+/* Fixed by the image alone, because it fixes the order of sums. */
+static int64_t block_major(int64_t n_minor)
+{
+    return n_minor <= 512 ? BLOCK_MAJOR : n_minor <= 1024 ? BLOCK_MAJOR / 2 : BLOCK_MAJOR / 4;
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t block_bytes(int64_t n_minor)
+{
+    return rounded((size_t)(block_major(n_minor) * (n_minor + 2 * MARGIN)) * LANES * sizeof(float));
+}
+
+static size_t largest_block(int64_t n_rows, int64_t n_columns)
+{
+    const size_t a = block_bytes(n_rows), b = block_bytes(n_columns);
+    return a > b ? a : b;
+}
+
+/* Views whose sums fit the room of one thread. */
+static int64_t views_at_once(int64_t n_detectors, int lanes)
+{
+    const int64_t n = SUM_BYTES / (n_detectors * lanes * (int64_t)sizeof(float));
+    return n > 1 ? n : 1;
+}
+
+static size_t sum_bytes(int64_t n_detectors)
+{
+    const size_t one_view = (size_t)n_detectors * LANES * sizeof(float);
+    return rounded(one_view > SUM_BYTES ? one_view : SUM_BYTES);
+}
+
+static size_t radon_scratch(const struct stage_context *context, int64_t n)
+{
+    const struct radon_params *params = context->params;
+    (void)n;
+    return rounded((size_t)params->views * sizeof(struct beam_view)) +
+           (size_t)context->threads *
+               (sum_bytes(params->detectors) + largest_block(context->in.axes[1].n, context->in.axes[2].n));
+}
+
+/* ---- blocks of slices side by side ------------------------------------------------------------- */
+
+/* Lines m_first .. of the major axis: data[(m * stride + MARGIN + i) * lanes + lane]. */
+struct block {
+    float *data;
+    bool along_rows;
+    int64_t m_first, n_major, n_minor, stride;
+};
+
+/* Up to 16 neighboring samples of each lane, turned so that the lanes are neighbors. */
+static inline void turn_tile(const struct ts_image *in, const size_t at[], int64_t n, float tile[LANES][LANES],
+                             int lanes)
+{
+    const size_t element = ts_dtype_bytes(in->dtype);
+    for (int lane = 0; lane < lanes; lane++)
+        ts_load_f32(tile[lane], (const unsigned char *)in->data + at[lane] * element, in->dtype, (size_t)n);
+}
+
+static void fill_block(const struct projection *projection, int64_t z, int lanes, struct block *block)
+{
+    const int64_t n_columns = projection->n_columns, slice = projection->n_rows * n_columns;
+    const int64_t lines = block->along_rows ? block->n_major : block->n_minor;
+    const int64_t run = block->along_rows ? block->n_minor : block->n_major,
+                  run_first = block->along_rows ? 0 : block->m_first;
+    const int64_t line_first = block->along_rows ? block->m_first : 0;
+    const int64_t per_line = (block->along_rows ? block->stride : 1) * lanes,
+                  per_sample = (block->along_rows ? 1 : block->stride) * lanes;
+    float tile[LANES][LANES];
+    size_t at[LANES];
+    for (int64_t m = 0; m < block->n_major; m++) {
+        memset(block->data + m * block->stride * lanes, 0, (size_t)(MARGIN * lanes) * sizeof(float));
+        memset(block->data + ((m + 1) * block->stride - MARGIN) * lanes, 0, (size_t)(MARGIN * lanes) * sizeof(float));
+    }
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t first = 0; first < run; first += LANES) {
+            const int64_t n = run - first < LANES ? run - first : LANES;
+            for (int lane = 0; lane < lanes; lane++)
+                at[lane] = (size_t)((z + lane) * slice + (line_first + line) * n_columns + run_first + first);
+            turn_tile(projection->in, at, n, tile, lanes);
+            float *to = block->data + MARGIN * lanes + line * per_line + first * per_sample;
+            for (int64_t i = 0; i < n; i++)
+                for (int lane = 0; lane < lanes; lane++)
+                    to[i * per_sample + lane] = tile[lane][i];
+        }
+}
+
+/* ---- projecting -------------------------------------------------------------------------------- */
+
+/* Where the rays of a run of detectors cross the lines of a block: sample index within the block, and weight of the
+ * next. */
+struct crossings {
+    int32_t index[BLOCK_MAJOR][DETECTOR_RUN];
+    float weight[BLOCK_MAJOR][DETECTOR_RUN];
+};
+
+static inline __attribute__((always_inline)) void find_crossings(const struct beam_view *view,
+                                                                 const struct block *block, int64_t first, int64_t n,
+                                                                 struct crossings *crossings)
+{
+    const double low = -MARGIN, high = (double)block->n_minor;
+    for (int64_t m = 0; m < block->n_major; m++) {
+        const double start = view->base + (double)(block->m_first + m) * view->per_major;
+        const int32_t line = (int32_t)(m * block->stride + MARGIN);
+        for (int64_t d = 0; d < n; d++) {
+            const double at = start + (double)(int32_t)(first + d) * view->per_detector;
+            const double inside = at < low ? low : at > high ? high : at;
+            const int32_t below = (int32_t)(inside + MARGIN) - MARGIN;
+            crossings->index[m][d] = line + below;
+            crossings->weight[m][d] = (float)(inside - (double)below);
+        }
+    }
+}
+
+/* Detectors [*first, *end) that a block's lines can show anything to. */
+static void seen_detectors(const struct beam_view *view, const struct block *block, int64_t n_detectors, int64_t *first,
+                           int64_t *end)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int side = 0; side < 2; side++) {
+        const double start = view->base + (double)(block->m_first + side * (block->n_major - 1)) * view->per_major;
+        const double a = (-1 - start) / view->per_detector, b = ((double)block->n_minor - start) / view->per_detector;
+        low = fmin(low, fmin(a, b));
+        high = fmax(high, fmax(a, b));
+    }
+    /* One more on both sides against rounding: what lies outside adds 0. */
+    *first = low - 1 > 0 ? (int64_t)fmin(low - 1, (double)n_detectors) : 0;
+    *end = high + 2 < (double)n_detectors ? (int64_t)fmax(high + 2, 0) : n_detectors;
+}
+
+static inline __attribute__((always_inline)) void add_run(const struct block *block, const struct crossings *crossings,
+                                                          int64_t n, float *sums, const int lanes)
+{
+    if (lanes == 1) { /* the same sums with the loops exchanged, vectorized over detectors */
+        float partial[DETECTOR_RUN] = {0};
+        for (int64_t m = 0; m < block->n_major; m++)
+            for (int64_t d = 0; d < n; d++) {
+                const float *pixel = block->data + crossings->index[m][d];
+                partial[d] += pixel[0] + crossings->weight[m][d] * (pixel[1] - pixel[0]);
+            }
+        for (int64_t d = 0; d < n; d++)
+            sums[d] += partial[d];
+        return;
+    }
+    for (int64_t d = 0; d < n; d++) {
+        float partial[LANES] = {0};
+        for (int64_t m = 0; m < block->n_major; m++) {
+            const float *pixel = block->data + (int64_t)crossings->index[m][d] * lanes;
+            const float weight = crossings->weight[m][d];
+            for (int lane = 0; lane < lanes; lane++)
+                partial[lane] += pixel[lane] + weight * (pixel[lanes + lane] - pixel[lane]);
+        }
+        for (int lane = 0; lane < lanes; lane++)
+            sums[d * lanes + lane] += partial[lane];
+    }
+}
+
+static inline __attribute__((always_inline)) void add_block(const struct beam_view *views, int64_t n_views,
+                                                            int64_t n_detectors, const struct block *block, float *sums,
+                                                            const int lanes)
+{
+    struct crossings crossings;
+    for (int64_t v = 0; v < n_views; v++) {
+        int64_t first, end;
+        if (views[v].along_rows != block->along_rows)
+            continue;
+        seen_detectors(&views[v], block, n_detectors, &first, &end);
+        for (int64_t d = first; d < end; d += DETECTOR_RUN) {
+            const int64_t n = end - d < DETECTOR_RUN ? end - d : DETECTOR_RUN;
+            find_crossings(&views[v], block, d, n, &crossings);
+            add_run(block, &crossings, n, sums + (v * n_detectors + d) * lanes, lanes);
+        }
+    }
+}
+
+TS_VECTORIZED static void add_block_16(const struct beam_view *views, int64_t n_views, int64_t n_detectors,
+                                       const struct block *block, float *sums)
+{
+    add_block(views, n_views, n_detectors, block, sums, 16);
+}
+
+TS_VECTORIZED static void add_block_4(const struct beam_view *views, int64_t n_views, int64_t n_detectors,
+                                      const struct block *block, float *sums)
+{
+    add_block(views, n_views, n_detectors, block, sums, 4);
+}
+
+TS_VECTORIZED static void add_block_1(const struct beam_view *views, int64_t n_views, int64_t n_detectors,
+                                      const struct block *block, float *sums)
+{
+    add_block(views, n_views, n_detectors, block, sums, 1);
+}
+
+/* Views [first, first + n) of `lanes` slices from z on. */
+static void project_views(const struct projection *projection, int64_t z, int lanes, int64_t first, int64_t n,
+                          float *sums, float *room)
+{
+    const struct beam_view *views = projection->views + first;
+    const int64_t n_detectors = projection->n_detectors;
+    memset(sums, 0, (size_t)(n * n_detectors * lanes) * sizeof(float));
+    for (int along_rows = 0; along_rows < 2; along_rows++) {
+        const int64_t n_major = along_rows ? projection->n_rows : projection->n_columns;
+        const int64_t n_minor = along_rows ? projection->n_columns : projection->n_rows;
+        const int64_t height = block_major(n_minor);
+        bool needed = false;
+        for (int64_t v = 0; v < n; v++)
+            needed |= views[v].along_rows == (along_rows == 1);
+        for (int64_t m = 0; needed && m < n_major; m += height) {
+            struct block block = {.data = room,
+                                  .along_rows = along_rows == 1,
+                                  .m_first = m,
+                                  .n_major = n_major - m < height ? n_major - m : height,
+                                  .n_minor = n_minor,
+                                  .stride = n_minor + 2 * MARGIN};
+            fill_block(projection, z, lanes, &block);
+            (lanes == 16 ? add_block_16 : lanes == 4 ? add_block_4 : add_block_1)(views, n, n_detectors, &block, sums);
+        }
+    }
+    float *out = projection->out->data;
+    for (int lane = 0; lane < lanes; lane++)
+        for (int64_t v = 0; v < n; v++) {
+            float *to = out + ((z + lane) * projection->n_views + first + v) * n_detectors;
+            const float *from = sums + v * n_detectors * lanes + lane, length = (float)views[v].length_mm;
+            for (int64_t d = 0; d < n_detectors; d++)
+                to[d] = from[d * lanes] * length;
+        }
+}
+
+static int lanes_for(int64_t slices_left)
+{
+    return slices_left >= 16 ? 16 : slices_left >= 4 ? 4 : 1;
+}
+
+static enum ts_status radon_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                void *scratch)
+{
+    const struct radon_params *params = context->params;
+    const struct beam_geometry geometry = {.n_rows = in->axes[1].n,
+                                           .n_columns = in->axes[2].n,
+                                           .row_spacing = spacing_of(&in->axes[1]),
+                                           .column_spacing = spacing_of(&in->axes[2]),
+                                           .n_detectors = params->detectors,
+                                           .detector_spacing = params->detector_spacing,
+                                           .center = params->center};
+    const struct projection projection = {.in = in,
+                                          .out = out,
+                                          .views = scratch,
+                                          .n_views = params->views,
+                                          .n_detectors = params->detectors,
+                                          .n_rows = geometry.n_rows,
+                                          .n_columns = geometry.n_columns};
+    const int64_t nz = out->axes[0].n, n_views = params->views;
+    struct beam_view *views = scratch;
+    for (int64_t v = 0; v < n_views; v++)
+        views[v] =
+            ts_beam_view(&geometry, params->angles.values ? params->angles.values[v]
+                                                          : params->start + (double)v * params->arc / (double)n_views);
+    unsigned char *rooms = (unsigned char *)scratch + rounded((size_t)n_views * sizeof *views);
+    const size_t sums = sum_bytes(params->detectors), room = sums + largest_block(geometry.n_rows, geometry.n_columns);
+    for (int64_t z = 0; z < nz;) {
+        /* All full groups of one width, then the next width. */
+        const int lanes = lanes_for(nz - z);
+        const int64_t groups = (nz - z) / lanes, most = views_at_once(params->detectors, lanes);
+        const int64_t wanted = (n_views + most - 1) / most, spread = (2 * context->threads + groups - 1) / groups;
+        const int64_t parts = context->threads > 1 && spread > wanted ? (spread < n_views ? spread : n_views) : wanted;
+#pragma omp parallel for schedule(dynamic) num_threads(context->threads)
+        for (int64_t task = 0; task < groups * parts; task++) {
+            const int64_t group = task / parts, part = task % parts;
+            const int64_t first = n_views * part / parts, end = n_views * (part + 1) / parts;
+            unsigned char *own = rooms + (size_t)omp_get_thread_num() * room;
+            project_views(&projection, z + group * lanes, lanes, first, end - first, (float *)own,
+                          (float *)(own + sums));
+        }
+        z += groups * lanes;
+    }
+    return TS_OK;
+}
+
+/* ---- table ------------------------------------------------------------------------------------- */
+
+static const struct choice method_choices[] = {
+    {"joseph", RADON_JOSEPH, "one linear interpolation in every row, or in every column where that is steeper"},
+    {0},
+};
+
+static const struct param radon_rows[] = {
+    PARAM(struct radon_params, views, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of angles, else 180",
+          .doc = "number of projection angles, evenly over the arc"),
+    PARAM(struct radon_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,
+          .doc = "angle of the first view"),
+    PARAM(struct radon_params, arc, .unit = "degree", .init.r = 180, .min = -3600, .max = 3600,
+          .doc = "range of the angles, its end not included: view i is at start + i * arc / views"),
+    PARAM(struct radon_params, angles, .unit = "degree", .optional = true, .min = -36000, .max = 36000,
+          .doc = "the angles one by one, in place of views, start and arc"),
+    PARAM(struct radon_params, detectors, .unit = "", .min = 1, .max = 1 << 20,
+          .derived = "ceil(diagonal of the slice / detector_spacing)", .doc = "number of detector samples"),
+    PARAM(struct radon_params, detector_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,
+          .derived = "the smaller pixel spacing", .doc = "distance of neighboring detector samples"),
+    PARAM(struct radon_params, center, .unit = "detector", .min = -1e6, .max = 2e6, .derived = "(detectors - 1) / 2",
+          .doc = "detector index of the rotation axis, which is also the center of the slice"),
+    PARAM(struct radon_params, method, .init.choice = RADON_JOSEPH, .choices = method_choices, .unit = "",
+          .doc = "how a line integral is made of pixels"),
+};
+
+const struct stage radon_stage = {
+    .name = "radon",
+    .summary = "parallel-beam projections of every slice: volume to sinogram",
+    .doc =
+        "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along rising columns, y along "
+        "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / 2)`. Detector d "
+        "stands "
+        "at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the value's unit times mm: "
+        "attenuation in 1/mm gives a plain number, HU give HU mm. Non-square slices and pixels are followed in mm.\n\n"
+        "Joseph's method (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): along a ray closer to the columns' "
+        "direction, one sample "
+        "in every row, interpolated linearly between two columns; along others one in every column. Outside the "
+        "slice is 0. The sum is multiplied by the length of ray between two samples. The same weights, transposed, "
+        "make the exact "
+        "adjoint. A pixel that is NaN or infinite reaches every ray that it is a neighbor of.\n\n"
+        "scikit-image's `radon` has its rotation center at pixel n // 2 in place of (n - 1) / 2, gives sums per pixel "
+        "length in place of mm, and lays its sinogram out as (detector, view); its angles turn the same way.\n\n"
+        "Cost: one interpolation for each view, detector and row.",
+    .axes = AXES_VOLUME,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_QUANTITY_BIT(TS_ATTENUATION) | TS_QUANTITY_BIT(TS_HU) | TS_QUANTITY_BIT(TS_INTENSITY),
+    .params = radon_rows,
+    .n_params = sizeof radon_rows / sizeof *radon_rows,
+    .params_bytes = sizeof(struct radon_params),
+    .resolve = radon_resolve,
+    .shape = radon_shape,
+    .scratch_bytes = radon_scratch,
+    .cpu = radon_cpu,
+    .tolerance = {.relative = 1e-5,
+                  .why = "weights are rounded once to float and up to some thousand products summed in float"},
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * radon: parallel-beam projections of every slice.
+ */
+#ifndef STAGES_RADON_H
+#define STAGES_RADON_H
+
+#include "stages/stage.h"
+
+enum radon_method { RADON_JOSEPH };
+
+struct radon_params {
+    int64_t views;
+    double start, arc;        /* degree */
+    struct ts_numbers angles; /* degree; empty: start + i * arc / views */
+    int64_t detectors;
+    double detector_spacing; /* mm */
+    double center;           /* detector index of the rotation axis */
+    int32_t method;
+    char unit[64]; /* no row: the unit of the result, written by resolve() */
+};
+
+extern const struct stage radon_stage;
+
+#endif
