@@ -26,7 +26,8 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
                               struct ts_diag *diag);
 /* A group with NX_class; parents must exist ("/entry" before "/entry/instrument"). */
 enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const char *nx_class);
-/* Small values. `path` is a dataset, or "object@name" for an attribute of an existing object. */
+/* Small values; never between the slabs of an image, since the file's bytes would then depend on how z was cut. `path`
+ * is a dataset, or "object@name" for an attribute of an existing object. */
 enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const char *text);
 enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts, size_t n);
 /* A whole small array with its dtype and shape from `image` (rank 0: scalar); attribute "units" where unit is not "".
@@ -38,10 +39,11 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
  * values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
 /* Hands over a copy of the slab (z_first says where); rising z, each slice once. Waits while the bounded queue is full.
- */
+ * An error of an earlier call's writing shows in a later call, in ts_hdf5_commit at the latest; it is reported once. */
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab);
-/* Bytes the writer holds at most, for the plan: queue, chunk and compression buffers for these images. */
-size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int64_t slab_slices, int threads);
+/* Bytes the writer holds at most, for the plan: queue, chunk and compression buffers for these images. Chunks are cut
+ * from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size does not fit. */
+size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads);
 
 /* Ends the file: drains the queue, writes digests and the root attributes, closes, syncs, reopens and verifies,
  * renames. Frees the writer in every case; on failure nothing is left under either name but what was there before. */

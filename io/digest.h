@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SHA-256 (FIPS 180-4) of streams of bytes, as 64 lowercase hex digits.
+ */
+#ifndef IO_DIGEST_H
+#define IO_DIGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { DIGEST_TEXT_BYTES = 65 }; /* with the final zero */
+
+struct digest;
+struct digest *ts_digest_create(void); /* NULL: no memory, or the crypto library has no SHA-256 */
+void ts_digest_destroy(struct digest *digest);
+bool ts_digest_add(struct digest *digest, const void *data, size_t bytes);
+/* Ends the stream; the digest can only be destroyed then. */
+bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES]);
+bool ts_digest_of(const void *data, size_t bytes, char text[DIGEST_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A file that appears under its name whole or not at all: written as `.NAME.tomostage-tmp.PID.RANDOM` in the same
+ * folder, synced, renamed. What a killed process left there is removed by the next one that writes the same name.
+ */
+#ifndef IO_FILE_COMMIT_H
+#define IO_FILE_COMMIT_H
+
+#include "pipeline/diag.h"
+
+struct file_commit {
+    char *path;      /* the final name, as the user wrote it */
+    char *folder;    /* of it */
+    char *temporary; /* the temporary file, in the folder */
+    int fd;          /* of the temporary file */
+    bool force;      /* an existing file may be replaced */
+};
+
+/* What ts_hdf5_check_path says of a path; creates nothing. bytes: that the file may take, 0 if unknown. */
+enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
+/* Removes temporary files of dead processes for this name, with a note each, then makes ours. */
+enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag);
+/* Syncs contents to the disk. */
+enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag);
+/* Gives the file its name and syncs the folder. On failure the temporary file is still there. */
+enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
+/* Removes the temporary file if it was not published, closes, frees. Safe on a zeroed struct. */
+void ts_file_clear(struct file_commit *file);
+/* A file without a name in the same folder, for data that are moved into the output later. -1 with errno set. */
+int ts_file_scratch(const struct file_commit *file);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lock, printing and error stack of libhdf5. The stack is read from the public call down to the driver; the driver's
+ * record names the system's error ("errno = 28, error message = ..."), which is the one a user can act on.
+ */
+#include "io/hdf5_error.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static void prepare_library(void)
+{
+    /* Fails where the host program has already used HDF5: then its own choice stands. */
+    (void)H5dont_atexit();
+}
+
+void ts_hdf5_enter(struct hdf5_visit *visit)
+{
+    pthread_mutex_lock(&library_lock);
+    pthread_once(&library_once, prepare_library);
+    visit->print = NULL;
+    visit->print_data = NULL;
+    /* Where this fails nothing is printed less; no result depends on it. */
+    (void)H5Eget_auto2(H5E_DEFAULT, &visit->print, &visit->print_data);
+    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    (void)H5Eclear2(H5E_DEFAULT);
+}
+
+void ts_hdf5_leave(const struct hdf5_visit *visit)
+{
+    (void)H5Eclear2(H5E_DEFAULT);
+    (void)H5Eset_auto2(H5E_DEFAULT, visit->print, visit->print_data);
+    pthread_mutex_unlock(&library_lock);
+}
+
+static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data)
+{
+    struct hdf5_failure *failure = data;
+    (void)depth;
+    if (!record->desc || failure->error_number)
+        return 0;
+    ts_text_escape(failure->text, sizeof failure->text, record->desc);
+    const char *number = strstr(record->desc, "errno = ");
+    if (number)
+        failure->error_number = atoi(number + strlen("errno = "));
+    if (failure->error_number)
+        snprintf(failure->text, sizeof failure->text, "%s", strerrordesc_np(failure->error_number));
+    return 0;
+}
+
+void ts_hdf5_failure(struct hdf5_failure *failure)
+{
+    failure->error_number = 0;
+    snprintf(failure->text, sizeof failure->text, "HDF5 gave no reason");
+    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, take_record, failure);
+    (void)H5Eclear2(H5E_DEFAULT);
+}
+
+void ts_bytes_format(char *out, size_t size, double bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    while (bytes >= 999.95 && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(out, size, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+}
+
+void ts_space_format(char *out, size_t size, int error_number, const char *path, int64_t needed_bytes)
+{
+    out[0] = '\0';
+    if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
+        return;
+    char needed[32], reached[32], free_text[32] = "unknown";
+    struct stat file;
+    struct statvfs disk;
+    ts_bytes_format(needed, sizeof needed, (double)needed_bytes);
+    ts_bytes_format(reached, sizeof reached, stat(path, &file) == 0 ? (double)file.st_size : 0.0);
+    if (statvfs(path, &disk) == 0)
+        ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
+    snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
+             free_text);
+}

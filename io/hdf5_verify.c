@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads every dataset back through plain H5Dread, so through HDF5's own filters, and compares SHA-256 digests. The file
+ * is not trusted: only plain integer, float and fixed text datasets whose chunks are all there are read.
+ */
+#include "io/hdf5_verify.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/chunks.h"
+#include "io/hdf5_read.h"
+#include "io/hdf5_walk.h"
+
+struct entry {
+    char *path;
+    char digest[DIGEST_TEXT_BYTES];
+};
+
+struct verification {
+    struct entry *entries;
+    size_t n, capacity;
+    bool recompute, no_memory;
+    char problem[160]; /* with the dataset that the walk ended at */
+    struct hdf5_failure failure;
+};
+
+bool ts_hdf5_get_text(hid_t object, const char *name, char *out, size_t size)
+{
+    if (H5Aexists(object, name) <= 0)
+        return false;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0)
+        return false;
+    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    size_t bytes = type >= 0 ? H5Tget_size(type) : 0;
+    bool done = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+                bytes > 0 && bytes < size && H5Sget_simple_extent_npoints(space) == 1 &&
+                H5Aread(attribute, type, out) >= 0;
+    if (done)
+        out[bytes] = '\0';
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    H5Aclose(attribute);
+    return done;
+}
+
+hid_t ts_hdf5_open_file(const char *path)
+{
+    hid_t file = -1, access = H5Pcreate(H5P_FILE_ACCESS);
+    if (access < 0)
+        return -1;
+    /* No foreign code for foreign files; no lock needed on what nobody writes. */
+    if (H5PLset_loading_state(0) >= 0 && H5Pset_file_locking(access, false, true) >= 0 &&
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
+        file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    H5Pclose(access);
+    return file;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+}
+
+static bool digest_entries(struct verification *check, char text[DIGEST_TEXT_BYTES])
+{
+    struct digest *digest = ts_digest_create();
+    bool done = digest;
+    if (check->n > 0)
+        qsort(check->entries, check->n, sizeof *check->entries, compare_entries);
+    for (size_t i = 0; i < check->n && done; i++) {
+        const struct entry *entry = &check->entries[i];
+        done = ts_digest_add(digest, entry->path, strlen(entry->path)) && ts_digest_add(digest, " ", 1) &&
+               ts_digest_add(digest, entry->digest, strlen(entry->digest)) && ts_digest_add(digest, "\n", 1);
+    }
+    done = done && ts_digest_end(digest, text);
+    ts_digest_destroy(digest);
+    return done;
+}
+
+static void clear_entries(struct verification *check)
+{
+    for (size_t i = 0; i < check->n; i++)
+        free(check->entries[i].path);
+    free(check->entries);
+}
+
+static bool add_entry(struct verification *check, const char *path, const char *digest)
+{
+    if (check->n == check->capacity) {
+        size_t capacity = check->capacity ? 2 * check->capacity : 64;
+        struct entry *grown = realloc(check->entries, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        check->entries = grown;
+        check->capacity = capacity;
+    }
+    struct entry *entry = &check->entries[check->n];
+    entry->path = strdup(path);
+    memcpy(entry->digest, digest, DIGEST_TEXT_BYTES);
+    check->n += entry->path != NULL;
+    return entry->path;
+}
+
+/* What may be read at all. NULL, or what is wrong. */
+static const char *refuse_storage(hid_t list, hid_t space, hid_t dataset, const struct chunk_grid *grid)
+{
+    H5D_layout_t layout = H5Pget_layout(list);
+    hsize_t chunk[TS_MAX_RANK], n_chunks = 0, expected = 1;
+    if (layout == H5D_VIRTUAL || H5Pget_external_count(list) > 0)
+        return "its values lie in other files";
+    int n_filters = H5Pget_nfilters(list);
+    for (int i = 0; i < n_filters; i++) {
+        unsigned flags, config;
+        size_t n_values = 0;
+        H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, NULL, 0, NULL, &config);
+        if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_FLETCHER32)
+            return "its filters are not those of this program";
+    }
+    if (layout != H5D_CHUNKED)
+        return NULL;
+    size_t bytes = grid->element_bytes;
+    if (H5Pget_chunk(list, TS_MAX_RANK, chunk) != grid->rank)
+        return "its chunks cannot be told";
+    for (int d = 0; d < grid->rank; d++) {
+        if (chunk[d] == 0 || !ts_mul_size(bytes, (size_t)chunk[d], &bytes) || bytes > (64u << 20))
+            return "its chunks are larger than 64 MiB";
+        expected *= ((hsize_t)grid->n[d] + chunk[d] - 1) / chunk[d];
+    }
+    /* A chunk that is missing would read as fill values without any error. */
+    if (H5Dget_num_chunks(dataset, space, &n_chunks) < 0 || n_chunks != expected)
+        return "chunks are missing";
+    return NULL;
+}
+
+static bool read_part(hid_t dataset, hid_t type, hid_t space, const struct chunk_grid *grid, int64_t i, void *buffer,
+                      size_t *bytes)
+{
+    int64_t first[TS_MAX_RANK];
+    hsize_t start[TS_MAX_RANK], count[TS_MAX_RANK];
+    *bytes = ts_chunk_place(grid, i, first);
+    for (int d = 0; d < grid->rank; d++) {
+        int64_t left = grid->n[d] - first[d];
+        start[d] = (hsize_t)first[d];
+        count[d] = (hsize_t)(left < grid->chunk[d] ? left : grid->chunk[d]);
+    }
+    hid_t memory = H5Screate_simple(grid->rank, count, NULL);
+    bool done = memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+                H5Dread(dataset, type, memory, space, H5P_DEFAULT, buffer) >= 0;
+    if (memory >= 0)
+        H5Sclose(memory);
+    return done;
+}
+
+/* SHA-256 of all values as they are stored. NULL, or what is wrong ("" : see the error stack). */
+static const char *digest_values(hid_t dataset, hid_t type, hid_t space, hid_t list, char text[DIGEST_TEXT_BYTES])
+{
+    struct chunk_grid grid = {.rank = 0, .n_chunks = 1};
+    hsize_t n[H5S_MAX_RANK];
+    int64_t length[TS_MAX_RANK];
+    H5T_class_t class = H5Tget_class(type);
+    int rank = H5Sget_simple_extent_dims(space, n, NULL);
+    grid.chunk_bytes = H5Tget_size(type);
+    if ((class != H5T_INTEGER && class != H5T_FLOAT && class != H5T_STRING) || H5Tis_variable_str(type) > 0)
+        return "its type is not one of this program";
+    if (rank < 0 || rank > TS_MAX_RANK)
+        return "its rank is not one of this program";
+    for (int d = 0; d < rank; d++)
+        length[d] = (int64_t)n[d];
+    bool empty = H5Sget_simple_extent_npoints(space) == 0;
+    if (!empty && rank > 0 && !ts_chunk_grid_init(&grid, rank, length, H5Tget_size(type)))
+        return "its size cannot be addressed";
+    const char *problem = empty ? NULL : refuse_storage(list, space, dataset, &grid);
+    if (problem)
+        return problem;
+    struct digest *digest = ts_digest_create();
+    unsigned char *buffer = malloc(grid.chunk_bytes);
+    bool done = digest && buffer;
+    for (int64_t i = 0; i < grid.n_chunks && done && !empty; i++) {
+        size_t bytes = grid.chunk_bytes;
+        if (rank == 0)
+            done = H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) >= 0;
+        else
+            done = read_part(dataset, type, space, &grid, i, buffer, &bytes);
+        done = done && ts_digest_add(digest, buffer, bytes);
+    }
+    done = done && ts_digest_end(digest, text);
+    free(buffer);
+    ts_digest_destroy(digest);
+    return done ? NULL : "";
+}
+
+static bool check_dataset(struct verification *check, hid_t dataset, const char *expected)
+{
+    char found[DIGEST_TEXT_BYTES];
+    const char *problem = "";
+    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), list = H5Dget_create_plist(dataset);
+    if (type >= 0 && space >= 0 && list >= 0)
+        problem = digest_values(dataset, type, space, list, found);
+    if (problem && *problem == '\0') {
+        ts_hdf5_failure(&check->failure);
+        snprintf(check->problem, sizeof check->problem, "cannot be read: %.100s", check->failure.text);
+    } else if (problem) {
+        snprintf(check->problem, sizeof check->problem, "cannot be checked: %s", problem);
+    } else if (strcmp(found, expected) != 0) {
+        snprintf(check->problem, sizeof check->problem, "has other values than were written (SHA-256 differs)");
+    }
+    if (list >= 0)
+        H5Pclose(list);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return check->problem[0] == '\0';
+}
+
+static bool visit_dataset(void *user, const struct hdf5_object *object)
+{
+    struct verification *check = user;
+    char digest[DIGEST_TEXT_BYTES];
+    if (object->kind != HDF5_DATASET)
+        return true;
+    if (!ts_hdf5_get_text(object->id, "sha256", digest, sizeof digest)) {
+        snprintf(check->problem, sizeof check->problem, "has no SHA-256");
+        return false;
+    }
+    if (check->recompute && !check_dataset(check, object->id, digest))
+        return false;
+    check->no_memory = !add_entry(check, object->path, digest);
+    return !check->no_memory;
+}
+
+bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES])
+{
+    struct verification check = {0};
+    char at[HDF5_WALK_PATH];
+    bool done = ts_hdf5_walk(file, visit_dataset, &check, at) == HDF5_WALK_DONE && digest_entries(&check, text);
+    clear_entries(&check);
+    return done;
+}
+
+static bool is_complete(hid_t file)
+{
+    int complete = 0;
+    if (H5Aexists(file, "complete") <= 0)
+        return false;
+    hid_t attribute = H5Aopen(file, "complete", H5P_DEFAULT);
+    if (attribute < 0)
+        return false;
+    hid_t space = H5Aget_space(attribute);
+    bool done = space >= 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+                H5Aread(attribute, H5T_NATIVE_INT, &complete) >= 0 && complete == 1;
+    if (space >= 0)
+        H5Sclose(space);
+    H5Aclose(attribute);
+    return done;
+}
+
+/* The root's attributes, then every dataset. False with check->problem set, about the object at `at`. */
+static bool verify_open(hid_t file, struct verification *check, char *at)
+{
+    char expected[DIGEST_TEXT_BYTES], found[DIGEST_TEXT_BYTES];
+    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
+    bool complete = root >= 0 && is_complete(root);
+    bool known = root >= 0 && ts_hdf5_get_text(root, "digest", expected, sizeof expected);
+    if (root >= 0)
+        H5Gclose(root);
+    snprintf(at, HDF5_WALK_PATH, "/");
+    if (!complete) {
+        snprintf(check->problem, sizeof check->problem,
+                 "is not marked complete: the writer was stopped, or it is not "
+                 "a file of this program");
+        return false;
+    }
+    if (!known) {
+        snprintf(check->problem, sizeof check->problem, "has no digest");
+        return false;
+    }
+    enum hdf5_walk_end end = ts_hdf5_walk(file, visit_dataset, check, at);
+    if (end == HDF5_WALK_LIMIT)
+        snprintf(check->problem, sizeof check->problem, "is more than %d links or %d levels", HDF5_WALK_OBJECTS,
+                 HDF5_WALK_DEPTH);
+    if (end == HDF5_WALK_FAILED) {
+        ts_hdf5_failure(&check->failure);
+        snprintf(check->problem, sizeof check->problem, "cannot be opened: %.100s", check->failure.text);
+    }
+    if (end != HDF5_WALK_DONE)
+        return false;
+    if (!digest_entries(check, found)) {
+        check->no_memory = true;
+        return false;
+    }
+    if (strcmp(found, expected) != 0) {
+        snprintf(at, HDF5_WALK_PATH, "/");
+        snprintf(check->problem, sizeof check->problem, "has a digest that does not fit its datasets");
+        return false;
+    }
+    return true;
+}
+
+enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, struct ts_diag *diag)
+{
+    struct verification check = {.recompute = true};
+    struct hdf5_visit visit;
+    char at[HDF5_WALK_PATH] = "", escaped[256];
+    ts_hdf5_enter(&visit);
+    hid_t file = ts_hdf5_open_file(path);
+    bool opened = file >= 0, sound = false;
+    if (opened) {
+        sound = verify_open(file, &check, at);
+        H5Fclose(file);
+    } else {
+        ts_hdf5_failure(&check.failure);
+    }
+    ts_hdf5_leave(&visit);
+    clear_entries(&check);
+    ts_text_escape(escaped, sizeof escaped, at);
+    if (!opened)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "hdf5-open"}, "cannot open '%s': %s",
+                             shown, check.failure.text);
+    if (check.no_memory)
+        return ts_diag_no_memory(diag, sizeof(struct entry));
+    if (!sound)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "hdf5-damaged"}, "'%s': %s %s", shown,
+                             escaped, check.problem);
+    return TS_OK;
+}
+
+enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag)
+{
+    return ts_hdf5_verify_as(path, path, diag);
+}

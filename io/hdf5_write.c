@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Life of the output file: create, groups and links, commit, abandon; and the one place that keeps failures.
+ * Version bounds V110 to V110: every piece of metadata carries a checksum.
+ */
+#include "io/hdf5_write.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "io/hdf5_verify.h"
+#include "io/hdf5_writer.h"
+
+static void keep_failure(struct hdf5_writer *writer, const char *code, const char *text, const char *hint)
+{
+    pthread_mutex_lock(&writer->failure_lock);
+    if (!writer->failed) {
+        writer->failed = true;
+        snprintf(writer->failure_code, sizeof writer->failure_code, "%s", code);
+        snprintf(writer->failure_text, sizeof writer->failure_text, "%s", text);
+        snprintf(writer->failure_hint, sizeof writer->failure_hint, "%s", hint);
+    }
+    pthread_mutex_unlock(&writer->failure_lock);
+}
+
+void ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *format, ...)
+{
+    char text[sizeof writer->failure_text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    keep_failure(writer, code, text, "");
+}
+
+void ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)
+{
+    ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes, writer->file.path);
+}
+
+static void fail_writing(struct hdf5_writer *writer, const char *doing, const char *what, int error, const char *reason,
+                         int64_t bytes)
+{
+    char space[160], text[sizeof writer->failure_text];
+    ts_space_format(space, sizeof space, error, writer->file.temporary, bytes);
+    if (error)
+        snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file.path, reason, error, space);
+    else
+        snprintf(text, sizeof text, "%s %s of '%s': %s", doing, what, writer->file.path, reason);
+    keep_failure(writer, *space ? "disk-full" : "output-write", text,
+                 *space ? "free some space or write the output to another disk" : "");
+}
+
+void ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number, const char *detail,
+                         int64_t bytes)
+{
+    const char *reason = strerrordesc_np(error_number);
+    fail_writing(writer, what, detail, error_number, reason ? reason : "unknown error", bytes);
+}
+
+void ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes)
+{
+    struct hdf5_failure failure;
+    ts_hdf5_failure(&failure);
+    fail_writing(writer, "cannot write", what, failure.error_number, failure.text, bytes);
+}
+
+bool ts_hdf5_failed(struct hdf5_writer *writer)
+{
+    pthread_mutex_lock(&writer->failure_lock);
+    bool failed = writer->failed;
+    pthread_mutex_unlock(&writer->failure_lock);
+    return failed;
+}
+
+enum ts_status ts_hdf5_state(struct hdf5_writer *writer)
+{
+    if (!ts_hdf5_failed(writer))
+        return TS_OK;
+    if (!writer->reported) {
+        writer->reported = true;
+        ts_diag_error(writer->diag, TS_RUN_FAILED, &(struct diag_site){.code = writer->failure_code},
+                      "%s; nothing was "
+                      "written",
+                      writer->failure_text);
+        if (writer->failure_hint[0])
+            ts_diag_hint(writer->diag, "%s", writer->failure_hint);
+    }
+    return TS_RUN_FAILED;
+}
+
+enum ts_status ts_hdf5_settle(struct hdf5_writer *writer)
+{
+    (void)ts_chunk_queue_drain(writer->queue); /* the sink has kept the reason */
+    return ts_hdf5_state(writer);
+}
+
+enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
+{
+    return ts_file_check(path, force, bytes, diag);
+}
+
+/* Locks fail on some network file systems; our file has a name that nobody else knows, so it can do without. */
+static bool locks_work(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        flock(fd, LOCK_UN);
+        return true;
+    }
+    return errno == EWOULDBLOCK;
+}
+
+static hid_t create_file(struct hdf5_writer *writer)
+{
+    struct hdf5_visit visit;
+    hid_t file = -1;
+    ts_hdf5_enter(&visit);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = ts_hdf5_create_properties(H5P_FILE_CREATE);
+    if (access >= 0 && creation >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+        H5Pset_file_locking(access, locks_work(writer->file.fd), true) >= 0)
+        file = H5Fcreate(writer->file.temporary, H5F_ACC_TRUNC, creation, access);
+    if (file < 0)
+        ts_hdf5_fail_library(writer, "the file structure", 0);
+    if (creation >= 0)
+        H5Pclose(creation);
+    if (access >= 0)
+        H5Pclose(access);
+    ts_hdf5_leave(&visit);
+    return file;
+}
+
+static void destroy_writer(struct hdf5_writer *writer)
+{
+    ts_chunk_queue_destroy(writer->queue); /* first: its threads use all the rest */
+    for (int i = 0; i < writer->n_datasets; i++)
+        ts_hdf5_dataset_destroy(writer->datasets[i]);
+    free(writer->datasets);
+    if (writer->h5 >= 0) {
+        struct hdf5_visit visit;
+        ts_hdf5_enter(&visit);
+        H5Fclose(writer->h5);
+        ts_hdf5_leave(&visit);
+    }
+    ts_file_clear(&writer->file);
+    free(writer->default_entry);
+    free(writer->default_data);
+    pthread_mutex_destroy(&writer->failure_lock);
+    free(writer);
+}
+
+enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
+                              struct ts_diag *diag)
+{
+    *writer = NULL;
+    struct hdf5_writer *made = calloc(1, sizeof *made);
+    if (!made)
+        return ts_diag_no_memory(diag, sizeof *made);
+    made->options = *options;
+    made->diag = diag;
+    made->h5 = -1;
+    made->file.fd = -1;
+    pthread_mutex_init(&made->failure_lock, NULL);
+    int threads = options->threads > 0 ? options->threads : 1;
+    enum ts_status status = TS_OK;
+    made->queue = ts_chunk_queue_create(threads, ts_hdf5_chunk_sink, made);
+    if (!made->queue)
+        status = ts_diag_no_memory(diag, (size_t)threads * sizeof(struct chunk_job));
+    if (status == TS_OK)
+        status = ts_file_create(&made->file, path, options->force, diag);
+    if (status == TS_OK && (made->h5 = create_file(made)) < 0)
+        status = ts_hdf5_state(made);
+    if (status == TS_OK)
+        status = ts_hdf5_text(made, "/@NX_class", "NXroot");
+    if (status != TS_OK) {
+        ts_hdf5_abandon(made);
+        return status;
+    }
+    *writer = made;
+    return TS_OK;
+}
+
+void ts_hdf5_abandon(struct hdf5_writer *writer)
+{
+    if (writer)
+        destroy_writer(writer);
+}
+
+enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const char *nx_class)
+{
+    enum ts_status status = ts_hdf5_settle(writer);
+    if (status != TS_OK)
+        return status;
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    hid_t list = ts_hdf5_create_properties(H5P_GROUP_CREATE), group = -1;
+    if (list >= 0)
+        group = H5Gcreate2(writer->h5, path, H5P_DEFAULT, list, H5P_DEFAULT);
+    if (group < 0 || H5Gclose(group) < 0)
+        ts_hdf5_fail_library(writer, path, 0);
+    if (list >= 0)
+        H5Pclose(list);
+    ts_hdf5_leave(&visit);
+    char attribute[1100];
+    snprintf(attribute, sizeof attribute, "%.1000s@NX_class", path);
+    status = ts_hdf5_state(writer);
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, attribute, nx_class);
+    if (status == TS_OK && !writer->default_entry && strcmp(nx_class, "NXentry") == 0 &&
+        !(writer->default_entry = strdup(path)))
+        ts_hdf5_fail_memory(writer, strlen(path));
+    return ts_hdf5_state(writer);
+}
+
+enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const char *target)
+{
+    enum ts_status status = ts_hdf5_settle(writer);
+    if (status != TS_OK)
+        return status;
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    if (H5Lcreate_hard(writer->h5, target, writer->h5, path, H5P_DEFAULT, H5P_DEFAULT) < 0)
+        ts_hdf5_fail_library(writer, path, 0);
+    ts_hdf5_leave(&visit);
+    return ts_hdf5_state(writer);
+}
+
+size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads)
+{
+    /* HDF5's caches, the compressors' tables, two chunks while the file is checked. */
+    size_t bytes = (size_t)24 << 20, largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct chunk_grid grid;
+        int64_t length[TS_MAX_RANK];
+        for (int d = 0; d < images[i]->rank; d++)
+            length[d] = images[i]->axes[d].n;
+        if (!ts_chunk_grid_init(&grid, images[i]->rank, length, ts_dtype_bytes(images[i]->dtype)))
+            return SIZE_MAX;
+        bytes += grid.chunk_bytes + (size_t)grid.n_chunks * 64;
+        largest = grid.chunk_bytes > largest ? grid.chunk_bytes : largest;
+    }
+    size_t workers = (size_t)(threads > 0 ? threads : 1);
+    size_t held = (size_t)ts_chunk_queue_window((int)workers);
+    /* Held: the chunk and its encoded form; per thread: the shuffled chunk and the compressor. */
+    return bytes + held * (2 * largest + (64u << 10)) + workers * (largest + (2u << 20));
+}
+
+/* A viewer opens the file at the first image, unless the caller said otherwise. */
+static void write_defaults(struct hdf5_writer *writer)
+{
+    const char *entry = writer->default_entry, *data = writer->default_data;
+    struct hdf5_visit visit;
+    if (!entry)
+        return;
+    ts_hdf5_enter(&visit);
+    bool root_has = H5Aexists_by_name(writer->h5, "/", "default", H5P_DEFAULT) > 0;
+    bool entry_has = H5Aexists_by_name(writer->h5, entry, "default", H5P_DEFAULT) > 0;
+    ts_hdf5_leave(&visit);
+    char path[1100];
+    size_t length = strlen(entry);
+    if (!root_has)
+        (void)ts_hdf5_text(writer, "/@default", entry + 1);
+    snprintf(path, sizeof path, "%.1000s@default", entry);
+    if (!entry_has && data && strncmp(data, entry, length) == 0 && data[length] == '/')
+        (void)ts_hdf5_text(writer, path, data + length + 1);
+}
+
+static void flush_file(struct hdf5_writer *writer)
+{
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    if (H5Fflush(writer->h5, H5F_SCOPE_GLOBAL) < 0)
+        ts_hdf5_fail_library(writer, "the file structure", 0);
+    ts_hdf5_leave(&visit);
+}
+
+/* `complete` comes last, after all else has reached the system. */
+static enum ts_status write_seals(struct hdf5_writer *writer)
+{
+    char digest[DIGEST_TEXT_BYTES] = "";
+    uint8_t one = 1;
+    struct ts_image complete = {.rank = 0, .dtype = TS_U8, .unit = "", .data = &one};
+    struct hdf5_visit visit;
+    write_defaults(writer);
+    flush_file(writer);
+    if (ts_hdf5_failed(writer))
+        return ts_hdf5_state(writer);
+    ts_hdf5_enter(&visit);
+    if (!ts_hdf5_root_digest(writer->h5, digest))
+        ts_hdf5_fail_library(writer, "the digest", 0);
+    ts_hdf5_leave(&visit);
+    enum ts_status status = ts_hdf5_state(writer);
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, "/@digest", digest);
+    if (status == TS_OK)
+        flush_file(writer);
+    status = ts_hdf5_state(writer);
+    if (status == TS_OK)
+        status = ts_hdf5_values(writer, "/@complete", &complete);
+    if (status == TS_OK)
+        flush_file(writer);
+    return ts_hdf5_state(writer);
+}
+
+static enum ts_status close_file(struct hdf5_writer *writer)
+{
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    /* An object left open would keep the file from being closed whole. */
+    if (H5Fget_obj_count(writer->h5, H5F_OBJ_ALL) != 1)
+        ts_hdf5_fail(writer, "output-write", "objects of '%s' were left open", writer->file.path);
+    if (H5Fclose(writer->h5) < 0)
+        ts_hdf5_fail_library(writer, "the end", 0);
+    writer->h5 = -1;
+    ts_hdf5_leave(&visit);
+    return ts_hdf5_state(writer);
+}
+
+enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
+{
+    enum ts_status status = ts_hdf5_settle(writer);
+    for (int i = 0; i < writer->n_datasets && status == TS_OK; i++)
+        status = ts_hdf5_dataset_finish(writer, i);
+    if (status == TS_OK)
+        status = write_seals(writer);
+    if (status == TS_OK)
+        status = close_file(writer);
+    if (status == TS_OK)
+        status = ts_file_sync(&writer->file, writer->diag);
+    if (status == TS_OK)
+        status = ts_hdf5_verify_as(writer->file.temporary, writer->file.path, writer->diag);
+    if (status == TS_OK)
+        status = ts_file_publish(&writer->file, writer->diag);
+    destroy_writer(writer);
+    return status;
+}
