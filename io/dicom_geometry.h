@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes one volume of a group of files, or says why not: order, spacing and tilt from positions; unit and element type
+ * from the rescale values. Shared by dicom_series.c and dicom_info.c.
+ */
+#ifndef IO_DICOM_GEOMETRY_H
+#define IO_DICOM_GEOMETRY_H
+
+#include "io/dicom_series.h"
+
+enum { DICOM_MAX_WARNINGS = 16 };
+
+/* The first refusal of a series stands. hint: a literal or arena text, or NULL. */
+void ts_dicom_series_refuse(struct dicom_series *series, struct arena *arena, const char *code, const char *hint,
+                            const char *format, ...) __attribute__((format(printf, 5, 6)));
+void ts_dicom_series_warn(struct dicom_series *series, struct arena *arena, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Drops identical copies, orders the files along the normal, fills shape, spacing and geometry of series->image.
+ * `mixed`: the series was split by orientation. Needs files that each passed the scan. */
+void ts_dicom_arrange(struct dicom_series *series, bool mixed, struct arena *arena);
+/* Fills dtype, quantity and unit of series->image. */
+void ts_dicom_quantify(struct dicom_series *series, struct arena *arena);
+
+/* Whether both files hold the same pixel bytes, read anew. */
+bool ts_dicom_same_pixels(const struct dicom_file *a, const struct dicom_file *b);
+/* The file's own name, without folders. */
+const char *ts_dicom_base_name(const char *path);
+
+/* "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees". */
+void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size);
+/* "CT, 512 x 512 x 28, 0.488 x 0.488 x 5 mm, axial, i16 HU": one line for people; rows x columns x slices. */
+void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size);
+/* "14 files passed over: 9 not DICOM, 2 empty", or "". */
+void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t size);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage info` of DICOM files: each series, what it would become, and why it would be refused. Prints no text that
+ * identifies a patient; file names appear only within a reason, without their folders.
+ */
+#include <stdio.h>
+
+#include "io/dicom_geometry.h"
+
+static void print_text(FILE *stream, const char *text)
+{
+    char escaped[1024];
+    ts_text_escape(escaped, sizeof escaped, text);
+    fputs(escaped, stream);
+}
+
+/* Bytes beyond ASCII may be of any character set: they are shown as Latin-1, so that the JSON is always valid. */
+static void print_json_text(FILE *stream, const char *text)
+{
+    fputc('"', stream);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\') {
+            fprintf(stream, "\\%c", *c);
+        } else if (*c < 0x20 || *c >= 0x7F) {
+            fprintf(stream, "\\u%04x", *c);
+        } else {
+            fputc(*c, stream);
+        }
+    }
+    fputc('"', stream);
+}
+
+static void print_json_pair(FILE *stream, const char *name, const char *text)
+{
+    fprintf(stream, ",\"%s\":", name);
+    print_json_text(stream, text);
+}
+
+static void print_json_numbers(FILE *stream, const char *name, const double *values, int n)
+{
+    fprintf(stream, ",\"%s\":[", name);
+    for (int i = 0; i < n; i++) {
+        fprintf(stream, "%s%.17g", i ? "," : "", values[i]);
+    }
+    fputc(']', stream);
+}
+
+static void print_json_series(FILE *stream, const struct dicom_series *series)
+{
+    const struct ts_image *image = &series->image;
+    fprintf(stream, "{\"number\":%d,\"shape\":[%lld,%lld,%lld],\"duplicates\":%zu", series->number,
+            (long long)image->axes[0].n, (long long)image->axes[1].n, (long long)image->axes[2].n,
+            series->n_duplicates);
+    print_json_pair(stream, "series", series->series);
+    print_json_pair(stream, "modality", series->modality);
+    print_json_pair(stream, "transfer_syntax", series->files[0]->syntax_uid);
+    if (series->refusal) {
+        print_json_pair(stream, "refused", series->refusal_code);
+        print_json_pair(stream, "reason", series->refusal);
+        print_json_pair(stream, "hint", series->hint ? series->hint : "");
+    } else {
+        const double spacing[] = {image->axes[0].spacing, image->axes[1].spacing, image->axes[2].spacing};
+        char orientation[64];
+        ts_dicom_orientation_name(image, orientation, sizeof orientation);
+        print_json_numbers(stream, "spacing_mm", spacing, 3);
+        print_json_numbers(stream, "origin_mm", image->origin_mm, 3);
+        print_json_numbers(stream, "direction", image->direction, 9);
+        print_json_pair(stream, "orientation", orientation);
+        print_json_pair(stream, "dtype", ts_dtype_name(image->dtype));
+        print_json_pair(stream, "quantity", ts_quantity_name(image->quantity));
+        print_json_pair(stream, "unit", image->unit);
+    }
+    fputs(",\"warnings\":[", stream);
+    for (size_t i = 0; i < series->n_warnings; i++) {
+        fputs(i ? "," : "", stream);
+        print_json_text(stream, series->warnings[i]);
+    }
+    fputs("]}", stream);
+}
+
+static void print_json(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
+{
+    fprintf(stream,
+            "{\"files\":%zu,\"images\":%zu,\"passed_over\":{\"not_dicom\":%zu,\"empty\":%zu,\"no_pixels\":%zu,"
+            "\"dicomdir\":%zu,\"links\":%zu,\"special\":%zu,\"unreadable\":%zu},\"series\":[",
+            folder->n_seen, folder->n_files, folder->n_not_dicom, folder->n_empty, folder->n_no_pixels,
+            folder->n_dicomdir, folder->n_links, folder->n_special, folder->n_unreadable);
+    for (size_t i = 0; i < n; i++) {
+        fputs(i ? "," : "", stream);
+        print_json_series(stream, &series[i]);
+    }
+    fputs("]}\n", stream);
+}
+
+static void print_series(FILE *stream, const struct dicom_series *series)
+{
+    char line[256];
+    ts_dicom_series_line(series, line, sizeof line);
+    fprintf(stream, "%3d  ", series->number);
+    print_text(stream, line);
+    fprintf(stream, "\n     %zu file%s, transfer syntax ", series->n_files, series->n_files == 1 ? "" : "s");
+    print_text(stream, *series->files[0]->syntax_uid ? series->files[0]->syntax_uid : "unknown");
+    fputs(", series ", stream);
+    print_text(stream, *series->series ? series->series : "unknown");
+    fputc('\n', stream);
+    for (size_t i = 0; i < series->n_warnings; i++) {
+        fputs("     warning: ", stream);
+        print_text(stream, series->warnings[i]);
+        fputc('\n', stream);
+    }
+    if (series->refusal) {
+        fprintf(stream, "     refused (%s): ", series->refusal_code);
+        print_text(stream, series->refusal);
+        fputs("\n     way out: ", stream);
+        print_text(stream, series->hint ? series->hint : "none");
+        fputc('\n', stream);
+    }
+}
+
+static void print_all(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
+{
+    char passed_over[256];
+    ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
+    fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", n, folder->n_files,
+            folder->n_seen);
+    for (size_t i = 0; i < n; i++) {
+        print_series(stream, &series[i]);
+    }
+    if (*passed_over) {
+        fprintf(stream, "%s\n", passed_over);
+    }
+}
+
+enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
+{
+    struct arena *arena = ts_arena_create();
+    struct dicom_folder folder;
+    struct dicom_series *series = NULL;
+    size_t n = 0;
+    if (!arena) {
+        return ts_diag_no_memory(diag, 0);
+    }
+    enum ts_status status = ts_dicom_scan(&path, 1, arena, &folder, diag);
+    if (status == TS_OK) {
+        status = ts_dicom_group(&folder, arena, &series, &n, diag);
+    }
+    if (status == TS_OK && n == 0) {
+        const struct dicom_series *none = NULL;
+        status = ts_dicom_choose(series, n, NULL, &folder, &none, diag);
+    } else if (status == TS_OK) {
+        (json ? print_json : print_all)(stream, &folder, series, n);
+    }
+    ts_arena_destroy(arena);
+    return status;
+}
