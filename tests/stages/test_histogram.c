@@ -8,65 +8,26 @@
 
 #include "tests/reference/histogram_reference.h"
 #include "tests/support/hdf5_data.h"
-#include "tests/support/stage_check.h"
+#include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
 TestSuite(histogram);
 
-/* A run of the stage whose tables are looked at. */
-struct run {
-    struct param_set set;
-    struct stage_context context;
-    struct stage_reduced *reduced;
-    struct ts_diag *diag;
-};
-
-static enum ts_status run_open(struct run *run, const char *assignments, const struct ts_image *in,
-                               const struct ts_image *reference, int64_t slab, int threads)
+static uint64_t count_at(const struct stage_run *run, const char *name, int64_t z, int64_t bin)
 {
-    const struct ts_image *references[STAGE_REFERENCES] = {reference};
-    *run = (struct run){.diag = ts_diag_create()};
-    ts_test_params(&histogram_stage, assignments, &run->set);
-    enum ts_status status =
-        ts_stage_prepare(&histogram_stage, &run->set, in, references, threads, run->diag, &run->context);
-    if (status == TS_OK)
-        status = ts_stage_apply(&run->context, in, NULL, references, slab, &run->reduced);
-    return status;
-}
-
-static void run_close(struct run *run)
-{
-    ts_stage_reduced_destroy(run->reduced);
-    ts_test_params_clear(&run->set);
-    ts_diag_destroy(run->diag);
-}
-
-static const struct ts_image *table(const struct run *run, const char *name)
-{
-    const struct stage_table *tables;
-    const int n = ts_stage_reduced_tables(run->reduced, &tables);
-    for (int i = 0; i < n; i++)
-        if (!strcmp(tables[i].name, name))
-            return &tables[i].image;
-    cr_assert_fail("no table %s", name);
-    return NULL;
-}
-
-static uint64_t count_at(const struct run *run, const char *name, int64_t z, int64_t bin)
-{
-    const struct ts_image *image = table(run, name);
+    const struct ts_image *image = ts_test_table(run, name);
     const int64_t columns = image->rank > 0 ? image->axes[image->rank - 1].n : 1;
     return ((const uint64_t *)image->data)[image->rank == 2 ? z * columns + bin : image->rank == 1 ? z + bin : 0];
 }
 
-static double edge_at(const struct run *run, int64_t z, int64_t i)
+static double edge_at(const struct stage_run *run, int64_t z, int64_t i)
 {
-    const struct ts_image *image = table(run, "edges");
+    const struct ts_image *image = ts_test_table(run, "edges");
     return ((const double *)image->data)[(image->rank == 2 ? z * image->axes[1].n : 0) + i];
 }
 
 /* Compares the tables of rows [z, z + 1) (or of the volume) with the reference over the edges that the stage states. */
-static void compare(const struct run *run, const double *values, size_t n, int64_t z, const char *what)
+static void compare(const struct stage_run *run, const double *values, size_t n, int64_t z, const char *what)
 {
     const int64_t bins = ((const struct histogram_params *)run->set.values)->bins;
     const double low = edge_at(run, z, 0), high = edge_at(run, z, bins);
@@ -104,21 +65,21 @@ static size_t check_all(const char *assignments, enum ts_dtype dtype, enum stage
     const size_t slice = ts_slice_count(&in);
     size_t compared = 0;
     for (size_t s = 0; s < sizeof slabs / sizeof *slabs; s++) {
-        struct run run;
+        struct stage_run run;
         char what[256];
         snprintf(what, sizeof what, "{%s} %s values %d slab %lld", assignments, ts_dtype_name(dtype), values,
                  (long long)slabs[s]);
-        const enum ts_status status = run_open(&run, assignments, &in, NULL, slabs[s], 1 + (int)s);
+        const enum ts_status status = ts_test_run(&run, &histogram_stage, assignments, &in, NULL, slabs[s], 1 + (int)s);
         if (status != TS_OK)
             ts_diag_print(run.diag, stderr);
         cr_assert_eq(status, TS_OK, "%s", what);
-        if (table(&run, "underflow")->rank == 0) {
+        if (ts_test_table(&run, "underflow")->rank == 0) {
             compare(&run, as_doubles, ts_image_count(&in), 0, what);
         } else {
             for (int64_t z = 0; z < in.axes[0].n; z++)
                 compare(&run, as_doubles + (size_t)z * slice, slice, z, what);
         }
-        run_close(&run);
+        ts_test_run_clear(&run);
         compared++;
     }
     free(as_doubles);
@@ -155,16 +116,16 @@ Test(histogram, counts_every_value_of_an_integer_type)
     cr_assert_eq(compared, 6 * 4 * 4);
 
     struct ts_image in = ts_test_image(2, 64, 64, TS_I16, VALUES_RANDOM, 5);
-    struct run run;
-    cr_assert_eq(run_open(&run, "limits=dtype bins=65536", &in, NULL, 0, 1), TS_OK);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "limits=dtype bins=65536", &in, NULL, 0, 1), TS_OK);
     uint64_t *expected = calloc(65536, sizeof *expected);
     for (size_t i = 0; i < ts_image_count(&in); i++)
         expected[((const int16_t *)in.data)[i] + 32768]++;
-    cr_assert(!memcmp(expected, table(&run, "counts")->data, 65536 * sizeof *expected));
+    cr_assert(!memcmp(expected, ts_test_table(&run, "counts")->data, 65536 * sizeof *expected));
     cr_assert_eq(edge_at(&run, 0, 0), -32768);
     cr_assert_eq(edge_at(&run, 0, 65536), 32768);
     free(expected);
-    run_close(&run);
+    ts_test_run_clear(&run);
     free(in.data);
 }
 
@@ -182,19 +143,19 @@ Test(histogram, values_on_edges_fall_as_stated)
         data[2 * (bins + 1) + i] = nextafterf(edge, INFINITY);
     }
     double *values = doubles_of(&in);
-    struct run run;
-    cr_assert_eq(run_open(&run, "bins=1000 range=-0.3,1.7", &in, NULL, 0, 1), TS_OK);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=1000 range=-0.3,1.7", &in, NULL, 0, 1), TS_OK);
     compare(&run, values, ts_image_count(&in), 0, "edges");
-    run_close(&run);
+    ts_test_run_clear(&run);
 
     const float closed[] = {0, 1, 2, 2};
     memcpy(in.data, closed, sizeof closed);
     in.axes[1].n = 1;
     in.axes[2].n = 4;
-    cr_assert_eq(run_open(&run, "bins=2", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=2", &in, NULL, 0, 1), TS_OK);
     cr_assert_eq(count_at(&run, "counts", 0, 0), 1);
     cr_assert_eq(count_at(&run, "counts", 0, 1), 3, "the last bin holds its upper edge");
-    run_close(&run);
+    ts_test_run_clear(&run);
     free(values);
     free(in.data);
 }
@@ -202,19 +163,19 @@ Test(histogram, values_on_edges_fall_as_stated)
 Test(histogram, one_value_and_no_value_have_numpys_range)
 {
     struct ts_image in = ts_test_image(1, 2, 2, TS_F32, VALUES_CONSTANT, 1);
-    struct run run;
-    cr_assert_eq(run_open(&run, "bins=10", &in, NULL, 0, 1), TS_OK);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10", &in, NULL, 0, 1), TS_OK);
     cr_assert_eq(edge_at(&run, 0, 0), 6.5);
     cr_assert_eq(edge_at(&run, 0, 10), 7.5);
     cr_assert_eq(count_at(&run, "counts", 0, 5), 4);
-    run_close(&run);
+    ts_test_run_clear(&run);
     for (int i = 0; i < 4; i++)
         ((float *)in.data)[i] = NAN;
-    cr_assert_eq(run_open(&run, "bins=10", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10", &in, NULL, 0, 1), TS_OK);
     cr_assert_eq(edge_at(&run, 0, 0), 0);
     cr_assert_eq(edge_at(&run, 0, 10), 1);
     cr_assert_eq(count_at(&run, "nan", 0, 0), 4);
-    run_close(&run);
+    ts_test_run_clear(&run);
     free(in.data);
 }
 
@@ -231,20 +192,20 @@ Test(histogram, long_images_with_changing_spans)
         expected[data[i]]++;
     }
     for (int64_t slab = 0; slab < 4; slab++) {
-        struct run run;
-        cr_assert_eq(run_open(&run, "limits=dtype bins=65536", &in, NULL, slab, 2), TS_OK);
-        cr_assert(!memcmp(expected, table(&run, "counts")->data, 65536 * sizeof *expected), "slab %lld",
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &histogram_stage, "limits=dtype bins=65536", &in, NULL, slab, 2), TS_OK);
+        cr_assert(!memcmp(expected, ts_test_table(&run, "counts")->data, 65536 * sizeof *expected), "slab %lld",
                   (long long)slab);
-        run_close(&run);
+        ts_test_run_clear(&run);
     }
     free(expected);
     free(in.data);
 }
 
-static void expect_distances(const struct run *run, int64_t z, double variation, double largest, double area)
+static void expect_distances(const struct stage_run *run, int64_t z, double variation, double largest, double area)
 {
     const double expected[] = {variation, largest, area};
-    const double *found = (const double *)table(run, "distances")->data + 3 * z;
+    const double *found = (const double *)ts_test_table(run, "distances")->data + 3 * z;
     for (int i = 0; i < 3; i++)
         cr_assert(fabs(found[i] - expected[i]) <= 1e-12, "distance %d is %g, expected %g", i, found[i], expected[i]);
 }
@@ -258,42 +219,32 @@ Test(histogram, distances_to_a_reference)
         const float four = 4;
         for (size_t i = 0; i < ts_image_count(&reference); i++)
             ts_store_f32((char *)reference.data + i * ts_dtype_bytes(reference.dtype), reference.dtype, &four, 1);
-        struct run run;
-        cr_assert_eq(run_open(&run, "bins=10 range=0,10", &in, &reference, 1, 1), TS_OK);
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10 range=0,10", &in, &reference, 1, 1), TS_OK);
         cr_assert_eq(count_at(&run, "reference_counts", 0, 4), 20);
         expect_distances(&run, 0, 1, 1, 3);
-        run_close(&run);
-        cr_assert_eq(run_open(&run, "bins=10 range=0,10 scope=slice", &in, &reference, 1, 1), TS_OK);
+        ts_test_run_clear(&run);
+        cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10 range=0,10 scope=slice", &in, &reference, 1, 1),
+                     TS_OK);
         cr_assert_eq(count_at(&run, "reference_counts", 1, 4), 20);
         expect_distances(&run, 1, 1, 1, 3);
-        run_close(&run);
-        cr_assert_eq(run_open(&run, "bins=10", &in, &in, 1, 1), TS_OK);
+        ts_test_run_clear(&run);
+        cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10", &in, &in, 1, 1), TS_OK);
         expect_distances(&run, 0, 0, 0, 0);
-        run_close(&run);
+        ts_test_run_clear(&run);
         free(in.data);
         free(reference.data);
     }
 }
 
-static void expect_refused(const char *assignments, enum ts_dtype dtype, bool with_reference, const char *code)
-{
-    struct ts_image in = ts_test_image(2, 3, 4, dtype, VALUES_CONSTANT, 1);
-    struct run run;
-    cr_assert_eq(run_open(&run, assignments, &in, with_reference ? &in : NULL, 0, 1), TS_BAD_CHAIN, "%s", assignments);
-    cr_assert_eq(ts_diag_count(run.diag), 1);
-    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
-    run_close(&run);
-    free(in.data);
-}
-
 Test(histogram, refuses_what_cannot_be_counted)
 {
-    expect_refused("range=1,2,3", TS_U8, false, "range-length");
-    expect_refused("range=2,2", TS_U8, false, "range-order");
-    expect_refused("range=5,2", TS_F32, false, "range-order");
-    expect_refused("limits=dtype", TS_F32, false, "limits-of-float");
-    expect_refused("range=1,1.0000000000000002 bins=65536", TS_F32, false, "range-too-narrow");
-    expect_refused("scope=slice", TS_U16, true, "reference-needs-range");
+    ts_test_refused(&histogram_stage, "range=1,2,3", TS_U8, false, "range-length");
+    ts_test_refused(&histogram_stage, "range=2,2", TS_U8, false, "range-order");
+    ts_test_refused(&histogram_stage, "range=5,2", TS_F32, false, "range-order");
+    ts_test_refused(&histogram_stage, "limits=dtype", TS_F32, false, "limits-of-float");
+    ts_test_refused(&histogram_stage, "range=1,1.0000000000000002 bins=65536", TS_F32, false, "range-too-narrow");
+    ts_test_refused(&histogram_stage, "scope=slice", TS_U16, true, "reference-needs-range");
 }
 
 static void compare_with_numpy(const char *file)
@@ -314,11 +265,11 @@ static void compare_with_numpy(const char *file)
             fits &= back == values[i];
         }
         if (fits) {
-            struct run run;
-            cr_assert_eq(run_open(&run, "bins=256 range=-1024,3072", &in, NULL, 0, 1), TS_OK);
+            struct stage_run run;
+            cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=256 range=-1024,3072", &in, NULL, 0, 1), TS_OK);
             for (int64_t i = 0; i < 256; i++)
                 cr_assert_eq((double)count_at(&run, "counts", 0, i), counts[i], "%s bin %lld", file, (long long)i);
-            run_close(&run);
+            ts_test_run_clear(&run);
         }
         cr_assert(fits || dtype == TS_U32, "%s holds other values than %s can", file, ts_dtype_name(in.dtype));
         free(in.data);

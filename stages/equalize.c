@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * equalize: out = F(v), F the share of the image's values that are v or below (scikit-image's rule), or that share
+ * spread over the levels of the type (OpenCV's). With a reference: out = R^-1(F(v)), R the reference's distribution.
+ *
+ * 8- and 16-bit integers: counts of every value, a table with an entry for every value: exact. Other types: counts in
+ * bins between the smallest and the largest finite value, and linear interpolation between the middles of the bins.
+ */
+#include "stages/equalize.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "stages/common/bins.h"
+#include "stages/common/scope.h"
+#include "stages/common/value_maps.h"
+
+enum { MAX_BINS = 65536, SKIMAGE_BINS = 256, CHUNK = 16384, ALIGNMENT = 64 };
+
+static const struct choice method_choices[] = {
+    {"skimage", EQUALIZE_SKIMAGE,
+     "share of values that are v or below, as f32 in [0, 1] (skimage.exposure.equalize_hist)"},
+    {"opencv", EQUALIZE_OPENCV,
+     "round((below(v) - c0) * (levels - 1) / (n - c0)) in the image's own 8- or 16-bit type, levels 256 or 65536, c0 "
+     "the "
+     "count of the lowest value (cv::equalizeHist; signed types start at their lowest value)"},
+    {NULL, 0, NULL},
+};
+
+static const struct param rows[] = {
+    PARAM(struct equalize_params, method, .choices = method_choices, .init.choice = EQUALIZE_SKIMAGE,
+          .doc = "whose rule, and with it the type of the result"),
+    PARAM(struct equalize_params, bins, .min = 2, .max = MAX_BINS,
+          .derived = "the number of values of an 8- or 16-bit type; else 256, or 65536 with `reference`",
+          .doc = "bins between the smallest and the largest value; 8- and 16-bit integers are counted value by value"),
+    PARAM(struct equalize_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+          .doc = "one histogram of the volume, or one of every slice"),
+    PARAM(struct equalize_params, reference, .optional = true,
+          .doc = "an image whose histogram (of all its slices) the result shall have, in its values and unit "
+                 "(skimage.exposure.match_histograms); absent: none"),
+};
+
+/* The result starts with this; then the map (float or integer per value, double per bin), then the reference's
+ * quantiles. bins[0] of the image, bins[1] of the reference, both only where they are not counted by value. */
+struct equalize_result {
+    struct bins bins[2];
+};
+
+static const struct equalize_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static enum ts_dtype dtype_of(const struct stage_context *context, int input)
+{
+    return input == 0 ? context->in.dtype : context->references[input - 1]->dtype;
+}
+
+static bool by_value(const struct stage_context *context, int input)
+{
+    return ts_value_counts_fit(dtype_of(context, input));
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct equalize_params *params = values;
+    const enum ts_dtype dtype = context->in.dtype;
+    const bool exact = ts_value_counts_fit(dtype);
+    const int64_t bins = exact ? ts_value_counts_keys(dtype) : context->references[0] ? MAX_BINS : SKIMAGE_BINS;
+    if (!ts_param_given(context->set, "bins"))
+        params->bins = bins;
+    if (exact && params->bins != bins) {
+        ts_param_error(context->set, "bins", "bins-of-integers", context->diag,
+                       "values of type %s are counted one by one, in %lld bins and not %lld", ts_dtype_name(dtype),
+                       (long long)bins, (long long)params->bins);
+        ts_diag_hint(context->diag, "leave bins out");
+        return TS_BAD_CHAIN;
+    }
+    if (params->method == EQUALIZE_OPENCV && !exact) {
+        ts_param_error(context->set, "method", "opencv-of-float", context->diag,
+                       "OpenCV's rule spreads over the levels of an 8- or 16-bit type, and the image is %s",
+                       ts_dtype_name(dtype));
+        ts_diag_hint(context->diag, "use method: skimage, or make the image u8 or u16 by `rescale` or `window` before");
+        return TS_BAD_CHAIN;
+    }
+    if (params->method == EQUALIZE_OPENCV && context->references[0]) {
+        ts_param_error(context->set, "reference", "opencv-reference", context->diag, "OpenCV's rule has no reference");
+        ts_diag_hint(context->diag, "leave method out, or set it to skimage");
+        return TS_BAD_CHAIN;
+    }
+    return TS_OK;
+}
+
+static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct ts_image *reference = context->references[0];
+    out->dtype = params_of(context)->method == EQUALIZE_OPENCV ? context->in.dtype : TS_F32;
+    out->quantity = reference ? reference->quantity : TS_INTENSITY;
+    out->unit = reference ? reference->unit : "1";
+    return TS_OK;
+}
+
+/* ---- reduction --------------------------------------------------------------------------------- */
+
+static bool per_slice(const struct stage_context *context)
+{
+    return params_of(context)->scope == SCOPE_SLICE;
+}
+
+static int rounds(const struct stage_context *context)
+{
+    return by_value(context, 0) && (!context->references[0] || by_value(context, 1)) ? 1 : 2;
+}
+
+/* The round that only looks for the ranges of what is counted in bins. */
+static bool ranging(const struct stage_context *context)
+{
+    return context->round + 1 < rounds(context);
+}
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    if (ranging(context))
+        return by_value(context, input) ? 0 : sizeof(struct value_range);
+    return by_value(context, input) ? ts_value_counts_bytes(dtype_of(context, input))
+                                    : ts_bin_counts_bytes(params_of(context)->bins);
+}
+
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+{
+    const size_t n = ts_image_count(slices);
+    if (ranging(context)) {
+        if (by_value(context, input))
+            return;
+        memset(partial, 0, sizeof(struct value_range));
+        ts_value_range_add(partial, slices->data, slices->dtype, n);
+    } else if (by_value(context, input)) {
+        ts_value_counts_init(partial, slices->dtype);
+        ts_value_counts_add(partial, slices->data, n);
+        ts_value_counts_flush(partial);
+    } else {
+        const struct bins *bins = &((const struct equalize_result *)context->result)->bins[input];
+        ts_bin_counts_init(partial, bins->n);
+        ts_bin_counts_add(partial, bins, slices->data, slices->dtype, n);
+        ts_bin_counts_flush(partial);
+    }
+}
+
+static void merge(const struct stage_context *context, int input, void *into, const void *from)
+{
+    if (ranging(context))
+        ts_value_range_merge(into, from);
+    else if (by_value(context, input))
+        ts_value_counts_merge(into, from);
+    else
+        ts_bin_counts_merge(into, from);
+}
+
+/* The map's doubles are made in place and then narrowed, so it has eight bytes an entry in any case. */
+static size_t map_bytes(const struct stage_context *context)
+{
+    return (size_t)params_of(context)->bins * sizeof(double);
+}
+
+static size_t reference_capacity(const struct stage_context *context)
+{
+    return by_value(context, 1) ? ts_value_counts_keys(dtype_of(context, 1)) : (size_t)params_of(context)->bins;
+}
+
+static size_t result_bytes(const struct stage_context *context)
+{
+    const size_t quantiles = context->references[0] ? ts_quantiles_bytes(reference_capacity(context)) : 0;
+    const size_t bytes = sizeof(struct equalize_result) + map_bytes(context) + quantiles;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static struct quantiles *quantiles_of(const struct stage_context *context, void *result)
+{
+    return (struct quantiles *)((char *)result + sizeof(struct equalize_result) + map_bytes(context));
+}
+
+/* The counts of an input as one array of rising values first + i * step. */
+struct distribution {
+    const uint64_t *counts;
+    size_t n, first_key;
+    double first, step;
+};
+
+static struct distribution distribution_of(const struct stage_context *context, int input, const void *total,
+                                           const struct equalize_result *result)
+{
+    if (by_value(context, input)) {
+        const struct value_counts *values = total;
+        double low, high;
+        ts_dtype_range(dtype_of(context, input), &low, &high);
+        return (struct distribution){.counts = values->counts + values->low,
+                                     .n = values->n ? values->high - values->low + 1 : 0,
+                                     .first_key = values->low,
+                                     .first = low + values->low,
+                                     .step = 1};
+    }
+    const struct bins *bins = &result->bins[input];
+    return (struct distribution){.counts = ((const struct bin_counts *)total)->slots + 1,
+                                 .n = (size_t)bins->n,
+                                 .first = bins->low + bins->step / 2,
+                                 .step = bins->step};
+}
+
+/* Fills the map: one entry per key from distribution->first_key on (floats, or integers of the type for OpenCV's rule),
+ * or one double per bin. */
+static void fill_map(const struct stage_context *context, const struct distribution *distribution, void *result)
+{
+    double *map = (double *)((struct equalize_result *)result + 1);
+    if (params_of(context)->method == EQUALIZE_OPENCV) {
+        uint32_t *levels = (uint32_t *)map + distribution->first_key;
+        const uint32_t n_levels = ts_value_counts_keys(context->in.dtype);
+        const bool one = distribution->n == 1;
+        ts_value_map_levels(distribution->counts, distribution->n, n_levels, levels);
+        if (one) /* one value stays what it is, and the array starts with it */
+            *levels = (uint32_t)distribution->first_key;
+        return;
+    }
+    if (context->references[0])
+        ts_value_map_match(distribution->counts, distribution->n, quantiles_of(context, result), map);
+    else
+        ts_value_map_share(distribution->counts, distribution->n, map);
+    if (by_value(context, 0)) {
+        float *narrow = (float *)map;
+        for (size_t i = 0; i < distribution->n; i++) {
+            const float value = (float)map[i]; /* entry i is read before its bytes are written */
+            memcpy(narrow + i, &value, sizeof value);
+        }
+        memmove(narrow + distribution->first_key, narrow, distribution->n * sizeof *narrow);
+    }
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    struct equalize_result *equalize = result;
+    (void)tables;
+    if (ranging(context)) {
+        for (int input = 0; input < 2; input++)
+            if (totals[input])
+                if (!by_value(context, input))
+                    ts_bins_init_data(&equalize->bins[input], totals[input], params_of(context)->bins);
+        return TS_OK;
+    }
+    if (totals[1]) {
+        const struct distribution reference = distribution_of(context, 1, totals[1], equalize);
+        struct quantiles *quantiles = quantiles_of(context, result);
+        ts_quantiles_fill(quantiles, reference.counts, reference.n, reference.first, reference.step);
+    }
+    if (totals[0]) {
+        const struct distribution distribution = distribution_of(context, 0, totals[0], equalize);
+        fill_map(context, &distribution, result);
+    }
+    return TS_OK;
+}
+
+static const struct stage_reduction reduction = {
+    .per_slice = per_slice,
+    .exact = true,
+    .feeds_map = true,
+    .rounds = rounds,
+    .partial_bytes = partial_bytes,
+    .reduce = reduce,
+    .merge = merge,
+    .result_bytes = result_bytes,
+    .finish = finish,
+};
+
+/* ---- map --------------------------------------------------------------------------------------- */
+
+/* bias: what xor turns the bits of a value into its key. */
+#define MAP_VALUES(suffix, in_type, unsigned_type, bias)                                                               \
+    static void shares_##suffix(float *out, const unsigned_type *in, size_t n, const float *map)                       \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = map[in[i] ^ (bias)];                                                                              \
+    }                                                                                                                  \
+    static void levels_##suffix(unsigned_type *out, const unsigned_type *in, size_t n, const uint32_t *map)            \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = (unsigned_type)(map[in[i] ^ (bias)] ^ (bias));                                                    \
+    }
+MAP_VALUES(U8, uint8_t, uint8_t, 0)
+MAP_VALUES(I8, int8_t, uint8_t, 0x80)
+MAP_VALUES(U16, uint16_t, uint16_t, 0)
+MAP_VALUES(I16, int16_t, uint16_t, 0x8000)
+
+/* Linear between the middles of the bins, level beyond the first and the last; NaN stays NaN. */
+#define MAP_BINS(suffix, type)                                                                                         \
+    TS_VECTORIZED static void bins_##suffix(float *out, const type *in, size_t n, const struct bins *bins,             \
+                                            const double *map)                                                         \
+    {                                                                                                                  \
+        const double middle = bins->low + bins->step / 2, per_value = bins->per_value, last = (double)(bins->n - 1);   \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const double value = (double)in[i], at = (value - middle) * per_value;                                     \
+            const double inside = at > 0 ? at < last ? at : last : 0;                                                  \
+            const int32_t left = (int32_t)(inside < last ? inside : last - 1);                                         \
+            const double mapped = map[left] + (map[left + 1] - map[left]) * (inside - (double)left);                   \
+            out[i] = (float)(value == value ? mapped : value);                                                         \
+        }                                                                                                              \
+    }
+MAP_BINS(U32, uint32_t)
+MAP_BINS(I32, int32_t)
+MAP_BINS(F32, float)
+
+static void map_chunk(const struct stage_context *context, const void *in, void *out, size_t n, const void *result)
+{
+    const struct bins *bins = &((const struct equalize_result *)result)->bins[0];
+    const void *map = (const struct equalize_result *)result + 1;
+    const bool levels = params_of(context)->method == EQUALIZE_OPENCV;
+    switch (context->in.dtype) {
+#define CASE(suffix)                                                                                                   \
+    case TS_##suffix:                                                                                                  \
+        if (levels)                                                                                                    \
+            levels_##suffix(out, in, n, map);                                                                          \
+        else                                                                                                           \
+            shares_##suffix(out, in, n, map);                                                                          \
+        break;
+        CASE(U8)
+        CASE(I8)
+        CASE(U16)
+        CASE(I16)
+#undef CASE
+    case TS_U32:
+        bins_U32(out, in, n, bins, map);
+        break;
+    case TS_I32:
+        bins_I32(out, in, n, bins, map);
+        break;
+    default:
+        bins_F32(out, in, n, bins, map);
+    }
+}
+
+static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    const int64_t nz = out->axes[0].n, count = (int64_t)ts_slice_count(out), chunks = (count + CHUNK - 1) / CHUNK;
+    const size_t in_bytes = ts_dtype_bytes(in->dtype), out_bytes = ts_dtype_bytes(out->dtype);
+    const size_t stride = per_slice(context) ? result_bytes(context) : 0;
+    (void)scratch;
+#pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
+    for (int64_t z = 0; z < nz; z++)
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            const int64_t first = chunk * CHUNK, n = count - first < CHUNK ? count - first : CHUNK;
+            map_chunk(context, (const char *)ts_slice_data(in, z) + (size_t)first * in_bytes,
+                      (char *)ts_slice_data(out, z) + (size_t)first * out_bytes, (size_t)n,
+                      (const char *)context->result + (size_t)z * stride);
+        }
+    return TS_OK;
+}
+
+const struct stage equalize_stage = {
+    .name = "equalize",
+    .summary = "histogram equalization, or matching to the histogram of another image",
+    .doc = "`out = F(v)`, where `F(v)` is the share of values that are `v` or below. The default follows "
+           "`skimage.exposure.equalize_hist` and gives f32 in [0, 1] for every type, signed HU included: the result is "
+           "an intensity, no longer HU. 8- and 16-bit integers are ranked by all their values, exactly; 32-bit "
+           "integers and floats by `bins` bins between their smallest and largest finite value, linear between the "
+           "middles of the bins. `method: opencv` keeps the type and gives the bytes of `cv::equalizeHist` for u8.\n\n"
+           "With `reference` the image gets the reference's histogram: `out = R^-1(F(v))`, linear between the "
+           "reference's values, f32, in the reference's unit and quantity (`skimage.exposure.match_histograms`; exact "
+           "for 8- and 16-bit integers, to one bin's width for the others).\n\n"
+           "NaN stays NaN and counts nowhere; infinite values take the values of the ends.\n\n"
+           "Cost: one pass for the histogram (one more to find the range, for 32-bit integers and floats), one to map.",
+    .axes = AXES_VOLUME | AXES_SINOGRAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_ANY_QUANTITY,
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct equalize_params),
+    .resolve = resolve,
+    .shape = shape,
+    .reduction = &reduction,
+    .cpu = cpu,
+    .tolerance = {.relative = 1.2e-7, .why = "rounding of a share to f32; levels of integers are exact"},
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_EQUALIZE_REFERENCE_H
+#define TESTS_EQUALIZE_REFERENCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* out[k]: share of the n values that are values[k] or below. */
+void ts_equalize_reference_share(const double *values, size_t n, double *out);
+/* The same by `bins` bins between the smallest and the largest finite value, as skimage.exposure.equalize_hist does. */
+void ts_equalize_reference_bins(const double *values, size_t n, int64_t bins, double *out);
+/* cv::equalizeHist for levels [lowest, lowest + levels). */
+void ts_equalize_reference_levels(const double *values, size_t n, double lowest, int64_t levels, double *out);
+/* skimage.exposure.match_histograms. */
+void ts_equalize_reference_match(const double *values, size_t n, const double *reference, size_t n_reference,
+                                 double *out);
+
+#endif

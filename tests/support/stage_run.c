@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/stage_run.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum ts_status ts_test_run(struct stage_run *run, const struct stage *stage, const char *assignments,
+                           const struct ts_image *in, const struct ts_image *reference, int64_t slab, int threads)
+{
+    const struct ts_image *references[STAGE_REFERENCES] = {reference};
+    *run = (struct stage_run){.diag = ts_diag_create()};
+    ts_test_params(stage, assignments, &run->set);
+    run->status = ts_stage_prepare(stage, &run->set, in, references, threads, run->diag, &run->context);
+    if (run->status != TS_OK)
+        return run->status;
+    run->out = run->context.out;
+    if (stage->cpu) {
+        run->out.data = malloc(ts_image_bytes(&run->out) + 1);
+        memset(run->out.data, 0xFF, ts_image_bytes(&run->out));
+    }
+    run->status = ts_stage_apply(&run->context, in, &run->out, references, slab, &run->reduced);
+    return run->status;
+}
+
+void ts_test_run_clear(struct stage_run *run)
+{
+    ts_stage_reduced_destroy(run->reduced);
+    free(run->out.data);
+    ts_test_params_clear(&run->set);
+    ts_diag_destroy(run->diag);
+}
+
+const struct ts_image *ts_test_table(const struct stage_run *run, const char *name)
+{
+    const struct stage_table *tables;
+    const int n = ts_stage_reduced_tables(run->reduced, &tables);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(tables[i].name, name))
+            return &tables[i].image;
+    cr_assert_fail("no table %s", name);
+    return NULL;
+}
+
+double ts_test_table_at(const struct stage_run *run, const char *name, int64_t i)
+{
+    const struct ts_image *image = ts_test_table(run, name);
+    double value;
+    cr_assert(i >= 0 && i < (int64_t)ts_image_count(image), "%s has no element %lld", name, (long long)i);
+    ts_load_f64(&value, (const char *)image->data + (size_t)i * ts_dtype_bytes(image->dtype), image->dtype, 1);
+    return value;
+}
+
+void ts_test_refused(const struct stage *stage, const char *assignments, enum ts_dtype dtype, bool with_reference,
+                     const char *code)
+{
+    struct ts_image in = ts_test_image(2, 3, 4, dtype, VALUES_CONSTANT, 1);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, stage, assignments, &in, with_reference ? &in : NULL, 0, 1), TS_BAD_CHAIN,
+                 "%s {%s} was not refused", stage->name, assignments);
+    cr_assert_eq(ts_diag_count(run.diag), 1, "%s {%s}: %zu records", stage->name, assignments, ts_diag_count(run.diag));
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
+    ts_test_run_clear(&run);
+    free(in.data);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run of one stage, for tests that look at its tables, its references or its refusals.
+ */
+#ifndef TESTS_STAGE_RUN_H
+#define TESTS_STAGE_RUN_H
+
+#include "tests/support/stage_check.h"
+
+struct stage_run {
+    struct param_set set;
+    struct stage_context context;
+    struct stage_reduced *reduced;
+    struct ts_diag *diag;
+    struct ts_image out; /* with data, where the stage has cpu() */
+    enum ts_status status;
+};
+
+/* Prepares and applies the stage over slabs of `slab` slices (0: all); the status is kept and returned. */
+enum ts_status ts_test_run(struct stage_run *run, const struct stage *stage, const char *assignments,
+                           const struct ts_image *in, const struct ts_image *reference, int64_t slab, int threads);
+void ts_test_run_clear(struct stage_run *run);
+/* Fails the test where the run has no such table. */
+const struct ts_image *ts_test_table(const struct stage_run *run, const char *name);
+/* Element i of the table, as a double. */
+double ts_test_table_at(const struct stage_run *run, const char *name, int64_t i);
+/* Fails unless preparing the stage for a 2 x 3 x 4 image is refused with this code, and with one record. */
+void ts_test_refused(const struct stage *stage, const char *assignments, enum ts_dtype dtype, bool with_reference,
+                     const char *code);
+
+#endif
