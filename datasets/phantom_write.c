@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A phantom as a DICOM CT series: options checked, folder claimed, slices rendered, noised, rounded and written.
+ *
+ * Noise: standard deviation times (sum of twelve uniform numbers - 6), which is normal to within 1 % up to three
+ * standard deviations and the same on every machine. Values beyond the twelve bits (-1024 and 3071 HU) are cut, as
+ * scanners do.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "datasets/dicom_write.h"
+#include "datasets/phantom.h"
+#include "pipeline/params.h"
+
+enum { STORED_OFFSET = 1024, STORED_MAX = 4095, SIDE_MAX = 65535, SLICES_MAX = 9999, PATH_BYTES = 4096 };
+
+struct job {
+    const struct phantom *phantom;
+    const struct phantom_options *options;
+    const char *folder;
+    struct ct_series series;
+    char patient_name[64], patient_id[64], description[65], identity[512];
+};
+
+static enum ts_status check_size(const char *name, int64_t value, int64_t max, struct ts_diag *diag)
+{
+    if (value >= 1 && value <= max)
+        return TS_OK;
+    return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "phantom-size"},
+                         "%s: %lld is outside [1, %lld] pixel", name, (long long)value, (long long)max);
+}
+
+static enum ts_status check_length(const char *name, double value, double min, double max, const char *unit,
+                                   struct ts_diag *diag)
+{
+    if (value >= min && value <= max)
+        return TS_OK;
+    return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "phantom-size"},
+                         "%s: %g is outside [%g, %g] %s", name, value, min, max, unit);
+}
+
+static enum ts_status check_options(const struct phantom_options *options, struct ts_diag *diag)
+{
+    enum ts_status status = check_size("nx", options->nx, SIDE_MAX, diag);
+    if (status == TS_OK)
+        status = check_size("ny", options->ny, SIDE_MAX, diag);
+    if (status == TS_OK)
+        status = check_size("nz", options->nz, SLICES_MAX, diag);
+    /* The length of the pixel data is a 32-bit number, and must be even. */
+    if (status == TS_OK && options->nx * options->ny > (INT64_C(1) << 31) - 1)
+        status = check_size("nx * ny", options->nx * options->ny, (INT64_C(1) << 31) - 1, diag);
+    if (status == TS_OK)
+        status = check_length("spacing_x_mm", options->spacing_x_mm, 1e-4, 1000, "mm", diag);
+    if (status == TS_OK)
+        status = check_length("spacing_y_mm", options->spacing_y_mm, 1e-4, 1000, "mm", diag);
+    if (status == TS_OK)
+        status = check_length("spacing_z_mm", options->spacing_z_mm, 1e-4, 1000, "mm", diag);
+    if (status == TS_OK)
+        status = check_length("noise_hu", options->noise_hu, 0, 1000, "HU", diag);
+    return status;
+}
+
+static enum ts_status unknown_phantom(const char *name, struct ts_diag *diag)
+{
+    const char *names[64];
+    char list[512] = "";
+    size_t n = 0;
+    for (; n < 64 && ts_phantoms[n].name != NULL; n++) {
+        names[n] = ts_phantoms[n].name;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", n > 0 ? ", " : "", names[n]);
+    }
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-phantom"}, "unknown phantom '%s'", name);
+    const char *nearest = ts_nearest_name(name, names, n);
+    if (nearest != NULL)
+        ts_diag_hint(diag, "did you mean '%s'?", nearest);
+    else
+        ts_diag_hint(diag, "there are: %s", list);
+    return TS_BAD_CHAIN;
+}
+
+/* Makes the folder, or finds it empty. */
+static enum ts_status claim_folder(const char *folder, bool *made, struct ts_diag *diag)
+{
+    struct diag_site site = {.code = "folder-not-usable"};
+    *made = mkdir(folder, 0777) == 0;
+    if (*made)
+        return TS_OK;
+    if (errno != EEXIST)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder could not be made: %s", folder,
+                             strerror(errno));
+    DIR *directory = opendir(folder);
+    if (directory == NULL)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: %s", folder, strerror(errno));
+    bool empty = true;
+    for (const struct dirent *entry = readdir(directory); entry != NULL && empty; entry = readdir(directory))
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    closedir(directory);
+    if (empty)
+        return TS_OK;
+    site.code = "folder-not-empty";
+    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder is not empty, and its files could be someone's images",
+                  folder);
+    ts_diag_hint(diag, "name a new folder, or empty this one");
+    return TS_RUN_FAILED;
+}
+
+static bool file_path(char out[PATH_BYTES], const char *folder, int64_t z)
+{
+    int length = snprintf(out, PATH_BYTES, "%s/IM%04lld.dcm", folder, (long long)(z + 1));
+    return length > 0 && length < PATH_BYTES;
+}
+
+static void describe(struct job *job)
+{
+    const struct phantom_options *options = job->options;
+    const char *name = job->phantom->name;
+    char text[600];
+    snprintf(job->identity, sizeof job->identity, "tomostage phantom %s %lld %lld %lld %.17g %.17g %.17g %.17g %llu",
+             name, (long long)options->nx, (long long)options->ny, (long long)options->nz, options->spacing_x_mm,
+             options->spacing_y_mm, options->spacing_z_mm, options->noise_hu, (unsigned long long)options->seed);
+    snprintf(job->patient_name, sizeof job->patient_name, "PHANTOM^%s", name);
+    for (char *c = job->patient_name; *c != '\0'; c++)
+        *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    snprintf(job->patient_id, sizeof job->patient_id, "%s", name);
+    snprintf(job->description, sizeof job->description, "%s phantom", name);
+    job->series = (struct ct_series){
+        .patient_name = job->patient_name,
+        .patient_id = job->patient_id,
+        .description = job->description,
+        .nx = options->nx,
+        .ny = options->ny,
+        .spacing_x_mm = options->spacing_x_mm,
+        .spacing_y_mm = options->spacing_y_mm,
+        .spacing_z_mm = options->spacing_z_mm,
+    };
+    snprintf(text, sizeof text, "%s study", job->identity);
+    ts_ct_uid(job->series.study, text);
+    snprintf(text, sizeof text, "%s series", job->identity);
+    ts_ct_uid(job->series.series, text);
+    snprintf(text, sizeof text, "%s frame of reference", job->identity);
+    ts_ct_uid(job->series.frame_of_reference, text);
+}
+
+/* splitmix64 of G. Steele, D. Lea and C. Flood (2014). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+/* Twelve uniform numbers of 16 bits, from three draws. */
+static double next_normal(uint64_t *state)
+{
+    double sum = -6.0;
+    for (int draw = 0; draw < 3; draw++)
+        for (uint64_t bits = next_random(state), part = 0; part < 4; part++, bits >>= 16)
+            sum += ((double)(bits & 0xFFFF) + 0.5) / 65536.0;
+    return sum;
+}
+
+static void to_stored(const struct phantom_options *options, int64_t z, const double *hu, uint16_t *stored, size_t n)
+{
+    /* Each slice has its own stream, so that slices can be made in any order. */
+    uint64_t state = options->seed + (uint64_t)z * UINT64_C(0xD1342543DE82EF95);
+    state = next_random(&state);
+    for (size_t i = 0; i < n; i++) {
+        double value = hu[i] + STORED_OFFSET;
+        if (options->noise_hu > 0)
+            value += options->noise_hu * next_normal(&state);
+        stored[i] = (uint16_t)lrint(fmin(fmax(value, 0), STORED_MAX));
+    }
+}
+
+static enum ts_status write_slice(const struct job *job, int64_t z, double *hu, uint16_t *stored, struct ts_diag *diag)
+{
+    const struct phantom_options *options = job->options;
+    char path[PATH_BYTES], text[600], instance[CT_UID_BYTES];
+    const double position_mm[3] = {-0.5 * (double)(options->nx - 1) * options->spacing_x_mm,
+                                   -0.5 * (double)(options->ny - 1) * options->spacing_y_mm,
+                                   ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm};
+    ts_phantom_render(job->phantom, options, z, hu);
+    to_stored(options, z, hu, stored, (size_t)(options->nx * options->ny));
+    snprintf(text, sizeof text, "%s instance %lld", job->identity, (long long)z);
+    ts_ct_uid(instance, text);
+    if (!file_path(path, job->folder, z))
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "path-too-long"},
+                             "the path of the folder is too long");
+    return ts_ct_write(path, &job->series, z + 1, instance, position_mm, stored, diag);
+}
+
+enum ts_status ts_phantom_write(const char *name, const struct phantom_options *options, const char *folder,
+                                struct ts_diag *diag)
+{
+    struct job job = {.phantom = ts_phantom_find(name), .options = options, .folder = folder};
+    bool made = false;
+    if (job.phantom == NULL)
+        return unknown_phantom(name, diag);
+    enum ts_status status = check_options(options, diag);
+    if (status == TS_OK)
+        status = claim_folder(folder, &made, diag);
+    if (status != TS_OK)
+        return status;
+    const size_t n = (size_t)(options->nx * options->ny);
+    double *hu = malloc(n * sizeof *hu);
+    uint16_t *stored = malloc(n * sizeof *stored);
+    if (hu == NULL || stored == NULL)
+        status = ts_diag_no_memory(diag, n * sizeof *hu);
+    describe(&job);
+    int64_t n_written = 0;
+    while (status == TS_OK && n_written < options->nz) {
+        status = write_slice(&job, n_written, hu, stored, diag);
+        n_written += status == TS_OK;
+    }
+    if (status != TS_OK) {
+        char path[PATH_BYTES];
+        for (int64_t z = 0; z < n_written; z++)
+            if (file_path(path, folder, z))
+                unlink(path);
+        if (made)
+            rmdir(folder);
+    }
+    free(hu);
+    free(stored);
+    return status;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Phantoms: known values at known places, closed integrals against numeric ones, and the written series read back.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "datasets/dicom_write.h"
+#include "datasets/phantom.h"
+#include "io/dicom_scan.h"
+#include "tests/support/dicom_fixture.h"
+#include "tests/support/support.h"
+
+static const struct phantom_options odd = {
+    .nx = 37, .ny = 23, .nz = 5, .spacing_x_mm = 0.7, .spacing_y_mm = 1.1, .spacing_z_mm = 3};
+
+Test(phantom, known_values)
+{
+    const struct phantom_options options = PHANTOM_OPTIONS_DEFAULT;
+    const double unit = 128 * 0.8, z_unit = 12 * 2.5;
+    const struct {
+        const char *name;
+        double x, y, z, hu;
+    } known[] = {
+        {"shepp-logan", 0, 0.9, 0, 1000},
+        {"shepp-logan", 0, -0.3, 0, -600},
+        {"shepp-logan", 0.22, 0, 0, -1000},
+        {"shepp-logan", 0, 0.35, 0, -400},
+        {"shepp-logan", 0.9, 0.9, 0, -1000},
+        {"shepp-logan", 0, 0, 0.95, -1000},
+        {"head", 0, -0.3, 0, 40},
+        {"head", -0.22, 0, 0, 0},
+        {"disc", 0.7, 0, 0.99, 0},
+        {"disc", 0.81, 0, 0, -1000},
+        {"rods", 0.5, 0, 0, 900},
+        {"rods", 0.25, 0.433, 0, 500},
+        {"rods", 0.25, -0.433, 0, -800},
+        {"asymmetric", 0.45, -0.5, 0.5, 500},
+        {"asymmetric", 0.45, -0.5, -0.5, -1000},
+        {"asymmetric", 0.3, 0.55, 0, -200},
+        {"gradient", 0.5, 0, 0, 400},
+        {"gradient", 0, -0.5, 0.5, 150},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const struct phantom *phantom = ts_phantom_find(known[i].name);
+        cr_assert_not_null(phantom);
+        const double hu =
+            ts_phantom_value(phantom, &options, known[i].x * unit, known[i].y * unit, known[i].z * z_unit);
+        cr_assert_float_eq(hu, known[i].hu, 1e-9, "%s at (%g, %g, %g): %g", known[i].name, known[i].x, known[i].y,
+                           known[i].z, hu);
+    }
+    cr_assert_null(ts_phantom_find("nothing"));
+}
+
+/* The definition: every subsample of every pixel. */
+Test(phantom, render_is_the_mean_of_the_subsamples)
+{
+    static double out[37 * 23];
+    for (const struct phantom *phantom = ts_phantoms; phantom->name != NULL; phantom++)
+        for (int64_t z = 0; z < odd.nz; z++) {
+            double worst = 0;
+            ts_phantom_render(phantom, &odd, z, out);
+            for (int64_t row = 0; row < odd.ny; row++)
+                for (int64_t column = 0; column < odd.nx; column++) {
+                    double sum = 0;
+                    for (int k = 0; k < 16; k++) {
+                        const double x = ((double)column - 18 + (k % 4 + 0.5) / 4 - 0.5) * 0.7;
+                        const double y = (11 - (double)row + (k / 4 + 0.5) / 4 - 0.5) * 1.1;
+                        sum += ts_phantom_value(phantom, &odd, x, y, ((double)z - 2) * 3);
+                    }
+                    worst = fmax(worst, fabs(sum / 16 - out[row * odd.nx + column]));
+                }
+            cr_assert(worst <= 1e-9, "%s slice %d differs by %g", phantom->name, (int)z, worst);
+        }
+}
+
+/* Composite midpoint rule along the line; its error at a jump is at most half a step times the jump, a few jumps a
+ * line. */
+Test(phantom, integrals_agree_with_quadrature)
+{
+    enum { N_LINES = 200, N_STEPS = 20000 };
+    uint64_t seed = 3;
+    size_t crossed = 0;
+    for (const struct phantom *phantom = ts_phantoms; phantom->name != NULL; phantom++)
+        for (int line = 0; line < N_LINES; line++) {
+            const double theta = 2 * M_PI * ts_random_unit(&seed), radius = 12.65 * sqrt(2);
+            const double s = (2 * ts_random_unit(&seed) - 1) * 12, z = (2 * ts_random_unit(&seed) - 1) * 7;
+            const double step = 2 * radius / N_STEPS;
+            double sum = 0;
+            for (int i = 0; i < N_STEPS; i++) {
+                const double t = (i + 0.5) * step - radius;
+                const double x = s * cos(theta) - t * sin(theta), y = s * sin(theta) + t * cos(theta);
+                sum += (ts_phantom_value(phantom, &odd, x, y, z) - PHANTOM_AIR_HU) * step;
+            }
+            const double exact = ts_phantom_integral(phantom, &odd, theta, s, z);
+            cr_assert(fabs(sum - exact) <= 8 * 2000 * step, "%s theta %g s %g z %g: %g and %g", phantom->name, theta, s,
+                      z, sum, exact);
+            crossed += exact != 0;
+        }
+    cr_assert_gt(crossed, 600);
+}
+
+Test(phantom, integral_of_the_disc_by_hand)
+{
+    const struct phantom_options options = PHANTOM_OPTIONS_DEFAULT;
+    const struct phantom *disc = ts_phantom_find("disc");
+    const double radius = 0.8 * 128 * 0.8;
+    cr_assert_float_eq(ts_phantom_integral(disc, &options, 0.3, 0, 0), 1000 * 2 * radius, 1e-6);
+    cr_assert_float_eq(ts_phantom_integral(disc, &options, 1.3, 0.6 * radius, 7), 1000 * 1.6 * radius, 1e-6);
+    cr_assert_eq(ts_phantom_integral(disc, &options, 1.3, 1.01 * radius, 7), 0);
+}
+
+static enum ts_status write_phantom(const char *name, const struct phantom_options *options, const char *folder,
+                                    char code[32], char hint[256])
+{
+    struct ts_diag *diag = ts_diag_create();
+    enum ts_status status = ts_phantom_write(name, options, folder, diag);
+    code[0] = hint[0] = '\0';
+    if (status != TS_OK) {
+        const struct ts_diag_record *record = ts_diag_get(diag, 0);
+        snprintf(code, 32, "%s", record->code);
+        snprintf(hint, 256, "%s", record->hint != NULL ? record->hint : "");
+    }
+    ts_diag_destroy(diag);
+    return status;
+}
+
+static unsigned char *read_file(const char *path, size_t *size)
+{
+    struct stat info;
+    FILE *file = fopen(path, "rb");
+    cr_assert_not_null(file, "%s", path);
+    cr_assert_eq(fstat(fileno(file), &info), 0);
+    unsigned char *bytes = malloc((size_t)info.st_size);
+    *size = fread(bytes, 1, (size_t)info.st_size, file);
+    cr_assert_eq(*size, (size_t)info.st_size);
+    fclose(file);
+    return bytes;
+}
+
+Test(phantom, written_files)
+{
+    char folder[64], study[96], path[160], code[32], hint[256];
+    ts_fixture_folder(folder);
+    snprintf(study, sizeof study, "%s/study", folder);
+    cr_assert_eq(write_phantom("asymmetric", &odd, study, code, hint), TS_OK);
+    struct arena *arena = ts_arena_create();
+    double hu[37 * 23];
+    for (int z = 0; z < 5; z++) {
+        struct dicom_folder counts = {0};
+        struct dicom_file file;
+        snprintf(path, sizeof path, "%s/IM%04d.dcm", study, z + 1);
+        cr_assert(ts_dicom_scan_file(path, arena, &counts, &file));
+        cr_assert_null(file.refusal, "%s", file.refusal);
+        cr_assert(file.rows == 23 && file.columns == 37 && file.bits_stored == 12 && file.pixel_representation == 0);
+        cr_assert(file.spacing_mm[0] == 1.1 && file.spacing_mm[1] == 0.7 && file.slope == 1 && file.intercept == -1024);
+        cr_assert_float_eq(file.position_mm[0], -18 * 0.7, 1e-9);
+        cr_assert_float_eq(file.position_mm[1], -11 * 1.1, 1e-9);
+        cr_assert_float_eq(file.position_mm[2], (z - 2) * 3, 1e-9);
+        cr_assert_str_eq(file.modality, "CT");
+        cr_assert_str_eq(file.burned_in, "NO");
+        cr_assert_eq(strncmp(file.sop_instance, "2.25.", 5), 0);
+        ts_phantom_render(ts_phantom_find("asymmetric"), &odd, z, hu);
+        size_t size;
+        unsigned char *bytes = read_file(path, &size);
+        cr_assert_eq(size, (size_t)file.pixel_offset + 2 * 37 * 23);
+        for (int i = 0; i < 37 * 23; i++) {
+            const unsigned char *at = bytes + file.pixel_offset + 2 * i;
+            cr_assert_eq((double)(at[0] | at[1] << 8) - 1024, rint(hu[i]), "slice %d pixel %d", z, i);
+        }
+        free(bytes);
+    }
+    ts_arena_destroy(arena);
+    ts_fixture_folder_remove(study);
+    ts_fixture_folder_remove(folder);
+}
+
+Test(phantom, equal_options_equal_bytes)
+{
+    char folder[64], study[3][96], path[160], code[32], hint[256];
+    struct phantom_options noisy = odd;
+    unsigned char *bytes[3];
+    size_t sizes[3];
+    noisy.noise_hu = 25;
+    ts_fixture_folder(folder);
+    for (int i = 0; i < 3; i++) {
+        noisy.seed = i == 2;
+        snprintf(study[i], sizeof study[i], "%s/%d", folder, i);
+        cr_assert_eq(write_phantom("disc", &noisy, study[i], code, hint), TS_OK);
+        snprintf(path, sizeof path, "%s/IM0003.dcm", study[i]);
+        bytes[i] = read_file(path, &sizes[i]);
+    }
+    cr_assert_eq(sizes[0], sizes[1]);
+    cr_assert_arr_eq(bytes[0], bytes[1], sizes[0]);
+    cr_assert(sizes[2] != sizes[0] || memcmp(bytes[0], bytes[2], sizes[0]) != 0);
+    /* The center of the disc: mean 0 HU and the standard deviation asked for, to five standard errors. */
+    double sum = 0, squares = 0;
+    int n = 0;
+    for (int row = 6; row < 17; row++)
+        for (int column = 10; column < 27; column++, n++) {
+            const unsigned char *at = bytes[0] + sizes[0] - 2 * 37 * 23 + 2 * (row * 37 + column);
+            const double hu = (at[0] | at[1] << 8) - 1024;
+            sum += hu;
+            squares += hu * hu;
+        }
+    cr_assert(fabs(sum / n) <= 5 * 25 / sqrt(n), "mean %g", sum / n);
+    cr_assert(fabs(sqrt(squares / n) - 25) <= 5 * 25 / sqrt(2 * n), "deviation %g", sqrt(squares / n));
+    for (int i = 0; i < 3; i++) {
+        free(bytes[i]);
+        ts_fixture_folder_remove(study[i]);
+    }
+    ts_fixture_folder_remove(folder);
+}
+
+Test(phantom, refusals)
+{
+    char folder[64], path[160], code[32], hint[256];
+    struct phantom_options bad = odd;
+    ts_fixture_folder(folder);
+    cr_assert_eq(write_phantom("shep-logan", &odd, folder, code, hint), TS_BAD_CHAIN);
+    cr_assert_str_eq(code, "unknown-phantom");
+    cr_assert_str_eq(hint, "did you mean 'shepp-logan'?");
+    bad.nx = 0;
+    cr_assert_eq(write_phantom("disc", &bad, folder, code, hint), TS_BAD_CHAIN);
+    bad = odd;
+    bad.spacing_z_mm = NAN;
+    cr_assert_eq(write_phantom("disc", &bad, folder, code, hint), TS_BAD_CHAIN);
+    cr_assert_str_eq(code, "phantom-size");
+
+    snprintf(path, sizeof path, "%s/mine.txt", folder);
+    ts_fixture_write_bytes(path, "x", 1);
+    cr_assert_eq(write_phantom("disc", &odd, folder, code, hint), TS_RUN_FAILED);
+    cr_assert_str_eq(code, "folder-not-empty");
+    cr_assert_eq(write_phantom("disc", &odd, path, code, hint), TS_RUN_FAILED);
+    cr_assert_str_eq(code, "folder-not-usable");
+    snprintf(path, sizeof path, "%s/absent/study", folder);
+    cr_assert_eq(write_phantom("disc", &odd, path, code, hint), TS_RUN_FAILED);
+    cr_assert_str_eq(code, "folder-not-usable");
+    ts_fixture_folder_remove(folder);
+}
