@@ -182,7 +182,7 @@ Test(phantom, written_files)
 
 Test(phantom, equal_options_equal_bytes)
 {
-    char folder[64], study[3][96], path[160], code[32], hint[256];
+    char folder[64], study[3][96], path[400], code[32], hint[256];
     struct phantom_options noisy = odd;
     unsigned char *bytes[3];
     size_t sizes[3];
