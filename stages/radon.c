@@ -256,31 +256,49 @@ static void seen_detectors(const struct beam_view *view, const struct block *blo
     *end = high + 2 < (double)n_detectors ? (int64_t)fmax(high + 2, 0) : n_detectors;
 }
 
-static inline __attribute__((always_inline)) void add_run(const struct block *block, const struct crossings *crossings,
-                                                          int64_t n, float *sums, const int lanes)
+/* One sample of every lane; the compiler splits it where the processor's vectors are shorter. */
+typedef float lanes_16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef float lanes_4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* Each function adds a block's share to the sums of n detectors, in the same order of operations. */
+static inline __attribute__((always_inline)) void add_run_16(const struct block *block,
+                                                             const struct crossings *crossings, int64_t n, float *sums)
 {
-    if (lanes == 1) { /* the same sums with the loops exchanged, vectorized over detectors */
-        float partial[DETECTOR_RUN] = {0};
-        for (int64_t m = 0; m < block->n_major; m++)
-            for (int64_t d = 0; d < n; d++) {
-                const float *pixel = block->data + crossings->index[m][d];
-                partial[d] += pixel[0] + crossings->weight[m][d] * (pixel[1] - pixel[0]);
-            }
-        for (int64_t d = 0; d < n; d++)
-            sums[d] += partial[d];
-        return;
-    }
     for (int64_t d = 0; d < n; d++) {
-        float partial[LANES] = {0};
+        lanes_16 partial = {0};
         for (int64_t m = 0; m < block->n_major; m++) {
-            const float *pixel = block->data + (int64_t)crossings->index[m][d] * lanes;
-            const float weight = crossings->weight[m][d];
-            for (int lane = 0; lane < lanes; lane++)
-                partial[lane] += pixel[lane] + weight * (pixel[lanes + lane] - pixel[lane]);
+            const lanes_16 *pixel = (const lanes_16 *)block->data + crossings->index[m][d];
+            partial += pixel[0] + crossings->weight[m][d] * (pixel[1] - pixel[0]);
         }
-        for (int lane = 0; lane < lanes; lane++)
-            sums[d * lanes + lane] += partial[lane];
+        ((lanes_16 *)sums)[d] += partial;
     }
+}
+
+static inline __attribute__((always_inline)) void add_run_4(const struct block *block,
+                                                            const struct crossings *crossings, int64_t n, float *sums)
+{
+    for (int64_t d = 0; d < n; d++) {
+        lanes_4 partial = {0};
+        for (int64_t m = 0; m < block->n_major; m++) {
+            const lanes_4 *pixel = (const lanes_4 *)block->data + crossings->index[m][d];
+            partial += pixel[0] + crossings->weight[m][d] * (pixel[1] - pixel[0]);
+        }
+        ((lanes_4 *)sums)[d] += partial;
+    }
+}
+
+/* The loops exchanged, to vectorize over detectors. */
+static inline __attribute__((always_inline)) void add_run_1(const struct block *block,
+                                                            const struct crossings *crossings, int64_t n, float *sums)
+{
+    float partial[DETECTOR_RUN] = {0};
+    for (int64_t m = 0; m < block->n_major; m++)
+        for (int64_t d = 0; d < n; d++) {
+            const float *pixel = block->data + crossings->index[m][d];
+            partial[d] += pixel[0] + crossings->weight[m][d] * (pixel[1] - pixel[0]);
+        }
+    for (int64_t d = 0; d < n; d++)
+        sums[d] += partial[d];
 }
 
 static inline __attribute__((always_inline)) void add_block(const struct beam_view *views, int64_t n_views,
@@ -295,8 +313,14 @@ static inline __attribute__((always_inline)) void add_block(const struct beam_vi
         seen_detectors(&views[v], block, n_detectors, &first, &end);
         for (int64_t d = first; d < end; d += DETECTOR_RUN) {
             const int64_t n = end - d < DETECTOR_RUN ? end - d : DETECTOR_RUN;
+            float *to = sums + (v * n_detectors + d) * lanes;
             find_crossings(&views[v], block, d, n, &crossings);
-            add_run(block, &crossings, n, sums + (v * n_detectors + d) * lanes, lanes);
+            if (lanes == 16)
+                add_run_16(block, &crossings, n, to);
+            else if (lanes == 4)
+                add_run_4(block, &crossings, n, to);
+            else
+                add_run_1(block, &crossings, n, to);
         }
     }
 }
