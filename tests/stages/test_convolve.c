@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/convolve.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/reference/convolve_reference.h"
+#include "tests/support/hdf5_data.h"
+#include "tests/support/stage_check.h"
+#include "tests/support/support.h"
+
+TestSuite(convolve);
+
+/* Sums near 0 of large values: the double sum's own roundings, 1e-16 each, show beside the largest result. */
+static const double cancelled = 1e-9;
+
+Test(convolve, every_kernel_agrees_with_the_definition)
+{
+    size_t compared = 0;
+    for (const struct choice *kernel = convolve_stage.params[0].choices; kernel->name; kernel++) {
+        if (kernel->value == CONVOLVE_CUSTOM)
+            continue;
+        char assignments[64];
+        snprintf(assignments, sizeof assignments, "kernel=%s", kernel->name);
+        const struct stage_case cases[] = {
+            {.assignments = assignments, .dtypes = TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_F32), .absolute = cancelled},
+            {.assignments = assignments, .nz = 2, .ny = 9, .nx = 35, .values = VALUES_EXTREME, .absolute = 1e-5},
+            {.assignments = assignments, .nz = 2, .ny = 9, .nx = 35, .values = VALUES_CONSTANT, .absolute = cancelled},
+        };
+        compared += ts_stage_check(&convolve_stage, ts_convolve_reference, cases, sizeof cases / sizeof *cases);
+    }
+    cr_assert_eq(compared, 19 * (8 * 2 + 7 + 7));
+}
+
+Test(convolve, borders_and_given_weights_agree_with_the_definition)
+{
+#define WEIGHTED(border) "kernel=custom weights=1,2,3;4,5,6;7,8,10;-1,0,2;0.5,-4,1e3 border=" border
+    static const struct stage_case cases[] = {
+        {.assignments = WEIGHTED("reflect")},
+        {.assignments = WEIGHTED("mirror")},
+        {.assignments = WEIGHTED("nearest")},
+        {.assignments = WEIGHTED("wrap")},
+        {.assignments = WEIGHTED("constant constant=9")},
+        {.assignments = "kernel=custom weights=1,2,3,4,-5,6,7"},
+        {.assignments = "kernel=custom weights=1;2;3;4;-5;6;7 border=mirror"},
+        {.assignments = "kernel=custom weights=2"},
+        {.assignments = "kernel=custom weights=0"},
+    };
+    cr_assert_eq(ts_stage_check(&convolve_stage, ts_convolve_reference, cases, sizeof cases / sizeof *cases),
+                 9 * 8 * 7);
+}
+
+Test(convolve, takes_the_largest_kernel)
+{
+    char assignments[16384] = "kernel=custom border=wrap weights=";
+    for (int j = 0; j < 31; j++)
+        for (int i = 0; i < 31; i++)
+            snprintf(assignments + strlen(assignments), 32, "%d%s", (j * 7 + i * 3) % 11 - 4,
+                     i < 30   ? ","
+                     : j < 30 ? ";"
+                              : "");
+    const struct stage_case cases[] = {{.assignments = assignments, .nz = 2, .ny = 33, .nx = 20}};
+    cr_assert_eq(ts_stage_check(&convolve_stage, ts_convolve_reference, cases, 1), 7);
+}
+
+/* Runs the stage; the caller frees the result's data. */
+static struct ts_image run(const char *assignments, const struct ts_image *in)
+{
+    struct param_set set;
+    struct stage_context context;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_params(&convolve_stage, assignments, &set);
+    cr_assert_eq(ts_stage_prepare(&convolve_stage, &set, in, NULL, 1, diag, &context), TS_OK);
+    struct ts_image out = context.out;
+    out.data = malloc(ts_image_bytes(&out));
+    cr_assert_eq(ts_stage_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
+    ts_test_params_clear(&set);
+    ts_diag_destroy(diag);
+    return out;
+}
+
+Test(convolve, lays_the_weights_on_the_image_as_written)
+{
+    /* One bright pixel comes out as the kernel turned by 180 degrees. */
+    struct ts_image in = ts_test_image(1, 5, 7, TS_U16, VALUES_CONSTANT, 1);
+    memset(in.data, 0, ts_image_bytes(&in));
+    ((uint16_t *)in.data)[2 * 7 + 3] = 1;
+    struct ts_image out = run("kernel=custom weights=1,2,3;4,5,6;7,8,9", &in);
+    for (int y = 0; y < 5; y++)
+        for (int x = 0; x < 7; x++) {
+            const bool inside = abs(y - 2) <= 1 && abs(x - 3) <= 1;
+            const float expected = inside ? (float)(9 - 3 * (y - 1) - (x - 2)) : 0;
+            cr_assert_float_eq(((float *)out.data)[y * 7 + x], expected, 0);
+        }
+    free(in.data);
+    free(out.data);
+}
+
+Test(convolve, leaves_out_what_has_no_weight)
+{
+    struct ts_image in = ts_test_image(1, 9, 11, TS_F32, VALUES_RANDOM, 2);
+    ((float *)in.data)[4 * 11 + 5] = NAN;
+    struct ts_image out = run("kernel=sobel-x", &in);
+    for (int y = 0; y < 9; y++)
+        for (int x = 0; x < 11; x++)
+            cr_assert_eq(isnan(((float *)out.data)[y * 11 + x]), abs(y - 4) <= 1 && abs(x - 5) == 1, "%d %d", y, x);
+    free(in.data);
+    free(out.data);
+}
+
+Test(convolve, averages_keep_the_quantity)
+{
+    static const struct {
+        const char *assignments;
+        enum ts_quantity quantity;
+    } rows[] = {{"kernel=low-pass-8", TS_HU},
+                {"kernel=sharpen-5x5", TS_HU},
+                {"kernel=sobel-x", TS_INTENSITY},
+                {"kernel=sobel-magnitude", TS_INTENSITY},
+                {"kernel=high-pass-4", TS_INTENSITY},
+                {"kernel=custom weights=0.1,0.8,0.1", TS_HU},
+                {"kernel=custom weights=1,1,1", TS_INTENSITY}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image in = ts_test_image(1, 3, 4, TS_I16, VALUES_CT, 1);
+        in.quantity = TS_HU;
+        in.unit = "HU";
+        struct ts_image out = run(rows[i].assignments, &in);
+        cr_assert_eq(out.dtype, TS_F32);
+        cr_assert_eq(out.quantity, rows[i].quantity, "%s", rows[i].assignments);
+        cr_assert_str_eq(out.unit, rows[i].quantity == TS_HU ? "HU" : "1");
+        free(in.data);
+        free(out.data);
+    }
+}
+
+Test(convolve, agrees_with_scipy)
+{
+    SKIP_WITHOUT_DATA("convolve/agrees_with_scipy");
+    static const char *const files[] = {"reference/generated/filters_ct_ge_head.h5",
+                                        "reference/generated/filters_mr_sts001.h5"};
+    static const char *const pairs[][2] = {
+        {"kernel=sobel-y", "sobel/axis0"}, {"kernel=sobel-x", "sobel/axis1"}, {"kernel=laplacian-4", "laplace"}};
+    for (int file = 0; file < 2; file++)
+        for (int pair = 0; pair < 3; pair++) {
+            size_t n, n_expected;
+            double *input = ts_test_read_hdf5(files[file], "input", &n);
+            double *expected = ts_test_read_hdf5(files[file], pairs[pair][1], &n_expected);
+            cr_assert_eq(n, 152 * 152);
+            cr_assert_eq(n_expected, n);
+            struct ts_image in = ts_test_image(1, 152, 152, TS_F32, VALUES_CONSTANT, 1);
+            for (size_t i = 0; i < n; i++)
+                ((float *)in.data)[i] = (float)input[i];
+            struct ts_image out = run(pairs[pair][0], &in);
+            for (size_t i = 0; i < n; i++)
+                cr_assert_eq(((float *)out.data)[i], expected[i], "%s %s: element %zu", files[file], pairs[pair][0], i);
+            free(input);
+            free(expected);
+            free(in.data);
+            free(out.data);
+        }
+}
+
+Test(convolve, refuses_what_makes_no_kernel)
+{
+    static const struct {
+        const char *assignments, *code, *part;
+    } bad[] = {
+        {"kernel=custom", "weights-missing", "needs the parameter weights"},
+        {"kernel=sobel-x weights=1", "parameter-unused", "kernel is sobel-x"},
+        {"kernel=custom weights=1,2", "weights-shape", "1 rows of 2 weights"},
+        {"kernel=custom weights=1;2", "weights-shape", "2 rows of 1 weights"},
+        {"kernel=custom weights=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "weights-shape",
+         "1 rows of 33 weights"},
+        {"kernel=sobel-x border=constant constant=300", "value-range", "0 to 255"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct param_set set;
+        struct stage_context context;
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_image in = ts_test_image(1, 3, 4, TS_U8, VALUES_RANDOM, 1);
+        ts_test_params(&convolve_stage, bad[i].assignments, &set);
+        cr_assert_eq(ts_stage_prepare(&convolve_stage, &set, &in, NULL, 1, diag, &context), TS_BAD_CHAIN);
+        cr_assert_eq(ts_diag_count(diag), 1);
+        cr_assert_str_eq(ts_diag_get(diag, 0)->code, bad[i].code);
+        cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+        free(in.data);
+    }
+}
