@@ -67,7 +67,7 @@ static enum ts_status check_folder(const char *path, const char *folder, struct 
         ts_diag_hint(diag, "make it first: mkdir -p '%s'", folder);
         return TS_RUN_FAILED;
     }
-    if (access(folder, W_OK | X_OK) != 0) {
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) {
         fail(diag, "output-folder-not-writable", "write to the output folder", folder, errno);
         ts_diag_hint(diag, "give yourself the right to write there, or choose another output");
         return TS_RUN_FAILED;

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The output file when things go wrong: full disks, limits, folders that cannot be written, killed writers, flipped
+ * bits. After each, the final name holds what was there before, or the whole new file.
+ */
+#define H5_USE_110_API
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <hdf5.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/digest.h"
+#include "io/hdf5_read.h"
+#include "io/hdf5_write.h"
+#include "pipeline/image.h"
+#include "tests/support/output_fixture.h"
+#include "tests/support/support.h"
+
+static void write_text_file(const char *path, const char *text)
+{
+    FILE *stream = fopen(path, "w");
+    cr_assert_not_null(stream);
+    cr_assert_geq(fputs(text, stream), 0);
+    cr_assert_eq(fclose(stream), 0);
+}
+
+static bool holds_text(const char *path, const char *text)
+{
+    size_t bytes;
+    unsigned char *data = ts_test_read_file(path, &bytes);
+    bool same = data && bytes == strlen(text) && memcmp(data, text, bytes) == 0;
+    free(data);
+    return same;
+}
+
+/* One run where the disk ends at some point: an error that says so, the old file, nothing else. True where it
+ * succeeded. */
+static bool run_short_of_space(const char *folder, bool old, const char *reason, const struct output_content *content,
+                               int level)
+{
+    struct hdf5_options options = {.level = level, .threads = 2, .force = old};
+    struct ts_diag *diag = ts_diag_create();
+    char path[128];
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    if (old)
+        write_text_file(path, "old");
+    bool done = ts_test_write_output(path, &options, content, 3, diag) == TS_OK;
+    if (done) {
+        cr_assert_eq(ts_hdf5_verify(path, diag), TS_OK);
+    } else {
+        cr_assert_geq(ts_diag_error_count(diag), 1);
+        cr_assert(ts_test_has_text(diag, reason), "%s", ts_diag_get(diag, 0)->message);
+        cr_assert(!old || holds_text(path, "old"));
+    }
+    cr_assert_eq(ts_test_count_files(folder, NULL), done || old ? 1 : 0);
+    unlink(path);
+    ts_diag_destroy(diag);
+    return done;
+}
+
+/* The disk is a small file system of our own that no other process sees. */
+Test(hdf5_faults, full_disk_leaves_the_old_file, .timeout = 120)
+{
+    struct output_content content = ts_test_content(29, 97, 101);
+    char folder[64], size[64];
+    int failed = 0, done = 0;
+    ts_test_folder(folder, sizeof folder);
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", folder, "tmpfs", 0, "size=1m") != 0) {
+        fprintf(stderr, "SKIPPED hdf5_faults/full_disk_leaves_the_old_file: no right to mount a small disk\n");
+        ts_test_remove_folder(folder);
+        cr_skip_test("no right to mount a small disk");
+    }
+    size_t bytes = ts_image_bytes(&content.first) + ts_image_bytes(&content.second) + (200u << 10);
+    for (int level = 0; level <= 1; level++)
+        for (int i = 1; i <= 24; i++) {
+            /* Level 0 needs as much as the values, level 1 less. The last size is enough for both. */
+            snprintf(size, sizeof size, "size=%zu", bytes * (size_t)i / 22 + (i == 24 ? bytes : 0));
+            cr_assert_eq(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, size), 0, "%s", strerror(errno));
+            if (run_short_of_space(folder, i % 2, "No space left on device", &content, level))
+                done++;
+            else
+                failed++;
+        }
+    fprintf(stderr, "full disk: %d runs failed, %d were done\n", failed, done);
+    cr_assert_geq(failed, 32);
+    cr_assert_geq(done, 2);
+    cr_assert_eq(umount(folder), 0);
+    ts_test_content_clear(&content);
+    ts_test_remove_folder(folder);
+}
+
+Test(hdf5_faults, file_size_limit_leaves_the_old_file, .timeout = 120)
+{
+    struct output_content content = ts_test_content(29, 97, 101);
+    struct rlimit before, limit;
+    char folder[64];
+    int failed = 0;
+    ts_test_folder(folder, sizeof folder);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    size_t bytes = ts_image_bytes(&content.first) + ts_image_bytes(&content.second);
+    for (size_t i = 0; i < 20; i++) {
+        limit = before;
+        limit.rlim_cur = 100 + bytes * i / 20;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        failed += !run_short_of_space(folder, i % 2, "File too large", &content, 0);
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    cr_assert_eq(failed, 20);
+    cr_assert(run_short_of_space(folder, true, "", &content, 0));
+    ts_test_content_clear(&content);
+    ts_test_remove_folder(folder);
+}
+
+Test(hdf5_faults, folders_that_cannot_be_written)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct hdf5_options options = {.level = 1, .threads = 1};
+    struct hdf5_writer *writer = NULL;
+    char folder[64], path[128];
+    ts_test_folder(folder, sizeof folder);
+    static const struct {
+        const char *path, *code;
+    } cases[] = {{"%s/missing/out.h5", "output-folder-missing"},
+                 {"%s/file/out.h5", "output-folder-missing"},
+                 {"%s/", "output-path"},
+                 {"%s/.", "output-path"},
+                 {"%s/folder", "output-not-a-file"},
+                 {"%s/pipe", "output-not-a-file"},
+                 {"%s/closed/out.h5", "output-folder-not-writable"}};
+    snprintf(path, sizeof path, "%s/file", folder);
+    write_text_file(path, "x");
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    snprintf(path, sizeof path, "%s/folder", folder);
+    cr_assert_eq(mkdir(path, 0755), 0);
+    snprintf(path, sizeof path, "%s/closed", folder);
+    cr_assert_eq(mkdir(path, 0555), 0);
+    if (geteuid() == 0) { /* root may write everywhere */
+        cr_assert_eq(chown(folder, 65534, 65534), 0);
+        cr_assert_eq(seteuid(65534), 0);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *parts = strchr(cases[i].path, '/');
+        snprintf(path, sizeof path, "%s%s", folder, parts);
+        ts_diag_clear(diag);
+        cr_assert_eq(ts_hdf5_check_path(path, true, 0, diag), TS_RUN_FAILED, "%s", path);
+        cr_assert(ts_test_has_code(diag, cases[i].code), "%s: %s", path, ts_diag_get(diag, 0)->message);
+        cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_RUN_FAILED);
+        cr_assert_null(writer);
+    }
+    if (getuid() == 0)
+        cr_assert_eq(seteuid(0), 0);
+    ts_diag_clear(diag);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    cr_assert_eq(ts_hdf5_check_path(path, true, (int64_t)1 << 60, diag), TS_RUN_FAILED);
+    cr_assert(ts_test_has_code(diag, "disk-full"));
+    snprintf(path, sizeof path, "%s/folder", folder);
+    rmdir(path);
+    snprintf(path, sizeof path, "%s/closed", folder);
+    rmdir(path);
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
+}
+
+static pid_t start_writer(const char *path, const struct output_content *content)
+{
+    pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0) {
+        struct hdf5_options options = {.level = 1, .threads = 2, .force = true};
+        struct ts_diag *diag = ts_diag_create();
+        _exit(ts_test_write_output(path, &options, content, 2, diag) == TS_OK ? 0 : 1);
+    }
+    return pid;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 240)
+{
+    enum { RUNS = 60 };
+    struct output_content content = ts_test_content(31, 256, 256);
+    uint64_t seed = 20240607;
+    int killed = 0, absent = 0, whole = 0, stale = 0, removed = 0, status;
+    char folder[64], path[128];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    double start = now();
+    cr_assert_eq(waitpid(start_writer(path, &content), &status, 0) > 0 ? status : -1, 0);
+    double duration = now() - start;
+    size_t bytes, expected_bytes;
+    unsigned char *expected = ts_test_read_file(path, &expected_bytes);
+    for (int run = 0; run < RUNS; run++) {
+        unlink(path);
+        if (run % 2)
+            write_text_file(path, "old");
+        pid_t pid = start_writer(path, &content);
+        usleep((useconds_t)(1e6 * 1.1 * duration * ts_random_unit(&seed)));
+        kill(pid, SIGKILL);
+        cr_assert_eq(waitpid(pid, &status, 0), pid);
+        killed += WIFSIGNALED(status);
+        unsigned char *data = ts_test_read_file(path, &bytes);
+        bool is_whole = data && bytes == expected_bytes && memcmp(data, expected, bytes) == 0;
+        cr_assert(is_whole || (run % 2 ? holds_text(path, "old") : !data), "run %d left something else", run);
+        absent += !data;
+        whole += is_whole;
+        free(data);
+        stale += (int)ts_test_count_files(folder, ".tomostage-tmp.");
+        /* The next run clears up. */
+        struct ts_diag *diag = ts_diag_create();
+        struct hdf5_options options = {.level = 1, .threads = 1, .force = true};
+        struct hdf5_writer *writer;
+        cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_OK);
+        ts_hdf5_abandon(writer);
+        removed += ts_test_has_code(diag, "stale-temporary-removed");
+        cr_assert_eq(ts_test_count_files(folder, ".tomostage-tmp."), 0);
+        ts_diag_destroy(diag);
+    }
+    fprintf(stderr,
+            "killed writers: %d of %d killed, %d files absent, %d whole, %d temporary files left and %d removed\n",
+            killed, RUNS, absent, whole, stale, removed);
+    cr_assert_geq(killed, 20);
+    cr_assert_eq(removed, stale);
+    cr_assert_gt(stale, 0);
+    free(expected);
+    ts_test_content_clear(&content);
+    ts_test_remove_folder(folder);
+}
+
+static herr_t add_attribute(hid_t object, const char *name, const H5A_info_t *info, void *data)
+{
+    struct digest *digest = data;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    (void)info;
+    if (attribute < 0)
+        return -1;
+    hid_t type = H5Aget_type(attribute);
+    hssize_t points = H5Sget_simple_extent_npoints(H5Aget_space(attribute));
+    unsigned char *values = calloc((size_t)points + 1, H5Tget_size(type));
+    herr_t done = H5Aread(attribute, type, values);
+    ts_digest_add(digest, name, strlen(name) + 1);
+    ts_digest_add(digest, values, (size_t)points * H5Tget_size(type));
+    free(values);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return done;
+}
+
+static herr_t add_object(hid_t file, const char *name, const H5O_info_t *info, void *data)
+{
+    struct digest *digest = data;
+    hid_t object = H5Oopen(file, name, H5P_DEFAULT);
+    if (object < 0)
+        return -1;
+    ts_digest_add(digest, name, strlen(name) + 1);
+    herr_t done = H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, add_attribute, digest);
+    if (done >= 0 && info->type == H5O_TYPE_DATASET) {
+        hid_t type = H5Dget_type(object);
+        hssize_t points = H5Sget_simple_extent_npoints(H5Dget_space(object));
+        unsigned char *values = calloc((size_t)points + 1, H5Tget_size(type));
+        done = H5Dread(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+        ts_digest_add(digest, values, (size_t)points * H5Tget_size(type));
+        free(values);
+        H5Tclose(type);
+    }
+    H5Oclose(object);
+    return done;
+}
+
+/* Everything that a reader can see, as one digest; false where something cannot be read. */
+static bool digest_content(const char *path, char text[DIGEST_TEXT_BYTES])
+{
+    bool done = false;
+    struct digest *digest = ts_digest_create();
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (file >= 0) {
+        done = H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, add_object, digest, H5O_INFO_BASIC) >= 0;
+        H5Fclose(file);
+    }
+    done = ts_digest_end(digest, text) && done;
+    H5Pclose(access);
+    ts_digest_destroy(digest);
+    return done;
+}
+
+static void flip_bit(const char *path, size_t bit)
+{
+    unsigned char byte;
+    int fd = open(path, O_RDWR);
+    cr_assert_eq(pread(fd, &byte, 1, (off_t)(bit / 8)), 1);
+    byte ^= (unsigned char)(1u << (bit % 8));
+    cr_assert_eq(pwrite(fd, &byte, 1, (off_t)(bit / 8)), 1);
+    close(fd);
+}
+
+/* A flip that is not found must have hit a byte that means nothing: everything a reader sees is as before. */
+Test(hdf5_faults, flipped_bits_are_found, .timeout = 240)
+{
+    int found = 0, unused = 0;
+    uint64_t seed = 20240608;
+    char folder[64], path[128], expected[DIGEST_TEXT_BYTES], seen[DIGEST_TEXT_BYTES];
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    for (int level = 0; level <= 6; level += 6) {
+        struct output_content content = ts_test_content(5, 47, 51);
+        struct hdf5_options options = {.level = level, .threads = 1, .force = true};
+        cr_assert_eq(ts_test_write_output(path, &options, &content, 2, diag), TS_OK);
+        cr_assert_eq(ts_hdf5_verify(path, diag), TS_OK);
+        cr_assert(digest_content(path, expected));
+        struct stat status;
+        cr_assert_eq(stat(path, &status), 0);
+        for (int i = 0; i < 300; i++) {
+            /* A third of them in the first 8 KiB, where most of the structure lies. */
+            size_t bits = 8 * (size_t)(i % 3 == 0 && status.st_size > 8192 ? 8192 : status.st_size);
+            size_t bit = ts_random_next(&seed) % bits;
+            flip_bit(path, bit);
+            ts_diag_clear(diag);
+            if (ts_hdf5_verify(path, diag) != TS_OK) {
+                cr_assert_eq(ts_diag_error_count(diag), 1);
+                found++;
+            } else {
+                cr_assert(digest_content(path, seen) && strcmp(seen, expected) == 0, "bit %zu, level %d", bit, level);
+                unused++;
+            }
+            flip_bit(path, bit);
+        }
+        ts_test_content_clear(&content);
+    }
+    fprintf(stderr, "flipped bits: %d found, %d hit unused bytes\n", found, unused);
+    cr_assert_geq(found, 500);
+    ts_diag_clear(diag);
+    cr_assert_eq(ts_hdf5_verify(path, diag), TS_OK);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+Test(hdf5_faults, an_unfinished_file_is_not_sound)
+{
+    char folder[64], path[128];
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    cr_assert_neq(ts_hdf5_verify(path, diag), TS_OK);
+    cr_assert(ts_test_has_code(diag, "hdf5-open"));
+    write_text_file(path, "no HDF5 file at all");
+    cr_assert_neq(ts_hdf5_verify(path, diag), TS_OK);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(file);
+    ts_diag_clear(diag);
+    cr_assert_neq(ts_hdf5_verify(path, diag), TS_OK);
+    cr_assert(ts_test_has_text(diag, "not marked complete"));
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
