@@ -146,6 +146,7 @@ static void add(struct ts_diag *diag, enum ts_severity severity, enum ts_status 
         .record = {.severity = severity, .status = status, .message = format_text(diag, format, arguments)},
         .source = diag->source,
     };
+    entry->record.source = diag->source ? diag->source->name : NULL;
     if (site) {
         entry->record.code = copy_text(diag, site->code);
         entry->record.span = site->span;

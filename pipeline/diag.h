@@ -36,7 +36,7 @@ enum ts_status ts_diag_status(const struct ts_diag *diag);
 size_t ts_diag_error_count(const struct ts_diag *diag);
 /* Short for an allocation that failed. */
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes);
-/* One record as a JSON object on one line. */
+/* Each record as a JSON object on a line of its own. */
 void ts_diag_print_json(const struct ts_diag *diag, FILE *stream);
 /* Copies text into out (of `size` bytes) with control bytes and backslashes as \xHH; for text that comes from files. */
 void ts_text_escape(char *out, size_t size, const char *text);

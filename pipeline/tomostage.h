@@ -59,6 +59,7 @@ struct ts_diag_record {
     enum ts_status status;
     const char *code; /* stable name for programs, e.g. "slice-missing" */
     struct ts_span span;
+    const char *source;  /* name of the text that span points into, or NULL */
     const char *stage;   /* the stage or source it concerns, or NULL */
     const char *message; /* one sentence: the fact, found, expected */
     const char *hint;    /* the way out, or NULL */
