@@ -124,7 +124,8 @@ static void drop_duplicates(struct dicom_series *series, struct arena *arena)
     }
     series->n_files = kept;
     if (series->n_duplicates > 0) {
-        ts_dicom_series_warn(series, arena, "%zu identical copies of slices were dropped", series->n_duplicates);
+        ts_dicom_series_warn(series, arena, "%zu identical %s dropped", series->n_duplicates,
+                             series->n_duplicates == 1 ? "copy of a slice was" : "copies of slices were");
     }
 }
 
@@ -255,8 +256,11 @@ static void check_spacing(struct dicom_series *series, const struct slice *slice
     }
     bool even = worst <= fmax(SAME_POSITION_MM, EVEN_RELATIVE * median);
     bool jitter = worst <= JITTER_RELATIVE * median;
-    if (!(even || jitter) || !(drift <= fmax(SAME_POSITION_MM, DRIFT_RELATIVE * median))) {
+    if (!even && !jitter) {
         refuse_uneven(series, slices, gaps, median, step, arena);
+    } else if (!(drift <= fmax(SAME_POSITION_MM, DRIFT_RELATIVE * median))) {
+        ts_dicom_series_refuse(series, arena, "spacing-varies", "resample the series with another tool first",
+                               "slices lie up to %.3f mm off an even grid of %.3f mm", drift, step->spacing_mm);
     } else if (!even) {
         ts_dicom_series_warn(series, arena, "slice spacing varies from %.4f to %.4f mm; the mean, %.4f, is used",
                              gaps[0], gaps[n - 2], step->spacing_mm);

@@ -174,7 +174,7 @@ static void refuse_without(struct dicom_series *series, struct arena *arena, siz
                            const char *name)
 {
     if (without > 0) {
-        ts_dicom_series_refuse(series, arena, code, "nothing but positions says where a slice lies; supply whole files",
+        ts_dicom_series_refuse(series, arena, code, "supply files with their whole headers: this cannot be guessed",
                                "no %s in %zu of %zu slices", name, without, series->n_files);
     }
 }

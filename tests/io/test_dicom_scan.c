@@ -35,9 +35,9 @@ struct hostile {
 static void make_jpeg(struct dicom_fixture *fixture, const char *syntax, int marker, int precision, int rows,
                       int columns, int components, int near)
 {
-    unsigned char frame[256] = {0xFF, 0xD8, 0xFF, 0xE0, 0,    4, 0, 0, 0xFF, (unsigned char)marker, 0,
-                                11,   0,    0,    0,    0,    0, 1, 1, 0x11, 0,
-                                0xFF, 0xDA, 0,    8,    1,    1, 0, 1, 0,    0};
+    unsigned char frame[256] = {
+        0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 0, 0, 0xFF, (unsigned char)marker, 0, 11, 0, 0, 0, 0, 0, 1, 1, 0x11, 0, 0xFF,
+        0xDA, 0,    8,    1,    1, 0, 1, 0, 0};
     frame[12] = (unsigned char)precision;
     frame[13] = (unsigned char)(rows >> 8);
     frame[14] = (unsigned char)rows;
@@ -187,8 +187,8 @@ static unsigned char nested[200000];
 /* depth sequences of undefined length, one inside the other; closed properly where `closed`. */
 static void nest(struct dicom_fixture *f, int depth, bool closed)
 {
-    static const unsigned char open[] = {0x09, 0, 0x02, 0x10, 'S',  'Q',  0,    0,    0xFF, 0xFF, 0xFF, 0xFF,
-                                         0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF};
+    static const unsigned char open[] = {0x09, 0,    0x02, 0x10, 'S',  'Q',  0,    0,    0xFF, 0xFF,
+                                         0xFF, 0xFF, 0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF};
     static const unsigned char close[] = {0xFE, 0xFF, 0x0D, 0xE0, 0, 0, 0, 0, 0xFE, 0xFF, 0xDD, 0xE0, 0, 0, 0, 0};
     size_t n = 0;
     for (int i = 1; i < depth; i++, n += sizeof open) {
@@ -241,10 +241,10 @@ static void item_too_long(struct dicom_fixture *f)
 }
 static void unknown_of_undefined_length(struct dicom_fixture *f)
 {
-    static const unsigned char bytes[] = {0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF, /* item */
-                                          0x28, 0,    0x10, 0,    2,    0,    0,    0,    9, 0, /* implicit Rows */
-                                          0xFE, 0xFF, 0x0D, 0xE0, 0,    0,    0,    0,
-                                          0xFE, 0xFF, 0xDD, 0xE0, 0,    0,    0,    0};
+    static const unsigned char bytes[] = {0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF,          /* item */
+                                          0x28, 0,    0x10, 0,    2,    0,    0,    0,    9,    0, /* implicit Rows */
+                                          0xFE, 0xFF, 0x0D, 0xE0, 0,    0,    0,    0,    0xFE, 0xFF,
+                                          0xDD, 0xE0, 0,    0,    0,    0};
     ts_fixture_bytes(f, 0x00091001, "UN", bytes, sizeof bytes);
     ts_fixture_claim(f, 0x00091001, UINT32_MAX);
 }
