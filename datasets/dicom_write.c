@@ -147,6 +147,7 @@ static void put_patient_and_study(struct header *header, const struct ct_series 
 static void put_image(struct header *header, const struct ct_series *series, int64_t number,
                       const double position_mm[3])
 {
+    put_text(header, 0x00180015, "CS", "HEAD");
     put_text(header, 0x00180050, "DS", "%.10g", series->spacing_z_mm);
     put_text(header, 0x00180060, "DS", "%s", "");
     put_text(header, 0x00185100, "CS", "HFS");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thin shim over DCMTK: one frame of a compressed file that our own scan has checked. Runs in worker processes
- * only, never in the program itself. Frames are taken with DcmPixelData::getUncompressedFrame, which writes into a
- * buffer of our size; chooseRepresentation and DicomImage are not used, since both trust the header's sizes.
+ * The thin shim over DCMTK: one JPEG lossless or JPEG-LS frame of a file that our own scan has checked. Runs in worker
+ * processes only, never in the program itself. Frames are taken with DcmPixelData::getUncompressedFrame, which writes
+ * into a buffer of our size; chooseRepresentation and DicomImage are not used, since both trust the header's sizes.
  */
 #include "io/dicom_decode.h"
 
@@ -19,14 +19,51 @@
 #include "dcmtk/dcmdata/dcdict.h"
 #include "dcmtk/dcmdata/dcfilefo.h"
 #include "dcmtk/dcmdata/dcpixel.h"
-#include "dcmtk/dcmdata/dcrledrg.h"
 #include "dcmtk/dcmdata/dcuid.h"
 #include "dcmtk/dcmjpeg/djdecode.h"
 #include "dcmtk/dcmjpls/djdecode.h"
+#include "dcmtk/oflog/appender.h"
 #include "dcmtk/oflog/oflog.h"
+#include "dcmtk/oflog/spi/logevent.h"
 
 namespace
 {
+
+namespace log = dcmtk::log4cplus;
+
+/* Takes the place of every output of DCMTK's log: keeps the first warning, prints nothing. */
+class FirstWarning : public log::Appender
+{
+  public:
+    ~FirstWarning() override
+    {
+        destructorImpl();
+    }
+    void close() override
+    {
+        closed = true;
+    }
+    void clear()
+    {
+        text.clear();
+    }
+    const char *message() const
+    {
+        return text.empty() ? nullptr : text.c_str();
+    }
+
+  protected:
+    void append(const log::spi::InternalLoggingEvent &event) override
+    {
+        if (text.empty())
+            text = event.getMessage();
+    }
+
+  private:
+    log::tstring text;
+};
+
+FirstWarning *first_warning; /* owned by the logger */
 
 int fail(char *error, size_t error_bytes, const char *what, const char *why)
 {
@@ -59,10 +96,13 @@ int decode(const char *path, void *out, size_t out_bytes, char *error, size_t er
     std::vector<Uint8> frame(out_bytes + (out_bytes & 1));
     Uint32 first_fragment = 0;
     OFString color_model;
+    first_warning->clear();
     condition = pixels->getUncompressedFrame(file.getDataset(), 0, first_fragment, frame.data(),
                                              static_cast<Uint32>(frame.size()), color_model);
     if (condition.bad())
         return fail(error, error_bytes, "the compressed pixel data is damaged", condition.text());
+    if (first_warning->message() != nullptr)
+        return fail(error, error_bytes, "the compressed pixel data is damaged", first_warning->message());
     std::memcpy(out, frame.data(), out_bytes);
     return 0;
 }
@@ -72,12 +112,13 @@ int decode(const char *path, void *out, size_t out_bytes, char *error, size_t er
 int ts_dicom_decode_init(char *error, size_t error_bytes) noexcept
 {
     try {
-        /* Log lines hold tag values. */
-        OFLog::configure(OFLogger::OFF_LOG_LEVEL);
+        OFLog::configure(OFLogger::WARN_LOG_LEVEL);
+        first_warning = new FirstWarning;
+        log::Logger::getRoot().removeAllAppenders();
+        log::Logger::getRoot().addAppender(log::SharedAppenderPtr(first_warning));
         if (!dcmDataDict.isDictionaryLoaded())
             return fail(error, error_bytes, "DCMTK has no data dictionary",
                         "install the package that holds dicom.dic (Debian: libdcmtk17)");
-        DcmRLEDecoderRegistration::registerCodecs();
         DJDecoderRegistration::registerCodecs();
         DJLSDecoderRegistration::registerCodecs();
         return 0;

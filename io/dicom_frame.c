@@ -13,10 +13,12 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "io/dicom_decode.h"
+#include "io/dicom_rle.h"
 #include "io/dicom_source.h"
 
 static const char key_label[] = "tomostage instance key";
@@ -59,26 +61,25 @@ static bool read_at(int fd, void *out, size_t bytes, int64_t offset, struct dico
     return true;
 }
 
-/* Explicit big endian swaps 8-bit cells in pairs where their VR is OW, and leaves them where it is OB. The VR stands 8
- * bytes before the value. */
-static bool unswap_pairs(int fd, const struct dicom_file *file, unsigned char *cells, size_t bytes,
-                         struct dicom_reply *reply)
+/* The scan found one fragment: an item header of 8 bytes, then the frame. */
+static bool read_rle(int fd, const struct dicom_frame *frame, void *cells, size_t bytes, struct dicom_reply *reply)
 {
-    char vr[2];
-    if (!read_at(fd, vr, sizeof vr, file->pixel_offset - 8, reply))
-        return false;
-    if (memcmp(vr, "OW", 2) != 0)
-        return true;
-    if (bytes % 2 != 0) {
-        refuse(reply, "odd-words", "8-bit pixels in big-endian words need an even number of pixels");
+    const size_t cell_bytes = (size_t)frame->cells.bits_allocated / 8;
+    const size_t encoded_bytes = (size_t)frame->file->pixel_bytes;
+    unsigned char *encoded = malloc(encoded_bytes);
+    if (encoded == NULL) {
+        refuse(reply, "no-memory", "the worker's memory does not hold the compressed slice");
         return false;
     }
-    for (size_t i = 0; i + 1 < bytes; i += 2) {
-        unsigned char first = cells[i];
-        cells[i] = cells[i + 1];
-        cells[i + 1] = first;
+    bool ok = read_at(fd, encoded, encoded_bytes, frame->file->pixel_offset + 8, reply);
+    if (ok && !ts_dicom_rle_decode(encoded, encoded_bytes, cells, bytes / cell_bytes, cell_bytes, reply->text,
+                                   sizeof reply->text)) {
+        reply->failed = 1;
+        snprintf(reply->code, sizeof reply->code, "pixel-data-damaged");
+        ok = false;
     }
-    return true;
+    free(encoded);
+    return ok;
 }
 
 static bool read_cells(const struct dicom_frame *frame, void *cells, size_t bytes, struct dicom_reply *reply)
@@ -92,11 +93,10 @@ static bool read_cells(const struct dicom_frame *frame, void *cells, size_t byte
     }
     if (!unchanged(fd, frame)) {
         refuse(reply, "file-changed", "the file was changed after its header was checked");
-    } else if (file->syntax == DICOM_IMPLICIT_LE || file->syntax == DICOM_EXPLICIT_LE) {
+    } else if (file->syntax <= DICOM_EXPLICIT_BE) {
         ok = read_at(fd, cells, bytes, file->pixel_offset, reply);
-    } else if (file->syntax == DICOM_EXPLICIT_BE) {
-        ok = read_at(fd, cells, bytes, file->pixel_offset, reply) &&
-             (frame->cells.bits_allocated > 8 || unswap_pairs(fd, file, cells, bytes, reply));
+    } else if (file->syntax == DICOM_RLE) {
+        ok = read_rle(fd, frame, cells, bytes, reply);
     } else {
         /* The file that was just checked, whatever its name stands for by now. */
         char path[32];

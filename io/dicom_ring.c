@@ -74,7 +74,7 @@ static bool begin(void *user, char *error, size_t error_bytes)
         return false;
     }
     for (int64_t z = 0; z < source->base.n_slices; z++)
-        if (source->frames[z].file->syntax > DICOM_EXPLICIT_BE)
+        if (source->frames[z].file->syntax > DICOM_RLE)
             return ts_dicom_decode_init(error, error_bytes) == 0;
     return true;
 }
