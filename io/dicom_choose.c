@@ -98,33 +98,6 @@ static enum ts_status take(const struct dicom_series *series, const struct dicom
     return TS_OK;
 }
 
-static enum ts_status choose_named(const struct dicom_series *series, size_t n, const char *choice,
-                                   const struct dicom_series **chosen, struct ts_diag *diag)
-{
-    const struct dicom_series *match = NULL;
-    size_t matches = 0;
-    for (size_t i = 0; i < n; i++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", series[i].number);
-        if (!strcmp(choice, number)) {
-            return take(&series[i], chosen, diag);
-        }
-        if (*series[i].series && !strcmp(choice, series[i].series)) {
-            match = &series[i];
-            matches++;
-        }
-    }
-    if (matches == 1) {
-        return take(match, chosen, diag);
-    }
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
-                  matches ? "%zu groups of images share the series UID '%s'" : "%zu series have the number or UID '%s'",
-                  matches, choice);
-    ts_diag_hint(diag, "give the number of one of the %zu below", n);
-    list_series(series, n, diag);
-    return TS_BAD_INPUT;
-}
-
 /* A refused group that may hold a slice of the series: damaged files of its UID, or of none. */
 static const struct dicom_series *find_doubt(const struct dicom_series *series, size_t n,
                                              const struct dicom_series *candidate)
@@ -137,6 +110,46 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
         }
     }
     return NULL;
+}
+
+/* The user chose it: what it may lack is said all the same. */
+static enum ts_status take_named(const struct dicom_series *series, size_t n, const struct dicom_series *named,
+                                 const struct dicom_series **chosen, struct ts_diag *diag)
+{
+    const struct dicom_series *doubt = find_doubt(series, n, named);
+    if (doubt && !named->refusal) {
+        ts_diag_warning(diag, &(struct diag_site){.code = doubt->refusal_code},
+                        "series %d may lack slices that series %d holds: %s", named->number, doubt->number,
+                        doubt->refusal);
+    }
+    return take(named, chosen, diag);
+}
+
+static enum ts_status choose_named(const struct dicom_series *series, size_t n, const char *choice,
+                                   const struct dicom_series **chosen, struct ts_diag *diag)
+{
+    const struct dicom_series *match = NULL;
+    size_t matches = 0;
+    for (size_t i = 0; i < n; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", series[i].number);
+        if (!strcmp(choice, number)) {
+            return take_named(series, n, &series[i], chosen, diag);
+        }
+        if (*series[i].series && !strcmp(choice, series[i].series)) {
+            match = &series[i];
+            matches++;
+        }
+    }
+    if (matches == 1) {
+        return take_named(series, n, match, chosen, diag);
+    }
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
+                  matches ? "%zu groups of images share the series UID '%s'" : "%zu series have the number or UID '%s'",
+                  matches, choice);
+    ts_diag_hint(diag, "give the number of one of the %zu below", n);
+    list_series(series, n, diag);
+    return TS_BAD_INPUT;
 }
 
 static enum ts_status choose_only(const struct dicom_series *series, size_t n, const struct dicom_series **chosen,

@@ -416,6 +416,8 @@ Test(dicom_series, does_not_lose_a_slice_that_it_cannot_read)
                      "(0010,0010) claims 60000 bytes at byte 412, 426 are left");
     cr_expect_str_eq(record->hint, "mend or remove those files, or say series: 2");
     cr_expect(choose(&group, "2", &chosen) == TS_OK && chosen->n_files == 10);
+    cr_assert_eq(ts_diag_count(group.diag), 1);
+    cr_expect(ts_diag_get(group.diag, 0)->severity == TS_WARNING);
     group_close(&group);
 }
 
