@@ -7,9 +7,13 @@
 
 #include "pipeline/diag.h"
 
-/* Prints datasets (path, shape, dtype, unit, quantity, storage, digest) and the chain of processes that made them. */
+/* For files of this program and others; at most 10,000 objects, 32 levels deep; links are named, not followed.
+ * Prints datasets (path, shape, dtype, unit, quantity, storage, digest) and the chain of processes that made them. A
+ * file of this program is verified too. TS_BAD_INPUT where it cannot be read or is damaged; what could be read is
+ * printed all the same. */
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag);
-/* Recomputes the SHA-256 of every dataset that carries one, and the root digest; names the first that differs. */
+/* Recomputes the SHA-256 of every dataset that carries one, and the root digest; names the first that differs.
+ * TS_BAD_INPUT where one does, where the file is not complete or not one of this program. */
 enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag);
 
 #endif

@@ -319,7 +319,7 @@ static bool verify_open(hid_t file, struct verification *check, char *at)
     return true;
 }
 
-enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, struct ts_diag *diag)
+enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_status failed, struct ts_diag *diag)
 {
     struct verification check = {.recompute = true};
     struct hdf5_visit visit;
@@ -337,17 +337,17 @@ enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, struct ts_
     clear_entries(&check);
     ts_text_escape(escaped, sizeof escaped, at);
     if (!opened)
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "hdf5-open"}, "cannot open '%s': %s",
-                             shown, check.failure.text);
+        return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-open"}, "cannot open '%s': %s", shown,
+                             check.failure.text);
     if (check.no_memory)
         return ts_diag_no_memory(diag, sizeof(struct entry));
     if (!sound)
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "hdf5-damaged"}, "'%s': %s %s", shown,
-                             escaped, check.problem);
+        return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-damaged"}, "'%s': %s %s", shown, escaped,
+                             check.problem);
     return TS_OK;
 }
 
 enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag)
 {
-    return ts_hdf5_verify_as(path, path, diag);
+    return ts_hdf5_verify_as(path, path, TS_BAD_INPUT, diag);
 }

@@ -350,7 +350,7 @@ enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
     if (status == TS_OK)
         status = ts_file_sync(&writer->file, writer->diag);
     if (status == TS_OK)
-        status = ts_hdf5_verify_as(writer->file.temporary, writer->file.path, writer->diag);
+        status = ts_hdf5_verify_as(writer->file.temporary, writer->file.path, TS_RUN_FAILED, writer->diag);
     if (status == TS_OK)
         status = ts_file_publish(&writer->file, writer->diag);
     destroy_writer(writer);
