@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The dicom source on real images: pixel digests found by other decoders, volumes against reference NIfTI files.
+ */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <libdeflate.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/dicom_open.h"
+#include "tests/support/support.h"
+
+enum { COLUMNS = 25, PATH_BYTES = 1024 };
+
+static char *read_file(const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "rb");
+    cr_assert_not_null(file, "%s", path);
+    fseek(file, 0, SEEK_END);
+    *length = (size_t)ftell(file);
+    rewind(file);
+    char *text = malloc(*length + 1);
+    cr_assert_eq(fread(text, 1, *length, file), *length);
+    text[*length] = '\0';
+    fclose(file);
+    return text;
+}
+
+static char *data_path(char out[PATH_BYTES], const char *relative)
+{
+    snprintf(out, PATH_BYTES, "%s/%s", ts_test_data(), relative);
+    return out;
+}
+
+struct row {
+    char *at[COLUMNS];
+};
+
+/* These stand in these columns of expected_pixels.tsv. */
+enum { FILE_NAME = 0, SYNTAX = 2, FRAMES = 6, SAMPLES = 7, RESULT = 14, SHA256 = 20, DCMTK = 22, TRUST = 24 };
+
+static bool next_row(char **text, struct row *row)
+{
+    char *line = strsep(text, "\n");
+    if (line == NULL || *text == NULL)
+        return false;
+    for (int i = 0; i < COLUMNS; i++) {
+        char *field = strsep(&line, "\t");
+        row->at[i] = field != NULL ? field : "";
+    }
+    return true;
+}
+
+static bool is_wanted(const struct row *row)
+{
+    static const char *const syntaxes[] = {"1.2.840.10008.1.2",     "1.2.840.10008.1.2.1",    "1.2.840.10008.1.2.2",
+                                           "1.2.840.10008.1.2.5",   "1.2.840.10008.1.2.4.57", "1.2.840.10008.1.2.4.70",
+                                           "1.2.840.10008.1.2.4.80"};
+    bool supported = false;
+    for (size_t i = 0; i < sizeof syntaxes / sizeof syntaxes[0]; i++)
+        supported = supported || strcmp(row->at[SYNTAX], syntaxes[i]) == 0;
+    const bool single = row->at[FRAMES][0] == '\0' || strcmp(row->at[FRAMES], "1") == 0;
+    const bool trusted = strcmp(row->at[TRUST], "native") == 0 || strncmp(row->at[TRUST], "agree-", 6) == 0;
+    return supported && single && trusted && strcmp(row->at[SAMPLES], "1") == 0 && strcmp(row->at[RESULT], "ok") == 0 &&
+           strlen(row->at[SHA256]) == 64;
+}
+
+struct counts {
+    size_t equal, compressed, refused, masked;
+};
+
+static void check_row(const struct row *row, struct counts *counts)
+{
+    char path[PATH_BYTES];
+    struct source *source;
+    const char *code = "";
+    struct ts_diag *diag = ts_diag_create();
+    if (!ts_test_open_file(data_path(path, row->at[FILE_NAME]), "dicom-mosaic", &source, &code, diag)) {
+        fprintf(stderr, "refused %s: %s\n", row->at[FILE_NAME], code);
+        counts->refused++;
+        ts_diag_destroy(diag);
+        return;
+    }
+    source->ops->start(source, 1, 1, diag);
+    void *data = malloc(ts_image_bytes(&source->image));
+    enum ts_status status = source->ops->read(source, 0, 1, data, diag);
+    /* Random bytes in a compressed stream, which other decoders pass over; what DCMTK itself cannot decode. */
+    const bool may_fail = strncmp(row->at[FILE_NAME], "corrupt/", 8) == 0 || strncmp(row->at[DCMTK], "refused", 7) == 0;
+    cr_assert(status == TS_OK || may_fail, "%s: %s", row->at[FILE_NAME], ts_diag_get(diag, 0)->message);
+    bool masked = false;
+    for (size_t i = 0; i < ts_diag_count(diag); i++)
+        masked = masked || strcmp(ts_diag_get(diag, i)->code, "unused-bits-set") == 0;
+    const bool equal = strcmp(source->slices[0].pixel_sha256, row->at[SHA256]) == 0;
+    /* The table's decoder leaves bits outside of Bits Stored as they are. */
+    cr_assert(equal || masked || status != TS_OK, "%s: sha256 %s, expected %s", row->at[FILE_NAME],
+              source->slices[0].pixel_sha256, row->at[SHA256]);
+    counts->equal += equal;
+    counts->masked += status == TS_OK && !equal;
+    counts->refused += status != TS_OK;
+    const bool compressed =
+        strncmp(row->at[SYNTAX], "1.2.840.10008.1.2.4", 19) == 0 || strcmp(row->at[SYNTAX], "1.2.840.10008.1.2.5") == 0;
+    counts->compressed += equal && compressed;
+    free(data);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+}
+
+Test(dicom_data, pixels_as_other_decoders_find_them, .timeout = 300)
+{
+    SKIP_WITHOUT_DATA("dicom_data/pixels_as_other_decoders_find_them");
+    char path[PATH_BYTES];
+    size_t length;
+    char *text = read_file(data_path(path, "expected_pixels.tsv"), &length), *rest = text;
+    struct counts counts = {0};
+    struct row row;
+    while (next_row(&rest, &row))
+        if (is_wanted(&row))
+            check_row(&row, &counts);
+    fprintf(stderr, "dicom_data: %zu files equal, %zu of them compressed, %zu masked, %zu refused\n", counts.equal,
+            counts.compressed, counts.masked, counts.refused);
+    cr_assert_geq(counts.equal, 40);
+    cr_assert_geq(counts.compressed, 10);
+    free(text);
+}
+
+/* One CT slice in every syntax that this build reads: the same values. */
+Test(dicom_data, syntaxes_of_one_slice_agree)
+{
+    SKIP_WITHOUT_DATA("dicom_data/syntaxes_of_one_slice_agree");
+    const char *const names[] = {"LittleEndianExplicitTransferSyntax_1.2.840.10008.1.2.1",
+                                 "LittleEndianImplicitTransferSyntax_1.2.840.10008.1.2",
+                                 "BigEndianExplicitTransferSyntax_1.2.840.10008.1.2.2",
+                                 "RLELosslessTransferSyntax_1.2.840.10008.1.2.5",
+                                 "JPEGProcess14TransferSyntax_1.2.840.10008.1.2.4.57",
+                                 "JPEGProcess14SV1TransferSyntax_1.2.840.10008.1.2.4.70",
+                                 "JPEGLSLosslessTransferSyntax_1.2.840.10008.1.2.4.80"};
+    char sha256[65] = "";
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char relative[256], path[PATH_BYTES];
+        const char *code;
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(relative, sizeof relative, "syntax/ct_all_syntaxes/CTImage.dcm_%s.dcm", names[i]);
+        cr_assert(ts_test_open_file(data_path(path, relative), NULL, &source, &code, diag), "%s", relative);
+        free(ts_test_read_all(source, diag));
+        if (i == 0)
+            memcpy(sha256, source->slices[0].pixel_sha256, sizeof sha256);
+        cr_assert_str_eq(source->slices[0].pixel_sha256, sha256, "%s", names[i]);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
+struct nifti {
+    int64_t n[3]; /* x, y, z */
+    float *values;
+};
+
+static double nifti_value(const char *bytes, int type, size_t i)
+{
+    int16_t integer;
+    float real;
+    if (type == 4) {
+        memcpy(&integer, bytes + i * sizeof integer, sizeof integer);
+        return integer;
+    }
+    memcpy(&real, bytes + i * sizeof real, sizeof real);
+    return real;
+}
+
+/* NIfTI-1, plain or gzip, int16 or float32, little-endian; scl_slope NaN or 1 (no scaling). */
+static struct nifti read_nifti(const char *path)
+{
+    struct nifti nifti;
+    size_t length, got;
+    char *bytes = read_file(path, &length);
+    if ((unsigned char)bytes[0] == 0x1F) {
+        uint32_t size;
+        memcpy(&size, bytes + length - 4, sizeof size);
+        char *plain = malloc(size);
+        struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
+        cr_assert_eq(libdeflate_gzip_decompress(inflater, bytes, length, plain, size, &got), LIBDEFLATE_SUCCESS);
+        libdeflate_free_decompressor(inflater);
+        free(bytes);
+        bytes = plain;
+    }
+    int16_t dimensions[8], type;
+    float offset, slope;
+    memcpy(dimensions, bytes + 40, sizeof dimensions);
+    memcpy(&type, bytes + 70, sizeof type);
+    memcpy(&offset, bytes + 108, sizeof offset);
+    memcpy(&slope, bytes + 112, sizeof slope);
+    cr_assert(type == 4 || type == 16, "type %d", type);
+    cr_assert(isnan(slope) || slope == 1 || slope == 0);
+    size_t count = 1;
+    for (int i = 0; i < 3; i++) {
+        nifti.n[i] = dimensions[i + 1];
+        count *= (size_t)nifti.n[i];
+    }
+    nifti.values = malloc(count * sizeof *nifti.values);
+    for (size_t i = 0; i < count; i++)
+        nifti.values[i] = (float)nifti_value(bytes + (size_t)offset, type, i);
+    free(bytes);
+    return nifti;
+}
+
+static void check_volume(const char *folder, const char *reference, double relative)
+{
+    char path[PATH_BYTES];
+    struct source *source;
+    struct ts_diag *diag = ts_diag_create();
+    struct nifti nifti = read_nifti(data_path(path, reference));
+    enum ts_status status = ts_test_open_dicom(data_path(path, folder), NULL, BURNED_IN_REFUSE, &source, diag);
+    cr_assert_eq(status, TS_OK, "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+    void *data = ts_test_read_all(source, diag);
+    double worst = 0;
+    bool varies = false, within = true;
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(source->image.axes[2 - i].n, nifti.n[i]);
+    for (size_t i = 0; i < ts_image_count(&source->image); i++) {
+        double value;
+        ts_load_f64(&value, (char *)data + i * ts_dtype_bytes(source->image.dtype), source->image.dtype, 1);
+        const double error = fabs(value - nifti.values[i]);
+        within = within && error <= relative * fabs(nifti.values[i]);
+        varies = varies || nifti.values[i] != nifti.values[0];
+        worst = error <= worst ? worst : error; /* NaN stays */
+    }
+    fprintf(stderr, "dicom_data: %s as %s, largest difference %g\n", folder, ts_dtype_name(source->image.dtype), worst);
+    cr_assert(varies);
+    cr_assert(within, "%s: %g", folder, worst);
+    free(data);
+    free(nifti.values);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+}
+
+/* Pixels * slope + intercept, stored as float32; the PET reference rounded its slopes to float32 first: the last bit.
+ */
+Test(dicom_data, volumes_equal_the_reference)
+{
+    SKIP_WITHOUT_DATA("dicom_data/volumes_equal_the_reference");
+    check_volume("ct/ibsi_sts001/dicom/CT/image", "ct/ibsi_sts001/ref_nifti/CT_image.nii.gz", 0);
+    check_volume("ct/ibsi_sts001/dicom/MR_T1/image", "ct/ibsi_sts001/ref_nifti/MR_T1_image.nii.gz", 0);
+    check_volume("ct/ibsi_sts001/dicom/PET/image", "ct/ibsi_sts001/ref_nifti/PET_image.nii.gz", ldexp(1, -23));
+}
+
+/* Mosaics are read here as the one image they are; tile k of 6 x 6 is slice k of the reference, rows turned over. */
+Test(dicom_data, twelve_bits_signed_and_dirty)
+{
+    SKIP_WITHOUT_DATA("dicom_data/twelve_bits_signed_and_dirty");
+    const char *const names[3] = {"12bitUnsigned", "12bitUnsigned_0x0F0F", "12bitSigned_0x0F0F"};
+    for (int i = 0; i < 3; i++) {
+        char relative[256], path[PATH_BYTES];
+        const char *code;
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(relative, sizeof relative, "mr/siemens_12bit_signbits/ref_dcm2niix/%d.nii", i + 2);
+        struct nifti nifti = read_nifti(data_path(path, relative));
+        snprintf(relative, sizeof relative, "mr/siemens_12bit_signbits/dicom/%s.dcm", names[i]);
+        cr_assert(ts_test_open_file(data_path(path, relative), "dicom-mosaic", &source, &code, diag), "%s", code);
+        int16_t *data = ts_test_read_all(source, diag);
+        cr_assert(nifti.n[0] == 64 && nifti.n[1] == 64 && nifti.n[2] == 35);
+        for (int z = 0; z < 35; z++)
+            for (int y = 0; y < 64; y++)
+                for (int x = 0; x < 64; x++)
+                    cr_assert_eq(data[(z / 6 * 64 + y) * 384 + z % 6 * 64 + x],
+                                 nifti.values[(z * 64 + 63 - y) * 64 + x], "%s (%d, %d, %d)", names[i], z, y, x);
+        free(data);
+        free(nifti.values);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Bytes of the compressed stream of a real slice are changed: the workers must end as they may, the parent must not. */
+static void check_damage(const char *name, size_t n_cases, size_t *refused, size_t *failed)
+{
+    char relative[256], path[PATH_BYTES], copy[] = "/tmp/tomostage-damage-XXXXXX";
+    size_t length;
+    uint64_t seed = 23;
+    snprintf(relative, sizeof relative, "syntax/ct_all_syntaxes/CTImage.dcm_%s.dcm", name);
+    char *bytes = read_file(data_path(path, relative), &length);
+    int fd = mkstemp(copy);
+    cr_assert_geq(fd, 0);
+    for (size_t i = 0; i < n_cases; i++) {
+        const char *code;
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        const size_t at = length / 2 + ts_random_next(&seed) % (length / 2 - 64);
+        const size_t n = 1 + ts_random_next(&seed) % 32;
+        char kept[32];
+        memcpy(kept, bytes + at, n);
+        for (size_t k = 0; k < n; k++)
+            bytes[at + k] = (char)ts_random_next(&seed);
+        cr_assert_eq(pwrite(fd, bytes, length, 0), (ssize_t)length);
+        memcpy(bytes + at, kept, n);
+        if (ts_test_open_file(copy, NULL, &source, &code, diag)) {
+            void *data = malloc(ts_image_bytes(&source->image));
+            source->ops->start(source, 1, 1, diag);
+            enum ts_status status = source->ops->read(source, 0, 1, data, diag);
+            cr_assert(status == TS_OK || status == TS_BAD_INPUT);
+            *failed += status != TS_OK;
+            free(data);
+            source->ops->close(source);
+        } else {
+            ++*refused;
+        }
+        ts_diag_destroy(diag);
+    }
+    close(fd);
+    unlink(copy);
+    free(bytes);
+}
+
+Test(dicom_data, damaged_streams_are_contained, .timeout = 120)
+{
+    SKIP_WITHOUT_DATA("dicom_data/damaged_streams_are_contained");
+    const char *const names[] = {
+        "JPEGProcess14SV1TransferSyntax_1.2.840.10008.1.2.4.70", "JPEGProcess14TransferSyntax_1.2.840.10008.1.2.4.57",
+        "JPEGLSLosslessTransferSyntax_1.2.840.10008.1.2.4.80", "RLELosslessTransferSyntax_1.2.840.10008.1.2.5"};
+    for (size_t i = 0; i < 4; i++) {
+        size_t refused = 0, failed = 0;
+        check_damage(names[i], 40, &refused, &failed);
+        fprintf(stderr, "dicom_data: %s: of 40 damaged, %zu refused by the scan, %zu by the decoder\n", names[i],
+                refused, failed);
+        cr_assert_gt(failed, 0);
+    }
+    cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "a worker is left");
+}
