@@ -110,6 +110,8 @@ struct stage {
      * aligned and not cleared. The bytes of the result depend neither on how z is cut nor on the threads. */
     enum ts_status (*cpu)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
     struct stage_tolerance tolerance;
+    /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
+    const char *bench;
 };
 
 /* stages/registry.c: every stage of stages.def, in that order; NULL ends the list. */

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is benchmarked: parameters worked out from a stage's rows, and images of known distributions (z, y, x).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/bench.h"
+
+const char *const ts_bench_values_names[BENCH_VALUES] = {"ct", "uniform", "constant"};
+
+/* ---- parameters -------------------------------------------------------------------------------- */
+
+/* Every text so far, once for each of the n values. False where they are too many or too long. */
+static bool multiply(char parameters[BENCH_MAX_CASES][256], int *count, const char *name, char values[][32], int n)
+{
+    if (n == 0 || *count * n > BENCH_MAX_CASES)
+        return false;
+    for (int i = *count * n - 1; i >= 0; i--) {
+        char before[256];
+        memcpy(before, parameters[i / n], sizeof before);
+        if (snprintf(parameters[i], 256, "%s%s%s=%s", before, *before ? " " : "", name, values[i % n]) >= 256)
+            return false;
+    }
+    *count *= n;
+    return true;
+}
+
+static int values_of(const struct param *row, char values[][32])
+{
+    static const int64_t sizes[] = {1, 2, 3, 7, 15, 63};
+    int n = 0;
+    if (row->kind == PARAM_CHOICE) {
+        for (const struct choice *choice = row->choices; choice->name && n < BENCH_MAX_CASES; choice++)
+            if (strcmp(choice->name, "auto")) /* it is one of the others */
+                snprintf(values[n++], 32, "%s", choice->name);
+    } else if (row->kind == PARAM_INTEGER || row->kind == PARAM_REAL) {
+        const bool bounded = row->min < row->max;
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            if (!bounded || ((double)sizes[i] >= row->min && (double)sizes[i] <= row->max))
+                snprintf(values[n++], 32, "%lld", (long long)sizes[i]);
+    }
+    return n;
+}
+
+static int from_hint(const char *hint, char parameters[BENCH_MAX_CASES][256])
+{
+    int count = 0;
+    while (count < BENCH_MAX_CASES) {
+        const size_t length = strcspn(hint, "|");
+        snprintf(parameters[count++], 256, "%.*s", (int)length, hint);
+        if (!hint[length])
+            break;
+        hint += length + 1;
+    }
+    return count;
+}
+
+int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256])
+{
+    char values[BENCH_MAX_CASES][32];
+    int count = 1;
+    if (stage->bench)
+        return from_hint(stage->bench, parameters);
+    memset(parameters, 0, BENCH_MAX_CASES * sizeof *parameters);
+    for (size_t i = 0; i < stage->n_params; i++) {
+        const struct param *row = &stage->params[i];
+        if (!row->required && strcmp(row->name, "method"))
+            continue;
+        if (!multiply(parameters, &count, row->name, values, values_of(row, values)))
+            return 0;
+    }
+    return count;
+}
+
+static enum ts_status assign(struct param_set *set, const char *name, const char *value, struct ts_diag *diag)
+{
+    size_t i;
+    char *end = "";
+    const struct param *row = ts_param_find(set->rows, set->n_rows, name, &i);
+    if (!row)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-parameter", .stage = set->owner},
+                             "unknown parameter '%s'", name);
+    void *at = (unsigned char *)set->values + row->offset;
+    bool known = true;
+    if (row->kind == PARAM_INTEGER) {
+        *(int64_t *)at = strtoll(value, &end, 10);
+    } else if (row->kind == PARAM_REAL) {
+        *(double *)at = strtod(value, &end);
+    } else if (row->kind == PARAM_CHOICE) {
+        const struct choice *choice = row->choices;
+        while (choice->name && strcmp(choice->name, value))
+            choice++;
+        known = choice->name != NULL;
+        *(int32_t *)at = known ? choice->value : 0;
+    } else {
+        known = false;
+    }
+    if (!known || *end || !*value)
+        return ts_param_error(set, name, "bad-value", diag, "'%s' is not a value that the benchmark can set", value);
+    set->given |= 1u << i;
+    return ts_param_check(set, i, diag);
+}
+
+enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag)
+{
+    char copy[256], *save = NULL;
+    if (snprintf(copy, sizeof copy, "%s", parameters) >= (int)sizeof copy)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "parameters-too-long"},
+                             "the parameters have more than %zu characters", sizeof copy - 1);
+    ts_params_init(set);
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        char *equals = strchr(word, '=');
+        if (!equals)
+            return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "bad-value", .stage = set->owner},
+                                 "'%s' is not of the form parameter=value", word);
+        *equals = '\0';
+        const enum ts_status status = assign(set, word, equals + 1, diag);
+        if (status != TS_OK)
+            return status;
+    }
+    return TS_OK;
+}
+
+/* ---- images ------------------------------------------------------------------------------------ */
+
+/* splitmix64 (S. Vigna), so that every machine times the same image. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static double unit_random(uint64_t *state)
+{
+    return (double)(next_random(state) >> 11) * 0x1p-53;
+}
+
+/* HU + 1024 of a patient in a round field of view, at (x, y) in [-1, 1]. */
+static double ct_value(double x, double y, uint64_t *state)
+{
+    const double radius = x * x + y * y, body = x * x / 0.64 + y * y / 0.36;
+    const double noise = 15 * (unit_random(state) + unit_random(state) + unit_random(state) - 1.5);
+    if (radius > 1)
+        return 0; /* outside the scan: padding */
+    if (body > 1)
+        return 24 + noise;
+    if ((x - 0.3) * (x - 0.3) / 0.05 + y * y / 0.09 < 1 || (x + 0.3) * (x + 0.3) / 0.05 + y * y / 0.09 < 1)
+        return 180 + noise; /* lungs */
+    if (x * x + (y - 0.4) * (y - 0.4) < 0.012)
+        return 1700 + 8 * noise; /* spine */
+    return 1074 + noise;
+}
+
+static double sample(const struct bench_case *which, int64_t y, int64_t x, uint64_t *state)
+{
+    double low, high;
+    ts_dtype_range(which->dtype, &low, &high);
+    const bool is_float = which->dtype == TS_F32;
+    switch (which->values) {
+    case BENCH_UNIFORM:
+        return is_float ? 4096 * unit_random(state) : floor(low + (high - low + 1) * unit_random(state));
+    case BENCH_CONSTANT:
+        return 100;
+    default:
+        break;
+    }
+    const double ct =
+        ct_value(2 * ((double)x + 0.5) / (double)which->nx - 1, 2 * ((double)y + 0.5) / (double)which->ny - 1, state);
+    const double shifted = low < 0 && high > 255 ? ct - 1024 : high <= 255 ? ct / 16 + (low < 0 ? low : 0) : ct;
+    return is_float ? ct - 1024 : floor(fmin(fmax(shifted, low), high));
+}
+
+static void describe_axes(const struct bench_case *which, struct ts_image *image)
+{
+    const bool volume = which->stage->axes & AXES_VOLUME;
+    image->rank = 3;
+    image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = which->nz, .spacing = 1, .unit = "mm"};
+    image->axes[1] = (struct ts_axis){
+        .kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = which->ny, .spacing = 1, .unit = volume ? "mm" : "degree"};
+    image->axes[2] =
+        (struct ts_axis){.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = which->nx, .spacing = 1, .unit = "mm"};
+}
+
+struct ts_image ts_bench_image(const struct bench_case *which)
+{
+    static const enum ts_quantity preferred[] = {TS_HU,           TS_INTENSITY, TS_ATTENUATION, TS_LINE_INTEGRAL,
+                                                 TS_TRANSMISSION, TS_COUNTS};
+    struct ts_image image = {
+        .dtype = which->dtype, .unit = "1", .direction = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .step_z_mm = {0, 0, 1}};
+    size_t i = 0;
+    uint64_t state = 20240607;
+    for (size_t q = 0; q < sizeof preferred / sizeof *preferred; q++)
+        if (which->stage->quantities & TS_QUANTITY_BIT(preferred[q])) {
+            image.quantity = preferred[q];
+            break;
+        }
+    if (image.quantity == TS_HU)
+        image.unit = "HU";
+    describe_axes(which, &image);
+    const size_t bytes = ts_image_bytes(&image);
+    image.data = bytes == SIZE_MAX ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!image.data)
+        return image;
+    for (int64_t z = 0; z < which->nz; z++)
+        for (int64_t y = 0; y < which->ny; y++)
+            for (int64_t x = 0; x < which->nx; x++, i++) {
+                const double value = sample(which, y, x, &state);
+                switch (which->dtype) {
+#define CASE(suffix, type)                                                                                             \
+    case TS_##suffix:                                                                                                  \
+        ((type *)image.data)[i] = (type)value;                                                                         \
+        break;
+                    TS_IMAGE_DTYPES(CASE)
+#undef CASE
+                default:
+                    break;
+                }
+            }
+    return image;
+}

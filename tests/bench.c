@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tomostage-bench: the benchmark of the stages with their errors against the naive double oracles of tests/reference.
+ * The program `tomostage bench` hands over to this one. With --apply it runs a stage once over raw values in a file, so
+ * that a script can compare them with other tools.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/bench.h"
+#include "stages/execute.h"
+
+/* Written by CMake: an include and an ORACLE(stage) line for each stage whose tests/reference/<stage>_reference.h
+ * declares ts_<stage>_reference as a stage_oracle. */
+#define ORACLE(noun)
+#include "bench_oracles.h"
+#undef ORACLE
+
+static bench_oracle *find_oracle(const struct stage *stage)
+{
+#define ORACLE(noun)                                                                                                   \
+    if (!strcmp(stage->name, #noun))                                                                                   \
+        return ts_##noun##_reference;
+#include "bench_oracles.h"
+#undef ORACLE
+    return NULL;
+}
+
+static const char usage[] =
+    "usage: tomostage-bench [--stage NAME [--parameters 'a=1 b=name']] [--dtype NAME] [--values ct|uniform|constant]\n"
+    "                       [--size ZxYxX] [--runs N] [--threads N] [--json]\n"
+    "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--parameters ...] --apply IN OUT\n"
+    "\n"
+    "IN holds the image's values, little-endian, z slowest; OUT receives those of the result, or of the first table\n"
+    "where the stage passes its image on.\n";
+
+struct arguments {
+    struct bench_request request;
+    const char *in, *out;
+};
+
+static int find_name(const char *name, const char *(*name_of)(int), int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(name, name_of(i)))
+            return i;
+    fprintf(stderr, "tomostage-bench: unknown name '%s'\n", name);
+    return -2;
+}
+
+static const char *dtype_name(int i)
+{
+    return ts_dtype_name((enum ts_dtype)i);
+}
+
+static const char *values_name(int i)
+{
+    return ts_bench_values_names[i];
+}
+
+static bool parse(int argc, char **argv, struct arguments *arguments)
+{
+    static const struct option options[] = {
+        {"stage", required_argument, NULL, 's'},
+        {"parameters", required_argument, NULL, 'p'},
+        {"dtype", required_argument, NULL, 'd'},
+        {"values", required_argument, NULL, 'v'},
+        {"size", required_argument, NULL, 'z'},
+        {"runs", required_argument, NULL, 'r'},
+        {"threads", required_argument, NULL, 't'},
+        {"json", no_argument, NULL, 'j'},
+        {"apply", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    struct bench_request *request = &arguments->request;
+    *arguments = (struct arguments){.request = {.dtype = -1, .values = -1, .oracle = find_oracle}};
+    long long nz, ny, nx;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        switch (option) {
+        case 's':
+            request->stage = optarg;
+            break;
+        case 'p':
+            request->parameters = optarg;
+            break;
+        case 'd':
+            request->dtype = find_name(optarg, dtype_name, TS_F32 + 1);
+            break;
+        case 'v':
+            request->values = find_name(optarg, values_name, BENCH_VALUES);
+            break;
+        case 'z':
+            if (sscanf(optarg, "%lldx%lldx%lld", &nz, &ny, &nx) != 3 || nz < 1 || ny < 1 || nx < 1)
+                return false;
+            request->nz = nz;
+            request->ny = ny;
+            request->nx = nx;
+            break;
+        case 'r':
+            request->runs = atoi(optarg) > 100 ? 100 : atoi(optarg);
+            break;
+        case 't':
+            request->threads = atoi(optarg);
+            break;
+        case 'j':
+            request->json = true;
+            break;
+        case 'a':
+            arguments->in = optarg;
+            break;
+        default:
+            return false;
+        }
+    if (arguments->in && optind < argc)
+        arguments->out = argv[optind++];
+    const bool complete = !arguments->in || (arguments->out && request->stage && request->dtype >= 0 && request->nz);
+    return complete && optind == argc && request->dtype > -2 && request->values > -2 &&
+           (!request->parameters || request->stage);
+}
+
+/* ---- one run over a file ----------------------------------------------------------------------- */
+
+static bool read_whole(const char *path, void *data, size_t bytes)
+{
+    FILE *file = fopen(path, "rb");
+    const bool complete = file && fread(data, 1, bytes, file) == bytes && fgetc(file) == EOF;
+    if (file)
+        fclose(file);
+    return complete;
+}
+
+static bool write_whole(const char *path, const void *data, size_t bytes)
+{
+    FILE *file = fopen(path, "wb");
+    const bool complete = file && fwrite(data, 1, bytes, file) == bytes;
+    return file && !fclose(file) && complete;
+}
+
+static enum ts_status apply_prepared(struct stage_context *context, const struct ts_image *in, const char *path)
+{
+    struct ts_image out = context->out;
+    struct stage_reduced *reduced = NULL;
+    const struct stage_table *tables;
+    out.data = malloc(ts_image_bytes(&out) + 1);
+    enum ts_status status = out.data ? ts_stage_apply(context, in, &out, NULL, 0, &reduced) : TS_RUN_FAILED;
+    const struct ts_image *result = &out;
+    if (status == TS_OK && !context->stage->cpu)
+        result = reduced && ts_stage_reduced_tables(reduced, &tables) > 0 ? &tables[0].image : in;
+    if (status == TS_OK && !write_whole(path, result->data, ts_image_bytes(result)))
+        status = ts_diag_error(context->diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
+                               "could not write %s", path);
+    ts_stage_reduced_destroy(reduced);
+    free(out.data);
+    return status;
+}
+
+static enum ts_status apply(const struct arguments *arguments, struct ts_diag *diag)
+{
+    const struct bench_request *request = &arguments->request;
+    const struct stage *stage = ts_stage_find(request->stage);
+    if (!stage)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
+                             request->stage);
+    const struct bench_case which = {.stage = stage,
+                                     .dtype = (enum ts_dtype)request->dtype,
+                                     .nz = request->nz,
+                                     .ny = request->ny,
+                                     .nx = request->nx};
+    struct stage_context context;
+    struct param_set set = {.rows = stage->params,
+                            .n_rows = stage->n_params,
+                            .owner = stage->name,
+                            .values = calloc(1, stage->params_bytes + 1)};
+    struct ts_image in = ts_bench_image(&which);
+    enum ts_status status = set.values && in.data ? TS_OK : ts_diag_no_memory(diag, ts_image_bytes(&in));
+    if (status == TS_OK && !read_whole(arguments->in, in.data, ts_image_bytes(&in)))
+        status = ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "wrong-size"},
+                               "%s does not hold %zu bytes", arguments->in, ts_image_bytes(&in));
+    if (status == TS_OK)
+        status = ts_bench_assign(&set, request->parameters ? request->parameters : "", diag);
+    if (status == TS_OK)
+        status = ts_stage_prepare(stage, &set, &in, NULL, 1, diag, &context);
+    if (status == TS_OK)
+        status = apply_prepared(&context, &in, arguments->out);
+    free(in.data);
+    free(set.values);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments;
+    if (!parse(argc, argv, &arguments)) {
+        fputs(usage, stderr);
+        return TS_BAD_CHAIN;
+    }
+    struct ts_diag *diag = ts_diag_create();
+    if (!diag)
+        return TS_RUN_FAILED;
+    const enum ts_status status =
+        arguments.in ? apply(&arguments, diag) : ts_bench_run(&arguments.request, stdout, diag);
+    ts_diag_print(diag, stderr);
+    ts_diag_destroy(diag);
+    return (int)status;
+}
