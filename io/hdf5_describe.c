@@ -210,35 +210,3 @@ void ts_hdf5_storage_text(hid_t dataset, char *out, size_t size, bool *elsewhere
     }
     H5Pclose(list);
 }
-
-/* Length of the UTF-8 sequence at c, 0 where it is none. */
-static int utf8_length(const unsigned char *c)
-{
-    int n = c[0] < 0x80                   ? 1
-            : c[0] >= 0xC2 && c[0] < 0xE0 ? 2
-            : (c[0] & 0xF0) == 0xE0       ? 3
-            : c[0] >= 0xF0 && c[0] < 0xF5 ? 4
-                                          : 0;
-    for (int i = 1; i < n; i++)
-        if ((c[i] & 0xC0) != 0x80)
-            return 0;
-    return n;
-}
-
-void ts_json_text(FILE *stream, const char *text)
-{
-    fputc('"', stream);
-    for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        int n = utf8_length(c);
-        if (n == 0)
-            fputs("\\ufffd", stream);
-        else if (*c == '"' || *c == '\\')
-            fprintf(stream, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7F)
-            fprintf(stream, "\\u%04x", *c);
-        else
-            fwrite(c, 1, (size_t)n, stream);
-        c += n > 0 ? n : 1;
-    }
-    fputc('"', stream);
-}

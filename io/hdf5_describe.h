@@ -19,7 +19,5 @@ bool ts_hdf5_value_text(hid_t dataset, char *out, size_t size, bool *text);
 bool ts_hdf5_attribute_text(hid_t object, const char *name, char *out, size_t size);
 /* "chunked 8 x 512 x 512, shuffle, deflate 6, fletcher32"; *elsewhere: its values lie in other files or are virtual. */
 void ts_hdf5_storage_text(hid_t dataset, char *out, size_t size, bool *elsewhere);
-/* Writes text as a JSON string, bytes that are no UTF-8 as U+FFFD. */
-void ts_json_text(FILE *stream, const char *text);
 
 #endif

@@ -3,6 +3,7 @@
  * `tomostage info FILE`: one walk collects datasets, links and NXprocess groups with what lies under them; then they
  * are printed as text or as one JSON object. Works on foreign files too.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include "io/hdf5_verify.h"
 #include "io/hdf5_walk.h"
 #include "pipeline/arena.h"
+#include "pipeline/json.h"
 
 struct listed {
     struct listed *next;
@@ -239,74 +241,100 @@ static void print_text(const struct listing *listing, const char *state, FILE *s
     }
 }
 
-/* Lists of texts are shown as one text. */
-static void json_value(FILE *stream, const char *value, bool text)
+/* Numbers as ts_hdf5_value_text writes them: one, or a list in brackets. Lists of texts stay one text. */
+static void json_value(struct json *json, const char *value, bool text)
 {
-    bool number = !text && strspn(value, "-+.0123456789eE, []nul") == strlen(value);
-    if (number)
-        fputs(value, stream);
-    else
-        ts_json_text(stream, value);
-}
-
-static void json_field(FILE *stream, const char *name, const char *text)
-{
-    if (!text)
+    const bool list = *value == '[';
+    if (text) {
+        ts_json_text(json, value);
         return;
-    fprintf(stream, ",\"%s\":", name);
-    ts_json_text(stream, text);
+    }
+    if (list)
+        ts_json_open(json, '[');
+    for (const char *at = value + list; *at && *at != ']';) {
+        char *end;
+        const size_t length = strcspn(at, ",]");
+        if (*at == 'n') /* null */
+            ts_json_real(json, NAN);
+        else if (memchr(at, '.', length) || memchr(at, 'e', length))
+            ts_json_real(json, strtod(at, &end));
+        else
+            ts_json_integer(json, strtoll(at, &end, 10));
+        at += length;
+        at += strspn(at, ", ");
+    }
+    if (list)
+        ts_json_close(json, ']');
 }
 
-static void json_object(const struct listed *entry, FILE *stream)
+static void json_known(struct json *json, const char *key, const char *text)
+{
+    if (text)
+        ts_json_member_text(json, key, text);
+}
+
+static void json_object(struct json *json, const struct listed *entry)
 {
     static const char *const kinds[] = {"group", "dataset", "type", "soft-link", "external-link", "other-link", "link"};
-    fprintf(stream, "{\"kind\":\"%s\"", kinds[entry->kind]);
-    json_field(stream, "path", entry->path);
-    json_field(stream, "target", entry->target);
-    json_field(stream, "dtype", entry->type);
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "kind", kinds[entry->kind]);
+    ts_json_member_text(json, "path", entry->path);
+    json_known(json, "target", entry->target);
+    json_known(json, "dtype", entry->type);
     if (entry->kind == HDF5_DATASET) {
-        fputs(",\"shape\":[", stream);
+        ts_json_key(json, "shape");
+        ts_json_open(json, '[');
         for (int d = 0; d < entry->rank; d++)
-            fprintf(stream, "%s%llu", d ? "," : "", (unsigned long long)entry->n[d]);
-        fprintf(stream, "],\"stored_bytes\":%llu", (unsigned long long)entry->stored_bytes);
+            ts_json_integer(json, (int64_t)entry->n[d]);
+        ts_json_close(json, ']');
+        ts_json_member_integer(json, "stored_bytes", (int64_t)entry->stored_bytes);
     }
-    json_field(stream, "units", entry->units);
-    json_field(stream, "quantity", entry->quantity);
-    json_field(stream, "storage", entry->storage);
-    json_field(stream, "sha256", entry->sha256);
+    json_known(json, "units", entry->units);
+    json_known(json, "quantity", entry->quantity);
+    json_known(json, "storage", entry->storage);
+    json_known(json, "sha256", entry->sha256);
     if (entry->value) {
-        fputs(",\"value\":", stream);
-        json_value(stream, entry->value, entry->value_is_text);
+        ts_json_key(json, "value");
+        json_value(json, entry->value, entry->value_is_text);
     }
-    fputc('}', stream);
+    ts_json_close(json, '}');
+}
+
+static void json_process(struct json *json, const struct process *process)
+{
+    ts_json_open(json, '{');
+    ts_json_member_integer(json, "sequence_index", process->index);
+    ts_json_member_text(json, "path", process->path);
+    json_known(json, "program", process->program);
+    json_known(json, "version", process->version);
+    ts_json_key(json, "parameters");
+    ts_json_open(json, '{');
+    for (const struct member *member = process->parameters; member; member = member->next) {
+        ts_json_key(json, member->name);
+        json_value(json, member->value, member->text);
+    }
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
 }
 
 static void print_json(const struct listing *listing, const char *path, const char *state, FILE *stream)
 {
-    fputs("{\"file\":", stream);
-    ts_json_text(stream, path);
-    json_field(stream, "state", state);
-    fputs(",\"objects\":[", stream);
-    for (const struct listed *entry = listing->objects; entry; entry = entry->next) {
-        fputs(entry == listing->objects ? "" : ",", stream);
-        json_object(entry, stream);
-    }
-    fputs("],\"processes\":[", stream);
-    for (const struct process *process = listing->processes; process; process = process->next) {
-        fprintf(stream, "%s{\"sequence_index\":%lld", process == listing->processes ? "" : ",", process->index);
-        json_field(stream, "path", process->path);
-        json_field(stream, "program", process->program);
-        json_field(stream, "version", process->version);
-        fputs(",\"parameters\":{", stream);
-        for (const struct member *member = process->parameters; member; member = member->next) {
-            fputs(member == process->parameters ? "" : ",", stream);
-            ts_json_text(stream, member->name);
-            fputc(':', stream);
-            json_value(stream, member->value, member->text);
-        }
-        fputs("}}", stream);
-    }
-    fputs("]}\n", stream);
+    struct json json;
+    ts_json_init(&json, stream, false);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "file", path);
+    ts_json_member_text(&json, "state", state);
+    ts_json_key(&json, "objects");
+    ts_json_open(&json, '[');
+    for (const struct listed *entry = listing->objects; entry; entry = entry->next)
+        json_object(&json, entry);
+    ts_json_close(&json, ']');
+    ts_json_key(&json, "processes");
+    ts_json_open(&json, '[');
+    for (const struct process *process = listing->processes; process; process = process->next)
+        json_process(&json, process);
+    ts_json_close(&json, ']');
+    ts_json_close(&json, '}');
 }
 
 static enum ts_status collect(const char *path, struct listing *listing, struct ts_diag *diag)
