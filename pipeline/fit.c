@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cuts a plan to its memory budget: which images are kept whole, how many slices make a slab, and how many bytes that is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hdf5_write.h"
+#include "pipeline/plan.h"
+
+enum { SLAB_BYTES = 16 << 20, FIXED_BYTES = 8 << 20 };
+
+struct simulation {
+    unsigned char **done; /* per node, nz bytes each, used where kept */
+    struct plan_step *steps;
+    int64_t *computed; /* slices computed in the whole run, per node */
+};
+
+static void simulation_clear(struct simulation *simulation, int32_t n_nodes)
+{
+    for (int32_t i = 0; simulation->done && i < n_nodes; i++)
+        free(simulation->done[i]);
+    free(simulation->done);
+    free(simulation->steps);
+    free(simulation->computed);
+}
+
+static bool simulation_init(struct simulation *simulation, const struct ts_plan *plan)
+{
+    const size_t n = (size_t)plan->n_nodes;
+    *simulation = (struct simulation){.done = calloc(n, sizeof *simulation->done),
+                                      .steps = calloc(n, sizeof *simulation->steps),
+                                      .computed = calloc(n, sizeof *simulation->computed)};
+    bool complete = simulation->done && simulation->steps && simulation->computed;
+    for (size_t i = 0; complete && i < n; i++)
+        complete = (simulation->done[i] = calloc(1, (size_t)plan->nodes[i].out.axes[0].n + 1)) != NULL;
+    if (!complete)
+        simulation_clear(simulation, plan->n_nodes);
+    return complete;
+}
+
+static void note_step(struct plan_node *node, const struct plan_step *step, int64_t *computed)
+{
+    int64_t held = 0;
+    for (int s = 0; s < step->todo.n; s++) {
+        const int64_t run = step->todo.at[s].end - step->todo.at[s].first;
+        held += run;
+        node->run_slices = run > node->run_slices ? run : node->run_slices;
+    }
+    node->buffer_slices = held > node->buffer_slices ? held : node->buffer_slices;
+    *computed += held;
+}
+
+/* Goes through the whole run without computing: fills buffer_slices, run_slices and the simulation's counts. */
+static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
+{
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        memset(simulation->done[i], 0, (size_t)plan->nodes[i].out.axes[0].n);
+        simulation->computed[i] = plan->nodes[i].buffer_slices = plan->nodes[i].run_slices = 0;
+    }
+    for (int pass = 0; pass < plan->n_passes; pass++)
+        for (int32_t domain = 0; domain < plan->n_sources; domain++) {
+            const int64_t nz = plan->nodes[domain].out.axes[0].n;
+            if (!ts_plan_pass_uses(plan, pass, domain))
+                continue;
+            for (int64_t z = 0; z < nz; z += slab) {
+                ts_plan_step(plan, pass, domain, z, nz - z < slab ? nz - z : slab, simulation->done,
+                             simulation->steps);
+                for (int32_t i = 0; i < plan->n_nodes; i++)
+                    note_step(&plan->nodes[i], &simulation->steps[i], &simulation->computed[i]);
+            }
+        }
+}
+
+size_t ts_plan_room_bytes(const struct ts_plan *plan)
+{
+    size_t largest = 0;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const struct stage_reach reach = ts_stage_reach(&node->context);
+        const size_t bytes = node->run_slices == 0 || reach.halo == 0
+                                 ? 0
+                                 : (size_t)(node->run_slices + 2 * reach.halo) * ts_slice_bytes(&node->context.in);
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+size_t ts_plan_scratch_bytes(const struct ts_plan *plan)
+{
+    size_t largest = 0;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const struct stage *stage = node->chain_stage->stage;
+        const size_t bytes = stage->scratch_bytes && node->run_slices > 0
+                                 ? stage->scratch_bytes(&node->context, node->run_slices)
+                                 : 0;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES])
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        bool again = false;
+        for (int32_t j = 0; j < n; j++)
+            again |= plan->nodes[nodes[j]].image_node == plan->nodes[i].image_node;
+        if (plan->nodes[i].dataset && !again)
+            nodes[n++] = i;
+    }
+    return n;
+}
+
+int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)
+{
+    const struct plan_node *node = &plan->nodes[source];
+    const int64_t wanted = node->buffer_slices > plan->threads ? node->buffer_slices : plan->threads;
+    return wanted < node->out.axes[0].n ? wanted : node->out.axes[0].n;
+}
+
+static int64_t count_bytes(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const struct ts_image *images[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    simulate(plan, simulation, slab);
+    size_t bytes = FIXED_BYTES + ts_plan_room_bytes(plan) + ts_plan_scratch_bytes(plan);
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
+        if (node->image_node == i)
+            bytes += slices * ts_slice_bytes(&node->out);
+        if (node->source && node->buffer_slices > 0)
+            bytes += node->source->memory_bytes + (size_t)ts_plan_read_ahead(plan, i) * ts_slice_bytes(&node->out);
+        if (node->chain_stage)
+            bytes += ts_stage_reduced_bytes(&node->context, node->run_slices > slab ? node->run_slices : slab);
+    }
+    const int32_t n = ts_plan_outputs(plan, outputs);
+    for (int32_t i = 0; i < n; i++)
+        images[i] = &plan->nodes[outputs[i]].out;
+    return (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, slab, plan->threads));
+}
+
+/* Slices whose largest image fills SLAB_BYTES: enough for every thread, small enough to overlap. */
+static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
+{
+    size_t largest = 1;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const size_t bytes = ts_slice_bytes(&plan->nodes[i].out);
+        largest = bytes > largest ? bytes : largest;
+    }
+    int64_t slab = (int64_t)(SLAB_BYTES / largest);
+    slab = slab < plan->threads ? plan->threads : slab;
+    return slab < nz ? slab : nz;
+}
+
+/* The largest slab up to `most` that fits, 0 where not even one slice does. Memory grows with the slab. */
+static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most)
+{
+    int64_t fits = 0;
+    if (count_bytes(plan, simulation, most) <= plan->budget_bytes)
+        return most;
+    for (int64_t low = 1, high = most - 1; low <= high;) {
+        const int64_t middle = low + (high - low) / 2;
+        if (count_bytes(plan, simulation, middle) <= plan->budget_bytes) {
+            fits = middle;
+            low = middle + 1;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return fits;
+}
+
+/* Keeps, from the last node backwards, each image that would be computed more than once; the order of keeping. */
+static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation, int64_t slab, int32_t *kept)
+{
+    int32_t n = 0;
+    simulate(plan, simulation, slab);
+    for (int32_t i = plan->n_nodes - 1; i >= 0; i--) {
+        struct plan_node *node = &plan->nodes[i];
+        if (node->image_node != i || simulation->computed[i] <= node->out.axes[0].n)
+            continue;
+        node->keep = true;
+        kept[n++] = i;
+        simulate(plan, simulation, slab);
+    }
+    return n;
+}
+
+static enum ts_status refuse_budget(struct ts_plan *plan, int64_t least, struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-budget"},
+                  "the chain needs at least %.1f MiB of memory, slice by slice; the budget is %.1f MiB",
+                  (double)least / 1048576.0, (double)plan->budget_bytes / 1048576.0);
+    ts_diag_hint(diag, "--memory %lldM would do", (long long)(least / 1048576 + 1));
+    return TS_BAD_CHAIN;
+}
+
+enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
+{
+    struct simulation simulation;
+    int32_t kept[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    if (!simulation_init(&simulation, plan))
+        return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof *simulation.steps);
+    int64_t nz = 1;
+    for (int32_t i = 0; i < plan->n_sources; i++)
+        nz = plan->nodes[i].out.axes[0].n > nz ? plan->nodes[i].out.axes[0].n : nz;
+    const int64_t most = preferred_slab(plan, nz), enough = plan->threads < most ? plan->threads : most;
+    int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
+    int64_t slab = largest_slab(plan, &simulation, most);
+    while (slab < enough && n_kept > 0) {
+        plan->nodes[kept[--n_kept]].keep = false;
+        slab = largest_slab(plan, &simulation, most);
+    }
+    plan->slab_slices = slab > 0 ? slab : 1;
+    plan->memory_bytes = count_bytes(plan, &simulation, plan->slab_slices);
+    simulation_clear(&simulation, plan->n_nodes);
+    return slab > 0 ? TS_OK : refuse_budget(plan, plan->memory_bytes, diag);
+}
+
+int64_t ts_plan_slab_count(const struct ts_plan *plan)
+{
+    return (plan->nodes[0].out.axes[0].n + plan->slab_slices - 1) / plan->slab_slices;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a chain to a plan: opens the sources, resolves every stage's parameters against its input, works out shapes,
+ * passes and names, and fits the whole to the memory budget. Reads headers, no pixel.
+ */
+#include "pipeline/plan.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options ----------------------------------------------------------------------------------- */
+
+static int processor_count(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* 60 % of what the kernel calls available; 1 GiB where it does not say. */
+static int64_t default_budget(void)
+{
+    long long kibibytes = 0;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %lld kB", &kibibytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kibibytes > 0 ? (int64_t)kibibytes * 1024 / 10 * 6 : (int64_t)1 << 30;
+}
+
+static enum ts_status take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
+{
+    enum { MOST_THREADS = 1024 };
+    const char *device = options->device ? options->device : "auto";
+    plan->threads = options->threads > 0 ? options->threads : processor_count();
+    plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
+    plan->force = options->force;
+    plan->on_event = options->on_event;
+    plan->user = options->user;
+    plan->device = "cpu";
+    if (plan->threads > MOST_THREADS)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
+                             "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
+    if (!strcmp(device, "auto") || !strcmp(device, "cpu"))
+        return TS_OK;
+    if (!strncmp(device, "cuda", 4) && (device[4] == '\0' || device[4] == ':')) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"},
+                      "no stage of this build has CUDA code; the device '%s' cannot run the chain", device);
+        ts_diag_hint(diag, "--device cpu");
+        return TS_BAD_CHAIN;
+    }
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"}, "unknown device '%s'", device);
+    ts_diag_hint(diag, "auto, cpu, cuda or cuda:N");
+    return TS_BAD_CHAIN;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------- */
+
+static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
+{
+    const struct ts_chain *chain = plan->chain;
+    if (chain->n_sources == 0 || !chain->sources[0].format) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-input"}, "the chain names no input");
+        ts_diag_hint(diag, "input: {dicom: FOLDER} in the chain, or -i FOLDER");
+        return TS_BAD_CHAIN;
+    }
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        struct plan_node *node = &plan->nodes[i];
+        *node = (struct plan_node){.label = chain->sources[i].name,
+                                   .chain_source = &chain->sources[i],
+                                   .set = chain->sources[i].set,
+                                   .image_node = i,
+                                   .domain = i};
+        for (int input = 0; input < PLAN_INPUTS; input++)
+            node->inputs[input] = -1;
+        if (node->chain_source->format->open(&node->set, &node->source, diag) == TS_OK)
+            node->out = node->source->image;
+    }
+    return ts_diag_status(diag);
+}
+
+static const char *stage_label(struct ts_plan *plan, int32_t stage)
+{
+    const char *name = plan->chain->stages[stage].stage->name;
+    int before = 0;
+    for (int32_t i = 0; i < stage; i++)
+        before += !strcmp(plan->chain->stages[i].stage->name, name);
+    return before == 0 ? name : ts_arena_printf(plan->arena, "%s#%d", name, before + 1);
+}
+
+static void find_inputs(struct plan_node *node)
+{
+    const struct stage *stage = node->chain_stage->stage;
+    int reference = 1;
+    for (int input = 0; input < PLAN_INPUTS; input++)
+        node->inputs[input] = -1;
+    node->inputs[0] = node->chain_stage->input_node;
+    for (size_t i = 0; i < stage->n_params && reference < PLAN_INPUTS; i++) {
+        if (stage->params[i].kind != PARAM_REFERENCE)
+            continue;
+        const struct ts_reference *value =
+            (const struct ts_reference *)((const unsigned char *)node->set.values + stage->params[i].offset);
+        node->inputs[reference++] = value->name ? value->node : -1;
+    }
+}
+
+/* When a stage can run: its image follows its inputs; a reduction over volumes takes its rounds, and what needs the result
+ * waits for them. */
+static void find_passes(struct ts_plan *plan, struct plan_node *node)
+{
+    const struct stage_reduction *reduction = node->chain_stage->stage->reduction;
+    node->level = plan->nodes[node->inputs[0]].level;
+    node->first_pass = 0;
+    for (int input = 0; reduction && input < PLAN_INPUTS; input++)
+        if (ts_stage_reduces_volume(&node->context, input)) {
+            const int level = plan->nodes[node->inputs[input]].level;
+            node->rounds = ts_stage_rounds(&node->context);
+            node->first_pass = level > node->first_pass ? level : node->first_pass;
+        }
+    if (node->rounds == 0)
+        return;
+    const int after = node->first_pass + node->rounds;
+    if (reduction->feeds_map && after > node->level)
+        node->level = after;
+    plan->n_passes = after > plan->n_passes ? after : plan->n_passes;
+}
+
+static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
+{
+    const int32_t index = plan->n_sources + stage_index;
+    struct plan_node *node = &plan->nodes[index];
+    const struct chain_stage *stage = &plan->chain->stages[stage_index];
+    *node = (struct plan_node){.chain_stage = stage, .set = stage->set, .label = stage_label(plan, stage_index)};
+    node->set.values = ts_arena_alloc(plan->arena, stage->stage->params_bytes + 1);
+    if (!node->set.values || !node->label)
+        return ts_diag_no_memory(diag, stage->stage->params_bytes);
+    memcpy(node->set.values, stage->set.values, stage->stage->params_bytes);
+    node->set.owner = node->label;
+    find_inputs(node);
+    const struct ts_image *references[STAGE_REFERENCES] = {NULL};
+    for (int input = 0; input < PLAN_INPUTS; input++) {
+        if (node->inputs[input] < 0)
+            continue;
+        if (!usable[node->inputs[input]])
+            return TS_OK; /* said already, at the node that failed */
+        if (input > 0)
+            references[input - 1] = &plan->nodes[node->inputs[input]].out;
+    }
+    const struct plan_node *from = &plan->nodes[node->inputs[0]];
+    const enum ts_status status = ts_stage_prepare(stage->stage, &node->set, &from->out, references, plan->threads,
+                                                   diag, &node->context);
+    if (status != TS_OK)
+        return TS_OK; /* recorded; the other stages are checked as well */
+    node->out = node->context.out;
+    node->domain = from->domain;
+    node->image_node = stage->stage->cpu ? index : from->image_node;
+    find_passes(plan, node);
+    usable[index] = true;
+    return TS_OK;
+}
+
+static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
+{
+    bool usable[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
+    for (int32_t i = 0; i < plan->n_sources; i++)
+        usable[i] = true;
+    for (int32_t i = 0; i < plan->chain->n_stages; i++) {
+        const enum ts_status status = plan_stage(plan, i, usable, diag);
+        if (status != TS_OK)
+            return status;
+    }
+    return ts_diag_status(diag);
+}
+
+/* ---- outputs ----------------------------------------------------------------------------------- */
+
+static void name_outputs(struct ts_plan *plan)
+{
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        if (plan->nodes[i].chain_stage->stage->keeps_output)
+            plan->nodes[i].dataset = plan->nodes[i].chain_stage->name;
+    struct plan_node *last = &plan->nodes[plan->n_nodes - 1];
+    if (!last->dataset)
+        last->dataset = "data";
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        if (node->dataset && node->level + 1 > plan->n_passes)
+            plan->n_passes = node->level + 1;
+        if (node->dataset)
+            plan->output_bytes += (int64_t)ts_image_bytes(&node->out);
+    }
+}
+
+static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    static const char *const reserved[] = {"data", "definition", "input", "inputs", "provenance", "title"};
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct chain_stage *stage = plan->nodes[i].chain_stage;
+        bool taken = stage->stage->keeps_output && !strncmp(stage->name, "process_", 8);
+        for (size_t r = 0; stage->stage->keeps_output && r < sizeof reserved / sizeof *reserved; r++)
+            taken |= !strcmp(stage->name, reserved[r]);
+        if (taken)
+            ts_diag_error(diag, TS_BAD_CHAIN,
+                          &(struct diag_site){.code = "name-reserved", .span = stage->name_span, .stage = "save.name"},
+                          "'%s' is a name that the output file uses itself", stage->name);
+    }
+    return ts_diag_status(diag);
+}
+
+/* An image that nothing takes, saves or writes was computed for nothing: most likely a forgotten input. */
+static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    bool used[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        for (int input = 0; input < PLAN_INPUTS; input++)
+            if (node->inputs[input] >= 0)
+                used[node->inputs[input]] = true;
+        used[i] |= node->dataset != NULL || node->image_node != i;
+    }
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        if (used[i])
+            continue;
+        const struct plan_node *node = &plan->nodes[i];
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "unused", .span = node->set.span, .stage = node->label},
+                      "nothing takes its image");
+        ts_diag_hint(diag, "remove it, name it as a later stage's input or reference, or add a save stage after it");
+    }
+    return ts_diag_status(diag);
+}
+
+enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *options, struct ts_plan **result,
+                              struct ts_diag *diag)
+{
+    struct ts_plan *plan = calloc(1, sizeof *plan);
+    *result = NULL;
+    if (plan) {
+        plan->arena = ts_arena_create();
+        plan->nodes = calloc((size_t)chain->n_sources + (size_t)chain->n_stages + 1, sizeof *plan->nodes);
+    }
+    if (!plan || !plan->arena || !plan->nodes) {
+        ts_plan_destroy(plan);
+        return ts_diag_no_memory(diag, sizeof *plan);
+    }
+    plan->chain = chain;
+    plan->n_sources = chain->n_sources;
+    plan->n_nodes = chain->n_sources + chain->n_stages;
+    ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
+    take_options(plan, options, diag);
+    enum ts_status status = open_sources(plan, diag);
+    if (status == TS_OK)
+        status = plan_stages(plan, diag);
+    if (status == TS_OK) {
+        name_outputs(plan);
+        check_names(plan, diag);
+        status = check_uses(plan, diag);
+    }
+    if (status == TS_OK)
+        status = ts_plan_fit(plan, diag);
+    if (status != TS_OK) {
+        ts_plan_destroy(plan);
+        return status;
+    }
+    *result = plan;
+    return TS_OK;
+}
+
+void ts_plan_destroy(struct ts_plan *plan)
+{
+    if (!plan)
+        return;
+    for (int32_t i = 0; plan->nodes && i < plan->n_sources; i++)
+        if (plan->nodes[i].source)
+            plan->nodes[i].source->ops->close(plan->nodes[i].source);
+    ts_arena_destroy(plan->arena);
+    free(plan->nodes);
+    free(plan);
+}
+
+void ts_plan_stop(struct ts_plan *plan)
+{
+    atomic_store(&plan->stop, true);
+}

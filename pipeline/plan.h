@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A plan: the chain after every shape, unit, type, device and byte has been worked out and nothing has run.
+ *
+ * Nodes are the sources, then the stages in list order. A reduction over a whole volume ends only when every slice
+ * was seen, so what needs its result runs in a later pass over z. In each pass the volume travels in slabs; per
+ * slab ts_plan_step says which slices every node needs (halos included) and which it must compute. What a later slab or pass
+ * needs again is computed again, unless the node is kept whole in memory: the plan keeps what fits the budget. Plan and
+ * run use the same ts_plan_step, so the memory counted is the memory used.
+ */
+#ifndef PIPELINE_PLAN_H
+#define PIPELINE_PLAN_H
+
+#include <stdatomic.h>
+
+#include "pipeline/arena.h"
+#include "pipeline/chain.h"
+#include "stages/execute.h"
+
+enum { PLAN_SPANS = 4, PLAN_INPUTS = 1 + STAGE_REFERENCES };
+
+struct span {
+    int64_t first, end;
+};
+/* Disjoint, not touching, rising. More than one where a wrapping halo reaches to the other end of the volume. */
+struct spans {
+    int n;
+    struct span at[PLAN_SPANS];
+};
+
+struct plan_node {
+    const char *label; /* "input", "atlas", "box", "box#2": unique; what --set and messages use */
+    struct source *source; /* sources only */
+    const struct chain_source *chain_source;
+    const struct chain_stage *chain_stage; /* stages only */
+    struct param_set set;                  /* the plan's own copy, resolved */
+    struct stage_context context;
+    struct ts_image out;
+    int32_t inputs[PLAN_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
+    int32_t image_node;          /* the node that computes this node's image: itself, or for a pass-through stage its input's */
+    int32_t domain;              /* the source that its z axis comes from */
+    int level;                   /* the first pass in which its image can be computed */
+    int first_pass, rounds;      /* of its whole-volume reduction; rounds 0: none */
+    const char *dataset;         /* name in the output file where its image is written, else NULL */
+    bool keep;                   /* held whole in memory from its first computation on */
+    int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
+};
+
+struct plan_step {
+    struct spans need, todo;
+};
+
+struct ts_plan {
+    const struct ts_chain *chain;
+    struct arena *arena;
+    struct plan_node *nodes;
+    int32_t n_nodes, n_sources;
+    int n_passes;
+    int64_t slab_slices;
+    const char *device; /* resolved: "cpu" */
+    int threads;
+    int64_t budget_bytes, memory_bytes, output_bytes;
+    bool force;
+    void (*on_event)(void *user, const struct ts_event *event);
+    void *user;
+    atomic_bool stop;
+    _Atomic(const char *) temporary; /* the output's temporary name while a run has one */
+};
+
+/* Slices [z, z + n) of the domain in this pass: what each node needs and computes. done[node] is a byte per slice for
+ * kept nodes, marked here. steps: n_nodes of them. */
+void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n, unsigned char *const *done,
+                  struct plan_step *steps);
+/* True where this pass has anything to do in the domain. */
+bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
+/* True where the image of this node is written in this pass. */
+bool ts_plan_writes(const struct ts_plan *plan, int pass, int32_t node);
+/* True where input i of this node is reduced over its whole volume in this pass. */
+bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t node, int input);
+/* True where the node reduces slice by slice for its tables alone, in this pass. */
+bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
+
+/* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budget. */
+enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag);
+/* Largest pad room and scratch of any stage's call. */
+size_t ts_plan_room_bytes(const struct ts_plan *plan);
+size_t ts_plan_scratch_bytes(const struct ts_plan *plan);
+/* The whole images that the output file will hold, each once; returns how many. */
+int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES]);
+int64_t ts_plan_slab_count(const struct ts_plan *plan); /* of the first source's volume */
+int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source);
+
+#endif
