@@ -120,12 +120,14 @@ static void find_passes(struct ts_plan *plan, struct plan_node *node)
             node->rounds = ts_stage_rounds(&node->context);
             node->first_pass = level > node->first_pass ? level : node->first_pass;
         }
-    if (node->rounds == 0)
-        return;
-    const int after = node->first_pass + node->rounds;
-    if (reduction->feeds_map && after > node->level)
+    const int after = node->rounds > 0 ? node->first_pass + node->rounds : 0;
+    if (reduction && reduction->feeds_map && after > node->level)
         node->level = after;
-    plan->n_passes = after > plan->n_passes ? after : plan->n_passes;
+    /* Slices are tabulated once their image is there and the rounds over references have ended. */
+    const bool tabulates = reduction && !reduction->feeds_map && ts_stage_reduces_slices(&node->context);
+    node->tables_pass = !tabulates ? -1 : after > node->level ? after : node->level;
+    const int passes = node->tables_pass >= after ? node->tables_pass + 1 : after;
+    plan->n_passes = passes > plan->n_passes ? passes : plan->n_passes;
 }
 
 static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)

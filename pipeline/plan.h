@@ -41,6 +41,7 @@ struct plan_node {
     int32_t domain;              /* the source that its z axis comes from */
     int level;                   /* the first pass in which its image can be computed */
     int first_pass, rounds;      /* of its whole-volume reduction; rounds 0: none */
+    int tables_pass;             /* of tables per slice that do not feed its map; -1: none */
     const char *dataset;         /* name in the output file where its image is written, else NULL */
     bool keep;                   /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */

@@ -202,7 +202,7 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
         run->bytes_done += (int64_t)((size_t)n * ts_slice_bytes(target));
         return plan->source->ops->read(plan->source, z, n, target->data, run->diag);
     }
-    if (node->reduced && !ts_stage_reduces_volume(&plan->context, 0)) {
+    if (node->reduced && ts_stage_reduces_slices(&plan->context)) {
         const struct ts_image slices = view_of(run, plan->inputs[0], z, n);
         const enum ts_status status = ts_stage_reduced_slab(node->reduced, &slices);
         if (status != TS_OK)

@@ -83,9 +83,7 @@ bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t index, int in
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t index)
 {
     const struct plan_node *node = &plan->nodes[index];
-    const struct stage_reduction *reduction = node->chain_stage ? node->chain_stage->stage->reduction : NULL;
-    return reduction && !reduction->feeds_map && reduction->per_slice && reduction->per_slice(&node->context) &&
-           pass == node->level;
+    return node->chain_stage && pass == node->tables_pass;
 }
 
 static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t end,

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/version.h"
+
 #include "pipeline/tomostage.h"
 
 const char *ts_version(void)
 {
     return TS_VERSION;
+}
+
+const char *ts_build_text(void)
+{
+    return TS_BUILD;
 }

@@ -194,7 +194,7 @@ static const struct ts_image *input_of(const struct stage_context *context, int 
     return input == 0 ? &context->in : context->references[input - 1];
 }
 
-static bool per_slice(const struct stage_context *context)
+bool ts_stage_reduces_slices(const struct stage_context *context)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
     return reduction && reduction->per_slice && reduction->per_slice(context);
@@ -221,7 +221,7 @@ static size_t largest_partial(const struct stage_context *context)
 
 static int64_t slot_count(const struct stage_context *context, int64_t slab_slices)
 {
-    const bool one_a_thread = context->stage->reduction->exact || per_slice(context);
+    const bool one_a_thread = context->stage->reduction->exact || ts_stage_reduces_slices(context);
     return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
 }
 
@@ -234,7 +234,7 @@ static int describe_tables(const struct stage_context *context, struct stage_tab
 bool ts_stage_reduces_volume(const struct stage_context *context, int input)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
-    if (!reduction || !input_of(context, input) || (input == 0 && per_slice(context)))
+    if (!reduction || !input_of(context, input) || (input == 0 && ts_stage_reduces_slices(context)))
         return false;
     struct stage_context probe = *context;
     for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++)
@@ -252,7 +252,7 @@ size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_
     const size_t result = context->stage->reduction->result_bytes(context);
     size_t bytes = sizeof(struct stage_reduced) + INPUTS * largest_partial(context) +
                    (size_t)slot_count(context, slab_slices) * largest_partial(context) +
-                   (per_slice(context) ? (size_t)slab_slices + 1 : 1) * padded_bytes(result) + 64 * ALIGNMENT;
+                   (ts_stage_reduces_slices(context) ? (size_t)slab_slices + 1 : 1) * padded_bytes(result) + 64 * ALIGNMENT;
     for (int i = 0; i < n_tables; i++)
         bytes += padded_bytes(ts_image_bytes(&tables[i].image));
     return bytes;
@@ -266,7 +266,7 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
     if (!reduced)
         return ts_diag_no_memory(context->diag, sizeof *reduced);
     reduced->context = *context;
-    reduced->per_slice = per_slice(context);
+    reduced->per_slice = ts_stage_reduces_slices(context);
     reduced->slab_slices = slab_slices;
     reduced->partial_bytes = largest_partial(context);
     reduced->result_bytes = context->stage->reduction->result_bytes(context);

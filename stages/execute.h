@@ -37,6 +37,8 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
 void ts_stage_reduced_destroy(struct stage_reduced *reduced);
 /* True where input i (0: the stage's own, i > 0: references[i - 1]) is reduced over its whole volume. */
 bool ts_stage_reduces_volume(const struct stage_context *context, int input);
+/* True where input 0 is reduced slice by slice. */
+bool ts_stage_reduces_slices(const struct stage_context *context);
 /* Whole-volume reduction: adds these slices (rising z, each once per round). */
 void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab);
 /* Ends the round: finish(), then clears the totals for the next. */

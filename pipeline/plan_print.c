@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of `tomostage check`: per node what it gives, where it runs, in which pass, and what it holds.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "pipeline/json.h"
+#include "pipeline/plan.h"
+
+static void shape_text(const struct ts_image *image, char *out, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < image->rank && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%" PRId64, i > 0 ? " x " : "", image->axes[i].n);
+}
+
+static void axes_text(const struct ts_image *image, char *out, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < image->rank && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", ts_axis_name(image->axes[i].kind));
+}
+
+static const char *method_of(const struct plan_node *node)
+{
+    size_t i;
+    const struct param *row = ts_param_find(node->set.rows, node->set.n_rows, "method", &i);
+    if (!node->chain_stage || !row || row->kind != PARAM_CHOICE)
+        return "-";
+    return ts_choice_name(row->choices, *(const int32_t *)((const unsigned char *)node->set.values + row->offset));
+}
+
+static int64_t held_bytes(const struct plan_node *node, int32_t index)
+{
+    if (node->image_node != index)
+        return 0;
+    return (node->keep ? node->out.axes[0].n : node->buffer_slices) * (int64_t)ts_slice_bytes(&node->out);
+}
+
+static void print_spacing(const struct ts_image *image, FILE *stream)
+{
+    for (int i = 0; i < image->rank; i++)
+        if (image->axes[i].spacing != 0)
+            fprintf(stream, "%s%.6g %s", i > 0 ? " x " : "", image->axes[i].spacing, image->axes[i].unit);
+}
+
+static void print_parameters(const struct plan_node *node, FILE *stream)
+{
+    for (size_t i = 0; i < node->set.n_rows; i++) {
+        char value[256];
+        if (node->source && node->set.rows[i].kind == PARAM_TEXTS)
+            continue; /* paths: the user's own, and long */
+        ts_param_format(&node->set, i, value, sizeof value);
+        fprintf(stream, "%s%s: %s", i > 0 ? ", " : "", node->set.rows[i].name, value);
+    }
+}
+
+static void print_text(const struct ts_plan *plan, FILE *stream)
+{
+    fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4s %12s\n", "stage", "gives", "type", "quantity", "unit",
+            "method", "device", "pass", "holds");
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        char shape[96];
+        shape_text(&node->out, shape, sizeof shape);
+        fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4d %8.1f MiB%s\n", node->label, shape,
+                ts_dtype_name(node->out.dtype), ts_quantity_name(node->out.quantity), node->out.unit, method_of(node),
+                plan->device, node->level + 1, (double)held_bytes(node, i) / 1048576.0,
+                node->keep ? " (kept whole)" : "");
+        fputs("             ", stream);
+        print_spacing(&node->out, stream);
+        fputs("\n             ", stream);
+        print_parameters(node, stream);
+        fputc('\n', stream);
+    }
+    fprintf(stream,
+            "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
+            "output %.1f MiB before compression\n",
+            plan->n_passes, plan->n_passes == 1 ? "pass" : "passes", plan->slab_slices, plan->threads,
+            plan->threads == 1 ? "thread" : "threads", (double)plan->memory_bytes / 1048576.0,
+            (double)plan->budget_bytes / 1048576.0, (double)plan->output_bytes / 1048576.0);
+}
+
+static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *json)
+{
+    const struct plan_node *node = &plan->nodes[i];
+    char text[1024];
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "stage", node->label);
+    ts_json_key(json, "shape");
+    ts_json_open(json, '[');
+    for (int axis = 0; axis < node->out.rank; axis++)
+        ts_json_integer(json, node->out.axes[axis].n);
+    ts_json_close(json, ']');
+    axes_text(&node->out, text, sizeof text);
+    ts_json_member_text(json, "axes", text);
+    ts_json_member_text(json, "dtype", ts_dtype_name(node->out.dtype));
+    ts_json_member_text(json, "quantity", ts_quantity_name(node->out.quantity));
+    ts_json_member_text(json, "unit", node->out.unit);
+    ts_json_member_text(json, "method", method_of(node));
+    ts_json_member_text(json, "device", plan->device);
+    ts_json_member_integer(json, "pass", node->level + 1);
+    ts_json_member_integer(json, "held_bytes", held_bytes(node, i));
+    ts_json_member_bool(json, "kept_whole", node->keep);
+    ts_json_key(json, "parameters");
+    ts_json_open(json, '{');
+    for (size_t row = 0; row < node->set.n_rows; row++) {
+        if (node->source && node->set.rows[row].kind == PARAM_TEXTS)
+            continue;
+        ts_param_format(&node->set, row, text, sizeof text);
+        ts_json_member_text(json, node->set.rows[row].name, text);
+    }
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+}
+
+static void print_json(const struct ts_plan *plan, FILE *stream)
+{
+    struct json json;
+    ts_json_init(&json, stream, false);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "event", "plan");
+    ts_json_key(&json, "stages");
+    ts_json_open(&json, '[');
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        print_node_json(plan, i, &json);
+    ts_json_close(&json, ']');
+    ts_json_member_integer(&json, "passes", plan->n_passes);
+    ts_json_member_integer(&json, "slab_slices", plan->slab_slices);
+    ts_json_member_integer(&json, "threads", plan->threads);
+    ts_json_member_integer(&json, "memory_bytes", plan->memory_bytes);
+    ts_json_member_integer(&json, "budget_bytes", plan->budget_bytes);
+    ts_json_member_integer(&json, "output_bytes", plan->output_bytes);
+    ts_json_close(&json, '}');
+}
+
+void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json)
+{
+    if (json)
+        print_json(plan, stream);
+    else
+        print_text(plan, stream);
+}
