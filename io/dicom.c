@@ -42,7 +42,13 @@ static void close_source(struct source *base)
     free(source);
 }
 
+static size_t memory_bytes(const struct source *source, int threads, int64_t ahead)
+{
+    return ts_dicom_ring_bytes((const struct dicom_source *)source, threads, ahead);
+}
+
 static const struct source_ops dicom_ops = {
+    .memory_bytes = memory_bytes,
     .start = ts_dicom_ring_start,
     .prefetch = ts_dicom_ring_prefetch,
     .read = ts_dicom_ring_read,
@@ -185,7 +191,6 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     }
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
-    source->base.memory_bytes = ts_dicom_ring_bytes(source, ts_dicom_default_threads(), 2 * ts_dicom_default_threads());
     *out = &source->base;
     return TS_OK;
 }

@@ -116,8 +116,6 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
     enum ts_status status = ts_workers_create(&setup, &source->pool, diag);
     if (status != TS_OK)
         ts_dicom_ring_end(source);
-    else
-        base->memory_bytes = ts_dicom_ring_bytes(source, threads, ahead);
     return status;
 }
 

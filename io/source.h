@@ -32,10 +32,11 @@ struct source {
     struct source_slice *slices;
     const struct source_attribute *attributes;
     size_t n_attributes;
-    size_t memory_bytes; /* what the source itself holds while reading, for the plan (shared memory of the workers) */
 };
 
 struct source_ops {
+    /* What the source will hold while reading, once started so; for the plan. NULL: nothing. */
+    size_t (*memory_bytes)(const struct source *, int threads, int64_t ahead);
     /* Starts what decodes ahead (forks workers). Once, before other threads exist. May be NULL. ahead: the number of
      * slices that may be decoded but not yet taken. */
     enum ts_status (*start)(struct source *, int threads, int64_t ahead, struct ts_diag *);

@@ -131,8 +131,8 @@ static int64_t count_bytes(struct ts_plan *plan, struct simulation *simulation, 
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
         if (node->image_node == i)
             bytes += slices * ts_slice_bytes(&node->out);
-        if (node->source && node->buffer_slices > 0)
-            bytes += node->source->memory_bytes + (size_t)ts_plan_read_ahead(plan, i) * ts_slice_bytes(&node->out);
+        if (node->source && node->source->ops->memory_bytes)
+            bytes += node->source->ops->memory_bytes(node->source, plan->threads, ts_plan_read_ahead(plan, i));
         if (node->chain_stage)
             bytes += ts_stage_reduced_bytes(&node->context, node->run_slices > slab ? node->run_slices : slab);
     }

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plan and run over images in memory: the same bytes for every memory budget and number of threads, the same values as the
+ * stages applied one after the other to whole volumes, and nothing left behind by a run that ends early.
+ */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/memory_chain.h"
+#include "tests/support/stage_check.h"
+
+static char folder[64], output[96];
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/tomostage-run-XXXXXX");
+    cr_assert(mkdtemp(folder));
+    snprintf(output, sizeof output, "%s/out.h5", folder);
+}
+
+static int count_files(void)
+{
+    int n = 0;
+    DIR *stream = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(stream));)
+        n += entry->d_name[0] != '.' || strlen(entry->d_name) > 2;
+    closedir(stream);
+    return n;
+}
+
+static void remove_folder(void)
+{
+    unlink(output);
+    cr_assert_eq(rmdir(folder), 0, "%s holds more than the output", folder);
+}
+
+static unsigned char *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    cr_assert(file, "%s was not written", path);
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    unsigned char *bytes = malloc(*size + 1);
+    cr_assert_eq(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+static struct ts_plan *make_plan(struct memory_chain *memory, int64_t budget, int threads)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_options options = TS_OPTIONS_DEFAULT;
+    struct ts_plan *plan = NULL;
+    options.memory_bytes = budget;
+    options.threads = threads;
+    options.force = true;
+    const enum ts_status status = ts_plan_create(&memory->chain, &options, &plan, diag);
+    if (status != TS_OK && status != TS_BAD_CHAIN)
+        ts_diag_print(diag, stderr);
+    cr_assert((status == TS_OK) == (plan != NULL));
+    ts_diag_destroy(diag);
+    return plan;
+}
+
+static void run_plan(struct ts_plan *plan)
+{
+    struct ts_diag *diag = ts_diag_create();
+    const enum ts_status status = ts_plan_run(plan, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    ts_diag_destroy(diag);
+}
+
+/* A chain with all there is: halos that wrap, a pass-through table, reductions that feed their map (over the volume,
+ * in rounds, and per slice), a kept image and a change of axes. */
+static void add_everything(struct memory_chain *memory)
+{
+    memory_chain_add(memory, "box radius=2 dimensions=3d border=wrap", NULL);
+    memory_chain_add(memory, "statistics", NULL);
+    memory_chain_add(memory, "rescale method=z-score", NULL);
+    memory_chain_add(memory, "box radius=1 dimensions=3d border=reflect", "smooth");
+    memory_chain_add(memory, "equalize", NULL);
+    memory_chain_add(memory, "save", "equalized");
+    memory_chain_add(memory, "rescale method=percentiles scope=slice", NULL);
+    memory_chain_add(memory, "radon views=7", NULL);
+}
+
+static int64_t least_budget(struct memory_chain *memory)
+{
+    int64_t low = 1, high = (int64_t)1 << 31;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        struct ts_plan *plan = make_plan(memory, middle, 1);
+        if (plan)
+            high = middle;
+        else
+            low = middle + 1;
+        ts_plan_destroy(plan);
+    }
+    return low;
+}
+
+Test(run, same_bytes_for_every_budget_and_thread_count)
+{
+    static const int64_t wanted[] = {1, 2, 7, 21};
+    struct ts_image image = ts_test_image(21, 14, 19, TS_I16, VALUES_CT, 5);
+    struct memory_chain memory;
+    bool seen[4] = {false};
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    add_everything(&memory);
+    const int64_t least = least_budget(&memory);
+    struct ts_plan *roomy = make_plan(&memory, 0, 1);
+    cr_assert(roomy);
+    const int64_t most = roomy->memory_bytes;
+    cr_assert_gt(most, least);
+    ts_plan_destroy(roomy);
+    for (int64_t step = 0; step <= 64; step++) {
+        struct ts_plan *plan = make_plan(&memory, least + (most - least) * step / 64, 1 + (int)step % 3);
+        if (!plan)
+            continue; /* more threads need more than one */
+        const int64_t slabs = ts_plan_slab_count(plan);
+        bool run = step == 64;
+        for (int i = 0; i < 4; i++) {
+            run |= slabs == wanted[i] && !seen[i];
+            seen[i] |= slabs == wanted[i];
+        }
+        if (run) {
+            cr_assert_leq(plan->memory_bytes, plan->budget_bytes);
+            run_plan(plan);
+            size_t size;
+            unsigned char *bytes = read_file(output, &size);
+            cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)),
+                      "%lld slabs of %lld slices give other bytes", (long long)slabs, (long long)plan->slab_slices);
+            if (!first) {
+                first = bytes;
+                first_size = size;
+            } else {
+                free(bytes);
+            }
+        }
+        ts_plan_destroy(plan);
+    }
+    for (int i = 0; i < 4; i++)
+        cr_expect(seen[i], "no budget cut the volume into %lld slabs", (long long)wanted[i]);
+    free(first);
+    memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}
+
+Test(run, a_source_that_fails_leaves_nothing)
+{
+    struct ts_image image = ts_test_image(9, 8, 7, TS_U16, VALUES_RANDOM, 6);
+    make_folder();
+    for (int64_t slice = 0; slice < 9; slice += 4) {
+        struct memory_chain memory;
+        memory_chain_init(&memory, &image, NULL, output);
+        memory_chain_add(&memory, "equalize", NULL);
+        memory.fail_at = slice;
+        struct ts_plan *plan = make_plan(&memory, 0, 2);
+        struct ts_diag *diag = ts_diag_create();
+        cr_assert_eq(ts_plan_run(plan, diag), TS_BAD_INPUT);
+        cr_assert_eq(ts_diag_error_count(diag), 1);
+        cr_assert_eq(count_files(), 0, "a failed run left a file");
+        ts_diag_destroy(diag);
+        ts_plan_destroy(plan);
+        memory_chain_clear(&memory);
+    }
+    free(image.data);
+    remove_folder();
+}
+
+Test(run, a_stop_ends_the_run_and_leaves_nothing)
+{
+    struct ts_image image = ts_test_image(9, 8, 7, TS_U16, VALUES_RANDOM, 7);
+    struct memory_chain memory;
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    memory_chain_add(&memory, "box radius=1", NULL);
+    struct ts_plan *plan = make_plan(&memory, 0, 1);
+    struct ts_diag *diag = ts_diag_create();
+    memory.stop_at_plan = plan;
+    memory.stop_slice = 4;
+    cr_assert_eq(ts_plan_run(plan, diag), TS_STOPPED);
+    cr_assert_eq(count_files(), 0, "a stopped run left a file");
+    ts_diag_destroy(diag);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}
+
+Test(run, an_image_kept_in_memory_is_read_once)
+{
+    struct ts_image image = ts_test_image(30, 8, 7, TS_U16, VALUES_RANDOM, 8);
+    struct memory_chain memory;
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    memory_chain_add(&memory, "box radius=3 dimensions=3d", NULL);
+    memory_chain_add(&memory, "equalize", NULL);
+    struct ts_plan *plan = make_plan(&memory, 0, 1);
+    cr_assert_eq(plan->n_passes, 2);
+    run_plan(plan);
+    cr_assert_eq(memory.slices_read, 30, "%lld slices were read", (long long)memory.slices_read);
+    ts_plan_destroy(plan);
+    const int64_t least = least_budget(&memory);
+    plan = make_plan(&memory, least, 1);
+    cr_assert_eq(ts_plan_slab_count(plan), 30);
+    memory.slices_read = 0;
+    run_plan(plan);
+    cr_assert_gt(memory.slices_read, 60, "slice by slice, two passes with halos read more");
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}
+
+Test(run, references_are_reduced_over_their_own_volume)
+{
+    struct ts_image image = ts_test_image(11, 8, 7, TS_U16, VALUES_CT, 9), atlas =
+        ts_test_image(5, 12, 6, TS_U16, VALUES_RANDOM, 10);
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    struct memory_chain memory;
+    make_folder();
+    memory_chain_init(&memory, &image, &atlas, output);
+    memory_chain_add(&memory, "histogram bins=64 reference=atlas", NULL);
+    memory_chain_add(&memory, "equalize reference=atlas", NULL);
+    const int64_t least = least_budget(&memory);
+    for (int i = 0; i < 2; i++) {
+        struct ts_plan *plan = make_plan(&memory, i == 0 ? 0 : least, 1);
+        run_plan(plan);
+        size_t size;
+        unsigned char *bytes = read_file(output, &size);
+        cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)), "slabs show in the bytes");
+        free(first);
+        first = bytes;
+        first_size = size;
+        ts_plan_destroy(plan);
+    }
+    free(first);
+    memory_chain_clear(&memory);
+    free(image.data);
+    free(atlas.data);
+    remove_folder();
+}
