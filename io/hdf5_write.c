@@ -270,6 +270,11 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int 
     return bytes + held * (2 * largest + (64u << 10)) + workers * (largest + (2u << 20));
 }
 
+const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
+{
+    return writer->file.temporary;
+}
+
 /* A viewer opens the file at the first image, unless the caller said otherwise. */
 static void write_defaults(struct hdf5_writer *writer)
 {

@@ -48,6 +48,8 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int 
 /* Ends the file: drains the queue, writes digests and the root attributes, closes, syncs, reopens and verifies,
  * renames. Frees the writer in every case; on failure nothing is left under either name but what was there before. */
 enum ts_status ts_hdf5_commit(struct hdf5_writer *writer);
+/* The temporary file's path, valid until the writer is freed: for a signal handler's unlink. */
+const char *ts_hdf5_temporary(const struct hdf5_writer *writer);
 /* Gives up: removes the temporary file, frees the writer. */
 void ts_hdf5_abandon(struct hdf5_writer *writer);
 

@@ -139,7 +139,7 @@ static int64_t count_bytes(struct ts_plan *plan, struct simulation *simulation, 
     const int32_t n = ts_plan_outputs(plan, outputs);
     for (int32_t i = 0; i < n; i++)
         images[i] = &plan->nodes[outputs[i]].out;
-    return (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, slab, plan->threads));
+    return (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, plan->threads));
 }
 
 /* Slices whose largest image fills SLAB_BYTES: enough for every thread, small enough to overlap. */

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- options ----------------------------------------------------------------------------------- */
 
@@ -286,4 +287,11 @@ void ts_plan_destroy(struct ts_plan *plan)
 void ts_plan_stop(struct ts_plan *plan)
 {
     atomic_store(&plan->stop, true);
+}
+
+void ts_plan_abandon(const struct ts_plan *plan)
+{
+    const char *temporary = atomic_load(&plan->temporary);
+    if (temporary)
+        unlink(temporary);
 }
