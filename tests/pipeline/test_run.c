@@ -122,12 +122,12 @@ Test(run, same_bytes_for_every_budget_and_thread_count)
     const int64_t most = roomy->memory_bytes;
     cr_assert_gt(most, least);
     ts_plan_destroy(roomy);
-    for (int64_t step = 0; step <= 64; step++) {
-        struct ts_plan *plan = make_plan(&memory, least + (most - least) * step / 64, 1 + (int)step % 3);
-        if (!plan)
-            continue; /* more threads need more than one */
+    for (int64_t step = 0; step <= 67; step++) {
+        /* The last three with memory enough, on more threads. */
+        struct ts_plan *plan = step <= 64 ? make_plan(&memory, least + (most - least) * step / 64, 1)
+                                          : make_plan(&memory, 0, (int)step - 63);
         const int64_t slabs = ts_plan_slab_count(plan);
-        bool run = step == 64;
+        bool run = step > 64;
         for (int i = 0; i < 4; i++) {
             run |= slabs == wanted[i] && !seen[i];
             seen[i] |= slabs == wanted[i];
