@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs whole chains with the built program and looks at the results with h5py, h5dump and the NeXus rules, as a user would.
+
+usage: test_results.py PROGRAM SOURCE_FOLDER. The public images are found through TOMOSTAGE_DATA.
+Prints one line a test and a closing line that counts them.
+"""
+import filecmp
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+import numpy as np
+
+PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+DATA = os.environ.get("TOMOSTAGE_DATA")
+MAIN_CHAIN = "box radius=2 | histogram bins=256 | equalize | save name=equalized | radon views=180"
+TESTS = []
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def need_data():
+    if not DATA:
+        raise Skip("TOMOSTAGE_DATA is not set")
+    return DATA
+
+
+def run(*arguments, expect=0, cwd=None):
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == expect, f"{arguments}: exit {done.returncode}, expected {expect}\n{done.stderr}"
+    return done
+
+
+def make_study(folder):
+    study = os.path.join(folder, "study")
+    if not os.path.exists(study):
+        run("phantom", "asymmetric", "-o", study, "--quiet")
+    return study
+
+
+def read_nifti(path):
+    """Array (z, y, x) and affine (RAS) of a NIfTI-1 file."""
+    raw = gzip.open(path).read()
+    order = "<" if struct.unpack("<i", raw[:4])[0] == 348 else ">"
+    dim = struct.unpack(order + "8h", raw[40:56])
+    code, = struct.unpack(order + "h", raw[70:72])
+    offset, slope, inter = struct.unpack(order + "3f", raw[108:120])
+    affine = np.array(struct.unpack(order + "12f", raw[280:328])).reshape(3, 4)
+    kind = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 512: "u2", 256: "i1", 768: "u4"}[code]
+    array = np.frombuffer(raw, order + kind, count=dim[1] * dim[2] * dim[3], offset=int(offset))
+    array = array.reshape(dim[3], dim[2], dim[1]).astype("f8")
+    if slope not in (0, 1) or inter != 0:
+        array = array * (slope or 1) + inter
+    return array, affine
+
+
+def affine_of(data_group):
+    """The RAS affine of (x, y, z) indices from our LPS geometry."""
+    geometry = {name: np.asarray(data_group[name][()] if name in data_group else data_group.attrs[name])
+                for name in ("origin_mm", "direction", "step_z_mm")}
+    spacing = [float(data_group["x"][1] - data_group["x"][0]), float(data_group["y"][1] - data_group["y"][0])]
+    direction = geometry["direction"].reshape(3, 3)
+    columns = [direction[0] * spacing[0], direction[1] * spacing[1], geometry["step_z_mm"], geometry["origin_mm"]]
+    return np.diag([-1, -1, 1]) @ np.array(columns).T
+
+
+@test
+def chain_on_a_phantom_gives_a_nexus_file(folder):
+    study, out = make_study(folder), os.path.join(folder, "a.h5")
+    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}", "--quiet")
+    with h5py.File(out) as f:
+        entry = f[f.attrs["default"]]
+        assert entry.attrs["NX_class"] == "NXentry"
+        data = entry[entry.attrs["default"]]
+        assert data.attrs["NX_class"] == "NXdata" and data.attrs["signal"] == "data"
+        axes = list(data.attrs["axes"])
+        assert axes == ["z", "view", "detector"], axes
+        for axis, length in zip(axes, data["data"].shape):
+            assert data[axis].shape == (length,) and data[axis].attrs["units"]
+        assert data["view"][0] == 0 and abs(data["view"][1] - 1) < 1e-12 and data["view"].attrs["units"] == "degree"
+        assert data["data"].fletcher32 and data["data"].dtype == np.float32
+        processes = sorted((g["sequence_index"][()], n) for n, g in entry.items()
+                           if g.attrs.get("NX_class") == "NXprocess")
+        assert [n.split("_", 2)[2] for _, n in processes] == ["box", "histogram", "equalize", "save", "radon"]
+        assert entry["process_1_box/parameters/radius"][()] == 2
+        counts = entry["process_2_histogram/tables/counts"][...]
+        assert counts.sum() + entry["process_2_histogram/tables/underflow"][()] \
+            + entry["process_2_histogram/tables/overflow"][()] == entry["equalized/data"].size
+        assert f.attrs["complete"] == 1
+        text = entry["provenance/chain"][()].decode()
+        assert "radius: 2" in text and folder not in text
+
+
+@test
+def stock_tools_open_the_result(folder):
+    study, out = make_study(folder), os.path.join(folder, "stock.h5")
+    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}", "--quiet")
+    subprocess.run(["h5dump", "-H", out], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["h5dump", "-d", "/entry/equalized/data", "-o", os.devnull, out], check=True,
+                   stdout=subprocess.DEVNULL)
+    try:
+        import nexusformat.nexus as nx
+    except ImportError:
+        return
+    root = nx.nxload(out)
+    assert root.entry.data.nxsignal.shape == root.entry.data.nxsignal.nxdata.shape
+
+
+@test
+def equal_runs_compare_equal(folder):
+    study = make_study(folder)
+    ways = [[], ["--threads", "1"], ["--threads", "3"], ["--memory", "120M"]]
+    for i, way in enumerate(ways):
+        run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {folder}/equal{i}.h5", "--quiet", *way)
+        assert filecmp.cmp(f"{folder}/equal0.h5", f"{folder}/equal{i}.h5", shallow=False), way
+
+
+@test
+def nothing_personal_is_in_the_file(folder):
+    study, out = make_study(folder), os.path.join(folder, "private.h5")
+    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}", "--quiet")
+    raw = open(out, "rb").read()
+    words = [b"PHANTOM^", folder.encode(), os.uname().nodename.encode(), b"2.25."]
+    for word in words:
+        assert word not in raw, word
+        assert word.decode().encode("utf-16-le") not in raw, word
+
+
+@test
+def verify_finds_a_flipped_bit(folder):
+    study, out = make_study(folder), os.path.join(folder, "flip.h5")
+    run("run", f"dicom {study} | save name=volume | hdf5 {out}", "--quiet")
+    run("verify", out)
+    raw = bytearray(open(out, "rb").read())
+    raw[len(raw) // 2] ^= 4
+    open(out, "wb").write(raw)
+    assert subprocess.run([PROGRAM, "verify", out], capture_output=True).returncode != 0
+
+
+@test
+def an_existing_file_is_not_overwritten(folder):
+    study, out = make_study(folder), os.path.join(folder, "there.h5")
+    open(out, "w").write("mine")
+    done = run("run", f"dicom {study} | save name=volume | hdf5 {out}", expect=1)
+    assert "--force" in done.stderr and open(out).read() == "mine"
+    run("run", f"dicom {study} | save name=volume | hdf5 {out}", "--force", "--quiet")
+    run("verify", out)
+
+
+@test
+def signals_leave_nothing(folder):
+    study = make_study(folder)
+    empty = os.path.join(folder, "signals")
+    os.mkdir(empty)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        for delay in (0.02, 0.1, 0.3):
+            process = subprocess.Popen([PROGRAM, "run", f"dicom {study} | radon views=2000 | hdf5 {empty}/x.h5"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            process.send_signal(number)
+            start = time.monotonic()
+            code = process.wait(timeout=10)
+            assert time.monotonic() - start < 2.5, "took longer than 2 s to end"
+            assert code in (128 + number, -number), code
+            assert os.listdir(empty) == [], os.listdir(empty)
+
+
+@test
+def volumes_equal_the_reference_nifti(folder):
+    base = os.path.join(need_data(), "ct/ibsi_sts001")
+    for modality in ("CT", "MR_T1", "PET"):
+        out = os.path.join(folder, modality + ".h5")
+        run("run", f'dicom {base}/dicom/{modality}/image | save name=volume | hdf5 {out}', "--quiet")
+        expected, affine = read_nifti(f"{base}/ref_nifti/{modality}_image.nii.gz")
+        with h5py.File(out) as f:
+            group = f["entry/volume"]
+            values = group["data"][...].astype("f8")
+            assert values.shape == expected.shape, (values.shape, expected.shape)
+            scale = np.abs(expected).max()
+            # The reference is 32-bit float: values agree to its rounding.
+            assert np.abs(values - expected).max() <= 1e-6 * scale, np.abs(values - expected).max()
+            assert np.abs(affine_of(group) - affine).max() < 2e-3, affine_of(group) - affine
+
+
+@test
+def the_main_chain_runs_on_real_studies(folder):
+    base = os.path.join(need_data(), "ct")
+    inputs = [f"{base}/ibsi_sts001/dicom/{m}/image" for m in ("CT", "MR_T1", "PET")]
+    chain = "box radius=2 | histogram bins=256 | equalize | radon views=180"
+    for i, path in enumerate(inputs):
+        chain_here = chain
+        if "PET" in path:
+            chain_here = chain.replace("bins=256", "bins=256 low=0 high=40")
+        run("run", f"dicom {path} | {chain_here} | hdf5 {folder}/real{i}.h5", "--quiet")
+        run("verify", f"{folder}/real{i}.h5")
+    mixed = f"{base}/philips_head_5mm_mixed/dicom"
+    listed = run("info", mixed, "--json").stdout
+    series = [s for s in json.loads(listed)["series"] if not s.get("refusal")]
+    assert len(series) == 1 and series[0]["slices"] == 28, series
+    run("run", f"dicom {mixed} series={series[0]['number']} | {chain} | hdf5 {folder}/philips.h5", "--quiet")
+
+
+@test
+def what_is_not_one_volume_is_refused_by_name(folder):
+    base = os.path.join(need_data(), "ct")
+    expected = {
+        "geometry_failures/gantrytilting/001": r"tilt|sheared",
+        "geometry_failures/sliceincrement/001": r"slice missing|missing",
+        "geometry_failures/notavolume/001": r"same position|at one position|position",
+        "geometry_failures/sliceorientation/001": r"orientation|series",
+        "geometry_failures/slicecount/001": r"2 slices|two slices",
+        "ge_head_tilt_varspacing/dicom": r"spacing|tilt|sheared",
+    }
+    seen = set()
+    for path, pattern in expected.items():
+        done = run("run", f"dicom {base}/{path} | save name=v | hdf5 {folder}/no.h5", expect=3)
+        assert re.search(pattern, done.stderr), (path, done.stderr)
+        assert not os.path.exists(f"{folder}/no.h5")
+        seen.add(done.stderr.splitlines()[0])
+    assert len(seen) == len(expected), "two folders share a message"
+
+
+def main():
+    passed = failed = skipped = 0
+    for function in TESTS:
+        folder = tempfile.mkdtemp(prefix="tomostage-results-")
+        try:
+            function(folder)
+            passed += 1
+            print(f"ok      {function.__name__}")
+        except Skip as reason:
+            skipped += 1
+            print(f"SKIPPED {function.__name__}: {reason}")
+        except Exception as error:
+            failed += 1
+            print(f"FAILED  {function.__name__}: {type(error).__name__}: {error}")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or passed == 0 else 0
+
+
+sys.exit(main())
