@@ -46,7 +46,8 @@ extern "C" int ts_cuda_selftest(int index, char *message, size_t message_bytes)
     }
     for (unsigned i = 0; i < N; i++)
         if (out[i] != i * i) {
-            snprintf(message, message_bytes, "CUDA device %d computes wrong numbers: %u squared gave %u", index, i, out[i]);
+            snprintf(message, message_bytes, "CUDA device %d computes wrong numbers: %u squared gave %u", index, i,
+                     out[i]);
             return 1;
         }
     return 0;

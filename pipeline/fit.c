@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cuts a plan to its memory budget: which images are kept whole, how many slices make a slab, and how many bytes that is.
+ * Cuts a plan to its memory budget: which images are kept whole, how many slices make a slab, and how many bytes that
+ * is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,7 @@ static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_
             if (!ts_plan_pass_uses(plan, pass, domain))
                 continue;
             for (int64_t z = 0; z < nz; z += slab) {
-                ts_plan_step(plan, pass, domain, z, nz - z < slab ? nz - z : slab, simulation->done,
-                             simulation->steps);
+                ts_plan_step(plan, pass, domain, z, nz - z < slab ? nz - z : slab, simulation->done, simulation->steps);
                 for (int32_t i = 0; i < plan->n_nodes; i++)
                     note_step(&plan->nodes[i], &simulation->steps[i], &simulation->computed[i]);
             }
@@ -92,9 +92,8 @@ size_t ts_plan_scratch_bytes(const struct ts_plan *plan)
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const struct stage *stage = node->chain_stage->stage;
-        const size_t bytes = stage->scratch_bytes && node->run_slices > 0
-                                 ? stage->scratch_bytes(&node->context, node->run_slices)
-                                 : 0;
+        const size_t bytes =
+            stage->scratch_bytes && node->run_slices > 0 ? stage->scratch_bytes(&node->context, node->run_slices) : 0;
         largest = bytes > largest ? bytes : largest;
     }
     return largest;

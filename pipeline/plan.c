@@ -75,7 +75,7 @@ static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
                                    .set = chain->sources[i].set,
                                    .image_node = i,
                                    .domain = i};
-        for (int input = 0; input < PLAN_INPUTS; input++)
+        for (int input = 0; input < STAGE_INPUTS; input++)
             node->inputs[input] = -1;
         if (node->chain_source->format->open(&node->set, &node->source, diag) == TS_OK)
             node->out = node->source->image;
@@ -96,10 +96,10 @@ static void find_inputs(struct plan_node *node)
 {
     const struct stage *stage = node->chain_stage->stage;
     int reference = 1;
-    for (int input = 0; input < PLAN_INPUTS; input++)
+    for (int input = 0; input < STAGE_INPUTS; input++)
         node->inputs[input] = -1;
     node->inputs[0] = node->chain_stage->input_node;
-    for (size_t i = 0; i < stage->n_params && reference < PLAN_INPUTS; i++) {
+    for (size_t i = 0; i < stage->n_params && reference < STAGE_INPUTS; i++) {
         if (stage->params[i].kind != PARAM_REFERENCE)
             continue;
         const struct ts_reference *value =
@@ -108,14 +108,14 @@ static void find_inputs(struct plan_node *node)
     }
 }
 
-/* When a stage can run: its image follows its inputs; a reduction over volumes takes its rounds, and what needs the result
- * waits for them. */
+/* When a stage can run: its image follows its inputs; a reduction over volumes takes its rounds, and what needs the
+ * result waits for them. */
 static void find_passes(struct ts_plan *plan, struct plan_node *node)
 {
     const struct stage_reduction *reduction = node->chain_stage->stage->reduction;
     node->level = plan->nodes[node->inputs[0]].level;
     node->first_pass = 0;
-    for (int input = 0; reduction && input < PLAN_INPUTS; input++)
+    for (int input = 0; reduction && input < STAGE_INPUTS; input++)
         if (ts_stage_reduces_volume(&node->context, input)) {
             const int level = plan->nodes[node->inputs[input]].level;
             node->rounds = ts_stage_rounds(&node->context);
@@ -144,7 +144,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     node->set.owner = node->label;
     find_inputs(node);
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
-    for (int input = 0; input < PLAN_INPUTS; input++) {
+    for (int input = 0; input < STAGE_INPUTS; input++) {
         if (node->inputs[input] < 0)
             continue;
         if (!usable[node->inputs[input]])
@@ -153,8 +153,8 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
             references[input - 1] = &plan->nodes[node->inputs[input]].out;
     }
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
-    const enum ts_status status = ts_stage_prepare(stage->stage, &node->set, &from->out, references, plan->threads,
-                                                   diag, &node->context);
+    const enum ts_status status =
+        ts_stage_prepare(stage->stage, &node->set, &from->out, references, plan->threads, diag, &node->context);
     if (status != TS_OK)
         return TS_OK; /* recorded; the other stages are checked as well */
     node->out = node->context.out;
@@ -219,7 +219,7 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
     bool used[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        for (int input = 0; input < PLAN_INPUTS; input++)
+        for (int input = 0; input < STAGE_INPUTS; input++)
             if (node->inputs[input] >= 0)
                 used[node->inputs[input]] = true;
         used[i] |= node->dataset != NULL || node->image_node != i;

@@ -4,9 +4,9 @@
  *
  * Nodes are the sources, then the stages in list order. A reduction over a whole volume ends only when every slice
  * was seen, so what needs its result runs in a later pass over z. In each pass the volume travels in slabs; per
- * slab ts_plan_step says which slices every node needs (halos included) and which it must compute. What a later slab or pass
- * needs again is computed again, unless the node is kept whole in memory: the plan keeps what fits the budget. Plan and
- * run use the same ts_plan_step, so the memory counted is the memory used.
+ * slab ts_plan_step says which slices every node needs (halos included) and which it must compute. What a later slab or
+ * pass needs again is computed again, unless the node is kept whole in memory: the plan keeps what fits the budget.
+ * Plan and run use the same ts_plan_step, so the memory counted is the memory used.
  */
 #ifndef PIPELINE_PLAN_H
 #define PIPELINE_PLAN_H
@@ -17,7 +17,7 @@
 #include "pipeline/chain.h"
 #include "stages/execute.h"
 
-enum { PLAN_SPANS = 4, PLAN_INPUTS = 1 + STAGE_REFERENCES };
+enum { PLAN_SPANS = 4 };
 
 struct span {
     int64_t first, end;
@@ -29,21 +29,21 @@ struct spans {
 };
 
 struct plan_node {
-    const char *label; /* "input", "atlas", "box", "box#2": unique; what --set and messages use */
+    const char *label;     /* "input", "atlas", "box", "box#2": unique; what --set and messages use */
     struct source *source; /* sources only */
     const struct chain_source *chain_source;
     const struct chain_stage *chain_stage; /* stages only */
     struct param_set set;                  /* the plan's own copy, resolved */
     struct stage_context context;
     struct ts_image out;
-    int32_t inputs[PLAN_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
-    int32_t image_node;          /* the node that computes this node's image: itself, or for a pass-through stage its input's */
-    int32_t domain;              /* the source that its z axis comes from */
-    int level;                   /* the first pass in which its image can be computed */
-    int first_pass, rounds;      /* of its whole-volume reduction; rounds 0: none */
-    int tables_pass;             /* of tables per slice that do not feed its map; -1: none */
-    const char *dataset;         /* name in the output file where its image is written, else NULL */
-    bool keep;                   /* held whole in memory from its first computation on */
+    int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
+    int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
+    int32_t domain;     /* the source that its z axis comes from */
+    int level;          /* the first pass in which its image can be computed */
+    int first_pass, rounds;            /* of its whole-volume reduction; rounds 0: none */
+    int tables_pass;                   /* of tables per slice that do not feed its map; -1: none */
+    const char *dataset;               /* name in the output file where its image is written, else NULL */
+    bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
 };
 
@@ -70,8 +70,8 @@ struct ts_plan {
 
 /* Slices [z, z + n) of the domain in this pass: what each node needs and computes. done[node] is a byte per slice for
  * kept nodes, marked here. steps: n_nodes of them. */
-void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n, unsigned char *const *done,
-                  struct plan_step *steps);
+void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
+                  unsigned char *const *done, struct plan_step *steps);
 /* True where this pass has anything to do in the domain. */
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
 /* True where the image of this node is written in this pass. */

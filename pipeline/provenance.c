@@ -25,9 +25,8 @@ static enum ts_status write_text(struct hdf5_writer *writer, const char *group, 
     return ts_hdf5_text(writer, path, text);
 }
 
-static enum ts_status write_array(struct hdf5_writer *writer, const char *group, const char *name,
-                                  enum ts_dtype dtype, const char *unit, int rank, const int64_t *shape,
-                                  const void *data)
+static enum ts_status write_array(struct hdf5_writer *writer, const char *group, const char *name, enum ts_dtype dtype,
+                                  const char *unit, int rank, const int64_t *shape, const void *data)
 {
     char path[PATH_BYTES];
     struct ts_image image = {.rank = rank, .dtype = dtype, .unit = unit, .data = (void *)data};

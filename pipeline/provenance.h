@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What it takes to make the same file again, written into the file: the chain with every resolved parameter, the program and
- * its libraries, what is known of each slice of the inputs. No path, user, host, date or patient.
+ * What it takes to make the same file again, written into the file: the chain with every resolved parameter, the
+ * program and its libraries, what is known of each slice of the inputs. No path, user, host, date or patient.
  */
 #ifndef PIPELINE_PROVENANCE_H
 #define PIPELINE_PROVENANCE_H

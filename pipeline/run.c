@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "io/hdf5_write.h"
+#include "pipeline/memory.h"
 #include "pipeline/plan.h"
 #include "pipeline/provenance.h"
 
@@ -34,13 +35,6 @@ struct run {
     int64_t slices_done, n_slices, bytes_done;
 };
 
-static void *allocate(size_t bytes)
-{
-    enum { ALIGNMENT = 64 };
-    const size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return rounded < bytes ? NULL : aligned_alloc(ALIGNMENT, rounded > 0 ? rounded : ALIGNMENT);
-}
-
 static double seconds_since(const struct timespec *start)
 {
     struct timespec now;
@@ -53,8 +47,9 @@ static void tell(struct run *run, enum ts_event_kind kind, const char *output)
     if (!run->plan->on_event)
         return;
     const double seconds = seconds_since(&run->started);
-    const double part = ((double)run->pass + (double)run->slices_done / (double)(run->n_slices > 0 ? run->n_slices : 1)) /
-                        (double)run->plan->n_passes;
+    const double part =
+        ((double)run->pass + (double)run->slices_done / (double)(run->n_slices > 0 ? run->n_slices : 1)) /
+        (double)run->plan->n_passes;
     const struct ts_event event = {.kind = kind,
                                    .pass = run->pass,
                                    .n_passes = run->plan->n_passes,
@@ -78,7 +73,7 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
     plan->context.diag = run->diag;
     if (plan->image_node == i && slices > 0) {
         const size_t bytes = (size_t)slices * ts_slice_bytes(&plan->out);
-        node->buffer = allocate(bytes);
+        node->buffer = ts_memory_aligned(bytes);
         if (!node->buffer)
             return ts_diag_no_memory(run->diag, bytes);
     }
@@ -93,8 +88,7 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
     }
     if (!plan->chain_stage || !plan->chain_stage->stage->reduction)
         return TS_OK;
-    const int64_t slab =
-        plan->run_slices > run->plan->slab_slices ? plan->run_slices : run->plan->slab_slices;
+    const int64_t slab = plan->run_slices > run->plan->slab_slices ? plan->run_slices : run->plan->slab_slices;
     return ts_stage_reduced_create(&plan->context, slab, &node->reduced);
 }
 
@@ -106,8 +100,8 @@ static enum ts_status allocate_run(struct run *run)
     run->done = calloc(n, sizeof *run->done);
     run->now = calloc(n, sizeof *run->now);
     run->next = calloc(n, sizeof *run->next);
-    run->room = allocate(room);
-    run->scratch = allocate(scratch);
+    run->room = ts_memory_aligned(room);
+    run->scratch = ts_memory_aligned(scratch);
     if (!run->nodes || !run->done || !run->now || !run->next || !run->room || !run->scratch)
         return ts_diag_no_memory(run->diag, room + scratch);
     for (int32_t i = 0; i < plan->n_nodes; i++) {
@@ -237,7 +231,7 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         enum ts_status status = TS_OK;
-        for (int input = 0; node->chain_stage && input < PLAN_INPUTS; input++) {
+        for (int input = 0; node->chain_stage && input < STAGE_INPUTS; input++) {
             const int32_t from = node->inputs[input];
             if (from < 0 || plan->nodes[from].domain != domain || !ts_plan_reduces(plan, run->pass, i, input))
                 continue;
@@ -325,7 +319,7 @@ static enum ts_status run_pass(struct run *run)
             status = run_domain(run, domain);
     for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++) {
         bool reduced = false;
-        for (int input = 0; input < PLAN_INPUTS; input++)
+        for (int input = 0; input < STAGE_INPUTS; input++)
             reduced |= ts_plan_reduces(plan, run->pass, i, input);
         if (reduced)
             status = ts_stage_reduced_finish(run->nodes[i].reduced);

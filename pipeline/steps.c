@@ -97,7 +97,7 @@ static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, in
             continue;
         if (node->domain == domain && ts_plan_tabulates(plan, pass, i))
             add_span(&steps[plan->nodes[node->inputs[0]].image_node].need, z, end);
-        for (int input = 0; input < PLAN_INPUTS; input++) {
+        for (int input = 0; input < STAGE_INPUTS; input++) {
             const int32_t from = node->inputs[input];
             if (from >= 0 && plan->nodes[from].domain == domain && ts_plan_reduces(plan, pass, i, input))
                 add_span(&steps[plan->nodes[from].image_node].need, z, end);
@@ -105,8 +105,8 @@ static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, in
     }
 }
 
-void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n, unsigned char *const *done,
-                  struct plan_step *steps)
+void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
+                  unsigned char *const *done, struct plan_step *steps)
 {
     memset(steps, 0, (size_t)plan->n_nodes * sizeof *steps);
     add_demands(plan, pass, domain, z, z + n, steps);

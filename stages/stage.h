@@ -16,7 +16,7 @@
 #include "pipeline/image.h"
 #include "pipeline/params.h"
 
-enum { STAGE_REFERENCES = 4, STAGE_TABLES = 16 };
+enum { STAGE_REFERENCES = 4, STAGE_INPUTS = 1 + STAGE_REFERENCES, STAGE_TABLES = 16 };
 
 enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 

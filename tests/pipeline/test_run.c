@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plan and run over images in memory: the same bytes for every memory budget and number of threads, the same values as the
- * stages applied one after the other to whole volumes, and nothing left behind by a run that ends early.
+ * Plan and run over images in memory: the same bytes for every memory budget and number of threads, the same values as
+ * the stages applied one after the other to whole volumes, and nothing left behind by a run that ends early.
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -225,8 +225,8 @@ Test(run, an_image_kept_in_memory_is_read_once)
 
 Test(run, references_are_reduced_over_their_own_volume)
 {
-    struct ts_image image = ts_test_image(11, 8, 7, TS_U16, VALUES_CT, 9), atlas =
-        ts_test_image(5, 12, 6, TS_U16, VALUES_RANDOM, 10);
+    struct ts_image image = ts_test_image(11, 8, 7, TS_U16, VALUES_CT, 9),
+                    atlas = ts_test_image(5, 12, 6, TS_U16, VALUES_RANDOM, 10);
     unsigned char *first = NULL;
     size_t first_size = 0;
     struct memory_chain memory;

@@ -58,8 +58,10 @@ static enum ts_status open_memory(const struct param_set *set, struct source **s
     return TS_OK;
 }
 
-static const struct source_format memory_format = {
-    .name = "memory", .summary = "an image in memory", .params_bytes = sizeof(struct memory_params), .open = open_memory};
+static const struct source_format memory_format = {.name = "memory",
+                                                   .summary = "an image in memory",
+                                                   .params_bytes = sizeof(struct memory_params),
+                                                   .open = open_memory};
 
 void memory_chain_init(struct memory_chain *memory, const struct ts_image *input, const struct ts_image *atlas,
                        const char *output)

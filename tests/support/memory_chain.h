@@ -13,8 +13,8 @@ enum { MEMORY_MAX = 12 };
 struct memory_chain {
     struct ts_chain chain;
     struct chain_stage stages[MEMORY_MAX];
-    struct ts_image images[2]; /* sources 0 (input) and 1 (atlas) */
-    int64_t fail_at;           /* reading this slice of source 0 fails; -1: never */
+    struct ts_image images[2];    /* sources 0 (input) and 1 (atlas) */
+    int64_t fail_at;              /* reading this slice of source 0 fails; -1: never */
     struct ts_plan *stop_at_plan; /* with stop_slice: reading that slice asks this plan to stop */
     int64_t stop_slice;
     int64_t slices_read;
@@ -23,7 +23,8 @@ struct memory_chain {
 /* atlas may be NULL. The images stay the caller's. */
 void memory_chain_init(struct memory_chain *memory, const struct ts_image *input, const struct ts_image *atlas,
                        const char *output);
-/* Adds "box radius=2", named `name` (or NULL), on the value before it. A reference parameter is given as "reference=atlas". */
+/* Adds "box radius=2", named `name` (or NULL), on the value before it. A reference parameter is given as
+ * "reference=atlas". */
 void memory_chain_add(struct memory_chain *memory, const char *stage_and_parameters, const char *name);
 void memory_chain_clear(struct memory_chain *memory);
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a stage accepts, and its input slabs: halos filled by the border rules at the ends of the volume.
+ */
+#include <string.h>
+
+#include "stages/execute.h"
+
+static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what, const char *is)
+{
+    return ts_diag_error(context->diag, TS_BAD_CHAIN,
+                         &(struct diag_site){.code = code, .span = context->set->span, .stage = context->stage->name},
+                         "does not take %s %s", what, is);
+}
+
+static enum ts_status check_accepts(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    const struct ts_image *in = &context->in;
+    const bool sinogram = in->rank == 3 && in->axes[1].kind == TS_AXIS_VIEW;
+    char accepted[160] = "";
+    size_t used = 0;
+    if (!(stage->axes & (sinogram ? AXES_SINOGRAM : AXES_VOLUME))) {
+        refuse(context, "stage-axes", "a", sinogram ? "sinogram" : "volume");
+        ts_diag_hint(context->diag, "it takes %s (%s)", sinogram ? "volumes" : "sinograms",
+                     sinogram ? "z, y, x" : "z, view, detector");
+        return TS_BAD_CHAIN;
+    }
+    if (!(stage->dtypes & TS_DTYPE_BIT(in->dtype))) {
+        for (int i = TS_U8; i <= TS_F32; i++)
+            if (stage->dtypes & TS_DTYPE_BIT(i))
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_dtype_name(i));
+        refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
+        ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
+        return TS_BAD_CHAIN;
+    }
+    if (!(stage->quantities & TS_QUANTITY_BIT(in->quantity))) {
+        for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
+            if (stage->quantities & TS_QUANTITY_BIT(i))
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_quantity_name(i));
+        refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
+        ts_diag_hint(context->diag, "it takes%s", accepted);
+        return TS_BAD_CHAIN;
+    }
+    return TS_OK;
+}
+
+enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
+                                const struct ts_image *const references[STAGE_REFERENCES], int threads,
+                                struct ts_diag *diag, struct stage_context *context)
+{
+    *context = (struct stage_context){
+        .stage = stage, .set = set, .params = set->values, .in = *in, .threads = threads, .diag = diag};
+    context->in.data = NULL;
+    context->in.z_first = 0;
+    for (int i = 0; references && i < STAGE_REFERENCES; i++)
+        context->references[i] = references[i];
+    enum ts_status status = check_accepts(context);
+    if (status == TS_OK && stage->resolve)
+        status = stage->resolve(context, set->values);
+    if (status != TS_OK)
+        return status;
+    context->out = context->in;
+    if (stage->shape)
+        status = stage->shape(context, &context->out);
+    if (status == TS_OK && ts_image_bytes(&context->out) == SIZE_MAX)
+        return ts_diag_error(diag, TS_BAD_CHAIN,
+                             &(struct diag_site){.code = "too-large", .span = set->span, .stage = stage->name},
+                             "the image it would make has more bytes than a number can count");
+    return status;
+}
+
+struct stage_reach ts_stage_reach(const struct stage_context *context)
+{
+    return context->stage->reach ? context->stage->reach(context) : (struct stage_reach){0};
+}
+
+int ts_stage_rounds(const struct stage_context *context)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    return !reduction ? 0 : reduction->rounds ? reduction->rounds(context) : 1;
+}
+
+int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border)
+{
+    if (i >= 0 && i < n)
+        return i;
+    const int64_t period = border == BORDER_REFLECT ? 2 * n : border == BORDER_MIRROR ? 2 * (n - 1) : n;
+    switch (border) {
+    case BORDER_CONSTANT:
+        return -1;
+    case BORDER_NEAREST:
+        return i < 0 ? 0 : n - 1;
+    case BORDER_WRAP:
+        return ((i % n) + n) % n;
+    case BORDER_REFLECT:
+        i = ((i % period) + period) % period;
+        return i < n ? i : period - 1 - i;
+    case BORDER_MIRROR:
+        if (n == 1)
+            return 0;
+        i = ((i % period) + period) % period;
+        return i < n ? i : period - i;
+    }
+    return -1;
+}
+
+static void fill_slice(void *slice, const struct ts_image *image, double value)
+{
+    const size_t count = ts_slice_count(image), element = ts_dtype_bytes(image->dtype);
+    unsigned char *bytes = slice;
+    const float as_float = (float)value;
+    if (count == 0)
+        return;
+    ts_store_f32(bytes, image->dtype, &as_float, 1);
+    if (image->dtype == TS_I32 || image->dtype == TS_U32) { /* beyond float's 24 bits */
+        const uint32_t exact = image->dtype == TS_I32 ? (uint32_t)(int32_t)value : (uint32_t)value;
+        memcpy(bytes, &exact, element);
+    }
+    for (size_t i = 1; i < count; i++)
+        memcpy(bytes + i * element, bytes, element);
+}
+
+static const struct ts_image *part_of(const struct ts_image *parts, int n_parts, int64_t z)
+{
+    for (int i = 0; i < n_parts; i++)
+        if (z >= parts[i].z_first && z < parts[i].z_first + parts[i].axes[0].n)
+            return &parts[i];
+    return NULL;
+}
+
+void ts_stage_pad(const struct stage_reach *reach, const struct ts_image *whole, const struct ts_image *parts,
+                  int n_parts, int64_t z, int64_t n, void *room, struct ts_image *padded)
+{
+    const int64_t nz = whole->axes[0].n, first = z - reach->halo, count = n + 2 * reach->halo;
+    const struct ts_image *holder = part_of(parts, n_parts, first);
+    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
+        *padded = ts_image_slices(holder, first - holder->z_first, count);
+        return;
+    }
+    *padded = *whole;
+    padded->axes[0].n = count;
+    padded->z_first = first;
+    padded->data = room;
+    const size_t bytes = ts_slice_bytes(whole);
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t from = ts_border_index(first + k, nz, reach->border);
+        const struct ts_image *part = from < 0 ? NULL : part_of(parts, n_parts, from);
+        if (part)
+            memcpy(ts_slice_data(padded, k), ts_slice_data(part, from - part->z_first), bytes);
+        else
+            fill_slice(ts_slice_data(padded, k), whole, reach->constant);
+    }
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reductions over slabs. Order of float operations is fixed by the image: where merging is not exact every slice is its
+ * own partial result and partials join in rising z, so neither slabs nor threads show in the bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/memory.h"
+#include "stages/execute.h"
+
+struct stage_reduced {
+    struct stage_context context; /* a copy: round and result belong to this state */
+    int n_tables;
+    struct stage_table tables[STAGE_TABLES];
+    bool per_slice;
+    int64_t slab_slices;
+    size_t partial_bytes, result_bytes; /* the largest of all inputs and rounds */
+    void *totals[STAGE_INPUTS];
+    bool begun[STAGE_INPUTS];
+    void *partials; /* slots of partial_bytes */
+    int64_t n_slots;
+    void *result; /* one, or slab_slices of them for a reduction per slice */
+    void *reference_result;
+};
+
+static const struct ts_image *input_of(const struct stage_context *context, int input)
+{
+    return input == 0 ? &context->in : context->references[input - 1];
+}
+
+bool ts_stage_reduces_slices(const struct stage_context *context)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    return reduction && reduction->per_slice && reduction->per_slice(context);
+}
+
+/* Partials start on their own cache lines. */
+static size_t padded_bytes(size_t bytes)
+{
+    return (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+}
+
+static size_t largest_partial(const struct stage_context *context)
+{
+    struct stage_context probe = *context;
+    size_t largest = 0;
+    for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++)
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            if (input_of(context, input)) {
+                const size_t bytes = context->stage->reduction->partial_bytes(&probe, input);
+                largest = bytes > largest ? bytes : largest;
+            }
+    return padded_bytes(largest);
+}
+
+static int64_t slot_count(const struct stage_context *context, int64_t slab_slices)
+{
+    const bool one_a_thread = context->stage->reduction->exact || ts_stage_reduces_slices(context);
+    return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
+}
+
+static int describe_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    return reduction && reduction->tables ? reduction->tables(context, tables) : 0;
+}
+
+bool ts_stage_reduces_volume(const struct stage_context *context, int input)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    if (!reduction || !input_of(context, input) || (input == 0 && ts_stage_reduces_slices(context)))
+        return false;
+    struct stage_context probe = *context;
+    for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++)
+        if (reduction->partial_bytes(&probe, input) > 0)
+            return true;
+    return false;
+}
+
+size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices)
+{
+    if (!context->stage->reduction)
+        return 0;
+    struct stage_table tables[STAGE_TABLES];
+    const int n_tables = describe_tables(context, tables);
+    const size_t result = context->stage->reduction->result_bytes(context);
+    size_t bytes = sizeof(struct stage_reduced) + STAGE_INPUTS * largest_partial(context) +
+                   (size_t)slot_count(context, slab_slices) * largest_partial(context) +
+                   (ts_stage_reduces_slices(context) ? (size_t)slab_slices + 1 : 1) * padded_bytes(result) +
+                   64 * MEMORY_ALIGNMENT;
+    for (int i = 0; i < n_tables; i++)
+        bytes += padded_bytes(ts_image_bytes(&tables[i].image));
+    return bytes;
+}
+
+enum ts_status ts_stage_reduced_create(const struct stage_context *context, int64_t slab_slices,
+                                       struct stage_reduced **result)
+{
+    struct stage_reduced *reduced = calloc(1, sizeof *reduced);
+    *result = NULL;
+    if (!reduced)
+        return ts_diag_no_memory(context->diag, sizeof *reduced);
+    reduced->context = *context;
+    reduced->per_slice = ts_stage_reduces_slices(context);
+    reduced->slab_slices = slab_slices;
+    reduced->partial_bytes = largest_partial(context);
+    reduced->result_bytes = context->stage->reduction->result_bytes(context);
+    reduced->n_slots = slot_count(context, slab_slices);
+    reduced->n_tables = describe_tables(context, reduced->tables);
+    bool complete = true;
+    for (int i = 0; i < reduced->n_tables; i++) {
+        reduced->tables[i].image.data = ts_memory_zeroed(ts_image_bytes(&reduced->tables[i].image));
+        complete &= reduced->tables[i].image.data != NULL;
+    }
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        if (input_of(context, input)) {
+            reduced->totals[input] = ts_memory_zeroed(reduced->partial_bytes);
+            complete &= reduced->totals[input] != NULL;
+        }
+    reduced->partials = ts_memory_zeroed((size_t)reduced->n_slots * reduced->partial_bytes);
+    reduced->result = ts_memory_zeroed((reduced->per_slice ? (size_t)slab_slices : 1) * reduced->result_bytes);
+    reduced->reference_result = ts_memory_zeroed(reduced->result_bytes);
+    complete &= reduced->partials && reduced->result && reduced->reference_result;
+    if (!complete) {
+        ts_stage_reduced_destroy(reduced);
+        return ts_diag_no_memory(context->diag, ts_stage_reduced_bytes(context, slab_slices));
+    }
+    *result = reduced;
+    return TS_OK;
+}
+
+void ts_stage_reduced_destroy(struct stage_reduced *reduced)
+{
+    if (!reduced)
+        return;
+    for (int i = 0; i < reduced->n_tables; i++)
+        free(reduced->tables[i].image.data);
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        free(reduced->totals[input]);
+    free(reduced->partials);
+    free(reduced->result);
+    free(reduced->reference_result);
+    free(reduced);
+}
+
+static void *slot(const struct stage_reduced *reduced, int64_t i)
+{
+    return (unsigned char *)reduced->partials + (size_t)i * reduced->partial_bytes;
+}
+
+void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab)
+{
+    struct stage_context *context = &reduced->context;
+    const struct stage_reduction *reduction = context->stage->reduction;
+    context->result = reduced->per_slice ? reduced->reference_result : reduced->result;
+    const size_t bytes = reduction->partial_bytes(context, input);
+    const int64_t n = slab->axes[0].n;
+    if (bytes == 0)
+        return;
+    for (int64_t done = 0; done < n;) {
+        /* Exact: one contiguous group of slices a slot. Else: one slice a slot, as many rounds of slots as it takes. */
+        const int64_t left = n - done, groups = left < reduced->n_slots ? left : reduced->n_slots;
+        const int64_t taken = reduction->exact ? left : groups;
+#pragma omp parallel for schedule(static, 1) num_threads(context->threads)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t first = done + taken * group / groups, end = done + taken * (group + 1) / groups;
+            const struct ts_image slices = ts_image_slices(slab, first, end - first);
+            reduction->reduce(context, input, &slices, slot(reduced, group));
+        }
+        for (int64_t group = 0; group < groups; group++) {
+            if (reduced->begun[input])
+                reduction->merge(context, input, reduced->totals[input], slot(reduced, group));
+            else
+                memcpy(reduced->totals[input], slot(reduced, group), bytes);
+            reduced->begun[input] = true;
+        }
+        done += taken;
+    }
+}
+
+enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced)
+{
+    struct stage_context *context = &reduced->context;
+    const struct stage_reduction *reduction = context->stage->reduction;
+    const void *totals[STAGE_INPUTS];
+    struct ts_image tables[STAGE_TABLES];
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        totals[input] = reduced->begun[input] ? reduced->totals[input] : NULL;
+    for (int i = 0; i < reduced->n_tables; i++)
+        tables[i] = reduced->tables[i].image;
+    void *result = reduced->per_slice ? reduced->reference_result : reduced->result;
+    context->result = result;
+    const enum ts_status status = reduction->finish(context, totals, result, reduced->per_slice ? NULL : tables);
+    memset(reduced->begun, 0, sizeof reduced->begun);
+    context->round++;
+    return status;
+}
+
+static enum ts_status reduce_slice(const struct stage_reduced *reduced, const struct ts_image *slice, int64_t i,
+                                   void *partial)
+{
+    struct stage_context context = reduced->context;
+    const struct stage_reduction *reduction = context.stage->reduction;
+    void *result = (unsigned char *)reduced->result + (size_t)i * reduced->result_bytes;
+    memcpy(result, reduced->reference_result, reduced->result_bytes);
+    context.result = result;
+    struct ts_image rows[STAGE_TABLES];
+    for (int t = 0; t < reduced->n_tables; t++)
+        rows[t] = ts_image_slices(&reduced->tables[t].image, slice->z_first, 1);
+    const void *totals[STAGE_INPUTS] = {partial};
+    enum ts_status status = TS_OK;
+    for (context.round = 0; status == TS_OK && context.round < ts_stage_rounds(&reduced->context); context.round++) {
+        reduction->reduce(&context, 0, slice, partial);
+        status = reduction->finish(&context, totals, result, rows);
+    }
+    return status;
+}
+
+enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab)
+{
+    const int64_t n = slab->axes[0].n, groups = n < reduced->n_slots ? n : reduced->n_slots;
+    enum ts_status status = TS_OK;
+#pragma omp parallel for schedule(static, 1) num_threads(reduced->context.threads)
+    for (int64_t group = 0; group < groups; group++)
+        for (int64_t i = n * group / groups; i < n * (group + 1) / groups; i++) {
+            const struct ts_image slice = ts_image_slices(slab, i, 1);
+            const enum ts_status one = reduce_slice(reduced, &slice, i, slot(reduced, group));
+            if (one != TS_OK) {
+#pragma omp critical(stage_reduced_status)
+                status = one;
+            }
+        }
+    return status;
+}
+
+const void *ts_stage_reduced_result(const struct stage_reduced *reduced)
+{
+    return reduced->result;
+}
+
+int ts_stage_reduced_tables(const struct stage_reduced *reduced, const struct stage_table **tables)
+{
+    *tables = reduced->tables;
+    return reduced->n_tables;
+}
