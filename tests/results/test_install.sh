@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs into an empty folder; builds the example there with pkg-config and with find_package; counts what the library exports.
+# usage: test_install.sh BUILD SOURCE
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cmake --install "$1" --prefix "$folder/usr" >"$folder/log"
+library=$(find "$folder/usr" -name 'libtomostage.so' -print -quit)
+flags=$(grep -E '^TOMOSTAGE_SANITIZE:' "$1/CMakeCache.txt" | sed -n 's/.*=\(..*\)/-fsanitize=\1/p')
+export PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
+sed -i "s|^prefix=.*|prefix=$folder/usr|" "$PKG_CONFIG_PATH/tomostage.pc"
+# shellcheck disable=SC2046
+cc $flags "$2/docs/example.c" $(pkg-config --cflags --libs tomostage) -o "$folder/with-pkg-config"
+cat >"$folder/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.24)
+project(example LANGUAGES C)
+find_package(tomostage REQUIRED)
+add_executable(example "$2/docs/example.c")
+target_compile_options(example PRIVATE $flags)
+target_link_options(example PRIVATE $flags)
+target_link_libraries(example PRIVATE tomostage::tomostage)
+CMAKE
+cmake -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/usr" >>"$folder/log"
+cmake --build "$folder/build" >>"$folder/log"
+# Only what the public header declares is visible.
+nm -D --defined-only "$library" | awk '$2 ~ /[TDBR]/ {print $3}' | sort >"$folder/exported"
+grep -oE 'TS_PUBLIC [^;]*\b(ts_[a-z_]+)\(' "$2/pipeline/tomostage.h" | grep -oE 'ts_[a-z_]+\($' | tr -d '(' | sort >"$folder/declared"
+grep -E '^ts_' "$folder/exported" | diff "$folder/declared" - || { echo "exports differ from the header" >&2; exit 1; }
+echo "$(wc -l <"$folder/declared") functions exported, all declared"
