@@ -237,6 +237,26 @@ def what_is_not_one_volume_is_refused_by_name(folder):
     assert len(seen) == len(expected), "two folders share a message"
 
 
+@test
+def bad_chains_are_refused_with_the_message_they_state(folder):
+    chains = os.path.join(SOURCE, "tests/chains")
+    names = sorted(n for n in os.listdir(chains) if n.endswith(".yaml"))
+    assert len(names) >= 40, f"only {len(names)} bad chains"
+    study = make_study(folder)
+    for name in names:
+        # Beside a study, so that errors of planning are reached.
+        path = os.path.join(folder, name)
+        raw = open(os.path.join(chains, name), "rb").read()
+        open(path, "wb").write(raw)
+        expected = re.findall(r"^# expect(?:-plan)?: (.*)$", raw.decode("utf-8", "replace"), re.MULTILINE)
+        assert expected, f"{name} states no expectation"
+        done = run("run", path, "-o", os.path.join(folder, "bad.h5"), expect=2)
+        shown = [line.split(name + ":", 1)[1] for line in done.stderr.splitlines() if name + ":" in line]
+        assert shown == expected, f"{name}: {shown} instead of {expected}"
+        assert not os.path.exists(os.path.join(folder, "bad.h5"))
+    assert os.path.isdir(study)
+
+
 def main():
     passed = failed = skipped = 0
     for function in TESTS:
