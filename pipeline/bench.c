@@ -243,7 +243,7 @@ static void print_head(const struct report *report)
         return;
     }
     fprintf(report->stream, "tomostage %s, %d threads at most; medians; GB/s of bytes read and written once a pass\n\n",
-            TS_VERSION, report->all_threads);
+            ts_version(), report->all_threads);
     fprintf(report->stream, "%-10s %-32s %-5s %-8s %13s %7s %9s %8s %8s %7s %9s\n", "stage", "parameters", "dtype",
             "values", "z*y*x", "threads", "ms", "Mvoxel/s", "GB/s", "memcpy", "error");
 }
