@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/tree.h"
+
+#include <string.h>
+
+static void refuse(struct tree *tree, const char *code, struct ts_span span, const char *message)
+{
+    ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span}, "%s", message);
+    tree->stopped = true;
+}
+
+struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span span)
+{
+    if (tree->stopped)
+        return NULL;
+    if (tree->n_nodes == TREE_MAX_NODES) {
+        refuse(tree, "chain-limit", span, "the chain has more than 10000 keys and values");
+        return NULL;
+    }
+    struct node *node = ts_arena_alloc(tree->arena, sizeof *node);
+    if (!node) {
+        ts_diag_no_memory(tree->diag, sizeof *node);
+        tree->stopped = true;
+        return NULL;
+    }
+    tree->n_nodes++;
+    *node = (struct node){.kind = kind, .span = span};
+    return node;
+}
+
+struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length, bool quoted)
+{
+    struct node *node = ts_tree_node(tree, NODE_SCALAR, span);
+    if (!node)
+        return NULL;
+    node->quoted = quoted;
+    node->text = ts_arena_text(tree->arena, text, length);
+    if (!node->text) {
+        ts_diag_no_memory(tree->diag, length);
+        tree->stopped = true;
+        return NULL;
+    }
+    if (strlen(node->text) != length) {
+        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "text-nul", .span = span},
+                      "a text cannot hold the character NUL");
+        node->kind = NODE_REFUSED;
+    }
+    return node;
+}
+
+void ts_tree_append(struct node *list, struct node *item)
+{
+    if (list->last)
+        list->last->next = item;
+    else
+        list->first = item;
+    list->last = item;
+    list->n++;
+}
+
+const struct node *ts_tree_find(const struct node *map, const char *key)
+{
+    for (const struct node *entry = map->first; entry; entry = entry->next)
+        if (!strcmp(entry->key->text, key))
+            return entry;
+    return NULL;
+}
+
+bool ts_tree_key_check(struct tree *tree, const struct node *map, const struct node *key)
+{
+    char shown[TREE_SHOWN_BYTES];
+    if (key->kind != NODE_SCALAR) {
+        if (key->kind != NODE_REFUSED)
+            ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "key-not-text", .span = key->span},
+                          "a key must be a text, not a %s", key->kind == NODE_LIST ? "list" : "map");
+        return false;
+    }
+    if (!key->quoted && !strcmp(key->text, "<<")) {
+        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "merge-key", .span = key->span},
+                      "merge keys (<<) are not supported");
+        return false;
+    }
+    const struct node *earlier = ts_tree_find(map, key->text);
+    if (earlier) {
+        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "duplicate-key", .span = key->span},
+                      "the key '%s' stands twice, first in line %d", ts_tree_shown(key->text, shown),
+                      earlier->key->span.line);
+        return false;
+    }
+    if (map->n == TREE_MAX_KEYS) {
+        refuse(tree, "chain-limit", key->span, "a map of more than 256 keys");
+        return false;
+    }
+    return true;
+}
+
+void ts_tree_enter(struct node *map, struct node *key, struct node *value)
+{
+    value->key = key;
+    ts_tree_append(map, value);
+}
+
+struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t length)
+{
+    if (offset > tree->length)
+        offset = tree->length;
+    int32_t line = 1;
+    size_t start = 0;
+    for (const char *at = tree->text, *newline;
+         (newline = memchr(at, '\n', offset - (size_t)(at - tree->text))) != NULL; at = newline + 1) {
+        line++;
+        start = (size_t)(newline + 1 - tree->text);
+    }
+    return (struct ts_span){.line = line, .column = (int32_t)(offset - start + 1), .length = (int32_t)length};
+}
+
+/* Bytes of the UTF-8 character at `at`, 0 where it is none (RFC 3629: no overlong forms, no surrogates). */
+static size_t character_bytes(const unsigned char *at, size_t left)
+{
+    static const struct {
+        unsigned char first_low, first_high, second_low, second_high, bytes;
+    } forms[] = {
+        {0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (*at < forms[i].first_low || *at > forms[i].first_high)
+            continue;
+        const size_t bytes = forms[i].bytes;
+        if (bytes > left || (bytes > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high)))
+            return 0;
+        for (size_t j = 2; j < bytes; j++)
+            if ((at[j] & 0xC0) != 0x80)
+                return 0;
+        return bytes;
+    }
+    return 0;
+}
+
+bool ts_tree_check_text(struct tree *tree)
+{
+    if (tree->length > TREE_MAX_BYTES) {
+        refuse(tree, "chain-limit", (struct ts_span){.line = 1, .column = 1}, "the chain is larger than 1 MiB");
+        return false;
+    }
+    const unsigned char *text = (const unsigned char *)tree->text;
+    for (size_t i = 0, bytes; i < tree->length; i += bytes) {
+        bytes = character_bytes(text + i, tree->length - i);
+        const bool control = bytes == 1 && (text[i] == 0x7F ||
+                                            (text[i] < 0x20 && text[i] != '\t' && text[i] != '\n' && text[i] != '\r'));
+        if (bytes > 0 && !control)
+            continue;
+        ts_diag_error(
+            tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-text", .span = ts_tree_span(tree, i, 1)},
+            control ? "the byte 0x%02X is a control character" : "the byte 0x%02X is not UTF-8 text", text[i]);
+        tree->stopped = true;
+        return false;
+    }
+    return true;
+}
+
+const char *ts_tree_shown(const char *text, char out[TREE_SHOWN_BYTES])
+{
+    enum { KEPT = 40 };
+    size_t length = strnlen(text, KEPT + 1);
+    const bool cut = length > KEPT;
+    if (cut) {
+        length = KEPT;
+        /* Not in the middle of a character. */
+        while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80)
+            length--;
+    }
+    memcpy(out, text, length);
+    memcpy(out + length, cut ? "..." : "", cut ? 4 : 1);
+    return out;
+}
