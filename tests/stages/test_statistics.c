@@ -82,7 +82,7 @@ Test(statistics, agree_with_their_definitions)
 {
     static const char *const cases[] = {"", "percentiles=0,2,25,50,75.5,99,100 ddof=1",
                                         "percentiles=0,2,25,50,75.5,99,100 scope=slice", "scope=slice ddof=1"};
-    static const int64_t shapes[][3] = {{1, 1, 1}, {5, 23, 41}, {3, 1, 2}, {2, 97, 131}};
+    static const int64_t shapes[][3] = {{1, 1, 1}, {5, 23, 41}, {3, 1, 2}, {2, 53, 71}};
     size_t compared = 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
