@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Runs a small kernel on device `index` and checks every element. 0, or non-zero and a sentence in error. Only in builds
- * with TS_HAVE_CUDA. */
+/* Runs a small kernel on device `index` and checks every element. 0, or non-zero and a sentence in error. Only in
+ * builds with TS_HAVE_CUDA. */
 int ts_cuda_selftest(int index, char *error, size_t error_bytes);
 
 #ifdef __cplusplus

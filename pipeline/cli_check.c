@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/cli.h"
+
+static int check(int argc, char **argv)
+{
+    struct cli_chain arguments;
+    int code;
+    if (!ts_cli_chain_arguments(&ts_cli_check, argc, argv, &arguments, &code))
+        return code;
+    struct ts_diag *diag = ts_cli_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    enum ts_status status = ts_cli_chain_load(&arguments, &chain, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(chain, &arguments.options, &plan, diag);
+    if (status == TS_OK && !arguments.quiet)
+        ts_plan_print(plan, stdout, arguments.json);
+    ts_plan_destroy(plan);
+    ts_chain_destroy(chain);
+    return ts_cli_finish_take(diag, status, arguments.json);
+}
+
+const struct cli_command ts_cli_check = {
+    .name = "check",
+    .usage = "CHAIN [options]",
+    .summary = "plan a chain without running it: shapes, units, bytes, or all that is wrong",
+    .help = ts_cli_chain_options,
+    .run = check,
+};

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage run`. Signals only ask the plan to stop: all cleaning up happens on the ordinary way out.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pipeline/cli.h"
+#include "pipeline/json.h"
+
+/* A handler has no argument to carry these. */
+static struct ts_plan *volatile current_plan;
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+    if (stop_signal)
+        return;
+    stop_signal = number;
+    if (current_plan)
+        ts_plan_stop(current_plan);
+}
+
+/* From here on a signal stops the plan; before, nothing exists that would have to be cleaned up. */
+static void catch_signals(struct ts_plan *plan)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+    sigemptyset(&action.sa_mask);
+    current_plan = plan;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
+            sigaction(stops[i], &action, NULL);
+    /* A reader that went away and a size limit become errors of write(), which are reported. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+struct progress {
+    bool json, terminal, drawn;
+    double last; /* seconds of the last line shown */
+    char output[4096];
+    double seconds;
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* From 1, as people count; the event of the end comes after the last pass. */
+static int pass_number(const struct ts_event *event)
+{
+    return event->pass < event->n_passes ? event->pass + 1 : event->n_passes;
+}
+
+static void print_event(const struct ts_event *event)
+{
+    static const char *const names[] = {"started", "progress", "finished"};
+    struct json json;
+    ts_json_init(&json, stdout, false);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "event", names[event->kind]);
+    ts_json_member_integer(&json, "pass", pass_number(event));
+    ts_json_member_integer(&json, "passes", event->n_passes);
+    ts_json_member_integer(&json, "slices_done", event->slices_done);
+    ts_json_member_integer(&json, "slices", event->n_slices);
+    ts_json_member_real(&json, "seconds", event->seconds);
+    ts_json_member_real(&json, "bytes_per_second", event->bytes_per_second);
+    ts_json_member_real(&json, "seconds_left", event->seconds_left > 0 ? event->seconds_left : 0);
+    if (event->output)
+        ts_json_member_text(&json, "output", event->output);
+    ts_json_close(&json, '}');
+    fflush(stdout);
+}
+
+static void draw(struct progress *progress, const struct ts_event *event)
+{
+    const long left = event->seconds_left > 0 && event->seconds_left < 1e6 ? (long)(event->seconds_left + 0.5) : 0;
+    fprintf(stderr, "\r\033[Kpass %d of %d: %lld of %lld slices, %.1f MB/s, %ld:%02ld left", pass_number(event),
+            event->n_passes, (long long)event->slices_done, (long long)event->n_slices, event->bytes_per_second / 1e6,
+            left / 60, left % 60);
+    fflush(stderr);
+    progress->drawn = true;
+}
+
+static void on_event(void *user, const struct ts_event *event)
+{
+    struct progress *progress = user;
+    const double time = now();
+    const bool due =
+        event->kind != TS_EVENT_PROGRESS || time - progress->last >= 0.1 || event->slices_done == event->n_slices;
+    if (event->kind == TS_EVENT_FINISHED) {
+        progress->seconds = event->seconds;
+        snprintf(progress->output, sizeof progress->output, "%s", event->output ? event->output : "");
+    }
+    if (!due)
+        return;
+    progress->last = time;
+    if (progress->json)
+        print_event(event);
+    else if (progress->terminal && event->kind == TS_EVENT_PROGRESS)
+        draw(progress, event);
+}
+
+static void clear_line(struct progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}
+
+static void print_summary(const struct progress *progress)
+{
+    struct stat status;
+    char size[32] = "?", path[4096];
+    if (stat(progress->output, &status) == 0)
+        ts_cli_format_bytes((double)status.st_size, size, sizeof size);
+    ts_text_escape(path, sizeof path, progress->output);
+    printf("wrote %s: %s in %.2f s\n", path, size, progress->seconds);
+}
+
+static int run(int argc, char **argv)
+{
+    struct cli_chain arguments;
+    int code;
+    if (!ts_cli_chain_arguments(&ts_cli_run, argc, argv, &arguments, &code))
+        return code;
+    struct ts_diag *diag = ts_cli_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    struct progress progress = {.json = arguments.json,
+                                .terminal = !arguments.quiet && !arguments.json && isatty(STDERR_FILENO)};
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    arguments.options.on_event = on_event;
+    arguments.options.user = &progress;
+    enum ts_status status = ts_cli_chain_load(&arguments, &chain, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(chain, &arguments.options, &plan, diag);
+    if (status == TS_OK) {
+        catch_signals(plan);
+        status = ts_plan_run(plan, diag);
+        current_plan = NULL;
+    }
+    clear_line(&progress);
+    if (status == TS_OK && !arguments.quiet && !arguments.json)
+        print_summary(&progress);
+    ts_plan_destroy(plan);
+    ts_chain_destroy(chain);
+    code = ts_cli_finish_take(diag, status, arguments.json);
+    return status == TS_STOPPED ? 128 + stop_signal : code;
+}
+
+const struct cli_command ts_cli_run = {
+    .name = "run",
+    .usage = "CHAIN [options]",
+    .summary = "run a chain and write its result to an HDF5 file",
+    .help = ts_cli_chain_options,
+    .run = run,
+};
