@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A ring of `window` slots: put fills at `tail`, threads take at `next`, and whoever finds the chunk at `head` encoded
+ * A ring of `window` slots: put fills at `tail`, threads take at `next`, and whoever finds the chunk at `head` ready
  * hands it to the sink outside the lock. head <= next <= tail, all counted from the first chunk on.
  */
 #include "io/chunk_queue.h"
@@ -11,7 +11,7 @@
 
 struct slot {
     struct chunk_job job;
-    bool encoded;
+    bool ready;
 };
 
 struct chunk_queue {
@@ -38,6 +38,16 @@ static void clear_job(struct chunk_job *job)
     job->chunk = job->encoded = NULL;
 }
 
+static void decode(struct chunk_coder *coder, struct chunk_job *job)
+{
+    job->chunk = coder ? malloc(job->chunk_bytes) : NULL;
+    if (job->chunk &&
+        !ts_chunk_decode(coder, &job->filters, job->encoded, job->encoded_bytes, job->chunk, job->chunk_bytes)) {
+        free(job->chunk);
+        job->chunk = NULL;
+    }
+}
+
 static void encode(struct chunk_coder *coder, struct chunk_job *job)
 {
     size_t bound = ts_chunk_bound(&job->filters, job->chunk_bytes);
@@ -54,7 +64,7 @@ static void encode(struct chunk_coder *coder, struct chunk_job *job)
 /* Holds the lock on entry and on return. */
 static void sink_ready(struct chunk_queue *queue)
 {
-    while (!queue->sinking && queue->head < queue->next && queue->slots[queue->head % queue->window].encoded) {
+    while (!queue->sinking && queue->head < queue->next && queue->slots[queue->head % queue->window].ready) {
         struct slot *slot = &queue->slots[queue->head % queue->window];
         bool skip = queue->failed || queue->ending;
         queue->sinking = true;
@@ -62,7 +72,7 @@ static void sink_ready(struct chunk_queue *queue)
         bool done = skip || queue->sink(queue->user, &slot->job);
         clear_job(&slot->job);
         pthread_mutex_lock(&queue->lock);
-        slot->encoded = false;
+        slot->ready = false;
         queue->sinking = false;
         queue->failed = queue->failed || !done;
         queue->head++;
@@ -83,10 +93,12 @@ static void *run_thread(void *data)
         struct slot *slot = &queue->slots[queue->next++ % queue->window];
         bool skip = queue->failed || queue->ending;
         pthread_mutex_unlock(&queue->lock);
-        if (!skip)
+        if (!skip && slot->job.decode)
+            decode(coder, &slot->job);
+        else if (!skip)
             encode(coder, &slot->job);
         pthread_mutex_lock(&queue->lock);
-        slot->encoded = true;
+        slot->ready = true;
         sink_ready(queue);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -136,8 +148,9 @@ static int start_threads(struct chunk_queue *queue)
 bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *job, int *error_number)
 {
     *error_number = queue->started == 0 ? start_threads(queue) : 0;
+    struct chunk_job dropped = *job;
     if (*error_number) {
-        free(job->chunk);
+        clear_job(&dropped);
         return false;
     }
     pthread_mutex_lock(&queue->lock);
@@ -145,7 +158,7 @@ bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *
         pthread_cond_wait(&queue->room, &queue->lock);
     bool failed = queue->failed;
     if (failed) {
-        free(job->chunk);
+        clear_job(&dropped);
     } else {
         queue->slots[queue->tail++ % queue->window] = (struct slot){.job = *job};
         pthread_cond_signal(&queue->work);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads that encode chunks. Chunks come out in the order in which they went in, whatever thread was faster, and
- * at most `window` of them are held at a time.
+ * Threads that encode or decode chunks. Chunks come out in the order in which they went in, whatever thread was faster,
+ * and at most `window` of them are held at a time.
  */
 #ifndef IO_CHUNK_QUEUE_H
 #define IO_CHUNK_QUEUE_H
@@ -9,24 +9,25 @@
 #include "io/chunks.h"
 
 struct chunk_job {
+    bool decode;   /* from encoded to chunk, else from chunk to encoded */
     int id;        /* of the image */
     int64_t index; /* of the chunk in its grid */
     struct chunk_filters filters;
     void *chunk; /* chunk_bytes, of which the first inside_bytes lie in the array; malloc'ed, owned by the job */
     size_t chunk_bytes, inside_bytes;
-    void *encoded;
+    void *encoded; /* encoded_bytes; malloc'ed, owned by the job */
     size_t encoded_bytes;
 };
 
-/* Takes one encoded chunk; called by one thread at a time, in order. encoded NULL: memory was out. False stops the
- * queue: what follows is dropped. */
+/* Takes one finished chunk; called by one thread at a time, in order. The result NULL: memory was out, or (decoding)
+ * the chunk is damaged. False stops the queue: what follows is dropped. */
 typedef bool chunk_sink(void *user, const struct chunk_job *job);
 
 struct chunk_queue;
 /* No thread starts before the first chunk comes. */
 struct chunk_queue *ts_chunk_queue_create(int threads, chunk_sink *sink, void *user);
-/* Takes job->chunk over in every case. Waits for room. False: a sink or a thread failed (the error number of a thread
- * that could not start is in *error_number, else 0). */
+/* Takes the job's buffers over in every case. Waits for room. False: a sink or a thread failed (the error number of a
+ * thread that could not start is in *error_number, else 0). */
 bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *job, int *error_number);
 /* Waits until all chunks are through the sink. False where one failed. */
 bool ts_chunk_queue_drain(struct chunk_queue *queue);

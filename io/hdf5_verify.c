@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads every dataset back through plain H5Dread, so through HDF5's own filters, and compares SHA-256 digests. The file
- * is not trusted: only plain integer, float and fixed text datasets whose chunks are all there are read.
+ * Reads every dataset and every attribute back and compares the SHA-256 of the datasets, then that of the file.
  */
 #include "io/hdf5_verify.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "io/chunks.h"
+#include "io/hdf5_content.h"
 #include "io/hdf5_read.h"
 #include "io/hdf5_walk.h"
+
+enum { VERIFY_THREADS = 4 }; /* where the caller gives no number */
 
 struct entry {
     char *path;
@@ -20,6 +22,7 @@ struct entry {
 struct verification {
     struct entry *entries;
     size_t n, capacity;
+    int threads;
     bool recompute, no_memory;
     char problem[160]; /* with the dataset that the walk ended at */
     struct hdf5_failure failure;
@@ -105,115 +108,18 @@ static bool add_entry(struct verification *check, const char *path, const char *
     return entry->path;
 }
 
-/* What may be read at all. NULL, or what is wrong. */
-static const char *refuse_storage(hid_t list, hid_t space, hid_t dataset, const struct chunk_grid *grid)
-{
-    H5D_layout_t layout = H5Pget_layout(list);
-    hsize_t chunk[TS_MAX_RANK], n_chunks = 0, expected = 1;
-    if (layout == H5D_VIRTUAL || H5Pget_external_count(list) > 0)
-        return "its values lie in other files";
-    int n_filters = H5Pget_nfilters(list);
-    for (int i = 0; i < n_filters; i++) {
-        unsigned flags, config;
-        size_t n_values = 0;
-        H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, NULL, 0, NULL, &config);
-        if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_FLETCHER32)
-            return "its filters are not those of this program";
-    }
-    if (layout != H5D_CHUNKED)
-        return NULL;
-    size_t bytes = grid->element_bytes;
-    if (H5Pget_chunk(list, TS_MAX_RANK, chunk) != grid->rank)
-        return "its chunks cannot be told";
-    for (int d = 0; d < grid->rank; d++) {
-        if (chunk[d] == 0 || !ts_mul_size(bytes, (size_t)chunk[d], &bytes) || bytes > (64u << 20))
-            return "its chunks are larger than 64 MiB";
-        expected *= ((hsize_t)grid->n[d] + chunk[d] - 1) / chunk[d];
-    }
-    /* A chunk that is missing would read as fill values without any error. */
-    if (H5Dget_num_chunks(dataset, space, &n_chunks) < 0 || n_chunks != expected)
-        return "chunks are missing";
-    return NULL;
-}
-
-static bool read_part(hid_t dataset, hid_t type, hid_t space, const struct chunk_grid *grid, int64_t i, void *buffer,
-                      size_t *bytes)
-{
-    int64_t first[TS_MAX_RANK];
-    hsize_t start[TS_MAX_RANK], count[TS_MAX_RANK];
-    *bytes = ts_chunk_place(grid, i, first);
-    for (int d = 0; d < grid->rank; d++) {
-        int64_t left = grid->n[d] - first[d];
-        start[d] = (hsize_t)first[d];
-        count[d] = (hsize_t)(left < grid->chunk[d] ? left : grid->chunk[d]);
-    }
-    hid_t memory = H5Screate_simple(grid->rank, count, NULL);
-    bool done = memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
-                H5Dread(dataset, type, memory, space, H5P_DEFAULT, buffer) >= 0;
-    if (memory >= 0)
-        H5Sclose(memory);
-    return done;
-}
-
-/* SHA-256 of all values as they are stored. NULL, or what is wrong ("" : see the error stack). */
-static const char *digest_values(hid_t dataset, hid_t type, hid_t space, hid_t list, char text[DIGEST_TEXT_BYTES])
-{
-    struct chunk_grid grid = {.rank = 0, .n_chunks = 1};
-    hsize_t n[H5S_MAX_RANK];
-    int64_t length[TS_MAX_RANK];
-    H5T_class_t class = H5Tget_class(type);
-    int rank = H5Sget_simple_extent_dims(space, n, NULL);
-    grid.chunk_bytes = H5Tget_size(type);
-    if ((class != H5T_INTEGER && class != H5T_FLOAT && class != H5T_STRING) || H5Tis_variable_str(type) > 0)
-        return "its type is not one of this program";
-    if (rank < 0 || rank > TS_MAX_RANK)
-        return "its rank is not one of this program";
-    for (int d = 0; d < rank; d++)
-        length[d] = (int64_t)n[d];
-    bool empty = H5Sget_simple_extent_npoints(space) == 0;
-    if (!empty && rank > 0 && !ts_chunk_grid_init(&grid, rank, length, H5Tget_size(type)))
-        return "its size cannot be addressed";
-    const char *problem = empty ? NULL : refuse_storage(list, space, dataset, &grid);
-    if (problem)
-        return problem;
-    struct digest *digest = ts_digest_create();
-    unsigned char *buffer = malloc(grid.chunk_bytes);
-    bool done = digest && buffer;
-    for (int64_t i = 0; i < grid.n_chunks && done && !empty; i++) {
-        size_t bytes = grid.chunk_bytes;
-        if (rank == 0)
-            done = H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) >= 0;
-        else
-            done = read_part(dataset, type, space, &grid, i, buffer, &bytes);
-        done = done && ts_digest_add(digest, buffer, bytes);
-    }
-    done = done && ts_digest_end(digest, text);
-    free(buffer);
-    ts_digest_destroy(digest);
-    return done ? NULL : "";
-}
-
 static bool check_dataset(struct verification *check, hid_t dataset, const char *expected)
 {
-    char found[DIGEST_TEXT_BYTES];
-    const char *problem = "";
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), list = H5Dget_create_plist(dataset);
-    if (type >= 0 && space >= 0 && list >= 0)
-        problem = digest_values(dataset, type, space, list, found);
-    if (problem && *problem == '\0') {
+    char found[DIGEST_TEXT_BYTES], problem[100];
+    if (ts_hdf5_dataset_digest(dataset, check->threads, found, problem, sizeof problem)) {
+        if (strcmp(found, expected) != 0)
+            snprintf(check->problem, sizeof check->problem, "has other values than were written (SHA-256 differs)");
+    } else if (*problem) {
+        snprintf(check->problem, sizeof check->problem, "cannot be checked: %s", problem);
+    } else {
         ts_hdf5_failure(&check->failure);
         snprintf(check->problem, sizeof check->problem, "cannot be read: %.100s", check->failure.text);
-    } else if (problem) {
-        snprintf(check->problem, sizeof check->problem, "cannot be checked: %s", problem);
-    } else if (strcmp(found, expected) != 0) {
-        snprintf(check->problem, sizeof check->problem, "has other values than were written (SHA-256 differs)");
     }
-    if (list >= 0)
-        H5Pclose(list);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
     return check->problem[0] == '\0';
 }
 
@@ -319,9 +225,10 @@ static bool verify_open(hid_t file, struct verification *check, char *at)
     return true;
 }
 
-enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_status failed, struct ts_diag *diag)
+enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_status failed, int threads,
+                                 struct ts_diag *diag)
 {
-    struct verification check = {.recompute = true};
+    struct verification check = {.recompute = true, .threads = threads};
     struct hdf5_visit visit;
     char at[HDF5_WALK_PATH] = "", escaped[256];
     ts_hdf5_enter(&visit);
@@ -349,5 +256,7 @@ enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_st
 
 enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag)
 {
-    return ts_hdf5_verify_as(path, path, TS_BAD_INPUT, diag);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = processors < 1 ? 1 : processors > VERIFY_THREADS ? VERIFY_THREADS : (int)processors;
+    return ts_hdf5_verify_as(path, path, TS_BAD_INPUT, threads, diag);
 }

@@ -16,6 +16,7 @@ bool ts_hdf5_get_text(hid_t object, const char *name, char *out, size_t size);
 /* Opens for reading with plugins off. Between enter and leave. */
 hid_t ts_hdf5_open_file(const char *path);
 /* As ts_hdf5_verify; `shown` stands for the path in messages, `failed` is the status of what is wrong. */
-enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_status failed, struct ts_diag *diag);
+enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_status failed, int threads,
+                                 struct ts_diag *diag);
 
 #endif

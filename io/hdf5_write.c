@@ -187,6 +187,7 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
     made->file.fd = -1;
     pthread_mutex_init(&made->failure_lock, NULL);
     int threads = options->threads > 0 ? options->threads : 1;
+    made->options.threads = threads;
     enum ts_status status = TS_OK;
     made->queue = ts_chunk_queue_create(threads, ts_hdf5_chunk_sink, made);
     if (!made->queue)
@@ -354,8 +355,11 @@ enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
         status = close_file(writer);
     if (status == TS_OK)
         status = ts_file_sync(&writer->file, writer->diag);
+    ts_chunk_queue_destroy(writer->queue); /* the check has threads of its own */
+    writer->queue = NULL;
     if (status == TS_OK)
-        status = ts_hdf5_verify_as(writer->file.temporary, writer->file.path, TS_RUN_FAILED, writer->diag);
+        status = ts_hdf5_verify_as(writer->file.temporary, writer->file.path, TS_RUN_FAILED, writer->options.threads,
+                                   writer->diag);
     if (status == TS_OK)
         status = ts_file_publish(&writer->file, writer->diag);
     destroy_writer(writer);
