@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "io/dicom_source.h"
 #include "tests/support/dicom_fixture.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/support.h"
@@ -349,6 +351,21 @@ Test(dicom, damaged_rle_is_an_error_or_other_pixels, .timeout = 60)
         close_study(&study);
     }
     cr_assert_gt(errors, 2);
+}
+
+/* The kernel's own answer to a machine out of memory. */
+Test(dicom, killed_workers_are_an_error)
+{
+    struct study study = open_study(FIXTURE_SLICES, NULL, NULL);
+    unsigned char data[FIXTURE_SLICES * 2 * N_PIXELS];
+    cr_assert_eq(study.source->ops->start(study.source, 2, 4, study.diag), TS_OK);
+    for (int i = 0; i < 2; i++)
+        kill(ts_workers_pid(((struct dicom_source *)study.source)->pool, i), SIGKILL);
+    enum ts_status status = study.source->ops->read(study.source, 0, FIXTURE_SLICES, data, study.diag);
+    cr_assert(status == TS_RUN_FAILED || status == TS_BAD_INPUT);
+    ts_test_expect(study.diag, "decoder-died", "was killed by signal 9 (Killed)");
+    cr_assert_neq(study.source->ops->read(study.source, 0, 1, data, study.diag), TS_OK);
+    close_study(&study);
 }
 
 Test(dicom, memory_is_stated)
