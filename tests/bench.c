@@ -31,13 +31,14 @@ static const char usage[] =
     "usage: tomostage-bench [--stage NAME [--parameters 'a=1 b=name']] [--dtype NAME] [--values ct|uniform|constant]\n"
     "                       [--size ZxYxX] [--runs N] [--threads N] [--json]\n"
     "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--parameters ...] --apply IN OUT\n"
+    "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--values ...] --image OUT\n"
     "\n"
-    "IN holds the image's values, little-endian, z slowest; OUT receives those of the result, or of the first table\n"
-    "where the stage passes its image on.\n";
+    "--image writes the values that would be timed. IN holds values to compute on, z slowest, in the machine's byte\n"
+    "order; OUT receives those of the result, or of the first table where the stage passes its image on.\n";
 
 struct arguments {
     struct bench_request request;
-    const char *in, *out;
+    const char *in, *out, *image;
 };
 
 static int find_name(const char *name, const char *(*name_of)(int), int n)
@@ -62,17 +63,12 @@ static const char *values_name(int i)
 static bool parse(int argc, char **argv, struct arguments *arguments)
 {
     static const struct option options[] = {
-        {"stage", required_argument, NULL, 's'},
-        {"parameters", required_argument, NULL, 'p'},
-        {"dtype", required_argument, NULL, 'd'},
-        {"values", required_argument, NULL, 'v'},
-        {"size", required_argument, NULL, 'z'},
-        {"runs", required_argument, NULL, 'r'},
-        {"threads", required_argument, NULL, 't'},
-        {"json", no_argument, NULL, 'j'},
-        {"apply", required_argument, NULL, 'a'},
-        {"help", no_argument, NULL, 'h'},
-        {0},
+        {"stage", required_argument, NULL, 's'},   {"parameters", required_argument, NULL, 'p'},
+        {"dtype", required_argument, NULL, 'd'},   {"values", required_argument, NULL, 'v'},
+        {"size", required_argument, NULL, 'z'},    {"runs", required_argument, NULL, 'r'},
+        {"threads", required_argument, NULL, 't'}, {"json", no_argument, NULL, 'j'},
+        {"apply", required_argument, NULL, 'a'},   {"image", required_argument, NULL, 'i'},
+        {"help", no_argument, NULL, 'h'},          {0},
     };
     struct bench_request *request = &arguments->request;
     *arguments = (struct arguments){.request = {.dtype = -1, .values = -1, .oracle = find_oracle}};
@@ -110,14 +106,17 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
         case 'a':
             arguments->in = optarg;
             break;
+        case 'i':
+            arguments->image = optarg;
+            break;
         default:
             return false;
         }
     if (arguments->in && optind < argc)
         arguments->out = argv[optind++];
-    const bool complete = !arguments->in || (arguments->out && request->stage && request->dtype >= 0 && request->nz);
-    return complete && optind == argc && request->dtype > -2 && request->values > -2 &&
-           (!request->parameters || request->stage);
+    const bool one_case = request->stage && request->dtype >= 0 && request->nz;
+    return (!arguments->image || one_case) && (!arguments->in || (arguments->out && one_case)) && optind == argc &&
+           request->dtype > -2 && request->values > -2 && (!request->parameters || request->stage);
 }
 
 /* ---- one run over a file ----------------------------------------------------------------------- */
@@ -156,30 +155,22 @@ static enum ts_status apply_prepared(struct stage_context *context, const struct
     return status;
 }
 
-static enum ts_status apply(const struct arguments *arguments, struct ts_diag *diag)
+static enum ts_status apply(const struct bench_case *which, const struct arguments *arguments, struct ts_diag *diag)
 {
-    const struct bench_request *request = &arguments->request;
-    const struct stage *stage = ts_stage_find(request->stage);
-    if (!stage)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
-                             request->stage);
-    const struct bench_case which = {.stage = stage,
-                                     .dtype = (enum ts_dtype)request->dtype,
-                                     .nz = request->nz,
-                                     .ny = request->ny,
-                                     .nx = request->nx};
+    const struct stage *stage = which->stage;
+    const char *parameters = arguments->request.parameters;
     struct stage_context context;
     struct param_set set = {.rows = stage->params,
                             .n_rows = stage->n_params,
                             .owner = stage->name,
                             .values = calloc(1, stage->params_bytes + 1)};
-    struct ts_image in = ts_bench_image(&which);
+    struct ts_image in = ts_bench_image(which);
     enum ts_status status = set.values && in.data ? TS_OK : ts_diag_no_memory(diag, ts_image_bytes(&in));
     if (status == TS_OK && !read_whole(arguments->in, in.data, ts_image_bytes(&in)))
         status = ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "wrong-size"},
                                "%s does not hold %zu bytes", arguments->in, ts_image_bytes(&in));
     if (status == TS_OK)
-        status = ts_bench_assign(&set, request->parameters ? request->parameters : "", diag);
+        status = ts_bench_assign(&set, parameters ? parameters : "", diag);
     if (status == TS_OK)
         status = ts_stage_prepare(stage, &set, &in, NULL, 1, diag, &context);
     if (status == TS_OK)
@@ -187,6 +178,36 @@ static enum ts_status apply(const struct arguments *arguments, struct ts_diag *d
     free(in.data);
     free(set.values);
     return status;
+}
+
+static enum ts_status write_image(const struct bench_case *which, const char *path, struct ts_diag *diag)
+{
+    struct ts_image image = ts_bench_image(which);
+    enum ts_status status = TS_OK;
+    if (!image.data)
+        return ts_diag_no_memory(diag, ts_image_bytes(&image));
+    if (!write_whole(path, image.data, ts_image_bytes(&image)))
+        status =
+            ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "could not write %s", path);
+    free(image.data);
+    return status;
+}
+
+static enum ts_status carry_out(const struct arguments *arguments, struct ts_diag *diag)
+{
+    const struct bench_request *request = &arguments->request;
+    if (!arguments->in && !arguments->image)
+        return ts_bench_run(request, stdout, diag);
+    const struct bench_case which = {.stage = ts_stage_find(request->stage),
+                                     .dtype = (enum ts_dtype)request->dtype,
+                                     .values = (enum bench_values)(request->values < 0 ? BENCH_CT : request->values),
+                                     .nz = request->nz,
+                                     .ny = request->ny,
+                                     .nx = request->nx};
+    if (!which.stage)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
+                             request->stage);
+    return arguments->image ? write_image(&which, arguments->image, diag) : apply(&which, arguments, diag);
 }
 
 int main(int argc, char **argv)
@@ -199,8 +220,7 @@ int main(int argc, char **argv)
     struct ts_diag *diag = ts_diag_create();
     if (!diag)
         return TS_RUN_FAILED;
-    const enum ts_status status =
-        arguments.in ? apply(&arguments, diag) : ts_bench_run(&arguments.request, stdout, diag);
+    const enum ts_status status = carry_out(&arguments, diag);
     ts_diag_print(diag, stderr);
     ts_diag_destroy(diag);
     return (int)status;

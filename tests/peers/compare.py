@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tomostage beside OpenCV, SciPy and scikit-image: speed on one thread, and values. Run by run.sh."""
+import platform
+
+import cv2
+import numpy
+import scipy
+import scipy.ndimage
+import skimage
+import skimage.exposure
+import skimage.transform
+
+import peers
+
+STACK = (16, 512, 512)
+
+
+def difference(ours, theirs):
+    """Largest difference as a share of the peer's largest value; NaN never passes."""
+    ours, theirs = numpy.asarray(ours, float).ravel(), numpy.asarray(theirs, float).ravel()
+    return float(numpy.max(numpy.abs(ours - theirs)) / max(numpy.max(numpy.abs(theirs)), 1e-300))
+
+
+def each(function, source, target):
+    """A call per slice, into a result that exists."""
+
+    def call():
+        for z in range(len(source)):
+            function(source[z], target[z])
+
+    return call
+
+
+def box(table):
+    table.head(f"box, f32, {STACK}, border reflect: OpenCV blur, SciPy uniform_filter")
+    source = peers.image("f32", STACK)
+    target = numpy.empty_like(source)
+    for radius in (1, 2, 3, 7, 15, 63):
+        size = 2 * radius + 1
+        calls = {
+            "OpenCV": each(lambda a, b: cv2.blur(a, (size, size), dst=b, borderType=cv2.BORDER_REFLECT), source, target),
+            "SciPy": each(lambda a, b: scipy.ndimage.uniform_filter(a, size, output=b, mode="reflect"), source, target),
+        }
+        ours, theirs = peers.compare("box", "f32", STACK, f"radius={radius}", "ct", calls)
+        result = peers.apply("box", source, f"radius={radius}", "f4")
+        # Their running sums drift in float: SciPy's along lines, OpenCV's are in double.
+        for name, goal, bound in (("OpenCV", 2 if size <= 7 else None, 1e-6), ("SciPy", 20, 1e-4)):
+            calls[name]()
+            table.row(f"{size} x {size}", ours, name, theirs[name], goal, difference(result, target), bound)
+
+
+def histogram(table):
+    table.head(f"histogram, u16, {STACK}, bins over all 65,536 values: OpenCV calcHist")
+    for values in ("ct", "uniform", "constant"):
+        source = peers.image("u16", STACK, values)
+        flat = source.reshape(-1, source.shape[-1])
+        for bins in (65536, 4096, 256):
+            calls = {"OpenCV": lambda: cv2.calcHist([flat], [0], None, [bins], [0, 65536])}
+            parameters = f"bins={bins} limits=dtype"
+            ours, theirs = peers.compare("histogram", "u16", STACK, parameters, values, calls)
+            counts = peers.apply("histogram", source, parameters, "u8")
+            off = difference(counts, calls["OpenCV"]())
+            table.row(f"{values}, {bins} bins", ours, "OpenCV", theirs["OpenCV"], 4, off, 0)
+
+
+def skimage_on_our_center(slice_values, detectors, views):
+    """Ours around scikit-image's center: one more row and column puts (n - 1) / 2 on pixel n // 2."""
+    n = slice_values.shape[0]
+    padded = numpy.zeros((1, n + 1, n + 1), numpy.float32)
+    padded[0, :n, :n] = slice_values
+    parameters = f"views={views} detectors={detectors} center={detectors // 2}"
+    return peers.apply("radon", padded, parameters, "f4").reshape(views, detectors)
+
+
+def radon(table):
+    views, theta = 180, numpy.arange(180.0)
+    for n in (400, 512):
+        table.head(f"radon, f32, {n} x {n}, {views} views, {n} detectors, per slice: scikit-image radon(circle=True)")
+        source = peers.image("f32", (1, n, n))[0]
+        rows, columns = numpy.ogrid[:n, :n]
+        source[(rows - n // 2) ** 2 + (columns - n // 2) ** 2 > (n // 2) ** 2] = 0
+        calls = {"scikit-image": lambda: skimage.transform.radon(source, theta, circle=True, preserve_range=True)}
+        turned = calls["scikit-image"]().T
+        result = skimage_on_our_center(source, n, views)
+        for slices in (16, 4, 1):
+            parameters = f"views={views} detectors={n}"
+            ours, theirs = peers.compare("radon", "f32", (slices, n, n), parameters, "ct", calls)
+            # Their bilinear rotation smooths edges near 45 degrees; the two interpolations agree at 0 and 90.
+            off = difference(result, turned) if slices == 16 else None
+            table.row(f"stack of {slices}", ours / slices, "scikit-image", theirs["scikit-image"],
+                      30 if slices == 16 else None, off, 0.02 if slices == 16 else None)
+        table.row("  at 0 and 90 degrees", 1, "scikit-image", 1, None, difference(result[::90], turned[::90]), 1e-5)
+
+
+def contrast(table):
+    table.head(f"contrast and kernels, {STACK}, to inform")
+    source = peers.image("u8", STACK)
+    target = numpy.empty_like(source)
+    calls = {"OpenCV": each(lambda a, b: cv2.equalizeHist(a, dst=b), source, target)}
+    parameters = "method=opencv scope=slice"
+    ours, theirs = peers.compare("equalize", "u8", STACK, parameters, "ct", calls)
+    table.row("equalize u8, per slice", ours, "OpenCV", theirs["OpenCV"], None,
+              difference(peers.apply("equalize", source, parameters, "u1"), target), 0)
+
+    source16 = peers.image("u16", STACK)
+    calls = {"scikit-image": lambda: skimage.exposure.equalize_hist(source16, nbins=65536)}
+    ours, theirs = peers.compare("equalize", "u16", STACK, "method=skimage", "ct", calls)
+    table.row("equalize u16, volume", ours, "scikit-image", theirs["scikit-image"])
+
+    floats = peers.image("f32", STACK)
+    smooth = numpy.empty_like(floats)
+    weights = numpy.full((3, 3), 1 / 9, numpy.float32)
+    calls = {"OpenCV": each(lambda a, b: cv2.filter2D(a, -1, weights, dst=b, borderType=cv2.BORDER_REFLECT), floats, smooth)}
+    ours, theirs = peers.compare("convolve", "f32", STACK, "kernel=low-pass-8", "ct", calls)
+    table.row("convolve 3 x 3, f32", ours, "OpenCV", theirs["OpenCV"])
+
+
+def clahe(table):
+    """OpenCV's rule: the same bytes."""
+    for dtype, kind in (("u8", "u1"), ("u16", "u2")):
+        source = peers.image(dtype, STACK)
+        target = numpy.empty_like(source)
+        tool = cv2.createCLAHE(clipLimit=2.0, tileGridSize=(8, 8))
+        calls = {"OpenCV": each(lambda a, b: tool.apply(a, dst=b), source, target)}
+        parameters = "method=opencv clip_limit=2"
+        ours, theirs = peers.compare("clahe", dtype, STACK, parameters, "ct", calls)
+        off = difference(peers.apply("clahe", source, parameters, kind), target)
+        table.row(f"clahe {dtype}, 8 x 8 tiles", ours, "OpenCV", theirs["OpenCV"], None, off, 0)
+
+
+def main():
+    cv2.setNumThreads(1)
+    print(f"one thread of {platform.machine()}; OpenCV {cv2.__version__}, SciPy {scipy.__version__}, "
+          f"scikit-image {skimage.__version__}, NumPy {numpy.__version__}; medians of {peers.ROUNDS} interleaved rounds")
+    table = peers.Table()
+    for comparison in (box, histogram, radon, contrast, clahe):
+        comparison(table)
+    table.close()
+
+
+if __name__ == "__main__":
+    main()

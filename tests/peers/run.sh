@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Compares tomostage with OpenCV, SciPy and scikit-image on one core: tests/peers/run.sh [BUILD_FOLDER]
+# Exits 0 where every goal is met and every value agrees, 1 where not, 2 where a tool is missing.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=${1:-$here/../../build}
+python=${PYTHON:-/usr/bin/python3}
+export TOMOSTAGE_BENCH="$build/tomostage-bench"
+
+if [ ! -x "$TOMOSTAGE_BENCH" ]; then
+    echo "peers: $TOMOSTAGE_BENCH is not built: cmake --build $build --target tomostage-bench" >&2
+    exit 2
+fi
+if ! "$python" -c 'import cv2, numpy, scipy.ndimage, skimage.transform' 2>/dev/null; then
+    echo "peers: the other tools are missing: apt-get install python3-opencv python3-scipy python3-skimage" >&2
+    exit 2
+fi
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+# One core for both sides, where the machine lets us choose.
+pin=()
+if command -v taskset >/dev/null; then
+    first=$(taskset -cp $$ | sed 's/.*: *//; s/[,-].*//')
+    pin=(taskset -c "$first")
+fi
+exec "${pin[@]}" "$python" "$here/compare.py"
