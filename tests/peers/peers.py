@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the comparisons share: tomostage-bench as a function, interleaved medians, and a table of ratios.
 
-Both sides run on one core, one thread, on the same values. Rounds alternate between tomostage and the peers, so that a
-busy machine slows all of them; the median over the rounds counts. Allocation of results is left out on both sides where
-the peer takes an output array.
+Both sides run on one core, one thread, on the same values, and are timed by processor time, which other programs on the
+machine do not lengthen by taking turns. Rounds alternate between tomostage and the peers, so that a busy memory slows
+all of them; the median over the rounds counts. Allocation of results is left out on both sides where the peer takes an
+output array.
 """
 import json
 import os
@@ -53,9 +54,9 @@ def seconds_of(function):
     """Median of calls for about 0.1 s, at least 3."""
     times = []
     while len(times) < 3 or sum(times) < 0.1:
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return statistics.median(times)
 
 
@@ -94,6 +95,13 @@ class Table:
             self.missed.append(f"{what}: differs from {peer} by {difference:.2e}, more than {bound:g}")
             note += " !"
         print(f"  {what:44} {1e3 * ours:8.3f}ms {peer:>13} {1e3 * theirs:8.3f}ms {ratio:7.1f}x  {verdict:8} {note}", flush=True)
+
+    def same(self, what, peer, difference, bound):
+        """Values alone."""
+        mark = "" if difference <= bound else " !"
+        if mark:
+            self.missed.append(f"{what}: differs from {peer} by {difference:.2e}, more than {bound:g}")
+        print(f"  {what:97} {difference:.1e}{mark}", flush=True)
 
     def close(self):
         print("\nall goals are met" if not self.missed else "\nmissed:\n  " + "\n  ".join(self.missed))
