@@ -48,9 +48,9 @@ demo() {
     need "${packages[@]}"
     build_program OFF
     rm -rf demo && mkdir demo
-    "$build/tomostage" phantom shepp-logan -o demo/study --quiet
+    "$build/tomostage" phantom shepp-logan -o demo/study
     cp datasets/chains/demo.yaml demo/demo.yaml
-    "$build/tomostage" run demo/demo.yaml -o demo/demo.h5 --quiet
+    "$build/tomostage" run demo/demo.yaml -o demo/demo.h5
     "$build/tomostage" preview demo/demo.h5 -o demo/demo.png
     cat <<TEXT
 demo/study     a Shepp-Logan head phantom as a CT series: 24 DICOM files in HU

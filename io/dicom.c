@@ -144,15 +144,18 @@ static enum ts_status list_attributes(struct dicom_source *source, const struct 
     };
     enum { N_ALLOWED = sizeof allowed / sizeof allowed[0] };
     struct source_attribute *attributes = ts_arena_alloc(source->arena, (N_ALLOWED + 1) * sizeof *attributes);
-    char text[4 * sizeof series->image_type];
     size_t n = 0;
     if (attributes == NULL)
         return ts_diag_no_memory(diag, (N_ALLOWED + 1) * sizeof *attributes);
     for (size_t i = 0; i < N_ALLOWED; i++) {
-        ts_text_escape(text, sizeof text, common_text(source, allowed[i].offset));
-        const char *value = ts_arena_text(source->arena, text, strlen(text));
+        const char *text = common_text(source, allowed[i].offset);
+        char *value = ts_arena_text(source->arena, text, strlen(text));
         if (value == NULL)
             return ts_diag_no_memory(diag, strlen(text));
+        /* Backslashes divide values and stay; what no printable text holds does not reach the output. */
+        for (char *c = value; *c; c++)
+            if (*c < 0x20 || *c > 0x7E)
+                *c = '?';
         if (*value != '\0')
             attributes[n++] = (struct source_attribute){allowed[i].name, value};
     }

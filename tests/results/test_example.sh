@@ -4,7 +4,7 @@
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"$1" phantom disc -o "$folder/study" --quiet
+"$1" phantom disc -o "$folder/study"
 cat >"$folder/chain.yaml" <<YAML
 tomostage: 1
 input: {dicom: study}

@@ -51,8 +51,23 @@ def run(*arguments, expect=0, cwd=None):
 def make_study(folder):
     study = os.path.join(folder, "study")
     if not os.path.exists(study):
-        run("phantom", "asymmetric", "-o", study, "--quiet")
+        run("phantom", "asymmetric", "-o", study)
     return study
+
+
+def affine_of_quaternion(pixdim, quaternion):
+    """NIfTI-1's method 2: a rotation by a unit quaternion, its first component left out."""
+    b, c, d = quaternion[:3]
+    a = max(0.0, 1 - b * b - c * c - d * d) ** 0.5
+    rotation = np.array([[a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)],
+                         [2 * (b * c + a * d), a * a + c * c - b * b - d * d, 2 * (c * d - a * b)],
+                         [2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c]])
+    scale = np.diag([pixdim[1], pixdim[2], pixdim[3] * (-1 if pixdim[0] < 0 else 1)])
+    return np.column_stack([rotation @ scale, quaternion[3:]])
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def read_nifti(path):
@@ -62,7 +77,11 @@ def read_nifti(path):
     dim = struct.unpack(order + "8h", raw[40:56])
     code, = struct.unpack(order + "h", raw[70:72])
     offset, slope, inter = struct.unpack(order + "3f", raw[108:120])
-    affine = np.array(struct.unpack(order + "12f", raw[280:328])).reshape(3, 4)
+    if struct.unpack(order + "h", raw[254:256])[0] > 0:
+        affine = np.array(struct.unpack(order + "12f", raw[280:328])).reshape(3, 4)
+    else:
+        affine = affine_of_quaternion(struct.unpack(order + "8f", raw[76:108]),
+                                      struct.unpack(order + "6f", raw[256:280]))
     kind = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 512: "u2", 256: "i1", 768: "u4"}[code]
     array = np.frombuffer(raw, order + kind, count=dim[1] * dim[2] * dim[3], offset=int(offset))
     array = array.reshape(dim[3], dim[2], dim[1]).astype("f8")
@@ -84,34 +103,34 @@ def affine_of(data_group):
 @test
 def chain_on_a_phantom_gives_a_nexus_file(folder):
     study, out = make_study(folder), os.path.join(folder, "a.h5")
-    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}", "--quiet")
+    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}")
     with h5py.File(out) as f:
         entry = f[f.attrs["default"]]
-        assert entry.attrs["NX_class"] == "NXentry"
+        assert text(entry.attrs["NX_class"]) == "NXentry"
         data = entry[entry.attrs["default"]]
-        assert data.attrs["NX_class"] == "NXdata" and data.attrs["signal"] == "data"
-        axes = list(data.attrs["axes"])
+        assert text(data.attrs["NX_class"]) == "NXdata" and text(data.attrs["signal"]) == "data"
+        axes = [text(axis) for axis in data.attrs["axes"]]
         assert axes == ["z", "view", "detector"], axes
         for axis, length in zip(axes, data["data"].shape):
             assert data[axis].shape == (length,) and data[axis].attrs["units"]
-        assert data["view"][0] == 0 and abs(data["view"][1] - 1) < 1e-12 and data["view"].attrs["units"] == "degree"
+        assert data["view"][0] == 0 and abs(data["view"][1] - 1) < 1e-12 and text(data["view"].attrs["units"]) == "degree"
         assert data["data"].fletcher32 and data["data"].dtype == np.float32
         processes = sorted((g["sequence_index"][()], n) for n, g in entry.items()
-                           if g.attrs.get("NX_class") == "NXprocess")
+                           if text(g.attrs.get("NX_class", "")) == "NXprocess")
         assert [n.split("_", 2)[2] for _, n in processes] == ["box", "histogram", "equalize", "save", "radon"]
         assert entry["process_1_box/parameters/radius"][()] == 2
         counts = entry["process_2_histogram/tables/counts"][...]
         assert counts.sum() + entry["process_2_histogram/tables/underflow"][()] \
             + entry["process_2_histogram/tables/overflow"][()] == entry["equalized/data"].size
         assert f.attrs["complete"] == 1
-        text = entry["provenance/chain"][()].decode()
-        assert "radius: 2" in text and folder not in text
+        chain = text(entry["provenance/chain"][()])
+        assert "radius: 2" in chain and folder not in chain
 
 
 @test
 def stock_tools_open_the_result(folder):
     study, out = make_study(folder), os.path.join(folder, "stock.h5")
-    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}", "--quiet")
+    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}")
     subprocess.run(["h5dump", "-H", out], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["h5dump", "-d", "/entry/equalized/data", "-o", os.devnull, out], check=True,
                    stdout=subprocess.DEVNULL)
@@ -135,9 +154,11 @@ def equal_runs_compare_equal(folder):
 @test
 def nothing_personal_is_in_the_file(folder):
     study, out = make_study(folder), os.path.join(folder, "private.h5")
-    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}", "--quiet")
+    run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}")
     raw = open(out, "rb").read()
-    words = [b"PHANTOM^", folder.encode(), os.uname().nodename.encode(), b"2.25."]
+    words = [b"PHANTOM^", folder.encode(), b"2.25."]
+    if len(os.uname().nodename) > 4:  # shorter names occur by chance
+        words.append(os.uname().nodename.encode())
     for word in words:
         assert word not in raw, word
         assert word.decode().encode("utf-16-le") not in raw, word
@@ -146,7 +167,7 @@ def nothing_personal_is_in_the_file(folder):
 @test
 def verify_finds_a_flipped_bit(folder):
     study, out = make_study(folder), os.path.join(folder, "flip.h5")
-    run("run", f"dicom {study} | save name=volume | hdf5 {out}", "--quiet")
+    run("run", f"dicom {study} | save name=volume | hdf5 {out}")
     run("verify", out)
     raw = bytearray(open(out, "rb").read())
     raw[len(raw) // 2] ^= 4
@@ -160,7 +181,7 @@ def an_existing_file_is_not_overwritten(folder):
     open(out, "w").write("mine")
     done = run("run", f"dicom {study} | save name=volume | hdf5 {out}", expect=1)
     assert "--force" in done.stderr and open(out).read() == "mine"
-    run("run", f"dicom {study} | save name=volume | hdf5 {out}", "--force", "--quiet")
+    run("run", f"dicom {study} | save name=volume | hdf5 {out}", "--force")
     run("verify", out)
 
 
@@ -187,7 +208,7 @@ def volumes_equal_the_reference_nifti(folder):
     base = os.path.join(need_data(), "ct/ibsi_sts001")
     for modality in ("CT", "MR_T1", "PET"):
         out = os.path.join(folder, modality + ".h5")
-        run("run", f'dicom {base}/dicom/{modality}/image | save name=volume | hdf5 {out}', "--quiet")
+        run("run", f'dicom {base}/dicom/{modality}/image | save name=volume | hdf5 {out}')
         expected, affine = read_nifti(f"{base}/ref_nifti/{modality}_image.nii.gz")
         with h5py.File(out) as f:
             group = f["entry/volume"]
@@ -205,16 +226,13 @@ def the_main_chain_runs_on_real_studies(folder):
     inputs = [f"{base}/ibsi_sts001/dicom/{m}/image" for m in ("CT", "MR_T1", "PET")]
     chain = "box radius=2 | histogram bins=256 | equalize | radon views=180"
     for i, path in enumerate(inputs):
-        chain_here = chain
-        if "PET" in path:
-            chain_here = chain.replace("bins=256", "bins=256 low=0 high=40")
-        run("run", f"dicom {path} | {chain_here} | hdf5 {folder}/real{i}.h5", "--quiet")
+        run("run", f"dicom {path} | {chain} | hdf5 {folder}/real{i}.h5")
         run("verify", f"{folder}/real{i}.h5")
     mixed = f"{base}/philips_head_5mm_mixed/dicom"
     listed = run("info", mixed, "--json").stdout
     series = [s for s in json.loads(listed)["series"] if not s.get("refusal")]
     assert len(series) == 1 and series[0]["slices"] == 28, series
-    run("run", f"dicom {mixed} series={series[0]['number']} | {chain} | hdf5 {folder}/philips.h5", "--quiet")
+    run("run", f"dicom {mixed} series={series[0]['number']} | {chain} | hdf5 {folder}/philips.h5")
 
 
 @test
