@@ -12,6 +12,9 @@
 
 #include "io/dicom_pixels.h"
 
+/* Nothing that was scanned lies a kilometer away; beyond, sums of positions lose their meaning. */
+static const double MAX_POSITION_MM = 1e6;
+
 void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ...)
 {
     char text[320];
@@ -164,9 +167,16 @@ static void check_values(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
                         file->have_slope ? "Slope" : "Intercept", file->have_slope ? "Intercept" : "Slope");
     }
-    if (file->have_spacing && !(file->spacing_mm[0] > 0 && file->spacing_mm[1] > 0)) {
-        ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected more than 0",
-                        file->spacing_mm[0], file->spacing_mm[1]);
+    if (file->have_spacing && !(file->spacing_mm[0] > 0 && file->spacing_mm[1] > 0 &&
+                                file->spacing_mm[0] <= MAX_POSITION_MM && file->spacing_mm[1] <= MAX_POSITION_MM)) {
+        ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected more than 0 and at most %g",
+                        file->spacing_mm[0], file->spacing_mm[1], MAX_POSITION_MM);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!(fabs(file->position_mm[i]) <= MAX_POSITION_MM)) {
+            ts_dicom_refuse(scan, "dicom-bad-position", "Image Position (Patient) is %g mm away, expected at most %g",
+                            fabs(file->position_mm[i]), MAX_POSITION_MM);
+        }
     }
     if (file->have_orientation) {
         const double *o = file->orientation;

@@ -109,7 +109,7 @@ static bool same_orientation(const struct dicom_file *a, const struct dicom_file
 {
     bool same = a->have_orientation == b->have_orientation;
     for (int i = 0; i < 6; i++) {
-        same = same && fabs(a->orientation[i] - b->orientation[i]) <= SAME_ORIENTATION;
+        same = same && !(fabs(a->orientation[i] - b->orientation[i]) > SAME_ORIENTATION);
     }
     return same;
 }

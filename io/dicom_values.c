@@ -125,9 +125,13 @@ bool ts_dicom_parse_decimal(const char *text, size_t length, double *value)
         return false;
     }
     char *end = NULL;
-    *value = strtod_l(copy, &end, c_locale);
+    double parsed = strtod_l(copy, &end, c_locale);
     freelocale(c_locale);
-    return end == copy + length && isfinite(*value);
+    if (end != copy + length || !isfinite(parsed)) {
+        return false;
+    }
+    *value = parsed;
+    return true;
 }
 
 bool ts_dicom_parse_integer(const char *text, size_t length, int64_t *value)
@@ -151,12 +155,16 @@ bool ts_dicom_parse_integer(const char *text, size_t length, int64_t *value)
     return end == copy + length && end != copy && errno == 0;
 }
 
+enum { MAX_DECIMALS = 6 };
+
+/* All or none: a value that is wrong in part leaves its field as it was. */
 static bool parse_decimals(const char *text, size_t length, double *values, size_t count)
 {
+    double parsed[MAX_DECIMALS];
     for (size_t i = 0; i < count; i++) {
         const char *end = memchr(text, '\\', length);
         size_t n = end ? (size_t)(end - text) : length;
-        if ((end == NULL) != (i == count - 1) || !ts_dicom_parse_decimal(text, n, &values[i])) {
+        if ((end == NULL) != (i == count - 1) || !ts_dicom_parse_decimal(text, n, &parsed[i])) {
             return false;
         }
         if (end) {
@@ -164,6 +172,7 @@ static bool parse_decimals(const char *text, size_t length, double *values, size
             length -= n + 1;
         }
     }
+    memcpy(values, parsed, count * sizeof *values);
     return true;
 }
 

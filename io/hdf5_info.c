@@ -1,173 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info FILE`: one walk collects datasets, links and NXprocess groups with what lies under them; then they
- * are printed as text or as one JSON object. Works on foreign files too.
+ * `tomostage info FILE`: the listing of a file as text or as one JSON object.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "io/hdf5_describe.h"
+#include "io/hdf5_list.h"
 #include "io/hdf5_read.h"
-#include "io/hdf5_verify.h"
-#include "io/hdf5_walk.h"
-#include "pipeline/arena.h"
 #include "pipeline/json.h"
-
-struct listed {
-    struct listed *next;
-    enum hdf5_kind kind;
-    const char *path, *type, *storage, *units, *quantity, *sha256, *value, *target;
-    bool value_is_text;
-    int rank;
-    hsize_t n[H5S_MAX_RANK];
-    hsize_t stored_bytes;
-};
-
-struct member {
-    struct member *next;
-    const char *name, *value;
-    bool text;
-};
-
-struct process {
-    struct process *next;
-    const char *path, *program, *version;
-    long long index;
-    struct member *parameters, **last;
-};
-
-struct listing {
-    struct arena *arena;
-    struct listed *objects, **last_object;
-    struct process *processes, *current;
-    bool no_memory, ours;
-    size_t n_groups;
-};
-
-static const char *keep(struct listing *listing, const char *text)
-{
-    const char *kept = ts_arena_text(listing->arena, text, strlen(text));
-    listing->no_memory = listing->no_memory || !kept;
-    return kept ? kept : "";
-}
-
-static const char *keep_attribute(struct listing *listing, hid_t object, const char *name)
-{
-    char text[256];
-    return ts_hdf5_attribute_text(object, name, text, sizeof text) ? keep(listing, text) : NULL;
-}
-
-static void start_process(struct listing *listing, const struct hdf5_object *object)
-{
-    struct process *process = ts_arena_alloc(listing->arena, sizeof *process);
-    if (!process) {
-        listing->no_memory = true;
-        return;
-    }
-    process->path = keep(listing, object->path);
-    process->last = &process->parameters;
-    process->next = listing->processes;
-    listing->processes = listing->current = process;
-}
-
-/* A small dataset below the current NXprocess. Its last name is the parameter's. */
-static bool take_member(struct listing *listing, const struct hdf5_object *object, const struct listed *entry)
-{
-    struct process *process = listing->current;
-    size_t length = process ? strlen(process->path) : 0;
-    if (!process || strncmp(object->path, process->path, length) != 0 || object->path[length] != '/' || !entry->value)
-        return false;
-    const char *name = object->path + length + 1, *slash = strrchr(name, '/');
-    if (strcmp(name, "sequence_index") == 0)
-        process->index = atoll(entry->value);
-    else if (strcmp(name, "program") == 0)
-        process->program = entry->value;
-    else if (strcmp(name, "version") == 0)
-        process->version = entry->value;
-    else {
-        struct member *member = ts_arena_alloc(listing->arena, sizeof *member);
-        if (!member) {
-            listing->no_memory = true;
-            return true;
-        }
-        *member = (struct member){
-            .name = keep(listing, slash ? slash + 1 : name), .value = entry->value, .text = entry->value_is_text};
-        *process->last = member;
-        process->last = &member->next;
-    }
-    return true;
-}
-
-static void describe_dataset(struct listing *listing, hid_t dataset, struct listed *entry)
-{
-    char text[HDF5_VALUE_BYTES];
-    bool elsewhere;
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-    if (type >= 0) {
-        ts_hdf5_type_name(type, text, sizeof text);
-        entry->type = keep(listing, text);
-        H5Tclose(type);
-    }
-    if (space >= 0) {
-        int rank = H5Sget_simple_extent_dims(space, entry->n, NULL);
-        entry->rank = rank > 0 ? rank : 0;
-        H5Sclose(space);
-    }
-    ts_hdf5_storage_text(dataset, text, sizeof text, &elsewhere);
-    entry->storage = keep(listing, text);
-    entry->stored_bytes = H5Dget_storage_size(dataset);
-    entry->units = keep_attribute(listing, dataset, "units");
-    entry->quantity = keep_attribute(listing, dataset, "quantity");
-    entry->sha256 = keep_attribute(listing, dataset, "sha256");
-    if (ts_hdf5_value_text(dataset, text, sizeof text, &entry->value_is_text))
-        entry->value = keep(listing, text);
-}
-
-static bool visit_object(void *user, const struct hdf5_object *object)
-{
-    struct listing *listing = user;
-    char class[64];
-    if (object->kind == HDF5_GROUP) {
-        listing->n_groups++;
-        if (ts_hdf5_attribute_text(object->id, "NX_class", class, sizeof class) && strcmp(class, "NXprocess") == 0)
-            start_process(listing, object);
-        if (strcmp(object->path, "/") == 0)
-            listing->ours = H5Aexists(object->id, "complete") > 0 || H5Aexists(object->id, "digest") > 0;
-        return !listing->no_memory;
-    }
-    struct listed *entry = ts_arena_alloc(listing->arena, sizeof *entry);
-    if (!entry) {
-        listing->no_memory = true;
-        return false;
-    }
-    entry->kind = object->kind;
-    entry->path = keep(listing, object->path);
-    entry->target = object->target ? keep(listing, object->target) : NULL;
-    if (object->kind == HDF5_DATASET)
-        describe_dataset(listing, object->id, entry);
-    if (object->kind == HDF5_DATASET && take_member(listing, object, entry))
-        return !listing->no_memory;
-    *listing->last_object = entry;
-    listing->last_object = &entry->next;
-    return !listing->no_memory;
-}
-
-/* By sequence_index; those of equal index keep the order of the file. */
-static void sort_processes(struct listing *listing)
-{
-    struct process *sorted = NULL;
-    while (listing->processes) {
-        struct process *process = listing->processes, **at = &sorted;
-        listing->processes = process->next;
-        while (*at && (*at)->index < process->index)
-            at = &(*at)->next;
-        process->next = *at;
-        *at = process;
-    }
-    listing->processes = sorted;
-}
 
 static void print_escaped(FILE *stream, const char *text)
 {
@@ -176,7 +18,7 @@ static void print_escaped(FILE *stream, const char *text)
     fputs(out, stream);
 }
 
-static void print_dataset(const struct listed *entry, FILE *stream)
+static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
 {
     char stored[32];
     fprintf(stream, "  %s", entry->type ? entry->type : "?");
@@ -201,7 +43,7 @@ static void print_dataset(const struct listed *entry, FILE *stream)
     fprintf(stream, ", %s", stored);
 }
 
-static void print_text(const struct listing *listing, const char *state, FILE *stream)
+static void print_text(const struct hdf5_listing *listing, const char *state, FILE *stream)
 {
     static const char *const kinds[] = {"group",
                                         "dataset",
@@ -211,7 +53,7 @@ static void print_text(const struct listing *listing, const char *state, FILE *s
                                         "link of unknown kind, not followed",
                                         "another name of an object above"};
     fprintf(stream, "  %s\n\n", state);
-    for (const struct listed *entry = listing->objects; entry; entry = entry->next) {
+    for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
         print_escaped(stream, entry->path);
         if (entry->kind == HDF5_DATASET) {
             print_dataset(entry, stream);
@@ -226,12 +68,12 @@ static void print_text(const struct listing *listing, const char *state, FILE *s
     }
     if (listing->processes)
         fprintf(stream, "\nHow it was made:\n");
-    for (const struct process *process = listing->processes; process; process = process->next) {
+    for (const struct hdf5_process *process = listing->processes; process; process = process->next) {
         fprintf(stream, "%4lld  ", process->index);
         print_escaped(stream, process->program ? process->program : process->path);
         fputc(' ', stream);
         print_escaped(stream, process->version ? process->version : "");
-        for (const struct member *member = process->parameters; member; member = member->next) {
+        for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
             fputs("\n        ", stream);
             print_escaped(stream, member->name);
             fputs(": ", stream);
@@ -273,7 +115,7 @@ static void json_known(struct json *json, const char *key, const char *text)
         ts_json_member_text(json, key, text);
 }
 
-static void json_object(struct json *json, const struct listed *entry)
+static void json_object(struct json *json, const struct hdf5_listed *entry)
 {
     static const char *const kinds[] = {"group", "dataset", "type", "soft-link", "external-link", "other-link", "link"};
     ts_json_open(json, '{');
@@ -300,7 +142,7 @@ static void json_object(struct json *json, const struct listed *entry)
     ts_json_close(json, '}');
 }
 
-static void json_process(struct json *json, const struct process *process)
+static void json_process(struct json *json, const struct hdf5_process *process)
 {
     ts_json_open(json, '{');
     ts_json_member_integer(json, "sequence_index", process->index);
@@ -309,7 +151,7 @@ static void json_process(struct json *json, const struct process *process)
     json_known(json, "version", process->version);
     ts_json_key(json, "parameters");
     ts_json_open(json, '{');
-    for (const struct member *member = process->parameters; member; member = member->next) {
+    for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
         ts_json_key(json, member->name);
         json_value(json, member->value, member->text);
     }
@@ -317,7 +159,7 @@ static void json_process(struct json *json, const struct process *process)
     ts_json_close(json, '}');
 }
 
-static void print_json(const struct listing *listing, const char *path, const char *state, FILE *stream)
+static void print_json(const struct hdf5_listing *listing, const char *path, const char *state, FILE *stream)
 {
     struct json json;
     ts_json_init(&json, stream, false);
@@ -326,59 +168,23 @@ static void print_json(const struct listing *listing, const char *path, const ch
     ts_json_member_text(&json, "state", state);
     ts_json_key(&json, "objects");
     ts_json_open(&json, '[');
-    for (const struct listed *entry = listing->objects; entry; entry = entry->next)
+    for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
         json_object(&json, entry);
     ts_json_close(&json, ']');
     ts_json_key(&json, "processes");
     ts_json_open(&json, '[');
-    for (const struct process *process = listing->processes; process; process = process->next)
+    for (const struct hdf5_process *process = listing->processes; process; process = process->next)
         json_process(&json, process);
     ts_json_close(&json, ']');
     ts_json_close(&json, '}');
 }
 
-static enum ts_status collect(const char *path, struct listing *listing, struct ts_diag *diag)
-{
-    struct hdf5_visit visit;
-    struct hdf5_failure failure = {0};
-    struct stat status;
-    char at[HDF5_WALK_PATH] = "/", shown[256];
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"},
-                             "'%s' does not exist or is not a file", path);
-    ts_hdf5_enter(&visit);
-    hid_t file = ts_hdf5_open_file(path);
-    enum hdf5_walk_end end = HDF5_WALK_FAILED;
-    if (file >= 0)
-        end = ts_hdf5_walk(file, visit_object, listing, at);
-    if (end == HDF5_WALK_FAILED)
-        ts_hdf5_failure(&failure);
-    if (file >= 0)
-        H5Fclose(file);
-    ts_hdf5_leave(&visit);
-    ts_text_escape(shown, sizeof shown, at);
-    if (listing->no_memory)
-        return ts_diag_no_memory(diag, sizeof(struct listed));
-    if (file < 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"}, "cannot open '%s': %s", path,
-                             failure.text);
-    if (end == HDF5_WALK_FAILED)
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-damaged"}, "'%s': %s cannot be read: %s",
-                      path, shown, failure.text);
-    if (end == HDF5_WALK_LIMIT)
-        ts_diag_warning(diag, &(struct diag_site){.code = "hdf5-large"},
-                        "'%s' has more than %d objects or %d levels; the list ends at %s", path, HDF5_WALK_OBJECTS,
-                        HDF5_WALK_DEPTH, shown);
-    return end == HDF5_WALK_FAILED ? TS_BAD_INPUT : TS_OK;
-}
-
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
 {
-    struct listing listing = {.arena = ts_arena_create()};
-    listing.last_object = &listing.objects;
+    struct hdf5_listing listing = {.arena = ts_arena_create()};
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
-    enum ts_status status = collect(path, &listing, diag);
+    enum ts_status status = ts_hdf5_list(path, &listing, diag);
     const char *state = "not a file of this program, or one that was never finished";
     if (status == TS_OK && listing.ours) {
         status = ts_hdf5_verify(path, diag);
@@ -386,7 +192,6 @@ enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts
     }
     if (status != TS_OK)
         state = "damaged or not complete";
-    sort_processes(&listing);
     if (listing.objects || listing.n_groups > 0) {
         if (json) {
             print_json(&listing, path, state, stream);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "pipeline/chain_build.h"
+#include "pipeline/number.h"
 #include "pipeline/oneline.h"
 #include "pipeline/yaml.h"
 
@@ -169,7 +170,8 @@ struct assignment {
     struct tree tree;
     size_t target_length, parameter_start, parameter_length, value_start;
     struct param_set *set;
-    int32_t stage; /* -1: a source */
+    const char *path; /* of a source: the row of its paths */
+    int32_t stage;    /* -1: a source */
 };
 
 static enum ts_status refuse(const struct assignment *at, size_t start, size_t length, const char *code,
@@ -206,7 +208,12 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
     const char *hash = memchr(text, '#', at->target_length);
     const size_t length = hash ? (size_t)(hash - text) : at->target_length;
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
-    long number = hash ? strtol(hash + 1, NULL, 10) : 0;
+    char number_text[24] = "";
+    int64_t number = 0;
+    if (hash)
+        snprintf(number_text, sizeof number_text, "%.*s", (int)(at->target_length - length - 1), hash + 1);
+    if (hash && ts_number_integer(number_text, &number))
+        number = 0;
     const char *names[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES];
     size_t n = 0;
     int32_t found = 0;
@@ -216,6 +223,7 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
         names[n++] = chain->sources[i].name;
         if (!hash && !strcmp(chain->sources[i].name, name)) {
             at->set = &chain->sources[i].set;
+            at->path = chain->sources[i].format->name;
             return TS_OK;
         }
     }
@@ -238,8 +246,8 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
         ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stages '%s'; say which one: %s#1 to %s#%d", found,
                       name, name, name, found);
     else if (!at->set)
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stage%s '%s', no number %.*s", found,
-                      found == 1 ? "" : "s", name, (int)(at->target_length - length - 1), hash + 1);
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stage%s '%s', no number '%s'", found,
+                      found == 1 ? "" : "s", name, number_text);
     else
         return TS_OK;
     return TS_BAD_CHAIN;
@@ -265,15 +273,18 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     const struct node *value = ts_oneline_value(&at->tree, at->value_start);
     if (!value)
         return TS_BAD_CHAIN;
-    const struct load load = {
-        .arena = chain->arena, .diag = diag, .path = at->stage < 0 ? chain->sources[0].format->name : NULL};
-    struct param_set trial = *at->set;
-    if (!ts_load_value(&load, value, &trial, row))
-        return TS_BAD_CHAIN;
+    const struct load load = {.arena = chain->arena, .diag = diag, .path = at->path};
     const struct param_set before = *at->set;
-    *at->set = trial;
-    if (at->stage >= 0 && !ts_chain_resolve_references(chain, at->stage, diag)) {
+    struct ts_reference *reference = NULL, reference_before = {0};
+    if (at->set->rows[row].kind == PARAM_REFERENCE) {
+        reference = (struct ts_reference *)((unsigned char *)at->set->values + at->set->rows[row].offset);
+        reference_before = *reference;
+    }
+    if (!ts_load_value(&load, value, at->set, row))
+        return TS_BAD_CHAIN;
+    if (reference && !ts_chain_resolve_references(chain, at->stage, diag)) {
         *at->set = before;
+        *reference = reference_before;
         return TS_BAD_CHAIN;
     }
     /* The value's place is in the assignment: no place in the chain's text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the tree of a chain's text to its sources, stages and output. Stages are named in a first pass, so that a name
- * that stands too late is told apart from one that stands nowhere.
+ * From the tree of a chain's text to its sources, stages and output. Stages are named in a first pass, which reports
+ * nothing, so that a name that stands too late is told apart from one that stands nowhere.
  */
 #include "pipeline/chain_build.h"
 
@@ -254,31 +254,44 @@ static const struct stage *find_stage(const struct builder *builder, const struc
     return NULL;
 }
 
-/* What a stage is and how it is called; its parameters follow in the second pass. */
-static void begin_stage(struct builder *builder, const struct node *item, struct chain_stage *stage)
+/* The value of `name:`, or NULL. */
+static const struct node *stage_label(const struct node *item)
 {
-    const struct node *entry = stage_entry(builder, item);
-    if (!entry)
+    const struct node *entry = item->kind == NODE_MAP && item->n == 1 ? item->first : NULL;
+    return entry && entry->kind == NODE_MAP ? ts_tree_find(entry, "name") : NULL;
+}
+
+/* First pass: the names that stages can have. */
+static void name_stage(struct builder *builder, const struct node *item, struct chain_stage *stage)
+{
+    const struct node *label = stage_label(item);
+    if (!label || label->kind != NODE_SCALAR)
         return;
-    const struct node *name = stage_name(entry);
-    stage->span = name->span;
-    stage->stage = find_stage(builder, name);
-    const char *owner = stage->stage ? stage->stage->name : NULL;
-    const struct node *label = entry->kind == NODE_MAP ? ts_tree_find(entry, "name") : NULL;
-    if (label) {
-        char site[160];
-        snprintf(site, sizeof site, "%s.name", owner ? owner : "stage");
-        stage->name = new_name(builder, label, site);
-        stage->name_span = label->span;
-    } else if (stage->stage && stage->stage->keeps_output && entry->kind != NODE_REFUSED) {
+    stage->name_span = label->span;
+    if (!is_name(label->text) || ts_chain_find_name(builder->chain, label->text) >= 0)
+        return;
+    stage->name = ts_arena_text(builder->chain->arena, label->text, strlen(label->text));
+    if (!stage->name)
+        ts_diag_no_memory(builder->diag, strlen(label->text));
+}
+
+static void check_stage_name(struct builder *builder, const struct node *item, const struct chain_stage *stage)
+{
+    const struct node *label = stage_label(item);
+    char site[160];
+    snprintf(site, sizeof site, "%s.name", stage->stage->name);
+    if (label && !stage->name) {
+        new_name(builder, label, site);
+    } else if (!label && stage->stage->keeps_output) {
         ts_diag_error(builder->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "parameter-missing", .span = name->span, .stage = owner},
-                      "a name is required: it names the result in the output file");
-        ts_diag_hint(builder->diag, "%s: {name: ...}", owner);
+                      &(struct diag_site){.code = "parameter-missing", .span = stage->span, .stage = site},
+                      "required, but not given");
+        ts_diag_hint(builder->diag, "name: names the result in the output file");
     }
 }
 
-static void finish_stage(struct builder *builder, const struct node *item, int32_t index)
+/* Second pass: what the stage is, its parameters and its input. */
+static void build_stage(struct builder *builder, const struct node *item, int32_t index)
 {
     struct ts_chain *chain = builder->chain;
     struct chain_stage *stage = &chain->stages[index];
@@ -286,23 +299,28 @@ static void finish_stage(struct builder *builder, const struct node *item, int32
     load.other_keys = stage_keys;
     load.n_other_keys = sizeof stage_keys / sizeof *stage_keys;
     stage->input_node = index == 0 ? 0 : chain->n_sources + index - 1;
-    if (!stage->stage)
+    const struct node *entry = stage_entry(builder, item);
+    if (!entry)
         return;
-    const struct node *entry = item->kind == NODE_MAP ? item->first : NULL;
+    const struct node *name = stage_name(entry);
+    stage->span = name->span;
+    stage->stage = find_stage(builder, name);
+    if (!stage->stage || !ts_load_begin(&load, stage->stage->params, stage->stage->n_params, stage->stage->params_bytes,
+                                        stage->stage->name, stage->span, &stage->set))
+        return;
     static const struct node no_parameters = {.kind = NODE_MAP};
-    if (!ts_load_begin(&load, stage->stage->params, stage->stage->n_params, stage->stage->params_bytes,
-                       stage->stage->name, stage->span, &stage->set))
-        return;
-    ts_load_params(&load, entry ? entry : &no_parameters, &stage->set);
+    ts_load_params(&load, entry->key ? entry : &no_parameters, &stage->set);
+    if (entry->kind != NODE_REFUSED)
+        check_stage_name(builder, item, stage);
     ts_chain_resolve_references(chain, index, builder->diag);
-    const struct node *input = entry && entry->kind == NODE_MAP ? ts_tree_find(entry, "input") : NULL;
+    const struct node *input = entry->kind == NODE_MAP ? ts_tree_find(entry, "input") : NULL;
     if (!input)
         return;
     char site[160];
     snprintf(site, sizeof site, "%s.input", stage->stage->name);
-    const char *name = ts_load_text(builder->diag, input, site, "the name of an earlier output or source");
-    if (name)
-        stage->input_node = ts_chain_resolve_name(chain, index, name, input->span, site, builder->diag);
+    const char *from = ts_load_text(builder->diag, input, site, "the name of an earlier output or source");
+    if (from)
+        stage->input_node = ts_chain_resolve_name(chain, index, from, input->span, site, builder->diag);
 }
 
 static void build_stages(struct builder *builder)
@@ -325,10 +343,10 @@ static void build_stages(struct builder *builder)
     }
     /* n_stages grows along, so that a name is looked for among those before it. */
     for (const struct node *item = list->first; item; item = item->next, chain->n_stages++)
-        begin_stage(builder, item, &chain->stages[chain->n_stages]);
+        name_stage(builder, item, &chain->stages[chain->n_stages]);
     int32_t index = 0;
     for (const struct node *item = list->first; item; item = item->next)
-        finish_stage(builder, item, index++);
+        build_stage(builder, item, index++);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------- */

@@ -56,8 +56,8 @@ static void list_names(char *out, size_t size, const char *const *names, size_t 
     }
 }
 
-void ts_load_unknown(struct ts_diag *diag, const struct node *node, const char *owner, const char *what,
-                     const char *const *names, size_t n)
+const char *ts_load_unknown(struct ts_diag *diag, const struct node *node, const char *owner, const char *what,
+                            const char *const *names, size_t n)
 {
     char shown[TREE_SHOWN_BYTES], known[512], code[64];
     const char *nearest = diag_is_full(diag) ? NULL : ts_nearest_name(node->text, names, n);
@@ -70,6 +70,7 @@ void ts_load_unknown(struct ts_diag *diag, const struct node *node, const char *
         ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'", what, shown);
     list_names(known, sizeof known, names, n);
     ts_diag_hint(diag, n > 0 ? "known: %s" : "there is none%s", known);
+    return nearest;
 }
 
 const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected)
@@ -393,7 +394,8 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-static void report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
+/* The bit of the row that was likely meant, which is then not missing as well. */
+static uint32_t report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
 {
     const char *names[PARAMS_MAX + 8];
     size_t n = 0;
@@ -401,7 +403,9 @@ static void report_unknown(const struct load *load, const struct node *key, cons
         names[n++] = set->rows[i].name;
     for (size_t i = 0; i < load->n_other_keys && n < sizeof names / sizeof *names; i++)
         names[n++] = load->other_keys[i];
-    ts_load_unknown(load->diag, key, set->owner, "parameter", names, n);
+    const char *nearest = ts_load_unknown(load->diag, key, set->owner, "parameter", names, n);
+    size_t i;
+    return nearest && ts_param_find(set->rows, set->n_rows, nearest, &i) ? UINT32_C(1) << i : 0;
 }
 
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
@@ -422,7 +426,7 @@ void ts_load_params(const struct load *load, const struct node *map, struct para
             seen |= UINT32_C(1) << i;
             ts_load_value(load, entry, set, i);
         } else if (!is_other_key(load, entry->key->text)) {
-            report_unknown(load, entry->key, set);
+            seen |= report_unknown(load, entry->key, set);
         }
     }
     for (size_t i = 0; i < set->n_rows; i++)

@@ -26,9 +26,9 @@ void ts_load_params(const struct load *load, const struct node *map, struct para
 /* Loads one value into row i; false where it was refused (reported). */
 bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i);
 /* Reports a name that is none of `names` at the place of `node`, with the nearest one: "unknown parameter 'x'; did
- * you mean 'y'?" */
-void ts_load_unknown(struct ts_diag *diag, const struct node *node, const char *owner, const char *what,
-                     const char *const *names, size_t n);
+ * you mean 'y'?" Returns that name, or NULL. */
+const char *ts_load_unknown(struct ts_diag *diag, const struct node *node, const char *owner, const char *what,
+                            const char *const *names, size_t n);
 /* A path as seen from the chain's folder; absolute ones stay. NULL: no memory (reported). */
 const char *ts_load_path(const struct load *load, const char *path);
 /* "a list", "a map", "nothing", or the scalar in single quotes, for messages. */

@@ -93,6 +93,9 @@ int ts_real_format(double value, char *out, size_t size)
         if (strtod(text, NULL) == value && (fabs(value) >= 1e17 || !strstr(text, "e+")))
             break;
     }
+    /* 9000, not 9e+03: exact, as whole numbers of this size are. */
+    if (strstr(text, "e+") && fabs(value) < 1e15)
+        return snprintf(out, size, "%.0f", value);
     return snprintf(out, size, "%s", text);
 }
 

@@ -63,16 +63,11 @@ static struct bins bins_at_plan(const struct stage_context *context)
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     const struct histogram_params *params = values;
-    const enum ts_dtype dtype = context->in.dtype;
-    enum ts_status status = ts_limits_check_range(context, "range", &params->range);
+    const enum ts_status status = ts_limits_check_range(context, "range", &params->range);
     if (status != TS_OK)
         return status;
-    if (!params->range.values && params->limits == LIMITS_DTYPE && !ts_dtype_is_integer(dtype)) {
-        ts_param_error(context->set, "limits", "limits-of-float", context->diag,
-                       "the values of %s have no bounds that bins could lie between", ts_dtype_name(dtype));
-        ts_diag_hint(context->diag, "give range: [low, high], or limits: data");
-        return TS_BAD_CHAIN;
-    }
+    if (!params->range.values && params->limits == LIMITS_DTYPE && !ts_dtype_is_integer(context->in.dtype))
+        return ts_limits_refuse_float(context);
     if (fixed_bins(context)) {
         const struct bins bins = bins_at_plan(context);
         if (!ts_bins_distinct(&bins))

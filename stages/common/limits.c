@@ -27,3 +27,11 @@ enum ts_status ts_limits_check_range(const struct stage_context *context, const 
     }
     return TS_OK;
 }
+
+enum ts_status ts_limits_refuse_float(const struct stage_context *context)
+{
+    ts_param_error(context->set, "limits", "limits-of-float", context->diag, "the values of %s have no limits",
+                   ts_dtype_name(context->in.dtype));
+    ts_diag_hint(context->diag, "give range: [low, high], or limits: data");
+    return TS_BAD_CHAIN;
+}

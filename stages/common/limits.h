@@ -14,5 +14,7 @@ extern const struct choice ts_limits_choices[];
 /* Checks that `range`, where it is given, is two rising numbers (named `name` in messages). */
 enum ts_status ts_limits_check_range(const struct stage_context *context, const char *name,
                                      const struct ts_numbers *range);
+/* The error of `limits: dtype` for floats. */
+enum ts_status ts_limits_refuse_float(const struct stage_context *context);
 
 #endif

@@ -14,6 +14,7 @@
 #include "datasets/phantom.h"
 #include "io/dicom_scan.h"
 #include "tests/support/dicom_fixture.h"
+#include "tests/support/dicom_open.h"
 #include "tests/support/support.h"
 
 static const struct phantom_options odd = {
@@ -177,6 +178,41 @@ Test(phantom, written_files)
     }
     ts_arena_destroy(arena);
     ts_fixture_folder_remove(study);
+    ts_fixture_folder_remove(folder);
+}
+
+/* Through the scanner and the workers: one clean volume with the geometry of phantom.h. */
+Test(phantom, written_series_is_a_clean_volume)
+{
+    char folder[64], study[96], code[32], hint[256];
+    double hu[37 * 23];
+    ts_fixture_folder(folder);
+    for (const struct phantom *phantom = ts_phantoms; phantom->name != NULL; phantom++) {
+        snprintf(study, sizeof study, "%s/%s", folder, phantom->name);
+        cr_assert_eq(write_phantom(phantom->name, &odd, study, code, hint), TS_OK);
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        cr_assert_eq(ts_test_open_dicom(study, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK);
+        cr_assert_eq(ts_diag_count(diag), 0, "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+        const struct ts_image *image = &source->image;
+        cr_assert(image->quantity == TS_HU && image->dtype == TS_I16 && image->has_geometry);
+        cr_assert(image->axes[0].n == 5 && image->axes[1].n == 23 && image->axes[2].n == 37);
+        cr_assert_float_eq(image->axes[0].spacing, 3, 1e-9);
+        cr_assert_float_eq(image->axes[1].spacing, 1.1, 1e-9);
+        cr_assert_float_eq(image->axes[2].spacing, 0.7, 1e-9);
+        cr_assert_float_eq(image->origin_mm[2], -6, 1e-9);
+        for (int i = 0; i < 9; i++)
+            cr_assert_float_eq(image->direction[i], i % 4 == 0, 1e-12);
+        int16_t *data = ts_test_read_all(source, diag);
+        for (int64_t z = 0; z < 5; z++) {
+            ts_phantom_render(phantom, &odd, z, hu);
+            for (int i = 0; i < 37 * 23; i++)
+                cr_assert_eq(data[z * 37 * 23 + i], rint(hu[i]), "%s slice %d pixel %d", phantom->name, (int)z, i);
+        }
+        free(data);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
     ts_fixture_folder_remove(folder);
 }
 

@@ -68,7 +68,7 @@ static bool decode(const unsigned char *frame, size_t length, unsigned char *cel
 
 Test(dicom_rle, by_hand)
 {
-    unsigned char frame[HEADER + 10] = {2}, cells[2 * 5 + 8];
+    unsigned char frame[HEADER + 10] = {2}, cells[2 * 6 + 8];
     const unsigned char high[] = {0xFC, 0x12}, low[] = {1, 0xAA, 0xBB, 0x80, 0xFE, 0xCC, 0, 0};
     const unsigned char expected[] = {0xAA, 0x12, 0xBB, 0x12, 0xCC, 0x12, 0xCC, 0x12, 0xCC, 0x12};
     put_u32(frame + 4, HEADER);

@@ -84,6 +84,7 @@ enum trouble {
     INVERTED,
     NOT_HOUNSFIELD,
     SHORT_SLICE,
+    INFINITE,
     TROUBLES
 };
 
@@ -206,6 +207,11 @@ static void spoil_header(struct dicom_fixture *f, enum trouble trouble, int z)
         break;
     case NOT_HOUNSFIELD:
         ts_fixture_text(f, 0x00281054, "LO", "US");
+        break;
+    case INFINITE:
+        if (z == 4) {
+            ts_fixture_text(f, 0x00200037, "DS", "1e999\\0\\0\\0\\1\\0");
+        }
         break;
     case SHORT_SLICE:
         if (z == 4) {

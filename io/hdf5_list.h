@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is in an HDF5 file: its datasets and links, and the NXprocess groups with what lies under them.
+ */
+#ifndef IO_HDF5_LIST_H
+#define IO_HDF5_LIST_H
+
+#include "io/hdf5_walk.h"
+#include "pipeline/arena.h"
+
+/* A dataset or a link. Texts are NULL where there is none. */
+struct hdf5_listed {
+    struct hdf5_listed *next;
+    enum hdf5_kind kind;
+    const char *path, *type, *storage, *units, *quantity, *sha256, *value, *target;
+    bool value_is_text;
+    int rank;
+    hsize_t n[H5S_MAX_RANK];
+    hsize_t stored_bytes;
+};
+
+/* A small dataset under an NXprocess: a parameter. */
+struct hdf5_member {
+    struct hdf5_member *next;
+    const char *name, *value;
+    bool text;
+};
+
+/* An NXprocess. */
+struct hdf5_process {
+    struct hdf5_process *next;
+    const char *path, *program, *version;
+    long long index;
+    struct hdf5_member *parameters;
+};
+
+/* Everything below lives in the arena. */
+struct hdf5_listing {
+    struct arena *arena;
+    struct hdf5_listed *objects;    /* in the order of the walk */
+    struct hdf5_process *processes; /* by sequence_index */
+    size_t n_groups;
+    bool ours; /* carries the marks of this program's files */
+};
+
+/* Lists a file; what was listed until an error or a limit stays. TS_BAD_INPUT where the file cannot be read. */
+enum ts_status ts_hdf5_list(const char *path, struct hdf5_listing *listing, struct ts_diag *diag);
+
+#endif

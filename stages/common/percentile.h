@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exact percentiles, by numpy's default rule `linear`: of n sorted values the percentile q lies at rank
+ * h = (n - 1) * q / 100, linear between the values at floor(h) and floor(h) + 1.
+ *
+ * 8- and 16-bit integers: from the counts of their values. 32-bit integers and floats: in two rounds over a key of 32
+ * bits that orders as the values do. The first counts the upper halves of the keys, which says in which of them the
+ * ranks lie; the second counts the lower halves within those. Values that are not finite count nowhere.
+ */
+#ifndef STAGES_COMMON_PERCENTILE_H
+#define STAGES_COMMON_PERCENTILE_H
+
+#include "stages/common/value_counts.h"
+
+enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
+
+double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
+
+/* What the first round finds; kept in a result until the second has run. Two ranks for each percentile. */
+struct percentile_search {
+    int32_t n_percentiles, n_buckets;
+    double fraction[PERCENTILES_MAX];
+    uint64_t rank[PERCENTILE_BUCKETS_MAX]; /* within the bucket */
+    uint8_t bucket[PERCENTILE_BUCKETS_MAX];
+    uint16_t upper[PERCENTILE_BUCKETS_MAX];  /* upper half of the keys of each bucket */
+    uint8_t bucket_of[VALUE_COUNTS_KEYS_16]; /* of each upper half: 1 + its bucket, or 0 */
+};
+
+/* Partial results of a round (0 or 1): overwritten by begin, filled by add, ended by end, then merged. */
+size_t ts_percentile_partial_bytes(int round, int n_percentiles);
+void ts_percentile_begin(void *partial, int round, const struct percentile_search *search);
+void ts_percentile_add(void *partial, int round, const struct percentile_search *search, const void *data,
+                       enum ts_dtype dtype, size_t n);
+void ts_percentile_end(void *partial, int round);
+void ts_percentile_merge(void *into, const void *from, int round, const struct percentile_search *search);
+/* After round 0: where the ranks lie. After round 1: the percentiles (NaN where there is no finite value). */
+void ts_percentile_locate(struct percentile_search *search, const void *total, const double *percents,
+                          int n_percentiles);
+void ts_percentile_values(const struct percentile_search *search, const void *total, enum ts_dtype dtype,
+                          double *values);
+
+#endif

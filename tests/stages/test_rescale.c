@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/rescale.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "stages/common/limits.h"
+#include "stages/common/scope.h"
+#include "tests/reference/rescale_reference.h"
+#include "tests/reference/statistics_reference.h"
+#include "tests/support/hdf5_data.h"
+#include "tests/support/stage_run.h"
+#include "tests/support/support.h"
+
+TestSuite(rescale);
+
+static void rescale_part(const struct stage_context *context, const double *in, size_t n, double *out)
+{
+    const struct rescale_params *params = context->params;
+    struct statistics_reference found;
+    double low, high, lowest, highest;
+    ts_statistics_reference(in, n, 0, &found);
+    ts_dtype_range(context->in.dtype, &low, &high);
+    ts_dtype_range(context->out.dtype, &lowest, &highest);
+    if (params->method == RESCALE_PERCENTILES) {
+        low = ts_percentile_reference(in, n, params->low_percentile);
+        high = ts_percentile_reference(in, n, params->high_percentile);
+    } else if (params->range.values) {
+        low = params->range.values[0];
+        high = params->range.values[1];
+    } else if (params->limits == LIMITS_DATA) {
+        low = found.min;
+        high = found.max;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double y = ts_rescale_reference(in[i], low, high, params->out_low, params->out_high, params->clip);
+        if (params->method == RESCALE_Z_SCORE)
+            y = found.variance > 0 ? (in[i] - found.mean) / sqrt(found.variance) : 0;
+        out[i] = context->out.dtype == TS_F32 ? y : fmin(fmax(rint(y), lowest), highest);
+    }
+}
+
+static void oracle(const struct stage_context *context, const double *in, double *out)
+{
+    const bool slices = ((const struct rescale_params *)context->params)->scope == SCOPE_SLICE;
+    const size_t whole = ts_image_count(&context->in), n = slices ? ts_slice_count(&context->in) : whole;
+    for (size_t first = 0; first < whole; first += n)
+        rescale_part(context, in + first, n, out + first);
+}
+
+Test(rescale, agrees_with_the_definition)
+{
+    const unsigned integers = TS_ANY_INTEGER;
+    const struct stage_case cases[] = {
+        {.assignments = ""},
+        {.assignments = "", .values = VALUES_CT},
+        {.assignments = "", .values = VALUES_CONSTANT},
+        {.assignments = "", .values = VALUES_EXTREME},
+        {.assignments = "scope=slice out_low=-2 out_high=3", .values = VALUES_CT},
+        {.assignments = "dtype=u8", .values = VALUES_CT},
+        {.assignments = "range=-100,500.5 dtype=u16", .values = VALUES_CT},
+        {.assignments = "range=5,100 clip=false scope=slice"},
+        {.assignments = "range=5,100 clip=false dtype=u8"},
+        {.assignments = "limits=dtype", .dtypes = integers},
+        {.assignments = "limits=dtype dtype=u8 scope=slice", .dtypes = integers},
+        {.assignments = "method=percentiles"},
+        {.assignments = "method=percentiles scope=slice", .values = VALUES_CT},
+        {.assignments = "method=percentiles low_percentile=10 high_percentile=50 clip=false", .values = VALUES_CT},
+        {.assignments = "method=percentiles", .values = VALUES_CONSTANT},
+        {.assignments = "method=percentiles", .values = VALUES_EXTREME},
+        {.assignments = "method=z-score"},
+        {.assignments = "method=z-score scope=slice", .values = VALUES_CT},
+        {.assignments = "method=z-score", .values = VALUES_CONSTANT},
+        {.assignments = "method=z-score", .values = VALUES_EXTREME},
+    };
+    const size_t n = sizeof cases / sizeof *cases;
+    cr_assert_eq(ts_stage_check(&rescale_stage, oracle, cases, n), 8 * (7 * (n - 2) + 6 * 2));
+}
+
+Test(rescale, leaves_the_numbers_it_found)
+{
+    struct ts_image in = ts_test_image(2, 1, 2, TS_F32, VALUES_CONSTANT, 1);
+    const float values[] = {1, 3, 10, 20};
+    struct stage_run run;
+    for (int i = 0; i < 4; i++)
+        ((float *)in.data)[i] = values[i];
+    cr_assert_eq(ts_test_run(&run, &rescale_stage, "", &in, NULL, 1, 1), TS_OK);
+    cr_assert_eq(ts_test_table_at(&run, "low", 0), 1);
+    cr_assert_eq(ts_test_table_at(&run, "high", 0), 20);
+    ts_test_run_clear(&run);
+    cr_assert_eq(ts_test_run(&run, &rescale_stage, "method=z-score scope=slice", &in, NULL, 1, 1), TS_OK);
+    cr_assert_eq(ts_test_table_at(&run, "mean", 0), 2);
+    cr_assert_eq(ts_test_table_at(&run, "standard_deviation", 1), 5);
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
+Test(rescale, numbers_that_are_none_count_nowhere)
+{
+    struct ts_image in = ts_test_image(1, 1, 6, TS_F32, VALUES_CONSTANT, 1);
+    const float values[] = {NAN, 0, 5, 10, INFINITY, -INFINITY};
+    struct stage_run run;
+    for (int i = 0; i < 6; i++)
+        ((float *)in.data)[i] = values[i];
+    static const char *const ways[] = {"", "method=percentiles low_percentile=0 high_percentile=100"};
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(ts_test_run(&run, &rescale_stage, ways[i], &in, NULL, 0, 1), TS_OK);
+        const float *out = run.out.data;
+        cr_assert(isnan(out[0]));
+        cr_assert(out[1] == 0 && out[2] == 0.5f && out[3] == 1 && out[4] == 1 && out[5] == 0);
+        ts_test_run_clear(&run);
+    }
+    free(in.data);
+}
+
+Test(rescale, refuses_what_contradicts_itself)
+{
+    ts_test_refused(&rescale_stage, "range=1,2,3", TS_U8, false, "range-length");
+    ts_test_refused(&rescale_stage, "range=2,1", TS_U8, false, "range-order");
+    ts_test_refused(&rescale_stage, "limits=dtype", TS_F32, false, "limits-of-float");
+    ts_test_refused(&rescale_stage, "method=z-score range=1,2", TS_U8, false, "range-unused");
+    ts_test_refused(&rescale_stage, "method=z-score dtype=u8", TS_U8, false, "z-score-of-integer");
+    ts_test_refused(&rescale_stage, "method=z-score out_high=3", TS_U8, false, "z-score-range");
+    ts_test_refused(&rescale_stage, "method=percentiles low_percentile=98 high_percentile=2", TS_U8, false,
+                    "range-order");
+    ts_test_refused(&rescale_stage, "out_low=1", TS_U8, false, "range-order");
+    ts_test_refused(&rescale_stage, "dtype=u8 out_low=-1", TS_U8, false, "range-of-dtype");
+}
+
+static void compare_with_skimage(const char *file, double low, double high)
+{
+    size_t n;
+    double *values = ts_test_read_hdf5(file, "input", &n);
+    double *expected = ts_test_read_hdf5(file, "rescale_intensity_2_98", &n);
+    struct ts_image in = ts_test_image(1, 152, 152, TS_F32, VALUES_CONSTANT, 1);
+    cr_assert_eq(ts_image_count(&in), n);
+    for (size_t i = 0; i < n; i++)
+        ((float *)in.data)[i] = (float)values[i];
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &rescale_stage, "method=percentiles", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_table_at(&run, "low", 0), low);
+    cr_assert_eq(ts_test_table_at(&run, "high", 0), high);
+    for (size_t i = 0; i < n; i++)
+        cr_assert(fabs((double)((const float *)run.out.data)[i] - expected[i]) <= 1.2e-7,
+                  "%s: element %zu is %.9g, expected %.9g", file, i, (double)((const float *)run.out.data)[i],
+                  expected[i]);
+    ts_test_run_clear(&run);
+    free(in.data);
+    free(values);
+    free(expected);
+}
+
+Test(rescale, agrees_with_skimage_on_ct_and_mr)
+{
+    SKIP_WITHOUT_DATA("rescale/agrees_with_skimage_on_ct_and_mr");
+    compare_with_skimage("reference/generated/filters_ct_ge_head.h5", 9, 39);
+    compare_with_skimage("reference/generated/filters_mr_sts001.h5", 44, 995);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/statistics.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/reference/statistics_reference.h"
+#include "tests/support/stage_run.h"
+
+TestSuite(statistics);
+
+static const double percents[] = {0, 2, 25, 50, 75.5, 99, 100};
+enum { PERCENTS = sizeof percents / sizeof *percents };
+
+static void near(const struct stage_run *run, const char *name, int64_t i, double expected, double scale,
+                 const char *what)
+{
+    const double found = ts_test_table_at(run, name, i);
+    const bool same = found == expected || (isnan(found) && isnan(expected));
+    cr_assert(same || fabs(found - expected) <= 1e-12 * scale, "%s: %s is %.17g, expected %.17g", what, name, found,
+              expected);
+}
+
+/* Row z of the tables (0 for the volume) against the definition. */
+static void compare(const struct stage_run *run, const double *values, size_t n, int64_t z, const char *what)
+{
+    const struct statistics_params *params = run->set.values;
+    struct statistics_reference expected;
+    ts_statistics_reference(values, n, params->ddof, &expected);
+    const double largest = expected.count ? fmax(fabs(expected.min), fabs(expected.max)) : 0;
+    near(run, "count", z, (double)expected.count, 0, what);
+    near(run, "nan", z, (double)expected.nan, 0, what);
+    near(run, "infinite", z, (double)expected.infinite, 0, what);
+    near(run, "zeros", z, (double)expected.zeros, 0, what);
+    near(run, "min", z, expected.min, 0, what);
+    near(run, "max", z, expected.max, 0, what);
+    near(run, "sum", z, expected.sum, run->context.in.dtype == TS_F32 ? largest * (double)n : 0, what);
+    near(run, "mean", z, expected.mean, largest, what);
+    near(run, "variance", z, expected.variance, largest * largest, what);
+    near(run, "standard_deviation", z, sqrt(expected.variance), largest, what);
+    near(run, "log_product", z, expected.log_product, 30 * (double)n, what);
+    near(run, "product_sign", z, expected.product_sign, 0, what);
+    if (params->percentiles.values)
+        for (int i = 0; i < PERCENTS; i++)
+            near(run, "percentiles", PERCENTS * z + i, ts_percentile_reference(values, n, percents[i]), largest, what);
+}
+
+static size_t check_image(const char *assignments, const struct ts_image *in, const char *what)
+{
+    const size_t n = ts_image_count(in), slice = ts_slice_count(in);
+    double *values = malloc(n * sizeof *values);
+    unsigned char *first[STAGE_TABLES] = {NULL};
+    ts_load_f64(values, in->data, in->dtype, n);
+    for (int64_t slab = 0; slab < 4; slab++) {
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &statistics_stage, assignments, in, NULL, slab, 1 + (int)slab), TS_OK);
+        if (ts_test_table(&run, "count")->rank == 0)
+            compare(&run, values, n, 0, what);
+        else
+            for (int64_t z = 0; z < in->axes[0].n; z++)
+                compare(&run, values + (size_t)z * slice, slice, z, what);
+        const struct stage_table *tables;
+        const int n_tables = ts_stage_reduced_tables(run.reduced, &tables);
+        for (int i = 0; i < n_tables; i++) {
+            const size_t bytes = ts_image_bytes(&tables[i].image);
+            if (!first[i])
+                first[i] = memcpy(malloc(bytes), tables[i].image.data, bytes);
+            cr_assert(!memcmp(first[i], tables[i].image.data, bytes), "%s: other bytes of %s with slabs of %lld", what,
+                      tables[i].name, (long long)slab);
+        }
+        ts_test_run_clear(&run);
+    }
+    for (int i = 0; i < STAGE_TABLES; i++)
+        free(first[i]);
+    free(values);
+    return 1;
+}
+
+Test(statistics, agree_with_their_definitions)
+{
+    static const char *const cases[] = {"", "percentiles=0,2,25,50,75.5,99,100 ddof=1",
+                                        "percentiles=0,2,25,50,75.5,99,100 scope=slice", "scope=slice ddof=1"};
+    static const int64_t shapes[][3] = {{1, 1, 1}, {5, 23, 41}, {3, 1, 2}, {2, 53, 71}};
+    size_t compared = 0;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
+                for (int values = VALUES_RANDOM; values <= VALUES_EXTREME; values++) {
+                    struct ts_image in = ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], (enum ts_dtype)dtype,
+                                                       (enum stage_values)values, 31);
+                    char what[256];
+                    snprintf(what, sizeof what, "{%s} %s shape %zu values %d", cases[c],
+                             ts_dtype_name((enum ts_dtype)dtype), s, values);
+                    compared += check_image(cases[c], &in, what);
+                    free(in.data);
+                }
+    cr_assert_eq(compared, 4 * 4 * 7 * 4);
+}
+
+/* Tiny, huge and subnormal floats, both zeros, NaN and infinities; slices that hold no number at all. */
+Test(statistics, take_finite_values_only)
+{
+    struct ts_image in = ts_test_image(4, 3, 5, TS_F32, VALUES_RANDOM, 8);
+    float *data = in.data;
+    const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-45f, -3e-39f, 3e38f, -3e38f, 1e-30f};
+    memcpy(data, odd, sizeof odd);
+    for (int i = 15; i < 30; i++)
+        data[i] = i % 2 ? NAN : INFINITY;
+    check_image("percentiles=0,2,25,50,75.5,99,100", &in, "odd floats");
+    check_image("percentiles=0,2,25,50,75.5,99,100 scope=slice", &in, "odd floats by slice");
+    for (int i = 0; i < 60; i++)
+        data[i] = NAN;
+    check_image("percentiles=0,2,25,50,75.5,99,100", &in, "no number");
+    free(in.data);
+}
+
+/* Where a sum of squares minus a square of sums would lose every digit. */
+Test(statistics, small_deviations_from_a_large_mean)
+{
+    struct ts_image in = ts_test_image(3, 64, 64, TS_F32, VALUES_RANDOM, 8);
+    for (size_t i = 0; i < ts_image_count(&in); i++)
+        ((float *)in.data)[i] = 16777000.0f + (float)(i % 3);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &statistics_stage, "", &in, NULL, 0, 2), TS_OK);
+    cr_assert(fabs(ts_test_table_at(&run, "variance", 0) - 2.0 / 3) <= 1e-8);
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
+Test(statistics, refuse_too_many_percentiles)
+{
+    ts_test_refused(&statistics_stage, "percentiles=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", TS_U8, false,
+                    "too-many-percentiles");
+}
