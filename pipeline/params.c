@@ -89,8 +89,7 @@ int ts_real_format(double value, char *out, size_t size)
     char text[40];
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
-        /* 1.8e+02 reads back too; with a digit more it is 180. */
-        if (strtod(text, NULL) == value && (fabs(value) >= 1e17 || !strstr(text, "e+")))
+        if (strtod(text, NULL) == value)
             break;
     }
     /* 9000, not 9e+03: exact, as whole numbers of this size are. */
