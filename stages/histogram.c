@@ -31,10 +31,10 @@ static const struct param rows[] = {
           .doc = "an image whose histogram is taken in the same bins, and the distances to it; absent: none"),
 };
 
-/* result: the bins found, then the slots of the image (and of the reference, kept for a reduction per slice). */
+/* The bins found; the reference's counts stay here for a reduction per slice. */
 struct histogram_result {
     struct bins bins;
-    uint64_t slots[];
+    uint64_t reference_outside[BINS_EXTRA_SLOTS], reference[];
 };
 
 static const struct histogram_params *params_of(const struct stage_context *context)
@@ -150,62 +150,62 @@ static void merge(const struct stage_context *context, int input, void *into, co
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const size_t slots = (size_t)params_of(context)->bins + BINS_EXTRA_SLOTS;
-    return sizeof(struct histogram_result) + (context->references[0] ? 2 : 1) * slots * sizeof(uint64_t);
+    const size_t n_bins = context->references[0] ? (size_t)params_of(context)->bins : 0;
+    return sizeof(struct histogram_result) + n_bins * sizeof(uint64_t);
 }
 
-static void slots_of(const struct stage_context *context, int input, const struct bins *bins, const void *total,
-                     uint64_t *slots)
+static void counts_of(const struct stage_context *context, int input, const struct bins *bins, const void *total,
+                      uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
 {
     const enum ts_dtype dtype = dtype_of(context, input);
     if (ts_value_counts_fit(dtype))
-        ts_bins_fold(bins, total, dtype, slots);
+        ts_bins_fold(bins, total, dtype, in_bins, outside);
     else
-        memcpy(slots, ((const struct bin_counts *)total)->slots, (size_t)(bins->n + BINS_EXTRA_SLOTS) * sizeof *slots);
+        ts_bins_split(total, in_bins, outside);
 }
 
 /* Total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as shares of the values that are
  * numbers; values outside the range count as if they were at its nearer end. */
-static void compare(const struct bins *bins, const uint64_t *a, const uint64_t *b, double distances[DISTANCES])
+static void compare(const struct bins *bins, const uint64_t *a, const uint64_t *a_outside, const uint64_t *b,
+                    const uint64_t *b_outside, double distances[DISTANCES])
 {
-    uint64_t n_a = 0, n_b = 0, below_a = 0, below_b = 0;
-    double variation = 0, largest = 0, area = 0;
-    for (int64_t slot = 0; slot <= bins->n + 1; slot++) {
-        n_a += a[slot];
-        n_b += b[slot];
+    uint64_t n_a = a_outside[0] + a_outside[1], n_b = b_outside[0] + b_outside[1];
+    for (int64_t bin = 0; bin < bins->n; bin++) {
+        n_a += a[bin];
+        n_b += b[bin];
     }
-    for (int64_t slot = 0; slot <= bins->n + 1; slot++) {
-        below_a += a[slot];
-        below_b += b[slot];
-        const double gap = fabs((double)below_a / (double)n_a - (double)below_b / (double)n_b);
-        variation += fabs((double)a[slot] / (double)n_a - (double)b[slot] / (double)n_b);
-        largest = gap > largest ? gap : largest;
-        /* Between the middles of neighboring bins the two distribution functions are level. */
-        if (slot > 0 && slot < bins->n)
-            area += gap * bins->step;
-        else if (slot == 0 || slot == bins->n)
-            area += gap * bins->step / 2;
+    const double of_a = (double)n_a, of_b = (double)n_b;
+    uint64_t below_a = a_outside[0], below_b = b_outside[0];
+    double gap = fabs((double)below_a / of_a - (double)below_b / of_b), largest = gap, variation = gap;
+    double area =
+        gap * bins->step / 2; /* the values of a bin lie in its middle, so a gap reaches from middle to middle */
+    for (int64_t bin = 0; bin < bins->n; bin++) {
+        below_a += a[bin];
+        below_b += b[bin];
+        gap = fabs((double)below_a / of_a - (double)below_b / of_b);
+        largest = fmax(largest, gap);
+        variation += fabs((double)a[bin] / of_a - (double)b[bin] / of_b);
+        area += gap * (bin + 1 < bins->n ? bins->step : bins->step / 2);
     }
+    variation += fabs((double)a_outside[1] / of_a - (double)b_outside[1] / of_b);
     const bool known = n_a > 0 && n_b > 0;
     distances[DISTANCE_TOTAL_VARIATION] = known ? variation / 2 : (double)NAN;
     distances[DISTANCE_KOLMOGOROV_SMIRNOV] = known ? largest : (double)NAN;
     distances[DISTANCE_WASSERSTEIN] = known ? area : (double)NAN;
 }
 
-static void write_tables(const struct stage_context *context, const struct histogram_result *result,
+static void write_tables(const struct stage_context *context, const struct histogram_result *result, const void *total,
                          const struct ts_image *tables)
 {
     const struct bins *bins = &result->bins;
-    const uint64_t *slots = result->slots, *reference = slots + bins->n + BINS_EXTRA_SLOTS;
-    memcpy(tables[TABLE_COUNTS].data, slots + 1, (size_t)bins->n * sizeof *slots);
-    for (int64_t i = 0; i <= bins->n; i++)
-        ((double *)tables[TABLE_EDGES].data)[i] = ts_bins_edge(bins, i);
-    *(uint64_t *)tables[TABLE_UNDERFLOW].data = slots[0];
-    *(uint64_t *)tables[TABLE_OVERFLOW].data = slots[bins->n + 1];
-    *(uint64_t *)tables[TABLE_NAN].data = slots[bins->n + 2];
+    uint64_t *counts = tables[TABLE_COUNTS].data, outside[BINS_EXTRA_SLOTS];
+    counts_of(context, 0, bins, total, counts, outside);
+    ts_bins_edges(bins, tables[TABLE_EDGES].data);
+    for (int i = 0; i < BINS_EXTRA_SLOTS; i++)
+        *(uint64_t *)tables[TABLE_UNDERFLOW + i].data = outside[i];
     if (context->references[0]) {
-        memcpy(tables[TABLE_REFERENCE].data, reference + 1, (size_t)bins->n * sizeof *slots);
-        compare(bins, slots, reference, tables[TABLE_DISTANCES].data);
+        memcpy(tables[TABLE_REFERENCE].data, result->reference, (size_t)bins->n * sizeof *counts);
+        compare(bins, counts, outside, result->reference, result->reference_outside, tables[TABLE_DISTANCES].data);
     }
 }
 
@@ -225,11 +225,9 @@ static enum ts_status finish(const struct stage_context *context, const void *co
         ts_bins_init_data(&histogram->bins, &range, n_bins);
     }
     if (totals[1])
-        slots_of(context, 1, &histogram->bins, totals[1], histogram->slots + n_bins + BINS_EXTRA_SLOTS);
-    if (totals[0]) {
-        slots_of(context, 0, &histogram->bins, totals[0], histogram->slots);
-        write_tables(context, histogram, tables);
-    }
+        counts_of(context, 1, &histogram->bins, totals[1], histogram->reference, histogram->reference_outside);
+    if (totals[0])
+        write_tables(context, histogram, totals[0], tables);
     return TS_OK;
 }
 

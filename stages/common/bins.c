@@ -41,9 +41,21 @@ bool ts_bins_distinct(const struct bins *bins)
     return bins->step > 0x1p-48 * largest && isfinite(bins->step) && isfinite(bins->per_value);
 }
 
-double ts_bins_edge(const struct bins *bins, int64_t i)
+static double edge_of(const struct bins *bins, int64_t i)
 {
     return i == bins->n ? bins->high : bins->low + (double)i * bins->step;
+}
+
+TS_VECTORIZED static void fill_edges(double *edges, int32_t n, double low, double step)
+{
+    for (int32_t i = 0; i < n; i++)
+        edges[i] = low + (double)i * step;
+}
+
+void ts_bins_edges(const struct bins *bins, double *edges)
+{
+    fill_edges(edges, (int32_t)bins->n, bins->low, bins->step);
+    edges[bins->n] = bins->high;
 }
 
 /* ---- one by one values ------------------------------------------------------------------------- */
@@ -147,11 +159,10 @@ static uint32_t first_key(double edge, double lowest, uint32_t n_keys)
     return !(key > 0) ? 0 : key < (double)n_keys ? (uint32_t)key : n_keys;
 }
 
+/* Sum over keys [first, end) within those that were seen. */
 static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint32_t end)
 {
     uint64_t sum = 0;
-    if (counts->n == 0)
-        return 0;
     first = first > counts->low ? first : counts->low;
     end = end < counts->high + 1 ? end : counts->high + 1;
     for (uint32_t key = first; key < end; key++)
@@ -159,20 +170,57 @@ static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint
     return sum;
 }
 
-void ts_bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype, uint64_t *slots)
+/* Bins that hold one value each, from key `first` on: a copy. The last bin is closed and may hold one more. */
+static void fold_singles(const struct value_counts *counts, uint32_t first, uint32_t n_bins, uint64_t *in_bins)
 {
-    double lowest, highest;
-    ts_dtype_range(dtype, &lowest, &highest);
-    const uint32_t n_keys = ts_value_counts_keys(dtype);
-    uint32_t begin = first_key(bins->low, lowest, n_keys);
-    slots[0] = sum_keys(counts, 0, begin);
+    const uint32_t low = counts->low > first ? counts->low : first;
+    const uint32_t end = counts->high + 1 < first + n_bins ? counts->high + 1 : first + n_bins;
+    if (low < end) {
+        memset(in_bins, 0, (low - first) * sizeof *in_bins);
+        memcpy(in_bins + (low - first), counts->counts + low, (end - low) * sizeof *in_bins);
+        memset(in_bins + (end - first), 0, (first + n_bins - end) * sizeof *in_bins);
+    } else {
+        memset(in_bins, 0, n_bins * sizeof *in_bins);
+    }
+    in_bins[n_bins - 1] += sum_keys(counts, first + n_bins, first + n_bins + 1);
+}
+
+static void fold_any(const struct bins *bins, const struct value_counts *counts, double lowest, uint64_t *in_bins)
+{
+    uint32_t begin = first_key(bins->low, lowest, counts->n_keys);
     for (int64_t i = 0; i < bins->n; i++) {
         const bool last = i == bins->n - 1;
         /* The last bin is closed: it ends before the first value above high. */
-        const uint32_t end = first_key(last ? floor(bins->high) + 1 : ts_bins_edge(bins, i + 1), lowest, n_keys);
-        slots[i + 1] = sum_keys(counts, begin, end);
-        begin = end > begin ? end : begin;
+        const uint32_t end = first_key(last ? floor(bins->high) + 1 : edge_of(bins, i + 1), lowest, counts->n_keys);
+        in_bins[i] = begin <= counts->high && end > counts->low ? sum_keys(counts, begin, end) : 0;
+        begin = end;
     }
-    slots[bins->n + 1] = sum_keys(counts, begin, n_keys);
-    slots[bins->n + 2] = 0;
+}
+
+void ts_bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype, uint64_t *in_bins,
+                  uint64_t outside[BINS_EXTRA_SLOTS])
+{
+    double lowest, highest;
+    ts_dtype_range(dtype, &lowest, &highest);
+    memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
+    if (counts->n == 0) {
+        memset(in_bins, 0, (size_t)bins->n * sizeof *in_bins);
+        return;
+    }
+    const uint32_t first = first_key(bins->low, lowest, counts->n_keys);
+    if (bins->step == 1 && bins->low == lowest + first && first + bins->n <= (int64_t)counts->n_keys)
+        fold_singles(counts, first, (uint32_t)bins->n, in_bins);
+    else
+        fold_any(bins, counts, lowest, in_bins);
+    outside[0] = sum_keys(counts, 0, first);
+    outside[1] = sum_keys(counts, first_key(floor(bins->high) + 1, lowest, counts->n_keys), counts->n_keys);
+}
+
+void ts_bins_split(const struct bin_counts *counts, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+{
+    const size_t n_bins = counts->n_slots - BINS_EXTRA_SLOTS;
+    memcpy(in_bins, counts->slots + 1, n_bins * sizeof *in_bins);
+    outside[0] = counts->slots[0];
+    outside[1] = counts->slots[n_bins + 1];
+    outside[2] = counts->slots[n_bins + 2];
 }

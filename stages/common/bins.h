@@ -26,7 +26,8 @@ void ts_bins_init_data(struct bins *bins, const struct value_range *range, int64
 struct value_range ts_value_counts_range(const struct value_counts *counts, enum ts_dtype dtype);
 /* False where doubles cannot tell the edges apart. */
 bool ts_bins_distinct(const struct bins *bins);
-double ts_bins_edge(const struct bins *bins, int64_t i);
+/* All n + 1 edges. */
+void ts_bins_edges(const struct bins *bins, double *edges);
 
 /* Counts of slots. No pointers within; zero bytes are an empty count once n_slots is set. */
 struct bin_counts {
@@ -41,7 +42,10 @@ void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const
 void ts_bin_counts_flush(struct bin_counts *counts);
 void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from);
 
-/* The same slots from counts of single values (flushed), by integer arithmetic. slots has bins->n + 3 elements. */
-void ts_bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype, uint64_t *slots);
+/* The same from counts of single values (flushed), by integer arithmetic: in_bins[bins->n], and below, above, NaN. */
+void ts_bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype, uint64_t *in_bins,
+                  uint64_t outside[BINS_EXTRA_SLOTS]);
+/* The same split of slots. */
+void ts_bins_split(const struct bin_counts *counts, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS]);
 
 #endif

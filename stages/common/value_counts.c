@@ -4,8 +4,9 @@
  *
  * An increment that follows another of the same counter must wait for it (a store forwarded to a load, 4 to 7 cycles).
  * Neighboring pixels are often equal, so neighbors count in different lanes: counter[key][pixel mod lanes]. Eight lanes
- * where the block of pixels spans few values and equal neighbors are likely; two where it spans many, because there
- * the cache is what limits. Lanes are 32 bits wide and are added to the 64-bit counts before they can overflow.
+ * where the block of pixels spans few values. Where it spans many the cache is what limits: two lanes if equal
+ * neighbors are common in a sample of the block, else one. Lanes are 32 bits wide and are added to the 64-bit counts
+ * before they can overflow.
  */
 #include "stages/common/value_counts.h"
 
@@ -15,7 +16,9 @@ enum {
     BLOCK_PIXELS = 1 << 16, /* read twice (range, then counts), so it should stay in the cache */
     NARROW_KEYS = 4096,     /* 8 lanes of this many keys take 128 KiB */
     NARROW_LANES = 8,
-    WIDE_LANES = 2
+    WIDE_LANES = 2,
+    SAMPLE_PIXELS = 2048,
+    COMMON_REPEATS = SAMPLE_PIXELS / 16
 };
 static const uint64_t lane_pixels_limit = UINT64_C(1) << 31;
 
@@ -66,33 +69,47 @@ static void widen(struct value_counts *counts, uint32_t low, uint32_t high)
     }
 }
 
-TS_VECTORIZED static void fold_two(uint64_t *counts, const uint32_t *lanes, size_t n)
+/* A fold into counts that hold nothing yet writes them, without reading what stood there. */
+TS_VECTORIZED static void fold_one(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
 {
     for (size_t i = 0; i < n; i++)
-        counts[i] += (uint64_t)lanes[2 * i] + lanes[2 * i + 1];
+        counts[i] = (add ? counts[i] : 0) + lanes[i];
 }
 
-TS_VECTORIZED static void fold_eight(uint64_t *counts, const uint32_t *lanes, size_t n)
+TS_VECTORIZED static void fold_two(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
+{
+    for (size_t i = 0; i < n; i++)
+        counts[i] = (add ? counts[i] : 0) + lanes[2 * i] + lanes[2 * i + 1];
+}
+
+TS_VECTORIZED static void fold_eight(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
 {
     for (size_t i = 0; i < n; i++) {
-        uint64_t sum = 0;
+        uint64_t sum = add ? counts[i] : 0;
         for (size_t lane = 0; lane < NARROW_LANES; lane++)
             sum += lanes[NARROW_LANES * i + lane];
-        counts[i] += sum;
+        counts[i] = sum;
     }
 }
 
 void ts_value_counts_flush(struct value_counts *counts)
 {
     if (counts->lane_pixels) {
-        const uint32_t *lanes = (const uint32_t *)(counts->counts + counts->n_keys);
-        uint32_t low = counts->lane_low;
-        size_t n = counts->lane_high - low + 1;
-        widen(counts, low, counts->lane_high);
+        const uint32_t *lanes = (const uint32_t *)(counts->counts + counts->n_keys), low = counts->lane_low;
+        const size_t n = counts->lane_high - low + 1;
+        const bool add = counts->n > 0;
+        if (add) {
+            widen(counts, low, counts->lane_high);
+        } else {
+            counts->low = low;
+            counts->high = counts->lane_high;
+        }
         if (counts->lanes_per_key == NARROW_LANES)
-            fold_eight(counts->counts + low, lanes, n);
+            fold_eight(counts->counts + low, lanes, n, add);
+        else if (counts->lanes_per_key == WIDE_LANES)
+            fold_two(counts->counts + low, lanes, n, add);
         else
-            fold_two(counts->counts + low, lanes, n);
+            fold_one(counts->counts + low, lanes, n, add);
         counts->n += counts->lane_pixels;
         /* The lanes may have been opened for more than the values that came. */
         while (counts->counts[counts->low] == 0)
@@ -104,18 +121,32 @@ void ts_value_counts_flush(struct value_counts *counts)
     counts->lanes_per_key = 0;
 }
 
-static void open_lanes(struct value_counts *counts, uint32_t low, uint32_t high)
+static void open_lanes(struct value_counts *counts, uint32_t low, uint32_t high, uint32_t wide_lanes)
 {
     if (counts->lanes_per_key) {
         low = low < counts->lane_low ? low : counts->lane_low;
         high = high > counts->lane_high ? high : counts->lane_high;
         ts_value_counts_flush(counts);
     }
+    /* Some room, so that the next block's slightly wider range does not open the lanes again. */
+    const uint32_t span = high - low, room = span / 8, last = counts->n_keys - 1;
+    low = low > room ? low - room : 0;
+    high = last - high > room ? high + room : last;
     counts->lane_low = low;
     counts->lane_high = high;
-    counts->lanes_per_key = high - low < NARROW_KEYS ? NARROW_LANES : WIDE_LANES;
+    counts->lanes_per_key = high - low < NARROW_KEYS ? NARROW_LANES : wide_lanes;
     uint32_t *lanes = (uint32_t *)(counts->counts + counts->n_keys);
     memset(lanes, 0, (size_t)(high - low + 1) * counts->lanes_per_key * sizeof *lanes);
+}
+
+/* Equal neighbors at distance one and two in the middle of the block. */
+TS_VECTORIZED static uint32_t count_repeats(const uint16_t *data, size_t n)
+{
+    const size_t sample = n < SAMPLE_PIXELS ? n : SAMPLE_PIXELS, first = (n - sample) / 2;
+    uint32_t repeats = 0;
+    for (size_t i = first; i + 2 < first + sample; i++)
+        repeats += (data[i] == data[i + 1]) + (data[i] == data[i + 2]);
+    return repeats;
 }
 
 TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bias, uint32_t *low, uint32_t *high)
@@ -130,18 +161,38 @@ TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bia
     *high = largest;
 }
 
-static void count_wide(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
+/* Four keys in a word. Every key is at least `first`, so subtracting it from all four at once borrows nothing. */
+#define FOUR UINT64_C(0x0001000100010001)
+
+static void count_single(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
 {
-    uint64_t bias4 = bias * UINT64_C(0x0001000100010001);
+    const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         uint64_t word;
         memcpy(&word, data + i, sizeof word);
-        word ^= bias4;
-        lanes[((word & 0xFFFF) - first) * 2]++;
-        lanes[((word >> 16 & 0xFFFF) - first) * 2 + 1]++;
-        lanes[((word >> 32 & 0xFFFF) - first) * 2]++;
-        lanes[((word >> 48) - first) * 2 + 1]++;
+        word = (word ^ bias4) - first4;
+        lanes[word & 0xFFFF]++;
+        lanes[word >> 16 & 0xFFFF]++;
+        lanes[word >> 32 & 0xFFFF]++;
+        lanes[word >> 48]++;
+    }
+    for (; i < n; i++)
+        lanes[(size_t)(uint16_t)(data[i] ^ bias) - first]++;
+}
+
+static void count_wide(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
+{
+    const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        uint64_t word;
+        memcpy(&word, data + i, sizeof word);
+        word = (word ^ bias4) - first4;
+        lanes[(word & 0xFFFF) * 2]++;
+        lanes[(word >> 16 & 0xFFFF) * 2 + 1]++;
+        lanes[(word >> 32 & 0xFFFF) * 2]++;
+        lanes[(word >> 48) * 2 + 1]++;
     }
     for (; i < n; i++)
         lanes[((size_t)(uint16_t)(data[i] ^ bias) - first) * 2]++;
@@ -149,22 +200,22 @@ static void count_wide(uint32_t *lanes, uint32_t first, const uint16_t *data, si
 
 static void count_narrow(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
 {
-    uint64_t bias4 = bias * UINT64_C(0x0001000100010001);
+    const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint64_t a, b;
         memcpy(&a, data + i, sizeof a);
         memcpy(&b, data + i + 4, sizeof b);
-        a ^= bias4;
-        b ^= bias4;
-        lanes[((a & 0xFFFF) - first) * 8]++;
-        lanes[((a >> 16 & 0xFFFF) - first) * 8 + 1]++;
-        lanes[((a >> 32 & 0xFFFF) - first) * 8 + 2]++;
-        lanes[((a >> 48) - first) * 8 + 3]++;
-        lanes[((b & 0xFFFF) - first) * 8 + 4]++;
-        lanes[((b >> 16 & 0xFFFF) - first) * 8 + 5]++;
-        lanes[((b >> 32 & 0xFFFF) - first) * 8 + 6]++;
-        lanes[((b >> 48) - first) * 8 + 7]++;
+        a = (a ^ bias4) - first4;
+        b = (b ^ bias4) - first4;
+        lanes[(a & 0xFFFF) * 8]++;
+        lanes[(a >> 16 & 0xFFFF) * 8 + 1]++;
+        lanes[(a >> 32 & 0xFFFF) * 8 + 2]++;
+        lanes[(a >> 48) * 8 + 3]++;
+        lanes[(b & 0xFFFF) * 8 + 4]++;
+        lanes[(b >> 16 & 0xFFFF) * 8 + 5]++;
+        lanes[(b >> 32 & 0xFFFF) * 8 + 6]++;
+        lanes[(b >> 48) * 8 + 7]++;
     }
     for (; i < n; i++)
         lanes[((size_t)(uint16_t)(data[i] ^ bias) - first) * 8]++;
@@ -193,20 +244,25 @@ static void count_bytes(uint32_t *lanes, const uint8_t *data, size_t n, uint8_t 
 
 static void add_block(struct value_counts *counts, const void *data, size_t n)
 {
-    uint32_t low = 0, high = counts->n_keys - 1;
-    bool bytes = counts->n_keys == VALUE_COUNTS_KEYS_8;
-    if (!bytes)
+    uint32_t low = 0, high = counts->n_keys - 1, wide_lanes = WIDE_LANES;
+    const bool bytes = counts->n_keys == VALUE_COUNTS_KEYS_8;
+    const bool covered = counts->lanes_per_key && counts->lane_low == low && counts->lane_high == high;
+    if (!bytes && !covered)
         key_range(data, n, (uint16_t)counts->bias, &low, &high);
-    if (!counts->lanes_per_key || low < counts->lane_low || high > counts->lane_high ||
+    if (!bytes)
+        wide_lanes = count_repeats(data, n) > COMMON_REPEATS ? WIDE_LANES : 1;
+    if (counts->lanes_per_key < wide_lanes || low < counts->lane_low || high > counts->lane_high ||
         counts->lane_pixels > lane_pixels_limit)
-        open_lanes(counts, low, high);
+        open_lanes(counts, low, high, wide_lanes);
     uint32_t *lanes = (uint32_t *)(counts->counts + counts->n_keys);
     if (bytes)
         count_bytes(lanes, data, n, (uint8_t)counts->bias);
     else if (counts->lanes_per_key == NARROW_LANES)
         count_narrow(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
-    else
+    else if (counts->lanes_per_key == WIDE_LANES)
         count_wide(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
+    else
+        count_single(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
     counts->lane_pixels += n;
 }
 
