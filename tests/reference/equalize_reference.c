@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/common/scope.h"
+#include "stages/equalize.h"
 #include "tests/reference/histogram_reference.h"
 
 static int rising(const void *a, const void *b)
@@ -117,4 +119,22 @@ void ts_equalize_reference_match(const double *values, size_t n, const double *r
     free(target);
     free(unique);
     free(shares);
+}
+
+void ts_equalize_reference(const struct stage_context *context, const double *in, double *out)
+{
+    const struct equalize_params *params = context->params;
+    const enum ts_dtype dtype = context->in.dtype;
+    const size_t slice = ts_slice_count(&context->in), whole = ts_image_count(&context->in);
+    const size_t n = params->scope == SCOPE_SLICE ? slice : whole;
+    double low, high;
+    ts_dtype_range(dtype, &low, &high);
+    for (size_t first = 0; first < whole; first += n) {
+        if (params->method == EQUALIZE_OPENCV)
+            ts_equalize_reference_levels(in + first, n, low, (int64_t)(high - low) + 1, out + first);
+        else if (dtype <= TS_I16)
+            ts_equalize_reference_share(in + first, n, out + first);
+        else
+            ts_equalize_reference_bins(in + first, n, params->bins, out + first);
+    }
 }

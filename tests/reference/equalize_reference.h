@@ -2,6 +2,8 @@
 #ifndef TESTS_EQUALIZE_REFERENCE_H
 #define TESTS_EQUALIZE_REFERENCE_H
 
+#include "stages/stage.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,5 +16,8 @@ void ts_equalize_reference_levels(const double *values, size_t n, double lowest,
 /* skimage.exposure.match_histograms. */
 void ts_equalize_reference_match(const double *values, size_t n, const double *reference, size_t n_reference,
                                  double *out);
+
+/* The whole stage, for the comparison loop: the image as doubles to the result as doubles. */
+void ts_equalize_reference(const struct stage_context *context, const double *in, double *out);
 
 #endif

@@ -4,7 +4,12 @@
  */
 #include "tests/reference/invert_reference.h"
 
-double ts_invert_reference(double x, enum ts_dtype dtype)
+#include <math.h>
+
+#include "stages/common/scope.h"
+#include "stages/invert.h"
+
+double ts_invert_value_reference(double x, enum ts_dtype dtype)
 {
     switch (dtype) {
     case TS_U8:
@@ -18,4 +23,31 @@ double ts_invert_reference(double x, enum ts_dtype dtype)
     default:
         return -1 - x;
     }
+}
+
+static void invert_part(const struct stage_context *context, const double *in, size_t n, double *out)
+{
+    const struct invert_params *params = context->params;
+    double lowest, highest, smallest = in[0], largest = in[0];
+    ts_dtype_range(context->out.dtype, &lowest, &highest);
+    for (size_t i = 0; i < n; i++) {
+        smallest = fmin(smallest, in[i]);
+        largest = fmax(largest, in[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        double y = ts_invert_value_reference(in[i], context->in.dtype);
+        if (params->range.values)
+            y = params->range.values[0] + params->range.values[1] - in[i];
+        else if (params->limits == INVERT_DATA)
+            y = smallest + largest - in[i];
+        out[i] = context->out.dtype == TS_F32 ? y : fmin(fmax(rint(y), lowest), highest);
+    }
+}
+
+void ts_invert_reference(const struct stage_context *context, const double *in, double *out)
+{
+    const bool slices = ((const struct invert_params *)context->params)->scope == SCOPE_SLICE;
+    const size_t whole = ts_image_count(&context->in), n = slices ? ts_slice_count(&context->in) : whole;
+    for (size_t first = 0; first < whole; first += n)
+        invert_part(context, in + first, n, out + first);
 }

@@ -2,9 +2,14 @@
 #ifndef TESTS_INVERT_REFERENCE_H
 #define TESTS_INVERT_REFERENCE_H
 
+#include "stages/stage.h"
+
 #include "pipeline/image.h"
 
 /* skimage.util.invert of one value of this type. */
-double ts_invert_reference(double x, enum ts_dtype dtype);
+double ts_invert_value_reference(double x, enum ts_dtype dtype);
+
+/* The whole stage, for the comparison loop: the image as doubles to the result as doubles. */
+void ts_invert_reference(const struct stage_context *context, const double *in, double *out);
 
 #endif

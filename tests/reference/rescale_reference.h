@@ -2,9 +2,14 @@
 #ifndef TESTS_RESCALE_REFERENCE_H
 #define TESTS_RESCALE_REFERENCE_H
 
+#include "stages/stage.h"
+
 #include <stdbool.h>
 
 /* skimage.exposure.rescale_intensity of one value. */
-double ts_rescale_reference(double x, double low, double high, double out_low, double out_high, bool clip);
+double ts_rescale_value_reference(double x, double low, double high, double out_low, double out_high, bool clip);
+
+/* The whole stage, for the comparison loop: the image as doubles to the result as doubles. */
+void ts_rescale_reference(const struct stage_context *context, const double *in, double *out);
 
 #endif
