@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `run` and `check` from end to end on a phantom: outputs, exit codes, events, progress, signals.
+ */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/support/program.h"
+
+static struct program_outcome outcome;
+
+#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHAIN "dicom study | box radius=2 | hdf5 out.h5"
+
+static char folder[256];
+
+static void make_study(void)
+{
+    ts_program_folder(folder, sizeof folder);
+    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert_str_eq(outcome.out, "wrote study: 9 DICOM files of 64 x 64 pixels\n");
+}
+
+static void remove_folder(void)
+{
+    ts_program_folder_remove(folder);
+}
+
+TestSuite(cli_run, .init = make_study, .fini = remove_folder);
+
+static void expect_names(const char *expected)
+{
+    char names[512];
+    ts_program_folder_list(folder, names, sizeof names);
+    cr_assert_str_eq(names, expected);
+}
+
+/* Bytes of a file of the folder; free() them. */
+static char *read_file(const char *name, size_t *length)
+{
+    char path[512], *bytes = NULL;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb"), *copy = open_memstream(&bytes, length);
+    cr_assert(file, "%s is missing", name);
+    for (int c = fgetc(file); c != EOF; c = fgetc(file))
+        fputc(c, copy);
+    fclose(file);
+    fclose(copy);
+    return bytes;
+}
+
+static void write_file(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+Test(cli_run, writes_and_says_so)
+{
+    ts_program_run(folder, ARGUMENTS("run", CHAIN), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert_eq(strncmp(outcome.out, "wrote out.h5: ", 14), 0, "%s", outcome.out);
+    cr_assert_str_empty(outcome.err); /* no progress where nobody watches */
+    ts_program_run(folder, ARGUMENTS("verify", "out.h5"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert_str_eq(outcome.out, "out.h5: every digest matches\n");
+    ts_program_run(folder, ARGUMENTS("run", CHAIN, "-o", "second.h5", "--quiet"), &outcome);
+    cr_assert(outcome.code == 0 && !*outcome.out && !*outcome.err);
+    ts_program_run(folder, ARGUMENTS("info", "out.h5", "--json"), &outcome);
+    cr_assert(outcome.code == 0 && ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
+    ts_program_run(folder, ARGUMENTS("info", "study", "--json"), &outcome);
+    cr_assert(outcome.code == 0 && ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
+    expect_names("out.h5 second.h5 study ");
+}
+
+Test(cli_run, keeps_an_existing_output_without_force)
+{
+    write_file("out.h5", "mine");
+    ts_program_run(folder, ARGUMENTS("run", CHAIN), &outcome);
+    cr_assert_eq(outcome.code, 1, "%s", outcome.err);
+    cr_assert(strstr(outcome.err, "out.h5") && strstr(outcome.err, "--force"), "%s", outcome.err);
+    size_t length = 0;
+    char *bytes = read_file("out.h5", &length);
+    cr_assert(length == 4 && !memcmp(bytes, "mine", 4));
+    free(bytes);
+    ts_program_run(folder, ARGUMENTS("run", CHAIN, "--force"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("verify", "out.h5"), &outcome);
+    cr_assert_eq(outcome.code, 0);
+    expect_names("out.h5 study ");
+}
+
+Test(cli_run, options_replace_what_the_chain_says)
+{
+    write_file("chain.yaml",
+               "tomostage: 1\ninput: {dicom: ./none}\nstages:\n  - box: {radius: 2}\n  - box: {radius: 1}\n"
+               "output: {hdf5: other.h5}\n");
+    ts_program_run(folder, ARGUMENTS("run", "chain.yaml"), &outcome);
+    cr_assert_eq(outcome.code, 3, "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("check", "chain.yaml", "-i", "study", "--set", "box#2.radius=3", "--json"),
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "\"radius\": \"3\"") && strstr(outcome.out, "\"radius\": \"2\""), "%s", outcome.out);
+    cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)));
+    ts_program_run(folder, ARGUMENTS("run", "chain.yaml", "-i", "study", "--set", "box#2.radius=9000"), &outcome);
+    cr_assert_eq(outcome.code, 2, "%s", outcome.err);
+    cr_assert(strstr(outcome.err, "9000 is outside [0, 1024] pixel"), "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("run", "chain.yaml", "-i", "study", "-o", "out.h5", "--set", "box#2.radius=3"),
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    expect_names("chain.yaml out.h5 study ");
+}
+
+/* A file whose name looks like a chain in one line is a file. */
+Test(cli_run, a_file_that_exists_wins)
+{
+    write_file("dicom x | y", "tomostage: 1\ninput: {dicom: ./study}\nstages:\n  - invert\noutput: {hdf5: out.h5}\n");
+    ts_program_run(folder, ARGUMENTS("check", "dicom x | y"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert(strstr(outcome.out, "invert"));
+}
+
+Test(cli_run, json_lines_are_json)
+{
+    for (int bad = 0; bad < 2; bad++) {
+        ts_program_run(folder,
+                       ARGUMENTS("run", bad ? "dicom study | bax radius=2 \"\xE4\t | hdf5 out.h5" : CHAIN, "--json"),
+                       &outcome);
+        cr_assert_eq(outcome.code, bad ? 2 : 0, "%s", outcome.out);
+        cr_assert_str_empty(outcome.err);
+        size_t n_lines = 0;
+        for (char *line = outcome.out; *line; n_lines++) {
+            char *end = strchr(line, '\n');
+            cr_assert(end && ts_test_is_json(line, (size_t)(end - line)), "%s", line);
+            cr_assert_eq(*line, '{');
+            line = end + 1;
+        }
+        cr_assert_geq(n_lines, bad ? 1 : 2);
+        cr_assert(strstr(outcome.out, bad ? "\"severity\": \"error\"" : "\"event\": \"finished\""), "%s", outcome.out);
+    }
+}
+
+Test(cli_run, preview_writes_a_png)
+{
+    static const unsigned char start[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0, 0, 0,  13, 'I',
+                                          'H',  'D', 'R', 0,   0,    0,    132,  0,    0, 0, 64, 8,  0};
+    ts_program_run(folder, ARGUMENTS("run", "dicom study | save name=kept | invert | hdf5 out.h5"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("preview", "out.h5", "-o", "out.png"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    size_t length = 0;
+    char *bytes = read_file("out.png", &length);
+    cr_assert(length > sizeof start && !memcmp(bytes, start, sizeof start));
+    free(bytes);
+    ts_program_run(folder, ARGUMENTS("preview", "out.h5", "-o", "out.h5"), &outcome);
+    cr_assert_eq(outcome.code, 1);
+    ts_program_run(folder, ARGUMENTS("preview", "out.h5", "-o", "none/x.png"), &outcome);
+    cr_assert_eq(outcome.code, 1);
+    ts_program_run(folder, ARGUMENTS("preview", "out.h5", "-o", "x.png", "--dataset", "/entry/none"), &outcome);
+    cr_assert_eq(outcome.code, 3);
+    expect_names("out.h5 out.png study ");
+}
+
+Test(cli_run, progress_on_a_terminal_is_cleared)
+{
+    int leader, terminal;
+    char shown[65536];
+    size_t used = 0;
+    ssize_t n;
+    cr_assert_eq(openpty(&leader, &terminal, NULL, NULL, NULL), 0);
+    const pid_t pid = ts_program_start(folder, ARGUMENTS("run", CHAIN), terminal);
+    close(terminal);
+    while (used < sizeof shown - 1 && (n = read(leader, shown + used, sizeof shown - 1 - used)) > 0)
+        used += (size_t)n;
+    shown[used] = '\0';
+    close(leader);
+    ts_program_wait(pid, folder, &outcome);
+    cr_assert_eq(outcome.code, 0);
+    cr_assert(strstr(shown, "\r\033[Kpass 1 of 1: "), "%s", shown);
+    cr_assert(strstr(shown, "9 of 9 slices, "), "%s", shown);
+    cr_assert(used > 4 && !strcmp(shown + used - 4, "\r\033[K"));
+}
+
+static void wait_seconds(double seconds)
+{
+    const struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&time, NULL);
+}
+
+Test(cli_run, signals_end_it_soon_and_leave_nothing)
+{
+    static const struct {
+        int number, times;
+        double after;
+    } cases[] = {{SIGINT, 1, 0.3}, {SIGTERM, 1, 0.5}, {SIGHUP, 1, 0.4}, {SIGINT, 3, 0.6}, {SIGTERM, 2, 1.0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const pid_t pid = ts_program_start(
+            folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"), -1);
+        wait_seconds(cases[i].after);
+        for (int k = 0; k < cases[i].times; k++) {
+            cr_assert_eq(kill(pid, cases[i].number), 0, "it had ended before the signal");
+            wait_seconds(0.01);
+        }
+        ts_program_wait(pid, folder, &outcome);
+        cr_assert_eq(outcome.code, 128 + cases[i].number, "case %zu: %d %s%s", i, outcome.code, outcome.out,
+                     outcome.err);
+        cr_assert_lt(outcome.seconds, 2.0, "case %zu took %g s", i, outcome.seconds);
+        expect_names("study ");
+    }
+}
+
+Test(cli_run, a_full_disk_behind_standard_output_is_an_error)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s.out", folder);
+    unlink(path);
+    cr_assert_eq(symlink("/dev/full", path), 0);
+    const pid_t pid = ts_program_start(folder, ARGUMENTS("schema"), -1);
+    unlink(path);
+    ts_program_wait(pid, folder, &outcome);
+    cr_assert_eq(outcome.code, 1);
+    cr_assert_str_eq(outcome.err, "tomostage: standard output could not be written: No space left on device\n");
+}

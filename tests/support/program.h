@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The built program as a test starts it: no shell, a folder of its own, both outputs kept.
+ */
+#ifndef TESTS_PROGRAM_H
+#define TESTS_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { PROGRAM_ARGUMENTS = 24 };
+
+struct program_outcome {
+    int code; /* exit code; 256 + number where a signal ended it */
+    double seconds;
+    char out[65536], err[65536]; /* cut to fit, ended by a zero */
+};
+
+/* A fresh folder under the system's one for temporary files; removed with all in it by ts_program_folder_remove. */
+void ts_program_folder(char *folder, size_t size);
+void ts_program_folder_remove(const char *folder);
+/* Names in the folder, sorted, each followed by a space. */
+void ts_program_folder_list(const char *folder, char *names, size_t size);
+
+/* Starts the program with arguments (NULL ends them) in the folder; outputs go to the files FOLDER.out, FOLDER.err, or
+ * standard error to `terminal` where that is not -1. */
+pid_t ts_program_start(const char *folder, const char *const *arguments, int terminal);
+/* Waits for it. */
+void ts_program_wait(pid_t pid, const char *folder, struct program_outcome *outcome);
+void ts_program_run(const char *folder, const char *const *arguments, struct program_outcome *outcome);
+
+/* True where the text is one JSON value (RFC 8259), blanks around it allowed. */
+bool ts_test_is_json(const char *text, size_t length);
+
+#endif
