@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "io/digest.h"
-#include "io/libraries.h"
 #include "pipeline/version.h"
+#include "pipeline/versions.h"
 
 enum { PATH_BYTES = 256 };
 
@@ -296,14 +296,10 @@ enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer 
     if (status == TS_OK)
         status = write_chain(plan, writer);
     if (status == TS_OK)
-        status = write_text(writer, group, "program", "tomostage");
-    if (status == TS_OK)
-        status = write_text(writer, group, "version", ts_version());
-    if (status == TS_OK)
         status = write_text(writer, group, "build", ts_build_text());
-    struct library libraries[LIBRARIES];
-    ts_libraries(libraries);
-    for (int i = 0; status == TS_OK && i < LIBRARIES; i++)
-        status = write_text(writer, group, libraries[i].name, libraries[i].version);
+    struct version versions[VERSIONS_MAX];
+    const int n = ts_versions(versions);
+    for (int i = 0; status == TS_OK && i < n; i++)
+        status = write_text(writer, group, versions[i].name, versions[i].text);
     return status;
 }

@@ -2,7 +2,6 @@
 #include "pipeline/versions.h"
 
 #include <libdeflate.h>
-#include <omp.h>
 #include <openssl/crypto.h>
 #include <png.h>
 #include <stdio.h>
@@ -37,7 +36,7 @@ int ts_versions(struct version versions[VERSIONS_MAX])
     add(versions, &n, "OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING));
     add(versions, &n, "libdeflate", LIBDEFLATE_VERSION_STRING);
     add(versions, &n, "libpng", png_get_libpng_ver(NULL));
-    snprintf(text, sizeof text, "%d (year and month of the standard), %d threads", _OPENMP, omp_get_max_threads());
+    snprintf(text, sizeof text, "%d (year and month of the standard)", _OPENMP);
     add(versions, &n, "OpenMP", text);
     return n;
 }
