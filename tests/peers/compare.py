@@ -133,7 +133,7 @@ def main():
     print(f"one thread of {platform.machine()}; OpenCV {cv2.__version__}, SciPy {scipy.__version__}, "
           f"scikit-image {skimage.__version__}, NumPy {numpy.__version__}; medians of {peers.ROUNDS} interleaved rounds")
     table = peers.Table()
-    for comparison in (box, histogram, radon, contrast):
+    for comparison in (box, histogram, radon, contrast, clahe):
         comparison(table)
     table.close()
 
