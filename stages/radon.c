@@ -14,12 +14,11 @@
 #include <string.h>
 
 #include "stages/common/parallel_beam.h"
+#include "stages/common/slice_block.h"
 
 enum {
-    LANES = 16,        /* slices side by side at most */
     BLOCK_MAJOR = 16,  /* rows or columns of a block at most */
     DETECTOR_RUN = 64, /* detectors whose indices are worked out at once */
-    MARGIN = 2,        /* zero samples on both sides of a line of the block */
     ALIGNMENT = 64,
     SUM_BYTES = 8 << 20 /* of the sums that one thread has in work */
 };
@@ -136,7 +135,7 @@ static size_t rounded(size_t bytes)
 
 static size_t block_bytes(int64_t n_minor)
 {
-    return rounded((size_t)(block_major(n_minor) * (n_minor + 2 * MARGIN)) * LANES * sizeof(float));
+    return rounded((size_t)(block_major(n_minor) * (n_minor + 2 * BLOCK_MARGIN)) * BLOCK_LANES * sizeof(float));
 }
 
 static size_t largest_block(int64_t n_rows, int64_t n_columns)
@@ -154,7 +153,7 @@ static int64_t views_at_once(int64_t n_detectors, int lanes)
 
 static size_t sum_bytes(int64_t n_detectors)
 {
-    const size_t one_view = (size_t)n_detectors * LANES * sizeof(float);
+    const size_t one_view = (size_t)n_detectors * BLOCK_LANES * sizeof(float);
     return rounded(one_view > SUM_BYTES ? one_view : SUM_BYTES);
 }
 
@@ -167,52 +166,6 @@ static size_t radon_scratch(const struct stage_context *context, int64_t n)
                (sum_bytes(params->detectors) + largest_block(context->in.axes[1].n, context->in.axes[2].n));
 }
 
-/* ---- blocks of slices side by side ------------------------------------------------------------- */
-
-/* Lines m_first .. of the major axis: data[(m * stride + MARGIN + i) * lanes + lane]. */
-struct block {
-    float *data;
-    bool along_rows;
-    int64_t m_first, n_major, n_minor, stride;
-};
-
-/* Up to 16 neighboring samples of each lane, turned so that the lanes are neighbors. */
-static inline void turn_tile(const struct ts_image *in, const size_t at[], int64_t n, float tile[LANES][LANES],
-                             int lanes)
-{
-    const size_t element = ts_dtype_bytes(in->dtype);
-    for (int lane = 0; lane < lanes; lane++)
-        ts_load_f32(tile[lane], (const unsigned char *)in->data + at[lane] * element, in->dtype, (size_t)n);
-}
-
-static void fill_block(const struct projection *projection, int64_t z, int lanes, struct block *block)
-{
-    const int64_t n_columns = projection->n_columns, slice = projection->n_rows * n_columns;
-    const int64_t lines = block->along_rows ? block->n_major : block->n_minor;
-    const int64_t run = block->along_rows ? block->n_minor : block->n_major,
-                  run_first = block->along_rows ? 0 : block->m_first;
-    const int64_t line_first = block->along_rows ? block->m_first : 0;
-    const int64_t per_line = (block->along_rows ? block->stride : 1) * lanes,
-                  per_sample = (block->along_rows ? 1 : block->stride) * lanes;
-    float tile[LANES][LANES];
-    size_t at[LANES];
-    for (int64_t m = 0; m < block->n_major; m++) {
-        memset(block->data + m * block->stride * lanes, 0, (size_t)(MARGIN * lanes) * sizeof(float));
-        memset(block->data + ((m + 1) * block->stride - MARGIN) * lanes, 0, (size_t)(MARGIN * lanes) * sizeof(float));
-    }
-    for (int64_t line = 0; line < lines; line++)
-        for (int64_t first = 0; first < run; first += LANES) {
-            const int64_t n = run - first < LANES ? run - first : LANES;
-            for (int lane = 0; lane < lanes; lane++)
-                at[lane] = (size_t)((z + lane) * slice + (line_first + line) * n_columns + run_first + first);
-            turn_tile(projection->in, at, n, tile, lanes);
-            float *to = block->data + MARGIN * lanes + line * per_line + first * per_sample;
-            for (int64_t i = 0; i < n; i++)
-                for (int lane = 0; lane < lanes; lane++)
-                    to[i * per_sample + lane] = tile[lane][i];
-        }
-}
-
 /* ---- projecting -------------------------------------------------------------------------------- */
 
 /* Where the rays of a run of detectors cross the lines of a block: sample index within the block, and weight of the
@@ -223,26 +176,32 @@ struct crossings {
 };
 
 static inline __attribute__((always_inline)) void find_crossings(const struct beam_view *view,
-                                                                 const struct block *block, int64_t first, int64_t n,
-                                                                 struct crossings *crossings)
+                                                                 const struct slice_block *block, int64_t first,
+                                                                 int64_t n, struct crossings *crossings)
 {
-    const double low = -MARGIN, high = (double)block->n_minor;
+    const double low = -BLOCK_MARGIN, high = (double)block->n_minor;
+    double along[DETECTOR_RUN];
+    for (int64_t d = 0; d < n; d++)
+        along[d] = (double)(int32_t)(first + d) * view->per_detector;
     for (int64_t m = 0; m < block->n_major; m++) {
         const double start = view->base + (double)(block->m_first + m) * view->per_major;
-        const int32_t line = (int32_t)(m * block->stride + MARGIN);
+        const double a = start + along[0], b = start + along[n - 1];
+        const bool inside = fmin(a, b) >= low && fmax(a, b) <= high;
+        const int32_t line = (int32_t)(m * block->stride);
         for (int64_t d = 0; d < n; d++) {
-            const double at = start + (double)(int32_t)(first + d) * view->per_detector;
-            const double inside = at < low ? low : at > high ? high : at;
-            const int32_t below = (int32_t)(inside + MARGIN) - MARGIN;
+            double at = start + along[d];
+            if (!inside) /* decided once for the run */
+                at = at < low ? low : at > high ? high : at;
+            const int32_t below = (int32_t)(at + BLOCK_MARGIN); /* of a positive number: floor */
             crossings->index[m][d] = line + below;
-            crossings->weight[m][d] = (float)(inside - (double)below);
+            crossings->weight[m][d] = (float)(at + BLOCK_MARGIN - (double)below);
         }
     }
 }
 
 /* Detectors [*first, *end) that a block's lines can show anything to. */
-static void seen_detectors(const struct beam_view *view, const struct block *block, int64_t n_detectors, int64_t *first,
-                           int64_t *end)
+static void seen_detectors(const struct beam_view *view, const struct slice_block *block, int64_t n_detectors,
+                           int64_t *first, int64_t *end)
 {
     double low = INFINITY, high = -INFINITY;
     for (int side = 0; side < 2; side++) {
@@ -261,7 +220,7 @@ typedef float lanes_16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef float lanes_4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 /* Each function adds a block's share to the sums of n detectors, in the same order of operations. */
-static inline __attribute__((always_inline)) void add_run_16(const struct block *block,
+static inline __attribute__((always_inline)) void add_run_16(const struct slice_block *block,
                                                              const struct crossings *crossings, int64_t n, float *sums)
 {
     for (int64_t d = 0; d < n; d++) {
@@ -274,7 +233,7 @@ static inline __attribute__((always_inline)) void add_run_16(const struct block 
     }
 }
 
-static inline __attribute__((always_inline)) void add_run_4(const struct block *block,
+static inline __attribute__((always_inline)) void add_run_4(const struct slice_block *block,
                                                             const struct crossings *crossings, int64_t n, float *sums)
 {
     for (int64_t d = 0; d < n; d++) {
@@ -287,23 +246,32 @@ static inline __attribute__((always_inline)) void add_run_4(const struct block *
     }
 }
 
-/* The loops exchanged, to vectorize over detectors. */
-static inline __attribute__((always_inline)) void add_run_1(const struct block *block,
+/* The loops exchanged, to vectorize over detectors. A sample and its neighbor are loaded as one pair. n counts up to
+ * the next multiple of 4. */
+static inline __attribute__((always_inline)) void add_run_1(const struct slice_block *block,
                                                             const struct crossings *crossings, int64_t n, float *sums)
 {
-    float partial[DETECTOR_RUN] = {0};
-    for (int64_t m = 0; m < block->n_major; m++)
-        for (int64_t d = 0; d < n; d++) {
-            const float *pixel = block->data + crossings->index[m][d];
-            partial[d] += pixel[0] + crossings->weight[m][d] * (pixel[1] - pixel[0]);
+    typedef double loads __attribute__((vector_size(16)));
+    lanes_4 partial[DETECTOR_RUN / 4] = {{0}};
+    for (int64_t m = 0; m < block->n_major; m++) {
+        const lanes_4 *weights = (const lanes_4 *)crossings->weight[m];
+        for (int64_t k = 0; k < (n + 3) / 4; k++) {
+            double pair[4];
+            for (int i = 0; i < 4; i++)
+                memcpy(&pair[i], block->data + crossings->index[m][4 * k + i], sizeof pair[i]);
+            const lanes_4 left = (lanes_4)(loads){pair[0], pair[1]}, right = (lanes_4)(loads){pair[2], pair[3]};
+            const lanes_4 below = __builtin_shufflevector(left, right, 0, 2, 4, 6);
+            const lanes_4 above = __builtin_shufflevector(left, right, 1, 3, 5, 7);
+            partial[k] += below + weights[k] * (above - below);
         }
+    }
     for (int64_t d = 0; d < n; d++)
-        sums[d] += partial[d];
+        sums[d] += partial[d / 4][d % 4];
 }
 
 static inline __attribute__((always_inline)) void add_block(const struct beam_view *views, int64_t n_views,
-                                                            int64_t n_detectors, const struct block *block, float *sums,
-                                                            const int lanes)
+                                                            int64_t n_detectors, const struct slice_block *block,
+                                                            float *sums, const int lanes)
 {
     struct crossings crossings;
     for (int64_t v = 0; v < n_views; v++) {
@@ -314,7 +282,7 @@ static inline __attribute__((always_inline)) void add_block(const struct beam_vi
         for (int64_t d = first; d < end; d += DETECTOR_RUN) {
             const int64_t n = end - d < DETECTOR_RUN ? end - d : DETECTOR_RUN;
             float *to = sums + (v * n_detectors + d) * lanes;
-            find_crossings(&views[v], block, d, n, &crossings);
+            find_crossings(&views[v], block, d, (n + 3) / 4 * 4, &crossings);
             if (lanes == 16)
                 add_run_16(block, &crossings, n, to);
             else if (lanes == 4)
@@ -326,19 +294,19 @@ static inline __attribute__((always_inline)) void add_block(const struct beam_vi
 }
 
 TS_VECTORIZED static void add_block_16(const struct beam_view *views, int64_t n_views, int64_t n_detectors,
-                                       const struct block *block, float *sums)
+                                       const struct slice_block *block, float *sums)
 {
     add_block(views, n_views, n_detectors, block, sums, 16);
 }
 
 TS_VECTORIZED static void add_block_4(const struct beam_view *views, int64_t n_views, int64_t n_detectors,
-                                      const struct block *block, float *sums)
+                                      const struct slice_block *block, float *sums)
 {
     add_block(views, n_views, n_detectors, block, sums, 4);
 }
 
 TS_VECTORIZED static void add_block_1(const struct beam_view *views, int64_t n_views, int64_t n_detectors,
-                                      const struct block *block, float *sums)
+                                      const struct slice_block *block, float *sums)
 {
     add_block(views, n_views, n_detectors, block, sums, 1);
 }
@@ -358,13 +326,13 @@ static void project_views(const struct projection *projection, int64_t z, int la
         for (int64_t v = 0; v < n; v++)
             needed |= views[v].along_rows == (along_rows == 1);
         for (int64_t m = 0; needed && m < n_major; m += height) {
-            struct block block = {.data = room,
-                                  .along_rows = along_rows == 1,
-                                  .m_first = m,
-                                  .n_major = n_major - m < height ? n_major - m : height,
-                                  .n_minor = n_minor,
-                                  .stride = n_minor + 2 * MARGIN};
-            fill_block(projection, z, lanes, &block);
+            struct slice_block block = {.data = room,
+                                        .along_rows = along_rows == 1,
+                                        .m_first = m,
+                                        .n_major = n_major - m < height ? n_major - m : height,
+                                        .n_minor = n_minor,
+                                        .stride = n_minor + 2 * BLOCK_MARGIN};
+            ts_slice_block_fill(projection->in, z, lanes, &block);
             (lanes == 16 ? add_block_16 : lanes == 4 ? add_block_4 : add_block_1)(views, n, n_detectors, &block, sums);
         }
     }
