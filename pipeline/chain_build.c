@@ -14,7 +14,6 @@ struct builder {
     struct ts_chain *chain;
     struct ts_diag *diag;
     const char *folder;
-    const struct node *stages; /* the list, or NULL */
 };
 
 static const char *const stage_keys[] = {"name", "input"};
@@ -230,7 +229,7 @@ static const struct node *stage_entry(const struct builder *builder, const struc
                       "a stage is one name with its parameters, and this is a second key");
         ts_diag_hint(builder->diag, "- %s: {...}, or indent the parameters further than the name",
                      item->first->key->text);
-    } else if (item->kind == NODE_MAP || item->kind == NODE_LIST) {
+    } else if ((item->kind == NODE_MAP && !item->incomplete) || item->kind == NODE_LIST) {
         expect(builder, item, NULL, "a stage such as `box: {radius: 2}`");
     }
     return NULL;
@@ -323,12 +322,13 @@ static void build_stage(struct builder *builder, const struct node *item, int32_
         stage->input_node = ts_chain_resolve_name(chain, index, from, input->span, site, builder->diag);
 }
 
-static void build_stages(struct builder *builder)
+static void build_stages(struct builder *builder, const struct node *list)
 {
     struct ts_chain *chain = builder->chain;
-    const struct node *list = builder->stages;
     if (list->kind != NODE_LIST) {
         expect(builder, list, "stages", "a list of stages");
+        if (list->kind != NODE_REFUSED)
+            ts_diag_hint(builder->diag, "each stage stands in its own line: - box: {radius: 2}");
         return;
     }
     if (list->n == 0 || list->n > CHAIN_MAX_STAGES) {
@@ -387,18 +387,22 @@ static void check_version(struct builder *builder, const struct node *root, cons
         return;
     }
     const char *text = ts_load_text(builder->diag, version, "tomostage", "1");
-    if (text && (version->quoted || strcmp(text, "1")))
-        ts_diag_error(builder->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "version-unknown", .span = version->span, .stage = "tomostage"},
+    const struct diag_site site = {.code = "version-unknown", .span = version->span, .stage = "tomostage"};
+    if (text && version->quoted)
+        ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is a text in quotes, not a number",
+                      ts_tree_shown(text, shown));
+    else if (text && strcmp(text, "1"))
+        ts_diag_error(builder->diag, TS_BAD_CHAIN, &site,
                       "'%s' is not a version of the chain's form; this program reads 1", ts_tree_shown(text, shown));
 }
 
 void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder, struct ts_diag *diag)
 {
     static const char *const keys[] = {"tomostage", "input", "inputs", "stages", "output"};
-    enum { N_KEYS = sizeof keys / sizeof *keys };
+    enum { VERSION, INPUT, INPUTS, STAGES, OUTPUT, N_KEYS };
     const struct node *values[N_KEYS] = {NULL};
     struct builder builder = {.chain = chain, .diag = diag, .folder = folder};
+    bool meant_stages = false;
     if (root->kind != NODE_MAP) {
         expect(&builder, root, NULL, "a map with the keys tomostage, input, stages and output");
         return;
@@ -410,17 +414,16 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
         if (i < N_KEYS)
             values[i] = entry;
         else
-            ts_load_unknown(diag, entry->key, NULL, "key", keys, N_KEYS);
+            meant_stages |= ts_load_unknown(diag, entry->key, NULL, "key", keys, N_KEYS) == keys[STAGES];
     }
-    check_version(&builder, root, values[0]);
-    build_sources(&builder, values[1], values[2]);
-    builder.stages = values[3];
-    if (builder.stages)
-        build_stages(&builder);
-    else
+    check_version(&builder, root, values[VERSION]);
+    build_sources(&builder, values[INPUT], values[INPUTS]);
+    if (values[STAGES])
+        build_stages(&builder, values[STAGES]);
+    else if (!meant_stages && !root->incomplete)
         ts_diag_error(diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "stages-missing", .span = {root->span.line, root->span.column, 1}},
                       "the key `stages` is missing");
-    if (values[4])
-        build_output(&builder, values[4]);
+    if (values[OUTPUT])
+        build_output(&builder, values[OUTPUT]);
 }

@@ -8,13 +8,16 @@
 
 #include "pipeline/chain_build.h"
 
-/* A row that has nothing to say: optional and not given, or to be worked out by a plan that was not made. */
+/* A row that has nothing to say: optional and not given, derived by a plan that was not made, or derived as 0 where
+ * 0 is no value: not used. */
 static bool is_silent(const struct param_set *set, size_t i)
 {
     const struct param *row = &set->rows[i];
     const unsigned char *at = (const unsigned char *)set->values + row->offset;
     if (set->given >> i & 1)
         return false;
+    if (row->derived && !set->resolved)
+        return true;
     if (row->derived && row->kind == PARAM_INTEGER)
         return *(const int64_t *)at == 0 && row->min > 0;
     if (row->derived && row->kind == PARAM_REAL)

@@ -123,6 +123,17 @@ static bool is_scalar(const struct node *value)
     return value->kind == NODE_SCALAR && !is_nothing(value);
 }
 
+static bool in_quotes(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
+                      const char *what)
+{
+    char found[TREE_SHOWN_BYTES + 2];
+    if (value->kind != NODE_SCALAR || !value->quoted)
+        return false;
+    ts_param_error(set, set->rows[i].name, "wrong-kind", load->diag, "%s is a text in quotes, not %s",
+                   ts_load_found(value, found), what);
+    return true;
+}
+
 /* One number of a row of kind INTEGER, REAL or NUMBERS; the row's span is that of the value. */
 static bool read_number(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
                         int64_t *integer, double *real)
@@ -131,11 +142,8 @@ static bool read_number(const struct load *load, const struct node *value, const
     if (value->kind != NODE_LIST || !value->text) {
         if (!is_scalar(value))
             return expected(load, value, set, i, integer ? "an integer" : "a number");
-        if (value->quoted) {
-            ts_param_error(set, set->rows[i].name, "wrong-kind", load->diag, "%s is a text in quotes, not a number",
-                           ts_load_found(value, found));
+        if (in_quotes(load, value, set, i, "a number"))
             return false;
-        }
     }
     const char *wrong = integer ? ts_number_integer(value->text, integer) : ts_number_real(value->text, real);
     if (wrong)
@@ -175,8 +183,10 @@ static bool load_choice(const struct load *load, const struct node *value, struc
 
 static bool load_bool(const struct load *load, const struct node *value, struct param_set *set, size_t i)
 {
-    static const char *const old_names[] = {"yes", "no", "on", "off", "y", "n"};
-    if (!is_scalar(value) || value->quoted)
+    static const char *const old_names[] = {"yes", "no", "on", "off", "y", "n", "true", "false"};
+    if (in_quotes(load, value, set, i, "true or false"))
+        return false;
+    if (!is_scalar(value))
         return expected(load, value, set, i, "true or false");
     if (!strcmp(value->text, "true") || !strcmp(value->text, "false")) {
         *(bool *)field(set, i) = value->text[0] == 't';
@@ -430,7 +440,7 @@ void ts_load_params(const struct load *load, const struct node *map, struct para
         }
     }
     for (size_t i = 0; i < set->n_rows; i++)
-        if (set->rows[i].required && !(seen >> i & 1)) {
+        if (set->rows[i].required && !map->incomplete && !(seen >> i & 1)) {
             const struct param *row = &set->rows[i];
             ts_param_error(set, row->name, "parameter-missing", load->diag, "required, but not given");
             ts_diag_hint(load->diag, "%s: %s", row->name, row->doc);

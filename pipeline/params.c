@@ -228,31 +228,32 @@ int ts_param_format(const struct param_set *set, size_t i, char *out, size_t siz
     return 0;
 }
 
-/* Levenshtein distance, given up past `limit`. */
+/* Edits that make b of a (insert, delete, replace, swap neighbors), given up past `limit`. */
 static size_t edit_distance(const char *a, const char *b, size_t limit)
 {
     enum { LONGEST = 64 };
     const size_t m = strlen(a), n = strlen(b);
-    size_t row[LONGEST + 1];
+    /* The rows of this letter of a and of the two letters before it. */
+    size_t rows[3][LONGEST + 1];
     if (m > LONGEST || n > LONGEST || (m > n ? m - n : n - m) > limit)
         return limit + 1;
     for (size_t j = 0; j <= n; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= m; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
-            const size_t above = row[j];
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            if (above + 1 < best)
-                best = above + 1;
+            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
-            diagonal = above;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+                best = above2[j - 2] + 1;
             row[j] = best;
         }
     }
-    return row[n];
+    return rows[m % 3][n];
 }
 
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n)

@@ -84,6 +84,7 @@ struct param_set {
     struct ts_span spans[PARAMS_MAX]; /* of the values given */
     struct ts_span span;              /* of the stage or source itself */
     const char *owner;                /* "box", "input" */
+    bool resolved;                    /* derived rows have their values */
 };
 
 /* Fills every row that has an init value. */

@@ -66,32 +66,36 @@ const struct node *ts_tree_find(const struct node *map, const char *key)
     return NULL;
 }
 
-bool ts_tree_key_check(struct tree *tree, const struct node *map, const struct node *key)
+/* NULL where the key may stand, else what speaks against it; *message is the text of it. */
+static const char *key_problem(const struct node *map, const struct node *key, char *message, size_t size)
 {
     char shown[TREE_SHOWN_BYTES];
     if (key->kind != NODE_SCALAR) {
-        if (key->kind != NODE_REFUSED)
-            ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "key-not-text", .span = key->span},
-                          "a key must be a text, not a %s", key->kind == NODE_LIST ? "list" : "map");
-        return false;
+        snprintf(message, size, "a key must be a text, not a %s", key->kind == NODE_LIST ? "list" : "map");
+        return "key-not-text";
     }
     if (!key->quoted && !strcmp(key->text, "<<")) {
-        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "merge-key", .span = key->span},
-                      "merge keys (<<) are not supported");
-        return false;
+        snprintf(message, size, "merge keys (<<) are not supported");
+        return "merge-key";
     }
     const struct node *earlier = ts_tree_find(map, key->text);
-    if (earlier) {
-        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "duplicate-key", .span = key->span},
-                      "the key '%s' stands twice, first in line %d", ts_tree_shown(key->text, shown),
-                      earlier->key->span.line);
-        return false;
-    }
-    if (map->n == TREE_MAX_KEYS) {
+    if (!earlier)
+        return NULL;
+    snprintf(message, size, "the key '%s' stands twice, first in line %d", ts_tree_shown(key->text, shown),
+             earlier->key->span.line);
+    return "duplicate-key";
+}
+
+bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key)
+{
+    char message[128];
+    const char *code = key_problem(map, key, message, sizeof message);
+    if (!code && map->n == TREE_MAX_KEYS)
         refuse(tree, "chain-limit", key->span, "a map of more than 256 keys");
-        return false;
-    }
-    return true;
+    else if (code && key->kind != NODE_REFUSED)
+        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = key->span}, "%s", message);
+    map->incomplete |= code != NULL;
+    return !code && !tree->stopped;
 }
 
 void ts_tree_enter(struct node *map, struct node *key, struct node *value)

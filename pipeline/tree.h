@@ -22,6 +22,7 @@ enum node_kind {
 struct node {
     enum node_kind kind;
     bool quoted;
+    bool incomplete;     /* a map: keys of it were refused */
     struct ts_span span; /* of the first line where it has several; columns count bytes */
     const char *text;    /* of a scalar; of a list in the one-line form its raw text, else NULL */
     struct node *key;    /* of an entry of a map, else NULL */
@@ -46,7 +47,7 @@ struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *
 /* Appends an item to a list. */
 void ts_tree_append(struct node *list, struct node *item);
 /* True where `key` may stand in the map; reports duplicates, merge keys and too many keys. */
-bool ts_tree_key_check(struct tree *tree, const struct node *map, const struct node *key);
+bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key);
 /* Appends an entry whose key was checked. */
 void ts_tree_enter(struct node *map, struct node *key, struct node *value);
 const struct node *ts_tree_find(const struct node *map, const char *key);

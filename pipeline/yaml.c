@@ -207,6 +207,11 @@ static void report_syntax(struct reader *reader)
     ts_diag_error(reader->tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "yaml-syntax", .span = span},
                   "not YAML: %s%s%s", parser->problem ? parser->problem : "unreadable", parser->context ? " " : "",
                   parser->context ? parser->context : "");
+    if (!parser->context || parser->error == YAML_READER_ERROR)
+        return;
+    seek(reader, parser->context_mark.index);
+    if (reader->line != span.line)
+        ts_diag_hint(reader->tree->diag, "it starts in line %d", reader->line);
 }
 
 /* Directives are kept in a list that libyaml searches for each new one: quadratic, and of no use in a chain. */

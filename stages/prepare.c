@@ -60,6 +60,7 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
         status = stage->resolve(context, set->values);
     if (status != TS_OK)
         return status;
+    set->resolved = true;
     context->out = context->in;
     if (stage->shape)
         status = stage->shape(context, &context->out);
