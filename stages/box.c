@@ -80,9 +80,12 @@ struct box_run {
     enum window_total z_total; /* of the sums along z */
     enum window_total total;   /* of the sums down the rows and along them */
     size_t value_bytes, total_bytes;
-    double count;
+    double count;   /* samples of a window */
+    double highest; /* magnitude of the dtype, integers only */
+    double outside; /* total of a column outside the image, with border: constant */
+    struct window_line plan;
     /* Offsets in the scratch; those after thread_bytes count from the start of a thread's part. */
-    size_t z_sums, constant_row, edges, threads, thread_bytes, line, totals, sums, row_pointers, bytes;
+    size_t z_sums, constant_row, threads, thread_bytes, line, spare, totals, sums, row_pointers, bytes;
 };
 
 static size_t take(size_t *used, int64_t count, size_t bytes)
@@ -99,9 +102,9 @@ static void choose_types(struct box_run *run)
         run->z_total = run->total = TOTAL_F32;
     } else {
         const bool wide = run->dtype == TS_U32 || run->dtype == TS_I32;
-        const double largest = run->dtype == TS_U8 || run->dtype == TS_I8 ? 255.0 : 65535.0;
+        run->highest = run->dtype == TS_U8 || run->dtype == TS_I8 ? 255 : 65535;
         run->z_total = wide ? TOTAL_I64 : TOTAL_I32;
-        run->total = wide || run->count * largest > (double)INT32_MAX ? TOTAL_I64 : TOTAL_I32;
+        run->total = wide || run->count * run->highest > (double)INT32_MAX ? TOTAL_I64 : TOTAL_I32;
         if (run->volume)
             run->value = wide ? WINDOW_I64 : WINDOW_I32;
     }
@@ -127,11 +130,14 @@ static struct box_run box_describe(const struct stage_context *context, int64_t 
     run.count = run.volume ? window * window * window : window * window;
     run.chunk = (CHUNK_ROWS + run.window - 1) / run.window * run.window;
     run.n_chunks = (run.ny + run.chunk - 1) / run.chunk;
+    run.outside = params->constant * (run.dtype == TS_F32 ? 1 / window : run.count / window);
+    run.plan = ts_window_line_plan(run.window);
     choose_types(&run);
 
     const int64_t rows = run.chunk < run.ny ? run.chunk : run.ny, most = rows > nz ? rows : nz;
     size_t used = 0;
     run.line = take(&used, run.nx + 2 * run.radius, 8);
+    run.spare = take(&used, run.nx + 2 * run.radius, 8);
     run.totals = take(&used, run.nx, 8);
     run.sums = take(&used, 1, ts_window_rows_bytes(run.window, run.nx, run.volume ? most : rows));
     run.row_pointers = take(&used, most + 2 * run.radius, sizeof(void *));
@@ -139,7 +145,6 @@ static struct box_run box_describe(const struct stage_context *context, int64_t 
     used = 0;
     run.z_sums = take(&used, run.volume ? nz * run.ny * run.nx : 0, run.value_bytes);
     run.constant_row = take(&used, run.nx, 8);
-    run.edges = take(&used, 2 * run.radius, sizeof(int64_t));
     run.threads = take(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
@@ -178,80 +183,68 @@ static void sum_along_z(const struct box_run *run, const struct ts_image *in, in
                             scratch + run->z_sums + (size_t)((z * run->ny + y) * run->nx) * run->value_bytes);
 }
 
-/* Integer means: the nearest integer, and never a tie because the number of samples is odd. In double the quotient of a
- * 32-bit sum is far closer to the truth than the 1/(2N) that keeps it off a tie. */
-#define STORE_NARROW(NAME, TYPE)                                                                                       \
-    TS_VECTORIZED static void store_narrow_##NAME(TYPE *restrict out, const int32_t *restrict sums, double scale,      \
-                                                  int64_t n)                                                           \
+/* Integer means: the nearest integer, and never a tie because the number of samples N is odd: the quotient is at least
+ * 1/(2N) away from one. In double every sum of 8- or 16-bit values is exact and the product errs by less than that; in
+ * float only where store_row says so. */
+#define STORE(NAME, TYPE, SUM, REAL, ROUND)                                                                            \
+    TS_VECTORIZED static void store_##NAME(TYPE *restrict out, const SUM *restrict sums, REAL scale, int64_t n)        \
     {                                                                                                                  \
         for (int64_t x = 0; x < n; x++)                                                                                \
-            out[x] = (TYPE)(int32_t)rint(sums[x] * scale);                                                             \
+            out[x] = (TYPE)(int32_t)ROUND((REAL)sums[x] * scale);                                                      \
     }
-STORE_NARROW(U8, uint8_t)
-STORE_NARROW(I8, int8_t)
-STORE_NARROW(U16, uint16_t)
-STORE_NARROW(I16, int16_t)
+#define STORES(NAME, TYPE)                                                                                             \
+    STORE(NAME##_small, TYPE, int32_t, float, rintf)                                                                   \
+    STORE(NAME##_middle, TYPE, int32_t, double, rint)                                                                  \
+    STORE(NAME##_large, TYPE, int64_t, double, rint)
+STORES(u8, uint8_t)
+STORES(i8, int8_t)
+STORES(u16, uint16_t)
+STORES(i16, int16_t)
 
-/* 64-bit sums: the quotient in double may be off by one, the remainder says so. */
-static int64_t divide_nearest(int64_t sum, int64_t count)
-{
-    int64_t quotient = (int64_t)rint((double)sum / (double)count);
-    const int64_t twice = 2 * (sum - quotient * count);
-    return twice > count ? quotient + 1 : twice < -count ? quotient - 1 : quotient;
-}
+/* 32-bit values: the quotient in double may be off by one, the remainder says so. */
+#define STORE_WIDE(NAME, TYPE)                                                                                         \
+    TS_VECTORIZED static void store_##NAME(TYPE *restrict out, const int64_t *restrict sums, int64_t count, int64_t n) \
+    {                                                                                                                  \
+        const double scale = 1.0 / (double)count;                                                                      \
+        for (int64_t x = 0; x < n; x++) {                                                                              \
+            const int64_t quotient = (int64_t)rint((double)sums[x] * scale);                                           \
+            const int64_t twice = 2 * (sums[x] - quotient * count);                                                    \
+            out[x] = (TYPE)(quotient + (twice > count ? 1 : 0) - (twice < -count ? 1 : 0));                            \
+        }                                                                                                              \
+    }
+STORE_WIDE(u32, uint32_t)
+STORE_WIDE(i32, int32_t)
 
 static void store_row(const struct box_run *run, const void *sums, void *out)
 {
-    const int64_t n = run->nx, count = (int64_t)run->count;
+    const int64_t n = run->nx;
     const double scale = 1.0 / run->count;
-#define WIDE(NAME, TYPE)                                                                                               \
-    case TS_##NAME:                                                                                                    \
-        for (int64_t x = 0; x < n; x++)                                                                                \
-            ((TYPE *)out)[x] = (TYPE)divide_nearest(((const int64_t *)sums)[x], count);                                \
+    /* Exact as a float, and two roundings of 2^-24 stay below 1/(2N). */
+    const bool small = run->highest * run->count < 0x1p22;
+#define CASE(DTYPE, NAME)                                                                                              \
+    case TS_##DTYPE:                                                                                                   \
+        if (run->total == TOTAL_I64)                                                                                   \
+            store_##NAME##_large(out, sums, scale, n);                                                                 \
+        else if (small)                                                                                                \
+            store_##NAME##_small(out, sums, (float)scale, n);                                                          \
+        else                                                                                                           \
+            store_##NAME##_middle(out, sums, scale, n);                                                                \
         return;
-#define NARROW(NAME)                                                                                                   \
-    case TS_##NAME:                                                                                                    \
-        store_narrow_##NAME(out, sums, scale, n);                                                                      \
-        return;
-    if (run->total == TOTAL_I64)
-        switch (run->dtype) {
-            TS_IMAGE_DTYPES(WIDE)
-        default:
-            return;
-        }
     switch (run->dtype) {
-        NARROW(U8)
-        NARROW(I8)
-        NARROW(U16)
-        NARROW(I16)
+        CASE(U8, u8)
+        CASE(I8, i8)
+        CASE(U16, u16)
+        CASE(I16, i16)
+    case TS_U32:
+        store_u32(out, sums, (int64_t)run->count, n);
+        return;
+    case TS_I32:
+        store_i32(out, sums, (int64_t)run->count, n);
+        return;
     default:
         return;
     }
-#undef WIDE
-#undef NARROW
-}
-
-/* The sums outside the image, on both sides of those of one row. */
-static void extend_line(const struct box_run *run, const char *scratch, void *line)
-{
-    const int64_t *edges = (const int64_t *)(scratch + run->edges);
-    const double outside = run->params->constant * (run->total == TOTAL_F32 ? 1.0 / (double)run->window
-                                                    : run->volume           ? (double)(run->window * run->window)
-                                                                            : (double)run->window);
-#define EXTEND(TYPE)                                                                                                   \
-    for (int64_t i = 0; i < 2 * run->radius; i++) {                                                                    \
-        TYPE *samples = (TYPE *)line + run->radius;                                                                    \
-        samples[i < run->radius ? i - run->radius : run->nx + i - run->radius] =                                       \
-            edges[i] < 0 ? (TYPE)outside : samples[edges[i]];                                                          \
-    }
-    if (run->total == TOTAL_F32) {
-        EXTEND(float)
-    } else if (run->total == TOTAL_I32) {
-        EXTEND(int32_t)
-    } else {
-        EXTEND(int64_t)
-    }
-#undef EXTEND
+#undef CASE
 }
 
 /* Rows [y_first, y_end) of one slice. */
@@ -261,25 +254,25 @@ static void box_chunk(const struct box_run *run, const char *slice, int64_t y_fi
     const size_t row_bytes = (size_t)run->nx * run->value_bytes,
                  out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
     const void **rows = thread_part(run, scratch, run->row_pointers);
-    char *line = thread_part(run, scratch, run->line);
+    char *line = thread_part(run, scratch, run->line), *spare = thread_part(run, scratch, run->spare);
+    char *totals = thread_part(run, scratch, run->totals);
+    const enum ts_border border = (enum ts_border)run->params->border;
     struct window_rows sums;
     ts_window_rows_init(&sums, run->value, run->total, run->direct, run->window, run->nx,
                         1.0 / (double)(run->window * run->window), thread_part(run, scratch, run->sums));
     for (int64_t k = 0; k < y_end - y_first + 2 * run->radius; k++) {
-        const int64_t y = ts_border_index(y_first - run->radius + k, run->ny, (enum ts_border)run->params->border);
+        const int64_t y = ts_border_index(y_first - run->radius + k, run->ny, border);
         rows[k] = y < 0 ? scratch + run->constant_row : slice + (size_t)y * row_bytes;
     }
     for (int64_t y = y_first; y < y_end; y++) {
         char *out_row = out + (size_t)y * out_bytes;
         ts_window_rows_step(&sums, rows, y_first, y - y_first, y_end - y_first,
                             line + (size_t)run->radius * run->total_bytes);
-        extend_line(run, scratch, line);
-        if (run->total == TOTAL_F32) {
-            ts_window_line(run->total, line, run->window, run->nx, out_row);
-        } else {
-            ts_window_line(run->total, line, run->window, run->nx, thread_part(run, scratch, run->totals));
-            store_row(run, thread_part(run, scratch, run->totals), out_row);
-        }
+        ts_window_extend(run->total, line + (size_t)run->radius * run->total_bytes, run->nx, run->radius, border,
+                         run->outside);
+        ts_window_line(run->total, &run->plan, line, spare, run->nx, run->total == TOTAL_F32 ? out_row : totals);
+        if (run->total != TOTAL_F32)
+            store_row(run, totals, out_row);
     }
 }
 
@@ -287,10 +280,6 @@ static enum ts_status box_cpu(const struct stage_context *context, const struct 
                               void *scratch)
 {
     const struct box_run run = box_describe(context, out->axes[0].n);
-    const enum ts_border border = (enum ts_border)run.params->border;
-    int64_t *edges = (int64_t *)((char *)scratch + run.edges);
-    ts_border_fill(edges, -run.radius, run.radius, run.nx, border);
-    ts_border_fill(edges + run.radius, run.nx, run.radius, run.nx, border);
     set_constant((char *)scratch + run.constant_row, run.value,
                  run.params->constant * (run.volume && run.dtype != TS_F32 ? (double)run.window : 1.0), run.nx);
     if (run.volume) {
@@ -328,9 +317,9 @@ static const char box_doc[] =
     "\n"
     "**Cost.** Sums are separable. Down the rows `direct` adds the rows of each window; `running-sum` takes a fixed "
     "number of "
-    "additions for any radius. Along a row windows up to 9 are added directly, wider ones by doubling (sums of 1, 2, "
-    "4, ... "
-    "samples: log2 of the window).\n"
+    "additions for any radius. Along a row windows up to 9 are added directly; wider ones take a few passes (a window "
+    "of 63 "
+    "is 9 sums of 7), whose cost grows with the logarithm of the radius.\n"
     "\n"
     "**Source.** Running sums: M. J. McDonnell, Box-filtering techniques, 1981. Blocks in place of subtraction, for "
     "floats: M. van Herk, A fast algorithm for local minimum and maximum filters, 1992.";

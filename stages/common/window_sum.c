@@ -3,13 +3,17 @@
 
 #include <string.h>
 
-#include "pipeline/image.h"
+#include "stages/execute.h"
 
 /* Sums as trees: at most 4 roundings one after the other, and room for the processor to overlap them. */
-#define SUM_3(v) (v(0) + v(1) + v(2))
-#define SUM_5(v) ((v(0) + v(1)) + (v(2) + v(3)) + v(4))
-#define SUM_7(v) ((v(0) + v(1)) + (v(2) + v(3)) + ((v(4) + v(5)) + v(6)))
-#define SUM_9(v) (((v(0) + v(1)) + (v(2) + v(3))) + ((v(4) + v(5)) + (v(6) + v(7))) + v(8))
+#define SUM_2(v) (v(0) + v(1))
+#define SUM_3(v) (SUM_2(v) + v(2))
+#define SUM_4(v) (SUM_2(v) + (v(2) + v(3)))
+#define SUM_5(v) (SUM_4(v) + v(4))
+#define SUM_6(v) (SUM_4(v) + (v(4) + v(5)))
+#define SUM_7(v) (SUM_4(v) + ((v(4) + v(5)) + v(6)))
+#define SUM_8(v) (SUM_4(v) + ((v(4) + v(5)) + (v(6) + v(7))))
+#define SUM_9(v) (SUM_8(v) + v(8))
 
 #define SCALED(v) (v)
 #define SLIDES
@@ -110,20 +114,26 @@ static const struct window_rows_kernels *find_kernels(enum window_value value, e
     return &table[value][total];
 }
 
-/* The sums with one more row, as floats. */
-TS_VECTORIZED static void add_scaled(double *restrict sums, const float *restrict row, double scale,
-                                     float *restrict out, int64_t n)
+/* The sum from one more row to the block's end. */
+TS_VECTORIZED static void add_suffix(const double *restrict after, const float *restrict row, double *restrict suffix,
+                                     int64_t n)
 {
     for (int64_t x = 0; x < n; x++)
-        out[x] = (float)((sums[x] += row[x]) * scale);
+        suffix[x] = after[x] + row[x];
 }
 
-/* The same, joined to the end of the block before. */
-TS_VECTORIZED static void add_joined(double *restrict sums, const float *restrict row, double scale,
-                                     const float *restrict suffix, float *restrict out, int64_t n)
+TS_VECTORIZED static void scale_suffix(const double *restrict suffix, double scale, float *restrict out, int64_t n)
 {
     for (int64_t x = 0; x < n; x++)
-        out[x] = suffix[x] + (float)((sums[x] += row[x]) * scale);
+        out[x] = (float)(suffix[x] * scale);
+}
+
+/* The sum from the next block's start with one more row, joined to the end of the block before. */
+TS_VECTORIZED static void add_joined(double *restrict sums, const float *restrict row, double scale,
+                                     const double *restrict suffix, float *restrict out, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        out[x] = (float)((suffix[x] + (sums[x] += row[x])) * scale);
 }
 
 size_t ts_window_total_bytes(enum window_total total)
@@ -139,7 +149,7 @@ static size_t rounded(size_t bytes)
 size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out)
 {
     int64_t suffixes = window < n_out ? window : n_out;
-    return rounded((size_t)n * sizeof(double)) + rounded((size_t)(suffixes * n) * sizeof(float));
+    return rounded((size_t)n * sizeof(double)) + rounded((size_t)(suffixes * n) * sizeof(double));
 }
 
 void ts_window_rows_init(struct window_rows *state, enum window_value value, enum window_total total, bool direct,
@@ -150,10 +160,9 @@ void ts_window_rows_init(struct window_rows *state, enum window_value value, enu
         .direct = direct,
         .window = window,
         .n = n,
-        .scale = (float)scale,
-        .running_scale = scale,
+        .scale = scale,
         .sums = scratch,
-        .suffixes = (float *)((char *)scratch + rounded((size_t)n * sizeof(double))),
+        .suffixes = (double *)((char *)scratch + rounded((size_t)n * sizeof(double))),
     };
 }
 
@@ -168,7 +177,8 @@ static void begin_block(struct window_rows *state, const void *const *rows, int6
     for (int64_t k = left - 1; k >= n_suffixes; k--)
         state->kernels->add(state->sums, rows[j + k], n);
     for (int64_t k = n_suffixes - 1; k >= 0; k--)
-        add_scaled(state->sums, rows[j + k], state->running_scale, state->suffixes + k * n, n);
+        add_suffix(k == n_suffixes - 1 ? state->sums : state->suffixes + (k + 1) * n, rows[j + k],
+                   state->suffixes + k * n, n);
     memset(state->sums, 0, (size_t)n * sizeof(double));
     for (int64_t k = left; k < state->window - 1; k++)
         state->kernels->add(state->sums, rows[j + k], n);
@@ -180,11 +190,11 @@ static void step_floats(struct window_rows *state, const void *const *rows, int6
     const int64_t offset = (first + j) % state->window;
     if (j == 0 || offset == 0)
         begin_block(state, rows, offset, j, n_out);
-    const float *suffix = state->suffixes + (j - state->base) * state->n;
+    const double *suffix = state->suffixes + (j - state->base) * state->n;
     if (offset == 0)
-        memcpy(out, suffix, (size_t)state->n * sizeof(float));
+        scale_suffix(suffix, state->scale, out, state->n);
     else
-        add_joined(state->sums, rows[j + state->window - 1], state->running_scale, suffix, out, state->n);
+        add_joined(state->sums, rows[j + state->window - 1], state->scale, suffix, out, state->n);
 }
 
 static void step_integers(struct window_rows *state, const void *const *rows, int64_t j, void *out)
@@ -204,20 +214,65 @@ void ts_window_rows_step(struct window_rows *state, const void *const *rows, int
                          void *out)
 {
     if (state->direct)
-        state->kernels->direct(out, rows + j, state->window, state->scale, state->n);
+        state->kernels->direct(out, rows + j, state->window, (float)state->scale, state->n);
     else if (state->kernels->slide)
         step_integers(state, rows, j, out);
     else
         step_floats(state, rows, first, j, n_out, out);
 }
 
-void ts_window_line(enum window_total total, void *line, int64_t window, int64_t n, void *out)
+/* ---- along a line ------------------------------------------------------------------------------- */
+
+/* The samples read, and what a pass costs beside them, of the cheapest way; writes its factors. Factors of 4 and 8
+ * alone for wide windows keep the number of roundings in a row at 13. */
+static int64_t cheapest(int64_t count, int8_t *factors, int *n_factors)
 {
-    const bool direct = window <= WINDOW_DIRECT_MAX;
+    enum { PASS = 3, WIDE = 81, MOST = 8 };
+    *n_factors = 0;
+    if (count <= WINDOW_DIRECT_MAX)
+        return count;
+    int64_t best = INT64_MAX;
+    for (int64_t factor = count > WIDE ? 4 : 3; factor <= MOST; factor += count > WIDE ? 4 : 1) {
+        int8_t rest_factors[MOST];
+        int n_rest;
+        const int64_t rest = count % factor;
+        const int64_t cost =
+            cheapest(count / factor, rest_factors, &n_rest) + factor + PASS + (rest > 0 ? rest + PASS : 0);
+        if (cost < best) {
+            best = cost;
+            factors[0] = (int8_t)factor;
+            memcpy(factors + 1, rest_factors, (size_t)n_rest);
+            *n_factors = 1 + n_rest;
+        }
+    }
+    return best;
+}
+
+struct window_line ts_window_line_plan(int64_t window)
+{
+    struct window_line plan = {.window = window};
+    cheapest(window, plan.factors, &plan.n_factors);
+    return plan;
+}
+
+void ts_window_extend(enum window_total total, void *samples, int64_t n, int64_t radius, enum ts_border border,
+                      double constant)
+{
     if (total == TOTAL_F32)
-        direct ? taps_f32(line, window, n, out) : doubling_f32(line, window, n, out);
+        extend_f32(samples, n, radius, border, (float)constant);
     else if (total == TOTAL_I32)
-        direct ? taps_i32(line, window, n, out) : doubling_i32(line, window, n, out);
+        extend_i32(samples, n, radius, border, border == BORDER_CONSTANT ? (int32_t)constant : 0);
     else
-        direct ? taps_i64(line, window, n, out) : doubling_i64(line, window, n, out);
+        extend_i64(samples, n, radius, border, border == BORDER_CONSTANT ? (int64_t)constant : 0);
+}
+
+void ts_window_line(enum window_total total, const struct window_line *plan, void *line, void *spare, int64_t n,
+                    void *out)
+{
+    if (total == TOTAL_F32)
+        sum_f32(plan, line, spare, n, out);
+    else if (total == TOTAL_I32)
+        sum_i32(plan, line, spare, n, out);
+    else
+        sum_i64(plan, line, spare, n, out);
 }

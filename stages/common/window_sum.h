@@ -11,18 +11,16 @@
  * because that keeps a NaN for ever and loses digits. Their rows are cut into blocks of `window` rows at places fixed
  * by the image, and a window is the end of one block plus the start of the next, both running sums in double (M. van
  * Herk, 1992, for maxima). So a NaN reaches its own windows alone, and the sums depend on nothing but the window's
- * rows. Along a line, windows above 9 are put together from sums of 1, 2, 4, 8, ... samples: log2(window) additions a
- * pixel, nothing subtracted.
+ * rows. Along a line a window above 9 is a product of factors and remainders: sums of 5 samples, then 3 of those 5
+ * apart, and so on, a few passes that subtract nothing.
  *
- * With u = 2^-24, float results down the rows have an error of at most 2u (direct: 6u), along a line log2(window) + 1
- * (direct: 4) u more, relative to the largest magnitude in the window.
+ * With u = 2^-24, float results have an error of at most 1u down the rows (direct: 6u) and 13u along a line (windows up
+ * to 9: 4u), relative to the largest magnitude in the window.
  */
 #ifndef STAGES_COMMON_WINDOW_SUM_H
 #define STAGES_COMMON_WINDOW_SUM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "stages/stage.h"
 
 enum { WINDOW_DIRECT_MAX = 9 };
 
@@ -36,11 +34,10 @@ struct window_rows {
     const struct window_rows_kernels *kernels;
     bool direct;
     int64_t window, n; /* n samples a row */
-    float scale;       /* of floats; integer sums are not scaled */
-    double running_scale;
-    void *sums;      /* running sums */
-    float *suffixes; /* of the present block, floats only */
-    int64_t base;    /* output row that suffixes[0] belongs to */
+    double scale;      /* of floats; integer sums are not scaled */
+    void *sums;        /* running sums */
+    double *suffixes;  /* sums from each row of the present block to its end; floats only */
+    int64_t base;      /* output row that suffixes[0] belongs to */
 };
 
 size_t ts_window_total_bytes(enum window_total total);
@@ -54,7 +51,18 @@ void ts_window_rows_init(struct window_rows *state, enum window_value value, enu
 void ts_window_rows_step(struct window_rows *state, const void *const *rows, int64_t first, int64_t j, int64_t n_out,
                          void *out);
 
-/* out[x], x < n, from line[0 .. n + window - 2], which is overwritten. out and line do not overlap. */
-void ts_window_line(enum window_total total, void *line, int64_t window, int64_t n, void *out);
+/* How a window is put together along a line. */
+struct window_line {
+    int64_t window;
+    int n_factors;
+    int8_t factors[8];
+};
+struct window_line ts_window_line_plan(int64_t window);
+/* Sets the `radius` samples on both sides of n totals by the border rule. */
+void ts_window_extend(enum window_total total, void *samples, int64_t n, int64_t radius, enum ts_border border,
+                      double constant);
+/* out[x], x < n, from line[0 .. n + window - 2], which is overwritten, as is `spare` of the same length. */
+void ts_window_line(enum window_total total, const struct window_line *plan, void *line, void *spare, int64_t n,
+                    void *out);
 
 #endif
