@@ -54,8 +54,8 @@ static enum ts_status box_resolve(const struct stage_context *context, void *val
         return ts_param_error(context->set, "radius", "radius-sum", context->diag,
                               "%lld is outside [0, %d] pixel for a 3d window over %s, whose sum must fit 64 bits",
                               (long long)params->radius, WIDE_RADIUS, ts_dtype_name(context->in.dtype));
-    if (params->method == BOX_AUTO)
-        params->method = params->radius <= DIRECT_RADIUS ? BOX_DIRECT : BOX_RUNNING_SUM;
+    if (params->method == BOX_AUTO) /* as measured: integer running sums are the cheaper from the narrowest window on */
+        params->method = context->in.dtype == TS_F32 && params->radius <= DIRECT_RADIUS ? BOX_DIRECT : BOX_RUNNING_SUM;
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
@@ -317,9 +317,11 @@ static const char box_doc[] =
     "\n"
     "**Cost.** Sums are separable. Down the rows `direct` adds the rows of each window; `running-sum` takes a fixed "
     "number of "
-    "additions for any radius. Along a row windows up to 9 are added directly; wider ones take a few passes (a window "
-    "of 63 "
-    "is 9 sums of 7), whose cost grows with the logarithm of the radius.\n"
+    "additions for any radius. Along a row narrow windows are added directly; for wider ones integers take differences "
+    "of "
+    "prefix sums, and floats a few passes (a window of 63 is 9 sums of 7), whose number grows with the logarithm of "
+    "the "
+    "radius.\n"
     "\n"
     "**Source.** Running sums: M. J. McDonnell, Box-filtering techniques, 1981. Blocks in place of subtraction, for "
     "floats: M. van Herk, A fast algorithm for local minimum and maximum filters, 1992.";

@@ -14,15 +14,15 @@
  * rows. Along a line a window above 9 is a product of factors and remainders: sums of 5 samples, then 3 of those 5
  * apart, and so on, a few passes that subtract nothing.
  *
- * With u = 2^-24, float results have an error of at most 1u down the rows (direct: 6u) and 13u along a line (windows up
- * to 9: 4u), relative to the largest magnitude in the window.
+ * With u = 2^-24, float results have an error of at most 1u down the rows (groups: 8u, direct: 6u) and 13u along a line
+ * (windows up to 9: 4u), relative to the largest magnitude in the window.
  */
 #ifndef STAGES_COMMON_WINDOW_SUM_H
 #define STAGES_COMMON_WINDOW_SUM_H
 
 #include "stages/stage.h"
 
-enum { WINDOW_DIRECT_MAX = 9 };
+enum { WINDOW_DIRECT_MAX = 9, WINDOW_TAPS_MAX = 5 }; /* rows; integers along a line */
 
 /* The image dtypes (as enum ts_dtype numbers them), and the 64-bit sums of an earlier pass. */
 enum window_value { WINDOW_U8, WINDOW_I8, WINDOW_U16, WINDOW_I16, WINDOW_U32, WINDOW_I32, WINDOW_F32, WINDOW_I64 };
@@ -38,6 +38,7 @@ struct window_rows {
     void *sums;        /* running sums */
     double *suffixes;  /* sums from each row of the present block to its end; floats only */
     int64_t base;      /* output row that suffixes[0] belongs to */
+    int64_t group;     /* rows of a group, floats only, whose sums stand in the place of suffixes; 0: blocks */
 };
 
 size_t ts_window_total_bytes(enum window_total total);
