@@ -24,7 +24,6 @@ static void make_table(const struct clahe_run *run, int64_t *counts, int64_t n_v
     const int64_t each = cut / run->values, rest = cut % run->values;
     const int64_t step = rest > 0 ? run->values / rest : 1;
     const float scale = (float)(run->values - 1) / (float)(run->tile_height * run->tile_width);
-    const float highest = (float)(run->values - 1);
     int64_t sum = 0, next = 0, given = 0;
     for (int64_t v = 0; v < n_values; v++) {
         sum += counts[v] + each;
@@ -33,8 +32,8 @@ static void make_table(const struct clahe_run *run, int64_t *counts, int64_t n_v
             given++;
             next += step;
         }
-        const float mapped = rintf((float)sum * scale);
-        table[v] = (uint16_t)(mapped < highest ? mapped : highest);
+        const int64_t mapped = lrintf((float)sum * scale);
+        table[v] = (uint16_t)(mapped < run->values ? mapped : run->values - 1);
     }
 }
 
@@ -43,14 +42,13 @@ static void map_row(const struct clahe_run *run, const struct neighbor *y, const
 {
     const uint16_t *above = tables + y->first * run->tiles_x * n_values;
     const uint16_t *below = tables + y->second * run->tiles_x * n_values;
-    const float highest = (float)(run->values - 1);
     for (int64_t x = 0; x < run->nx; x++) {
         const int64_t left = near[x].first * n_values + in[x], right = near[x].second * n_values + in[x];
         const float a = near[x].first_weight, b = near[x].second_weight;
         const float mapped = ((float)above[left] * a + (float)above[right] * b) * y->first_weight +
                              ((float)below[left] * a + (float)below[right] * b) * y->second_weight;
-        const float rounded = rintf(mapped);
-        out[x] = (uint16_t)(rounded < 0 ? 0 : rounded < highest ? rounded : highest);
+        const int64_t rounded = lrintf(mapped);
+        out[x] = (uint16_t)(rounded < run->values ? rounded : run->values - 1);
     }
 }
 

@@ -149,12 +149,14 @@ static size_t rounded(size_t bytes)
 }
 
 /* Rows of a group, so that the groups and the rest of a window are at most 8 rows to add, each of at most 8; 0 where
- * blocks are faster, as measured: narrow windows are direct, and the groups of wide ones do not fit the cache. */
-static int64_t choose_group(int64_t window)
+ * blocks are faster, as measured: narrow windows are direct, and the groups of wide ones do not fit the first cache. */
+static int64_t choose_group(int64_t window, int64_t n)
 {
-    enum { WIDEST = 33, MOST = 8 };
+    enum { CACHE_BYTES = 32768, MOST = 8 };
     int64_t best = 0;
-    for (int64_t group = 3; group <= MOST && window > WINDOW_DIRECT_MAX && window <= WIDEST; group++) {
+    if (window <= WINDOW_DIRECT_MAX || window * n > (int64_t)(CACHE_BYTES / sizeof(float)))
+        return 0;
+    for (int64_t group = 3; group <= MOST; group++) {
         const int64_t added = window / group + window % group;
         if (added <= MOST && (best == 0 || group + added < best + window / best + window % best))
             best = group;
@@ -165,7 +167,7 @@ static int64_t choose_group(int64_t window)
 size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out)
 {
     int64_t suffixes = window < n_out ? window : n_out;
-    if (choose_group(window) > 0)
+    if (choose_group(window, n) > 0)
         suffixes = window; /* the ring, as floats, is smaller */
     return rounded((size_t)n * sizeof(double)) + rounded((size_t)(suffixes * n) * sizeof(double));
 }
@@ -180,7 +182,7 @@ void ts_window_rows_init(struct window_rows *state, enum window_value value, enu
         .n = n,
         .scale = scale,
         .sums = scratch,
-        .group = value == WINDOW_F32 && !direct ? choose_group(window) : 0,
+        .group = value == WINDOW_F32 && !direct ? choose_group(window, n) : 0,
         .suffixes = (double *)((char *)scratch + rounded((size_t)n * sizeof(double))),
     };
 }
