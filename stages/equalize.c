@@ -291,7 +291,7 @@ MAP_VALUES(I16, int16_t, uint16_t, 0x8000)
 
 /* Linear between the middles of the bins, level beyond the first and the last; NaN stays NaN. */
 #define MAP_BINS(suffix, type)                                                                                         \
-    TS_VECTORIZED static void bins_##suffix(float *out, const type *in, size_t n, const struct bins *bins,             \
+    TS_VECTORIZED static void bins_##suffix(float *restrict out, const type *in, size_t n, const struct bins *bins,    \
                                             const double *map)                                                         \
     {                                                                                                                  \
         const double middle = bins->low + bins->step / 2, per_value = bins->per_value, last = (double)(bins->n - 1);   \

@@ -83,16 +83,17 @@ void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins)
     {                                                                                                                  \
         const double low = bins->low, high = bins->high, step = bins->step, per_value = bins->per_value;               \
         const double last = (double)(bins->n - 1);                                                                     \
+        const int32_t n_bins = (int32_t)bins->n;                                                                       \
         for (size_t i = 0; i < n; i++) {                                                                               \
-            const double value = (double)data[i];                                                                      \
-            const double guess = (value - low) * per_value;                                                            \
-            const double inside = guess > 0 ? guess < last ? guess : last : 0;                                         \
+            const double value = (double)data[i], guess = (value - low) * per_value;                                   \
+            const double positive = guess > 0 ? guess : 0, inside = positive < last ? positive : last;                 \
             const int32_t bin = (int32_t)inside;                                                                       \
-            const int32_t down = bin > 0 && value < low + (double)bin * step;                                          \
-            const int32_t up = (double)bin < last && value >= low + (double)(bin + 1) * step;                          \
-            const int32_t slot = bin - down + up + 1;                                                                  \
-            const int32_t bounded = value < low ? 0 : value > high ? (int32_t)last + 2 : slot;                         \
-            slots[i] = value == value ? bounded : (int32_t)last + 3;                                                   \
+            const int32_t down = value < low + (double)bin * step, up = value >= low + (double)(bin + 1) * step;       \
+            const int32_t mended = bin - down + up + 1, slot = mended < n_bins ? mended : n_bins;                      \
+            /* Masks in place of branches, which would not vectorize. */                                               \
+            const int32_t within = -(int32_t)(value >= low) & -(int32_t)(value <= high);                               \
+            const int32_t above = -(int32_t)(value > high), none = -(int32_t)(value != value);                         \
+            slots[i] = (slot & within) | ((n_bins + 1) & above) | ((n_bins + 2) & none);                               \
         }                                                                                                              \
     }
 TS_IMAGE_DTYPES(FIND_SLOTS)

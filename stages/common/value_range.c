@@ -27,18 +27,18 @@ INTEGER_RANGE(I32, int32_t)
 
 struct float_range {
     int32_t low, high; /* order keys */
-    uint32_t n_nan, n_infinite;
+    int32_t n_nan, n_infinite;
 };
 
 TS_VECTORIZED static void range_F32(const int32_t *bits, size_t n, struct float_range *range)
 {
     int32_t smallest = INT32_MAX, largest = INT32_MIN;
-    uint32_t n_nan = 0, n_infinite = 0;
+    int32_t n_nan = 0, n_infinite = 0;
     for (size_t i = 0; i < n; i++) {
         const int32_t magnitude = bits[i] & 0x7FFFFFFF;
         const int32_t key = bits[i] ^ (bits[i] >> 31 & 0x7FFFFFFF);
-        const bool finite = magnitude < 0x7F800000;
-        const int32_t below = finite ? key : INT32_MAX, above = finite ? key : INT32_MIN;
+        const int32_t finite = -(int32_t)(magnitude < 0x7F800000); /* a mask, which vectorizes */
+        const int32_t below = (key & finite) | (INT32_MAX & ~finite), above = (key & finite) | (INT32_MIN & ~finite);
         smallest = below < smallest ? below : smallest;
         largest = above > largest ? above : largest;
         n_nan += magnitude > 0x7F800000;
@@ -59,9 +59,9 @@ static struct value_range float_block(const void *data, size_t n)
 {
     struct float_range found;
     range_F32(data, n, &found);
-    return (struct value_range){.n_finite = n - found.n_nan - found.n_infinite,
-                                .n_nan = found.n_nan,
-                                .n_infinite = found.n_infinite,
+    return (struct value_range){.n_finite = n - (size_t)found.n_nan - (size_t)found.n_infinite,
+                                .n_nan = (uint64_t)found.n_nan,
+                                .n_infinite = (uint64_t)found.n_infinite,
                                 .low = value_of_key(found.low),
                                 .high = value_of_key(found.high)};
 }
