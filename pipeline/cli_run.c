@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage run`. Signals only ask the plan to stop: all cleaning up happens on the ordinary way out.
+ * `tomostage run`. A signal asks the plan to stop, and cleaning up happens on the ordinary way out. A stage in the
+ * midst of a long slab does not hear it: after PATIENCE_SECONDS the temporary file is removed and the process ends as
+ * it is.
  */
 #include <signal.h>
 #include <string.h>
@@ -10,6 +12,8 @@
 
 #include "pipeline/cli.h"
 #include "pipeline/json.h"
+
+enum { PATIENCE_SECONDS = 1 };
 
 /* A handler has no argument to carry these. */
 static struct ts_plan *volatile current_plan;
@@ -22,15 +26,29 @@ static void on_signal(int number)
     stop_signal = number;
     if (current_plan)
         ts_plan_stop(current_plan);
+    alarm(PATIENCE_SECONDS);
+}
+
+/* The decoding processes end with their parent. */
+static void on_patience_lost(int number)
+{
+    (void)number;
+    if (!current_plan)
+        return;
+    ts_plan_abandon(current_plan);
+    _exit(128 + stop_signal);
 }
 
 /* From here on a signal stops the plan; before, nothing exists that would have to be cleaned up. */
 static void catch_signals(struct ts_plan *plan)
 {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+    struct sigaction action = {.sa_flags = SA_RESTART}, before;
     sigemptyset(&action.sa_mask);
     current_plan = plan;
+    action.sa_handler = on_patience_lost;
+    sigaction(SIGALRM, &action, NULL);
+    action.sa_handler = on_signal;
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
         if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
             sigaction(stops[i], &action, NULL);

@@ -4,6 +4,7 @@
  * can be; what depends on the input or on other keys is left to `tomostage check`.
  */
 #include "io/source.h"
+#include "pipeline/chain.h"
 #include "pipeline/describe.h"
 #include "pipeline/json.h"
 
@@ -171,9 +172,20 @@ static void write_described_text(struct json *json, const char *key, const char 
     ts_json_close(json, '}');
 }
 
+/* Where every parameter has a default. */
+static bool works_alone(const struct stage *stage)
+{
+    for (size_t i = 0; i < stage->n_params; i++)
+        if (stage->params[i].required)
+            return false;
+    return !stage->keeps_output;
+}
+
 /* {"box": {...}}: one key, whose value holds the parameters. */
 static void write_stage(struct json *json, const struct stage *stage)
 {
+    /* `- equalize:` is an empty value to YAML. */
+    const bool alone = works_alone(stage);
     open_typed(json, "object");
     ts_json_member_text(json, "title", stage->name);
     ts_json_member_text(json, "description", stage->summary);
@@ -181,7 +193,12 @@ static void write_stage(struct json *json, const struct stage *stage)
     ts_json_open(json, '{');
     ts_json_key(json, stage->name);
     ts_json_open(json, '{');
-    ts_json_member_text(json, "type", "object");
+    ts_json_key(json, "type");
+    ts_json_open(json, '[');
+    ts_json_text(json, "object");
+    if (alone)
+        ts_json_text(json, "null");
+    ts_json_close(json, ']');
     ts_json_member_text(json, "description", stage->summary);
     ts_json_key(json, "properties");
     ts_json_open(json, '{');
@@ -201,19 +218,13 @@ static void write_stage(struct json *json, const struct stage *stage)
     ts_json_close(json, '}');
 }
 
-static bool works_alone(const struct stage *stage)
-{
-    for (size_t i = 0; i < stage->n_params; i++)
-        if (stage->params[i].required)
-            return false;
-    return !stage->keeps_output;
-}
-
 static void write_stages(struct json *json)
 {
     ts_json_key(json, "stages");
     open_typed(json, "array");
     ts_json_member_text(json, "description", "the stages, carried out from first to last");
+    ts_json_member_integer(json, "minItems", 1);
+    ts_json_member_integer(json, "maxItems", CHAIN_MAX_STAGES);
     ts_json_key(json, "items");
     ts_json_open(json, '{');
     ts_json_key(json, "oneOf");

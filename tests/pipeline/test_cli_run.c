@@ -214,7 +214,7 @@ Test(cli_run, signals_end_it_soon_and_leave_nothing)
         ts_program_wait(pid, folder, &outcome);
         cr_assert_eq(outcome.code, 128 + cases[i].number, "case %zu: %d %s%s", i, outcome.code, outcome.out,
                      outcome.err);
-        cr_assert_lt(outcome.seconds, 2.0, "case %zu took %g s", i, outcome.seconds);
+        cr_assert(outcome.seconds < 2.0, "case %zu took %g s", i, outcome.seconds);
         expect_names("study ");
     }
 }
