@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 
+#include "cuda/selftest.h"
+
 /* CUdevice_attribute */
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
 /* CUresult */
@@ -30,6 +32,18 @@ bool ts_cuda_built(void)
 #else
     return false;
 #endif
+}
+
+enum ts_status ts_cuda_check(int index, struct ts_diag *diag)
+{
+    char error[256] = "this build has no CUDA code";
+#ifdef TS_HAVE_CUDA
+    if (ts_cuda_selftest(index, error, sizeof error) == 0)
+        return TS_OK;
+#else
+    (void)index;
+#endif
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-selftest"}, "%s", error);
 }
 
 static enum ts_status fail(struct ts_diag *diag, const char *what, int result)

@@ -27,5 +27,7 @@ bool ts_cuda_built(void);
 /* Initializes the driver in this process: fork workers before. TS_RUN_FAILED with the code cuda-no-driver,
  * cuda-old-driver, cuda-no-device or cuda-failed; driver is set as far as it was found (0: no driver). */
 enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag);
+/* Runs a small kernel of this build on the device and checks its numbers; code cuda-selftest where it does not run. */
+enum ts_status ts_cuda_check(int index, struct ts_diag *diag);
 
 #endif

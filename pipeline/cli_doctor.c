@@ -66,6 +66,11 @@ static void print_cuda(void)
         const struct cuda_device *device = &found.devices[i];
         ts_cli_format_bytes((double)device->memory_bytes, memory, sizeof memory);
         printf("  cuda:%-9d %s, compute capability %d.%d, %s\n", i, device->name, device->major, device->minor, memory);
+        if (!ts_cuda_built())
+            continue;
+        ts_diag_clear(diag);
+        printf("  %-14s %s\n", "",
+               ts_cuda_check(i, diag) == TS_OK ? "runs this build's code" : ts_diag_get(diag, 0)->message);
     }
     ts_diag_destroy(diag);
 }
