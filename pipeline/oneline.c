@@ -38,12 +38,10 @@ bool ts_oneline_is(const char *text, size_t length)
     size_t start = 0, end;
     while (start < length && is_space(text[start]))
         start++;
-    /* "- box" and "---" are YAML. */
-    if (start < length && text[start] == '-')
-        return false;
-    for (end = start; end < length && is_name_character(text[end]); end++)
+    for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
         ;
-    return end > start && (end == length || is_space(text[end]) || text[end] == '|');
+    /* What a line of YAML can start with: a key, or one of its marks. */
+    return end > start && text[end - 1] != ':' && !strchr("-{[]}#%&*!|>?@`'\",", text[start]);
 }
 
 /* The text is one line: no search for its start, which would be quadratic. */

@@ -13,7 +13,7 @@
 
 #include "pipeline/tree.h"
 
-/* One line that starts with a bare word: no YAML chain does. */
+/* One line that starts with a word which is neither a key nor a mark of YAML. */
 bool ts_oneline_is(const char *text, size_t length);
 /* As ts_yaml_read. */
 bool ts_oneline_read(struct tree *tree);

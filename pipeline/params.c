@@ -2,6 +2,7 @@
 #include "pipeline/params.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,9 @@ int ts_real_format(double value, char *out, size_t size)
     if (isinf(value))
         return snprintf(out, size, value > 0 ? "inf" : "-inf");
     char text[40];
+    /* A point, whatever the program that calls has chosen; the C locale is built in and takes no memory. */
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const locale_t callers = uselocale(c_locale);
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
@@ -94,7 +98,9 @@ int ts_real_format(double value, char *out, size_t size)
     }
     /* 9000, not 9e+03: exact, as whole numbers of this size are. */
     if (strstr(text, "e+") && fabs(value) < 1e15)
-        return snprintf(out, size, "%.0f", value);
+        snprintf(text, sizeof text, "%.0f", value);
+    uselocale(callers);
+    freelocale(c_locale);
     return snprintf(out, size, "%s", text);
 }
 

@@ -6,9 +6,11 @@
  *     # expect-plan: ...    an error of planning: such a file must be read without error
  */
 #include <criterion/criterion.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/number.h"
 #include "stages/box.h"
 #include "stages/convolve.h"
 #include "stages/histogram.h"
@@ -224,6 +226,7 @@ Test(chain, bad_lines_have_exactly_their_errors)
 {
     static const char *const cases[][2] = {
         {"dicmo ./study | equalize", "1:1: error: input: unknown format 'dicmo'; did you mean 'dicom'?\n"},
+        {"./study | equalize", "1:1: error: input: unknown format './study'\n"},
         {"dicom ./study | box radius=9000", "1:28: error: box.radius: 9000 is outside [0, 1024] pixel\n"},
         {"dicom ./study | box radius 2",
          "1:21: error: parameter=value is expected here\n1:28: error: parameter=value is expected here\n"
@@ -373,5 +376,33 @@ Test(chain, files_that_cannot_be_read_are_named)
         cr_assert_eq(ts_diag_count(diag), 1);
         cr_expect_not_null(strstr(ts_diag_get(diag, 0)->message, paths[i]));
         ts_diag_destroy(diag);
+    }
+}
+
+/* Numbers as they are written into messages, provenance and canonical texts: the shortest that read back, with a point
+ * whatever the locale. */
+Test(chain, numbers_are_written_the_shortest_way)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{0, "0"},          {9000, "9000"},
+                 {0.1, "0.1"},      {-1.5e-3, "-0.0015"},
+                 {1e300, "1e+300"}, {1e14, "100000000000000"},
+                 {1e15, "1e+15"},   {1.0 / 3, "0.3333333333333333"},
+                 {INFINITY, "inf"}, {-INFINITY, "-inf"},
+                 {1e-7, "1e-07"}};
+    static const char *const locales[] = {"C", "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"};
+    for (size_t l = 0; l < sizeof locales / sizeof *locales; l++) {
+        if (!setlocale(LC_ALL, locales[l]))
+            continue;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            char text[40];
+            double again;
+            ts_real_format(cases[i].value, text, sizeof text);
+            cr_expect_str_eq(text, cases[i].text, "%s: %s instead of %s", locales[l], text, cases[i].text);
+            cr_expect_null(ts_number_real(text, &again));
+            cr_expect_eq(again, cases[i].value);
+        }
     }
 }
