@@ -363,6 +363,9 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
     if (request->stage && !only)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
                              request->stage);
+    if (only && !only->cpu && !only->reduction)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-benchmark", .stage = only->name},
+                             "it passes its image on, there is nothing to time");
     print_head(&report);
     for (const struct stage *const *stage = ts_stages; status == TS_OK && *stage; stage++)
         if (only ? *stage == only : (*stage)->cpu || (*stage)->reduction)

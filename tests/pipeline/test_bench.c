@@ -74,6 +74,9 @@ Test(bench, refuses_what_it_cannot_set)
     struct bench_request request = {.stage = "radn", .dtype = -1, .values = -1};
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
+    request.stage = "save";
+    cr_assert_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(diag, 1)->code, "no-benchmark");
     ts_diag_destroy(diag);
 }
 
