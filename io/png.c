@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 8-bit gray PNG through libpng's simplified API, which returns errors instead of jumping.
+ * 8-bit gray PNG through libpng's simplified API, which returns errors instead of jumping. Not through its
+ * png_image_write_to_file: on failure that removes whatever the path names, a device too.
  */
 #include "io/png.h"
 
 #include <errno.h>
 #include <png.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
                                   struct ts_diag *diag)
@@ -20,9 +23,22 @@ enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t heigh
                        .width = (png_uint_32)width,
                        .height = (png_uint_32)height,
                        .format = PNG_FORMAT_GRAY};
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path, strerror(errno));
+    struct stat status;
+    const bool regular = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
     errno = 0;
-    if (!png_image_write_to_file(&image, path, 0, pixels, 0, NULL))
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path,
-                             errno ? strerror(errno) : image.message);
-    return TS_OK;
+    bool done = png_image_write_to_stdio(&image, file, 0, pixels, 0, NULL);
+    int error_number = errno;
+    if (fclose(file) != 0 && done) {
+        error_number = errno;
+        done = false;
+    }
+    if (done)
+        return TS_OK;
+    if (regular)
+        unlink(path);
+    return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path,
+                         error_number ? strerror(error_number) : image.message);
 }

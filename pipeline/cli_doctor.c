@@ -94,12 +94,11 @@ static void print_limit(const char *name, int resource, bool bytes)
 static double memory_available(void)
 {
     char line[128];
-    unsigned long long kilobytes;
     double found = -1;
     FILE *file = fopen("/proc/meminfo", "r");
     while (file && found < 0 && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1)
-            found = 1024.0 * (double)kilobytes;
+        if (!strncmp(line, "MemAvailable:", 13))
+            found = 1024.0 * strtod(line + 13, NULL); /* in kB */
     if (file)
         fclose(file);
     return found;

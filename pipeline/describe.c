@@ -123,12 +123,13 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
     int n = 0;
     struct ts_diag *diag = ts_diag_create();
     for (size_t i = 0; diag && n == 0 && i < sizeof examples / sizeof *examples; i++) {
-        struct ts_image in = {
-            .rank = 3,
-            .axes = {{TS_AXIS_Z, 8, 1, "mm", NULL}, {TS_AXIS_Y, 16, 1, "mm", NULL}, {TS_AXIS_X, 16, 1, "mm", NULL}},
-            .dtype = examples[i].dtype,
-            .quantity = examples[i].quantity,
-            .unit = examples[i].unit};
+        struct ts_image in = {.rank = 3,
+                              .axes = {{.kind = TS_AXIS_Z, .n = 8, .spacing = 1, .unit = "mm"},
+                                       {.kind = TS_AXIS_Y, .n = 16, .spacing = 1, .unit = "mm"},
+                                       {.kind = TS_AXIS_X, .n = 16, .spacing = 1, .unit = "mm"}},
+                              .dtype = examples[i].dtype,
+                              .quantity = examples[i].quantity,
+                              .unit = examples[i].unit};
         struct param_set set = {.rows = stage->params, .n_rows = stage->n_params, .owner = stage->name};
         struct stage_context context;
         set.values = calloc(1, stage->params_bytes > 0 ? stage->params_bytes : 1);

@@ -8,10 +8,9 @@
 #include "pipeline/cli.h"
 #include "pipeline/params.h"
 
-static const struct cli_command *const commands[] = {&ts_cli_run,    &ts_cli_check,   &ts_cli_stages, &ts_cli_schema,
-                                                     &ts_cli_info,   &ts_cli_preview, &ts_cli_verify, &ts_cli_phantom,
-                                                     &ts_cli_doctor, &ts_cli_bench};
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+static const struct cli_command *const commands[] = {
+    &ts_cli_run,    &ts_cli_check,   &ts_cli_stages, &ts_cli_schema, &ts_cli_info, &ts_cli_preview,
+    &ts_cli_verify, &ts_cli_phantom, &ts_cli_doctor, &ts_cli_bench,  NULL};
 
 static void print_help(FILE *stream)
 {
@@ -19,7 +18,7 @@ static void print_help(FILE *stream)
         "usage: tomostage COMMAND [arguments]\n\n"
         "tomostage runs a chain of stages over a medical image and writes the result and how it was made to HDF5.\n\n",
         stream);
-    for (int i = 0; i < N_COMMANDS; i++)
+    for (size_t i = 0; commands[i]; i++)
         fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n  tomostage COMMAND --help    the page of one command\n"
           "  tomostage --version         the version\n\n"
@@ -30,11 +29,12 @@ static void print_help(FILE *stream)
 
 static int unknown_command(const char *name)
 {
-    const char *names[N_COMMANDS];
+    const char *names[32];
+    size_t n = 0;
     char shown[256];
-    for (int i = 0; i < N_COMMANDS; i++)
-        names[i] = commands[i]->name;
-    const char *nearest = ts_nearest_name(name, names, N_COMMANDS);
+    for (; commands[n] && n < sizeof names / sizeof *names; n++)
+        names[n] = commands[n]->name;
+    const char *nearest = ts_nearest_name(name, names, n);
     ts_text_escape(shown, sizeof shown, name);
     fprintf(stderr, "tomostage: unknown command '%s'; %s%s%s\n", shown, nearest ? "did you mean '" : "",
             nearest ? nearest : "'tomostage --help' lists the commands", nearest ? "'?" : "");
@@ -55,7 +55,7 @@ static int dispatch(int argc, char **argv)
         printf("tomostage %s\n", ts_version());
         return 0;
     }
-    for (int i = 0; i < N_COMMANDS; i++)
+    for (size_t i = 0; commands[i]; i++)
         if (!strcmp(argv[1], commands[i]->name))
             return commands[i]->run(argc - 1, argv + 1);
     return unknown_command(argv[1]);
