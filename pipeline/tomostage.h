@@ -166,7 +166,7 @@ TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 /* Asks a running plan to end with TS_STOPPED; safe in a signal handler and from any thread. */
 TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
 
-/* For a signal handler that must end the process now: removes the run's temporary file. Async-signal-safe; call _exit next. */
+/* For a signal handler that must end the process now: removes the temporary file. Async-signal-safe; _exit is next. */
 TS_PUBLIC void ts_plan_abandon(const struct ts_plan *plan);
 
 TS_PUBLIC const char *ts_version(void);
