@@ -7,15 +7,18 @@
  *     along a line:   out[x]    =         sum over k < window of line[x + k]
  *
  * Down the rows there are two methods. `direct` adds the rows anew for each output (windows up to 9). The other costs
- * the same for any window: integers add the entering row and subtract the leaving one; floats are never subtracted,
- * because that keeps a NaN for ever and loses digits. Their rows are cut into blocks of `window` rows at places fixed
+ * the same for any window. Integers add the entering row and subtract the leaving one. Floats are never subtracted,
+ * because that keeps a NaN for ever and loses digits: their rows are cut into blocks of `window` rows at places fixed
  * by the image, and a window is the end of one block plus the start of the next, both running sums in double (M. van
- * Herk, 1992, for maxima). So a NaN reaches its own windows alone, and the sums depend on nothing but the window's
- * rows. Along a line a window above 9 is a product of factors and remainders: sums of 5 samples, then 3 of those 5
- * apart, and so on, a few passes that subtract nothing.
+ * Herk, 1992, for maxima); where they fit the first cache, sums of groups of rows take the place of blocks. So a NaN
+ * reaches its own windows alone, and the sums depend on nothing but the window's rows.
+ *
+ * Along a line narrow windows are added directly. Above, integers take the difference of two prefix sums; for floats
+ * the window is a product of factors and remainders (sums of 5 samples, then 3 of those 5 apart, and so on): a few
+ * passes that subtract nothing.
  *
  * With u = 2^-24, float results have an error of at most 1u down the rows (groups: 8u, direct: 6u) and 13u along a line
- * (windows up to 9: 4u), relative to the largest magnitude in the window.
+ * (windows up to 81: 7u), relative to the largest magnitude in the window.
  */
 #ifndef STAGES_COMMON_WINDOW_SUM_H
 #define STAGES_COMMON_WINDOW_SUM_H
