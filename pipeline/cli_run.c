@@ -71,12 +71,6 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* From 1, as people count; the event of the end comes after the last pass. */
-static int pass_number(const struct ts_event *event)
-{
-    return event->pass < event->n_passes ? event->pass + 1 : event->n_passes;
-}
-
 static void print_event(const struct ts_event *event)
 {
     static const char *const names[] = {"started", "progress", "finished"};
@@ -84,7 +78,7 @@ static void print_event(const struct ts_event *event)
     ts_json_init(&json, stdout, false);
     ts_json_open(&json, '{');
     ts_json_member_text(&json, "event", names[event->kind]);
-    ts_json_member_integer(&json, "pass", pass_number(event));
+    ts_json_member_integer(&json, "pass", event->pass);
     ts_json_member_integer(&json, "passes", event->n_passes);
     ts_json_member_integer(&json, "slices_done", event->slices_done);
     ts_json_member_integer(&json, "slices", event->n_slices);
@@ -100,7 +94,7 @@ static void print_event(const struct ts_event *event)
 static void draw(struct progress *progress, const struct ts_event *event)
 {
     const long left = event->seconds_left > 0 && event->seconds_left < 1e6 ? (long)(event->seconds_left + 0.5) : 0;
-    fprintf(stderr, "\r\033[Kpass %d of %d: %lld of %lld slices, %.1f MB/s, %ld:%02ld left", pass_number(event),
+    fprintf(stderr, "\r\033[Kpass %d of %d: %lld of %lld slices, %.1f MB/s, %ld:%02ld left", event->pass,
             event->n_passes, (long long)event->slices_done, (long long)event->n_slices, event->bytes_per_second / 1e6,
             left / 60, left % 60);
     fflush(stderr);

@@ -11,6 +11,5 @@ void ts_describe_stages(FILE *stream);                           /* the list, a 
 void ts_describe_stage(const struct stage *stage, FILE *stream); /* one page, plain text */
 void ts_describe_docs(const struct stage *stage, FILE *stream);  /* the same as Markdown: docs/stages/<name>.md */
 void ts_describe_schema(FILE *stream);                           /* JSON Schema (draft 2020-12) of a chain file */
-void ts_describe_stages_json(FILE *stream);                      /* every stage's table as one JSON array */
 
 #endif

@@ -3,7 +3,7 @@
  * Carries a plan out, pass by pass and slab by slab. While a slab is computed the source's workers decode the next one
  * and the writer's threads compress the last one. All memory is taken before the first slice is read.
  */
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,11 +47,10 @@ static void tell(struct run *run, enum ts_event_kind kind, const char *output)
     if (!run->plan->on_event)
         return;
     const double seconds = seconds_since(&run->started);
-    const double part =
-        ((double)run->pass + (double)run->slices_done / (double)(run->n_slices > 0 ? run->n_slices : 1)) /
-        (double)run->plan->n_passes;
+    const double done = (double)run->slices_done / (double)(run->n_slices > 0 ? run->n_slices : 1);
+    const double part = fmin(1, ((double)run->pass + done) / (double)run->plan->n_passes);
     const struct ts_event event = {.kind = kind,
-                                   .pass = run->pass,
+                                   .pass = run->pass < run->plan->n_passes ? run->pass + 1 : run->plan->n_passes,
                                    .n_passes = run->plan->n_passes,
                                    .slices_done = run->slices_done,
                                    .n_slices = run->n_slices,
@@ -331,7 +330,7 @@ static enum ts_status run_passes(struct run *run)
 {
     enum ts_status status = TS_OK;
     tell(run, TS_EVENT_STARTED, NULL);
-    for (run->pass = 0; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
+    for (; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
         status = run_pass(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer);
@@ -362,7 +361,9 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
         status = ts_hdf5_create(plan->chain->output.path, &options, &run.writer, diag);
     }
     if (status == TS_OK) {
-        atomic_store(&plan->temporary, ts_hdf5_temporary(run.writer));
+        /* The plan's own copy: a signal handler may read it while commit frees the writer. */
+        const char *temporary = ts_hdf5_temporary(run.writer);
+        atomic_store(&plan->temporary, ts_arena_text(plan->arena, temporary, strlen(temporary)));
         status = create_datasets(&run);
     }
     if (status == TS_OK)

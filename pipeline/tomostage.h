@@ -134,7 +134,7 @@ TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char 
 enum ts_event_kind { TS_EVENT_STARTED, TS_EVENT_PROGRESS, TS_EVENT_FINISHED };
 struct ts_event {
     enum ts_event_kind kind;
-    int pass, n_passes;
+    int pass, n_passes;            /* pass counts from 1 */
     int64_t slices_done, n_slices; /* of this pass */
     double seconds, bytes_per_second, seconds_left;
     const char *output; /* TS_EVENT_FINISHED: the file's path, else NULL */
