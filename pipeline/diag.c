@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "pipeline/arena.h"
+#include "pipeline/utf8.h"
 
 struct source_text {
     const char *name, *text;
@@ -207,15 +208,17 @@ enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes)
 void ts_text_escape(char *out, size_t size, const char *text)
 {
     size_t used = 0;
-    for (const unsigned char *c = (const unsigned char *)text; *c && size > 0; c++) {
-        const bool plain = *c >= 0x20 && *c != 0x7F && *c != '\\';
-        const size_t need = plain ? 1 : 4;
+    for (size_t left = strlen(text), bytes; left > 0 && size > 0; text += bytes, left -= bytes) {
+        bytes = ts_utf8_bytes(text, left);
+        const bool plain = bytes > 0 && !ts_utf8_is_control(text, bytes) && *text != '\\';
+        bytes = plain ? bytes : 1;
+        const size_t need = plain ? bytes : 4;
         if (used + need + 1 > size)
             break;
         if (plain)
-            out[used] = (char)*c;
+            memcpy(out + used, text, bytes);
         else
-            snprintf(out + used, 5, "\\x%02X", *c);
+            snprintf(out + used, 5, "\\x%02X", (unsigned char)*text);
         used += need;
     }
     if (size > 0)
@@ -239,6 +242,14 @@ static const char *source_line(const struct source_text *source, int32_t line, s
     return at;
 }
 
+/* Bytes of what takes one place on the screen; what is no text takes one a byte. */
+static size_t place_bytes(const char *at, size_t left, bool *text)
+{
+    const size_t bytes = ts_utf8_bytes(at, left);
+    *text = bytes > 0 && !ts_utf8_is_control(at, bytes);
+    return *text ? bytes : 1;
+}
+
 static void print_line_and_caret(const struct source_text *source, struct ts_span span, FILE *stream)
 {
     enum { SHOWN = 160 };
@@ -247,22 +258,29 @@ static void print_line_and_caret(const struct source_text *source, struct ts_spa
     const size_t before = span.column > 0 ? (size_t)span.column - 1 : 0;
     if (!line || before > length)
         return;
-    const size_t first = before > SHOWN / 2 && length > SHOWN ? before - SHOWN / 2 : 0;
-    const size_t shown = length - first < SHOWN ? length - first : SHOWN;
+    size_t first = before > SHOWN / 2 && length > SHOWN ? before - SHOWN / 2 : 0;
+    while (first < before && ((unsigned char)line[first] & 0xC0) == 0x80)
+        first++;
+    const size_t end = length - first < SHOWN ? length : first + SHOWN;
     const int margin = fprintf(stream, "  %d | ", span.line);
-    for (size_t i = 0; i < shown; i++) {
-        const unsigned char c = (unsigned char)line[first + i];
-        fputc(c == '\t' ? ' ' : c < 0x20 || c == 0x7F ? '?' : c, stream);
+    bool text;
+    for (size_t i = first, bytes; i < end; i += bytes) {
+        bytes = place_bytes(line + i, end - i, &text);
+        if (text)
+            fwrite(line + i, 1, bytes, stream);
+        else
+            fputc(line[i] == '\t' ? ' ' : '?', stream);
     }
-    /* UTF-8 continuation bytes take no place on the screen. */
     fprintf(stream, "\n%*s", margin, "");
-    for (size_t i = first; i < before; i++)
-        if (((unsigned char)line[i] & 0xC0) != 0x80)
-            fputc(' ', stream);
+    for (size_t i = first; i < before; i += place_bytes(line + i, length - i, &text))
+        fputc(' ', stream);
     fputc('^', stream);
-    for (size_t i = before + 1; i < before + (size_t)(span.length > 0 ? span.length : 1) && i < first + shown; i++)
-        if (((unsigned char)line[i] & 0xC0) != 0x80)
-            fputc('~', stream);
+    const size_t last = before + (size_t)(span.length > 0 ? span.length : 1);
+    for (size_t i = before; i < end; fputc('~', stream)) {
+        i += place_bytes(line + i, length - i, &text);
+        if (i >= last || i >= end)
+            break;
+    }
     fputc('\n', stream);
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "pipeline/utf8.h"
+
 static void refuse(struct tree *tree, const char *code, struct ts_span span, const char *message)
 {
     ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span}, "%s", message);
@@ -118,46 +120,23 @@ struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t lengt
     return (struct ts_span){.line = line, .column = (int32_t)(offset - start + 1), .length = (int32_t)length};
 }
 
-/* Bytes of the UTF-8 character at `at`, 0 where it is none (RFC 3629: no overlong forms, no surrogates). */
-static size_t character_bytes(const unsigned char *at, size_t left)
-{
-    static const struct {
-        unsigned char first_low, first_high, second_low, second_high, bytes;
-    } forms[] = {
-        {0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (*at < forms[i].first_low || *at > forms[i].first_high)
-            continue;
-        const size_t bytes = forms[i].bytes;
-        if (bytes > left || (bytes > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high)))
-            return 0;
-        for (size_t j = 2; j < bytes; j++)
-            if ((at[j] & 0xC0) != 0x80)
-                return 0;
-        return bytes;
-    }
-    return 0;
-}
-
 bool ts_tree_check_text(struct tree *tree)
 {
     if (tree->length > TREE_MAX_BYTES) {
         refuse(tree, "chain-limit", (struct ts_span){.line = 1, .column = 1}, "the chain is larger than 1 MiB");
         return false;
     }
-    const unsigned char *text = (const unsigned char *)tree->text;
+    const char *text = tree->text;
     for (size_t i = 0, bytes; i < tree->length; i += bytes) {
-        bytes = character_bytes(text + i, tree->length - i);
-        const bool control = bytes == 1 && (text[i] == 0x7F ||
-                                            (text[i] < 0x20 && text[i] != '\t' && text[i] != '\n' && text[i] != '\r'));
-        if (bytes > 0 && !control)
+        bytes = ts_utf8_bytes(text + i, tree->length - i);
+        if (bytes > 0 && (!ts_utf8_is_control(text + i, bytes) || strchr("\t\n\r", text[i])))
             continue;
-        ts_diag_error(
-            tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-text", .span = ts_tree_span(tree, i, 1)},
-            control ? "the byte 0x%02X is a control character" : "the byte 0x%02X is not UTF-8 text", text[i]);
+        const struct diag_site site = {.code = "not-text", .span = ts_tree_span(tree, i, 1)};
+        if (bytes == 0)
+            ts_diag_error(tree->diag, TS_BAD_CHAIN, &site, "the byte 0x%02X is not UTF-8 text", (unsigned char)text[i]);
+        else
+            ts_diag_error(tree->diag, TS_BAD_CHAIN, &site, "U+%04X is a control character",
+                          (unsigned char)text[i + bytes - 1]);
         tree->stopped = true;
         return false;
     }

@@ -348,22 +348,41 @@ Test(chain, set_refuses_and_changes_nothing)
     ts_diag_destroy(parse_diag);
 }
 
-/* How the program shows an error: file, place, source line, caret. */
-Test(chain, errors_show_their_line)
+static void expect_printed(const char *text, const char *expected)
 {
     struct ts_diag *diag;
     struct ts_chain *chain;
-    char *text = NULL;
+    char *printed = NULL;
     size_t length = 0;
-    ts_test_parse("tomostage: 1\nstages:\n  - box: { radius: 9000, border: reflect }\n", &chain, &diag);
-    FILE *out = open_memstream(&text, &length);
+    cr_expect_eq(ts_test_parse(text, &chain, &diag), TS_BAD_CHAIN);
+    FILE *out = open_memstream(&printed, &length);
     ts_diag_print(diag, out);
     fclose(out);
-    cr_expect_str_eq(text, "text:3:20: error: box.radius: 9000 is outside [0, 1024] pixel\n"
-                           "  3 |   - box: { radius: 9000, border: reflect }\n"
-                           "                         ^~~~\n");
-    free(text);
+    cr_expect_str_eq(printed, expected, "%sinstead of\n%s", printed, expected);
+    free(printed);
     ts_diag_destroy(diag);
+}
+
+/* How the program shows an error: file, place, source line, caret. What a terminal could obey is not shown as it is. */
+Test(chain, errors_show_their_line)
+{
+    expect_printed("tomostage: 1\nstages:\n  - box: { radius: 9000, border: reflect }\n",
+                   "text:3:20: error: box.radius: 9000 is outside [0, 1024] pixel\n"
+                   "  3 |   - box: { radius: 9000, border: reflect }\n"
+                   "                         ^~~~\n");
+    expect_printed("tomostage: 1\nstages: [{save: {name: \"\xC3\xA4\xE2\x82\xAC\"}}]\n",
+                   "text:2:24: error: save.name: '\xC3\xA4\xE2\x82\xAC' is not a name\n"
+                   "  2 | stages: [{save: {name: \"\xC3\xA4\xE2\x82\xAC\"}}]\n"
+                   "                             ^~~~\n"
+                   "  hint: a letter, then letters, digits, _ and -, at most 64 in all\n");
+    expect_printed("tomostage: 1 # \xC3\xA4\xFF\x1B[1m", "text:1:18: error: the byte 0xFF is not UTF-8 text\n"
+                                                         "  1 | tomostage: 1 # \xC3\xA4??[1m\n"
+                                                         "                      ^\n");
+    expect_printed("tomostage: 1\nstages: [{save: {name: \"a\\e\\x9b\"}}]\n",
+                   "text:2:24: error: save.name: 'a\\x1B\\xC2\\x9B' is not a name\n"
+                   "  2 | stages: [{save: {name: \"a\\e\\x9b\"}}]\n"
+                   "                             ^~~~~~~~~\n"
+                   "  hint: a letter, then letters, digits, _ and -, at most 64 in all\n");
 }
 
 Test(chain, files_that_cannot_be_read_are_named)
