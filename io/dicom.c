@@ -47,11 +47,21 @@ static size_t memory_bytes(const struct source *source, int threads, int64_t ahe
     return ts_dicom_ring_bytes((const struct dicom_source *)source, threads, ahead);
 }
 
+static bool holds(const struct source *base, dev_t device, ino_t inode)
+{
+    const struct dicom_source *source = (const struct dicom_source *)base;
+    for (int64_t z = 0; z < base->n_slices; z++)
+        if (source->frames[z].device == device && source->frames[z].inode == inode)
+            return true;
+    return false;
+}
+
 static const struct source_ops dicom_ops = {
     .memory_bytes = memory_bytes,
     .start = ts_dicom_ring_start,
     .prefetch = ts_dicom_ring_prefetch,
     .read = ts_dicom_ring_read,
+    .holds = holds,
     .close = close_source,
 };
 

@@ -6,6 +6,8 @@
 #ifndef IO_SOURCE_H
 #define IO_SOURCE_H
 
+#include <sys/types.h>
+
 #include "pipeline/diag.h"
 #include "pipeline/image.h"
 #include "pipeline/params.h"
@@ -44,6 +46,8 @@ struct source_ops {
     void (*prefetch)(struct source *, int64_t z, int64_t n);
     /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
+    /* Whether the file of this device and inode is one that the source reads. NULL: it holds no file. */
+    bool (*holds)(const struct source *, dev_t device, ino_t inode);
     void (*close)(struct source *); /* frees the source too */
 };
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "io/hdf5_write.h"
@@ -337,10 +338,35 @@ static enum ts_status run_passes(struct run *run)
     return status == TS_OK ? ts_provenance_end(run->plan, run->writer) : status;
 }
 
+/* What the output would replace though the run reads it: "the chain itself", a source's name, or NULL. */
+static const char *replaced_input(const struct ts_plan *plan)
+{
+    struct stat output, chain;
+    if (stat(plan->chain->output.path, &output) != 0)
+        return NULL;
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct source *source = plan->nodes[i].source;
+        if (source->ops->holds && source->ops->holds(source, output.st_dev, output.st_ino))
+            return plan->nodes[i].label;
+    }
+    /* The name of a chain that is no file stands for nothing on the disk. */
+    if (stat(plan->chain->source_name, &chain) == 0 && S_ISREG(chain.st_mode) && chain.st_dev == output.st_dev &&
+        chain.st_ino == output.st_ino)
+        return "the chain itself";
+    return NULL;
+}
+
 static enum ts_status check_output(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    if (plan->chain->output.path)
-        return ts_hdf5_check_path(plan->chain->output.path, plan->force, plan->output_bytes, diag);
+    const char *path = plan->chain->output.path, *replaced = path ? replaced_input(plan) : NULL;
+    if (replaced) {
+        const struct diag_site site = {.code = "output-is-input", .span = plan->chain->output.span};
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a file that the run reads: %s", path, replaced);
+        ts_diag_hint(diag, "give the output a name of its own: output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
+        return TS_BAD_CHAIN;
+    }
+    if (path)
+        return ts_hdf5_check_path(path, plan->force, plan->output_bytes, diag);
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"}, "the chain names no output file");
     ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
     return TS_BAD_CHAIN;
