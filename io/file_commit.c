@@ -41,20 +41,39 @@ static enum ts_status fail(struct ts_diag *diag, const char *code, const char *w
                          strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error", error);
 }
 
-static enum ts_status check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
+/* A warning: `bytes` are those without compression, and a disk that is really full is met while writing. */
+static void check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
 {
     struct statvfs disk;
-    if (bytes <= 0 || statvfs(folder, &disk) != 0)
-        return TS_OK;
+    /* No blocks at all: the file system does not say. */
+    if (bytes <= 0 || statvfs(folder, &disk) != 0 || disk.f_blocks == 0)
+        return;
     double available = (double)disk.f_bavail * (double)disk.f_frsize, needed = 1.05 * (double)bytes;
     if (available >= needed)
-        return TS_OK;
+        return;
     char free_text[32], needed_text[32];
     ts_bytes_format(free_text, sizeof free_text, available);
     ts_bytes_format(needed_text, sizeof needed_text, needed);
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "disk-full"},
-                  "the output may take %s, but '%s' has %s free", needed_text, folder, free_text);
+    ts_diag_warning(diag, &(struct diag_site){.code = "output-space"},
+                    "the output may take up to %s where it does not compress, and '%s' has %s free", needed_text,
+                    folder, free_text);
     ts_diag_hint(diag, "free some space or write the output to another disk");
+}
+
+/* Some folders take no files whatever their mode says, as those of /proc do: only a trial tells. */
+static enum ts_status try_folder(const char *path, const char *folder, struct ts_diag *diag)
+{
+    const struct file_commit trial = {.path = (char *)path, .folder = (char *)folder};
+    int fd = ts_file_scratch(&trial);
+    if (fd >= 0) {
+        close(fd);
+        return TS_OK;
+    }
+    int error = errno;
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-not-writable"},
+                  "the output folder '%s' takes no files: %s (%d)", folder,
+                  strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error", error);
+    ts_diag_hint(diag, "choose another folder for the output");
     return TS_RUN_FAILED;
 }
 
@@ -113,7 +132,9 @@ enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct
     if (status == TS_OK)
         status = check_existing(path, force, diag);
     if (status == TS_OK)
-        status = check_space(folder, bytes, diag);
+        status = try_folder(path, folder, diag);
+    if (status == TS_OK)
+        check_space(folder, bytes, diag);
     free(folder);
     return status;
 }

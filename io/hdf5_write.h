@@ -19,7 +19,8 @@ struct hdf5_options {
 };
 
 /* Everything that can be known before a run to be wrong with this path: exists without force, folder missing or not
- * writable, a folder itself, too little space for `bytes`. TS_RUN_FAILED; nothing is created. */
+ * writable, a folder itself. TS_RUN_FAILED; nothing is left behind. Too little space for `bytes`, the output without
+ * compression, is a warning. */
 enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
 
 enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,

@@ -164,12 +164,41 @@ Test(hdf5_faults, folders_that_cannot_be_written)
         cr_assert_eq(seteuid(0), 0);
     ts_diag_clear(diag);
     snprintf(path, sizeof path, "%s/out.h5", folder);
-    cr_assert_eq(ts_hdf5_check_path(path, true, (int64_t)1 << 60, diag), TS_RUN_FAILED);
-    cr_assert(ts_test_has_code(diag, "disk-full"));
     snprintf(path, sizeof path, "%s/folder", folder);
     rmdir(path);
     snprintf(path, sizeof path, "%s/closed", folder);
     rmdir(path);
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
+}
+
+/* The folder's mode lets root write there, the file system lets nobody. */
+Test(hdf5_faults, folders_that_take_no_files)
+{
+    struct ts_diag *diag = ts_diag_create();
+    cr_assert_eq(ts_hdf5_check_path("/proc/y.h5", false, 1000000, diag), TS_RUN_FAILED);
+    cr_assert_eq(ts_diag_count(diag), 1);
+    cr_assert(ts_test_has_code(diag, "output-folder-not-writable"), "%s", ts_diag_get(diag, 0)->message);
+    cr_assert(geteuid() != 0 || ts_test_has_text(diag, "'/proc' takes no files"), "%s", ts_diag_get(diag, 0)->message);
+    ts_diag_destroy(diag);
+}
+
+/* What the output takes without compression says little of what it will take. */
+Test(hdf5_faults, too_little_space_for_the_worst_case_is_a_warning)
+{
+    struct ts_diag *diag = ts_diag_create();
+    char folder[64], path[128];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    cr_assert_eq(ts_hdf5_check_path(path, false, 1, diag), TS_OK);
+    cr_assert_eq(ts_diag_count(diag), 0);
+    cr_assert_eq(ts_hdf5_check_path(path, false, (int64_t)1 << 60, diag), TS_OK);
+    cr_assert_eq(ts_diag_count(diag), 1);
+    cr_assert_eq(ts_diag_error_count(diag), 0);
+    cr_assert(ts_test_has_code(diag, "output-space"));
+    cr_assert(ts_test_has_text(diag, "up to 1210567.6 TB") && ts_test_has_text(diag, " free"), "%s",
+              ts_diag_get(diag, 0)->message);
+    cr_assert_eq(ts_test_count_files(folder, NULL), 0);
     ts_test_remove_folder(folder);
     ts_diag_destroy(diag);
 }
