@@ -15,6 +15,12 @@ static const char geometry_convention[] =
     "DICOM patient LPS in mm: origin is the center of voxel (0,0,0); the rows of direction are the unit vectors of "
     "increasing x, y, z; step_z is the vector from one slice to the next";
 
+/* The geometry of a sinogram is that of the volume that was projected, but for the origin. */
+static const char sinogram_convention[] =
+    "DICOM patient LPS in mm, of the projected volume: origin is the rotation center of the first slice; the rows of "
+    "direction are the unit vectors of the volume's increasing x, y, z; step_z is the vector from one slice to the "
+    "next";
+
 static const char *quantity_words(enum ts_quantity quantity)
 {
     switch (quantity) {
@@ -107,7 +113,9 @@ static enum ts_status write_geometry(struct hdf5_writer *writer, const char *gro
 {
     if (!image->has_geometry)
         return TS_OK;
-    enum ts_status status = text_at(writer, group, "geometry_convention", geometry_convention);
+    const bool sinogram = image->rank > 1 && image->axes[1].kind == TS_AXIS_VIEW;
+    enum ts_status status =
+        text_at(writer, group, "geometry_convention", sinogram ? sinogram_convention : geometry_convention);
     if (status == TS_OK)
         status = numbers_at(writer, group, "origin_mm", image->origin_mm, 1, 3);
     if (status == TS_OK)

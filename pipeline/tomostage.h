@@ -103,7 +103,8 @@ struct ts_axis {
 /* The one data type. Row-major, last axis fastest: volume (z, y, x), sinogram (z, view, detector).
  * origin and direction are DICOM patient coordinates (LPS, mm): the center of voxel (0,0,0), and the unit vectors of
  * increasing x, y, z as three columns stored one after the other. step_z_mm is the exact vector from one
- * slice to the next (not parallel to direction[6..8] when the gantry was tilted). */
+ * slice to the next (not parallel to direction[6..8] when the gantry was tilted). A sinogram keeps those of the volume
+ * that was projected, but its origin is the rotation center of its first slice. */
 struct ts_image {
     int rank;
     struct ts_axis axes[TS_MAX_RANK];

@@ -160,6 +160,19 @@ static void expect_text(hid_t file, const char *object, const char *name, const 
     H5Aclose(attribute);
 }
 
+static bool holds_text(hid_t file, const char *object, const char *name, const char *part)
+{
+    char found[512] = "";
+    hid_t attribute = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert_geq(attribute, 0, "%s@%s", object, name);
+    hid_t type = H5Aget_type(attribute);
+    cr_assert_lt(H5Tget_size(type), sizeof found);
+    cr_assert_geq(H5Aread(attribute, type, found), 0);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return strstr(found, part);
+}
+
 static void expect_number(hid_t file, const char *object, const char *name, int expected)
 {
     int found = -1;
@@ -217,6 +230,7 @@ Test(hdf5, layout_is_nexus)
     expect_axis(file, "/entry/data/y", &content.first.axes[1]);
     expect_axis(file, "/entry/data/x", &content.first.axes[2]);
     cr_assert_gt(H5Aexists_by_name(file, "/entry/data", "origin_mm", H5P_DEFAULT), 0);
+    cr_assert(holds_text(file, "/entry/data", "geometry_convention", "origin is the center of voxel (0,0,0)"));
     cr_assert_gt(H5Aexists_by_name(file, "/entry/process/texts", "sha256", H5P_DEFAULT), 0);
     H5Fclose(file);
     if (system("command -v h5dump > /dev/null 2>&1") == 0) {
@@ -225,6 +239,29 @@ Test(hdf5, layout_is_nexus)
     } else {
         fprintf(stderr, "SKIPPED hdf5/layout_is_nexus, its h5dump part: h5dump is not installed\n");
     }
+    ts_test_content_clear(&content);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+Test(hdf5, a_sinogram_says_whose_geometry_it_has)
+{
+    struct output_content content = ts_test_content(3, 5, 7);
+    struct ts_diag *diag = ts_diag_create();
+    struct hdf5_options options = {.level = 1, .threads = 1};
+    char folder[64], path[96];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    content.first.axes[1].kind = TS_AXIS_VIEW;
+    content.first.axes[2].kind = TS_AXIS_DETECTOR;
+    cr_assert_eq(ts_test_write_output(path, &options, &content, 3, diag), TS_OK);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    static const char *const parts[] = {"of the projected volume", "origin is the rotation center of the first slice",
+                                        "of the volume's increasing x, y, z", "from one slice to the next"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        cr_assert(holds_text(file, "/entry/data", "geometry_convention", parts[i]), "%s", parts[i]);
+    cr_assert_not(holds_text(file, "/entry/data", "geometry_convention", "voxel"));
+    H5Fclose(file);
     ts_test_content_clear(&content);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
