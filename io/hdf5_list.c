@@ -155,11 +155,11 @@ enum ts_status ts_hdf5_list(const char *path, struct hdf5_listing *listing, stru
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"},
                              "'%s' does not exist or is not a file", path);
     ts_hdf5_enter(&visit);
-    hid_t file = ts_hdf5_open_file(path);
+    hid_t file = ts_hdf5_open_file(path, &failure);
     enum hdf5_walk_end end = HDF5_WALK_FAILED;
     if (file >= 0)
         end = ts_hdf5_walk(file, visit_object, &collection, at);
-    if (end == HDF5_WALK_FAILED)
+    if (file >= 0 && end == HDF5_WALK_FAILED)
         ts_hdf5_failure(&failure);
     if (file >= 0)
         H5Fclose(file);

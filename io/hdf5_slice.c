@@ -49,13 +49,19 @@ static bool collect(void *user, const struct hdf5_object *object)
     return path && collection->n < VOLUMES_MAX;
 }
 
+static enum ts_status refuse(const char *path, const char *what, const struct hdf5_failure *failure,
+                             struct ts_diag *diag)
+{
+    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-unreadable"},
+                         "%s: %s cannot be read: %s", path, what, failure->text);
+}
+
 /* Folds the error stack into a record; inside enter and leave. */
 static enum ts_status unreadable(const char *path, const char *what, struct ts_diag *diag)
 {
     struct hdf5_failure failure;
     ts_hdf5_failure(&failure);
-    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-unreadable"},
-                         "%s: %s cannot be read: %s", path, what, failure.text);
+    return refuse(path, what, &failure, diag);
 }
 
 enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const char ***datasets, size_t *n,
@@ -64,13 +70,16 @@ enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const
     struct collection collection = {.arena = arena,
                                     .paths = ts_arena_alloc(arena, VOLUMES_MAX * sizeof *collection.paths)};
     struct hdf5_visit visit;
+    struct hdf5_failure failure;
     char at[HDF5_WALK_PATH] = "";
     if (!collection.paths)
         return ts_diag_no_memory(diag, VOLUMES_MAX * sizeof *collection.paths);
     enum ts_status status = TS_OK;
     ts_hdf5_enter(&visit);
-    hid_t file = ts_hdf5_open_file(path);
-    if (file < 0 || ts_hdf5_walk(file, collect, &collection, at) == HDF5_WALK_FAILED)
+    hid_t file = ts_hdf5_open_file(path, &failure);
+    if (file < 0)
+        status = refuse(path, "the file", &failure, diag);
+    else if (ts_hdf5_walk(file, collect, &collection, at) == HDF5_WALK_FAILED)
         status = unreadable(path, "the file", diag);
     if (file >= 0)
         H5Fclose(file);
@@ -134,12 +143,14 @@ enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t
                                   struct ts_diag *diag)
 {
     struct hdf5_visit visit;
+    struct hdf5_failure failure;
     *slice = (struct hdf5_slice){0};
     ts_hdf5_enter(&visit);
-    hid_t file = ts_hdf5_open_file(path);
+    hid_t file = ts_hdf5_open_file(path, &failure);
     hid_t object = file >= 0 ? H5Dopen2(file, dataset, H5P_DEFAULT) : -1;
-    enum ts_status status = object >= 0 ? read_from(path, dataset, object, index, slice, diag)
-                                        : unreadable(path, file >= 0 ? dataset : "the file", diag);
+    enum ts_status status = file < 0     ? refuse(path, "the file", &failure, diag)
+                            : object < 0 ? unreadable(path, dataset, diag)
+                                         : read_from(path, dataset, object, index, slice, diag);
     if (object >= 0)
         H5Dclose(object);
     if (file >= 0)

@@ -50,16 +50,25 @@ bool ts_hdf5_get_text(hid_t object, const char *name, char *out, size_t size)
     return done;
 }
 
-hid_t ts_hdf5_open_file(const char *path)
+hid_t ts_hdf5_open_file(const char *path, struct hdf5_failure *failure)
 {
     hid_t file = -1, access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access < 0)
+    if (access < 0) {
+        ts_hdf5_failure(failure);
         return -1;
+    }
     /* No foreign code for foreign files; no lock needed on what nobody writes. */
     if (H5PLset_loading_state(0) >= 0 && H5Pset_file_locking(access, false, true) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
         file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (file < 0)
+        ts_hdf5_failure(failure); /* before another call clears the reason */
     H5Pclose(access);
+    /* The library says "bad superblock" or less of a file without its signature. */
+    if (file < 0 && H5Fis_hdf5(path) == 0) {
+        failure->error_number = 0;
+        snprintf(failure->text, sizeof failure->text, "it is not an HDF5 file");
+    }
     return file;
 }
 
@@ -232,13 +241,11 @@ enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_st
     struct hdf5_visit visit;
     char at[HDF5_WALK_PATH] = "", escaped[256];
     ts_hdf5_enter(&visit);
-    hid_t file = ts_hdf5_open_file(path);
+    hid_t file = ts_hdf5_open_file(path, &check.failure);
     bool opened = file >= 0, sound = false;
     if (opened) {
         sound = verify_open(file, &check, at);
         H5Fclose(file);
-    } else {
-        ts_hdf5_failure(&check.failure);
     }
     ts_hdf5_leave(&visit);
     clear_entries(&check);

@@ -13,8 +13,8 @@
 bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES]);
 /* Reads a text attribute of at most size - 1 bytes; false where there is none such. Between enter and leave. */
 bool ts_hdf5_get_text(hid_t object, const char *name, char *out, size_t size);
-/* Opens for reading with plugins off. Between enter and leave. */
-hid_t ts_hdf5_open_file(const char *path);
+/* Opens for reading with plugins off; -1 with the reason in `failure`. Between enter and leave. */
+hid_t ts_hdf5_open_file(const char *path, struct hdf5_failure *failure);
 /* As ts_hdf5_verify; `shown` stands for the path in messages, `failed` is the status of what is wrong. */
 enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_status failed, int threads,
                                  struct ts_diag *diag);

@@ -392,8 +392,13 @@ Test(hdf5_faults, an_unfinished_file_is_not_sound)
     snprintf(path, sizeof path, "%s/out.h5", folder);
     cr_assert_neq(ts_hdf5_verify(path, diag), TS_OK);
     cr_assert(ts_test_has_code(diag, "hdf5-open"));
-    write_text_file(path, "no HDF5 file at all");
-    cr_assert_neq(ts_hdf5_verify(path, diag), TS_OK);
+    cr_assert(ts_test_has_text(diag, "No such file"), "%s", ts_diag_get(diag, 0)->message);
+    for (int empty = 0; empty < 2; empty++) {
+        ts_diag_clear(diag);
+        write_text_file(path, empty ? "" : "no HDF5 file at all");
+        cr_assert_eq(ts_hdf5_verify(path, diag), TS_BAD_INPUT);
+        cr_assert(ts_test_has_text(diag, "is not an HDF5 file"), "%s", ts_diag_get(diag, 0)->message);
+    }
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     H5Fclose(file);
     ts_diag_clear(diag);

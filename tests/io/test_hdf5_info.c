@@ -159,10 +159,18 @@ Test(hdf5_info, what_is_no_hdf5_file_is_refused)
     snprintf(path, sizeof path, "%s/text.h5", folder);
     free(info(path, false, TS_BAD_INPUT, diag));
     FILE *stream = fopen(path, "w");
+    fputs("nothing of the kind", stream);
+    fclose(stream);
+    free(info(path, false, TS_BAD_INPUT, diag));
+    cr_assert(ts_test_has_text(diag, "is not an HDF5 file"));
+    stream = fopen(path, "w");
     fputs("\x89HDF\r\n\x1a\n and then nothing of the kind", stream);
     fclose(stream);
     free(info(path, false, TS_BAD_INPUT, diag));
-    cr_assert_eq(ts_diag_error_count(diag), 3);
+    cr_assert_eq(ts_diag_error_count(diag), 4);
+    /* What has the signature and is damaged is told apart, with the library's reason. */
+    const char *last = ts_diag_get(diag, 3)->message;
+    cr_assert(!strstr(last, "is not an HDF5 file") && !strstr(last, "gave no reason"), "%s", last);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }

@@ -51,6 +51,22 @@ static void remove_file(void)
 
 TestSuite(hdf5_slice, .init = make_file, .fini = remove_file);
 
+Test(hdf5_slice, what_is_no_hdf5_file_is_called_so)
+{
+    const char **datasets;
+    size_t n;
+    struct hdf5_slice slice;
+    struct arena *arena = ts_arena_create();
+    FILE *stream = fopen(path, "w");
+    cr_assert(stream && fputs("nothing of the kind", stream) >= 0 && fclose(stream) == 0);
+    cr_assert_eq(ts_hdf5_list_volumes(path, arena, &datasets, &n, diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_read_slice(path, "plain", 0, &slice, diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_diag_count(diag), 2);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert(strstr(ts_diag_get(diag, i)->message, "is not an HDF5 file"), "%s", ts_diag_get(diag, i)->message);
+    ts_arena_destroy(arena);
+}
+
 Test(hdf5_slice, lists_each_volume_once)
 {
     const char **datasets;
