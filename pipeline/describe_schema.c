@@ -76,30 +76,16 @@ static void write_text_or_texts(struct json *json)
 
 static void write_default(struct json *json, const struct param *row)
 {
-    if (row->required || row->optional || row->derived)
+    const void *const values[] = {
+        [PARAM_INTEGER] = &row->init.i, [PARAM_REAL] = &row->init.r,    [PARAM_CHOICE] = &row->init.choice,
+        [PARAM_BOOL] = &row->init.b,    [PARAM_TEXT] = &row->init.text, [PARAM_REFERENCE] = NULL};
+    if (row->required || row->optional || row->derived || !values[row->kind])
         return;
-    switch (row->kind) {
-    case PARAM_INTEGER:
-        ts_json_member_integer(json, "default", row->init.i);
-        break;
-    case PARAM_REAL:
-        if (isfinite(row->init.r))
-            ts_json_member_real(json, "default", row->init.r);
-        break;
-    case PARAM_CHOICE:
-        ts_json_member_text(json, "default", ts_choice_name(row->choices, row->init.choice));
-        break;
-    case PARAM_BOOL:
-        ts_json_member_bool(json, "default", row->init.b);
-        break;
-    case PARAM_TEXT:
-        ts_json_member_text(json, "default", row->init.text);
-        break;
-    case PARAM_TEXTS:
-    case PARAM_NUMBERS:
-    case PARAM_REFERENCE:
-        break;
-    }
+    /* An infinity is not of the schema's type "number". */
+    if (row->kind == PARAM_REAL && isinf(row->init.r))
+        return;
+    ts_json_key(json, "default");
+    ts_json_param(json, row, values[row->kind]);
 }
 
 static void write_row(struct json *json, const struct param *row)

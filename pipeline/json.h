@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct param;
+
 /* The caller's storage; start with ts_json_init. Nesting deeper than 63 is a programming error. */
 struct json {
     FILE *stream;
@@ -33,5 +35,8 @@ void ts_json_member_text(struct json *json, const char *key, const char *text);
 void ts_json_member_integer(struct json *json, const char *key, int64_t value);
 void ts_json_member_real(struct json *json, const char *key, double value);
 void ts_json_member_bool(struct json *json, const char *key, bool value);
+/* The value of a parameter, which `value` points to as the row's kind says: a number, true or false, a text, a list, a
+ * list of lists; null for a reference that was not given, "inf" and "-inf" for what JSON cannot hold as a number. */
+void ts_json_param(struct json *json, const struct param *row, const void *value);
 
 #endif

@@ -110,8 +110,8 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     for (size_t row = 0; row < node->set.n_rows; row++) {
         if (node->source && node->set.rows[row].kind == PARAM_TEXTS)
             continue;
-        ts_param_format(&node->set, row, text, sizeof text);
-        ts_json_member_text(json, node->set.rows[row].name, text);
+        ts_json_key(json, node->set.rows[row].name);
+        ts_json_param(json, &node->set.rows[row], (const unsigned char *)node->set.values + node->set.rows[row].offset);
     }
     ts_json_close(json, '}');
     ts_json_close(json, '}');

@@ -155,7 +155,7 @@ Test(cli_run, options_replace_what_the_chain_says)
     ts_program_run(folder, ARGUMENTS("check", "chain.yaml", "-i", "study", "--set", "box#2.radius=3", "--json"),
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.out);
-    cr_assert(strstr(outcome.out, "\"radius\": \"3\"") && strstr(outcome.out, "\"radius\": \"2\""), "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "\"radius\": 3") && strstr(outcome.out, "\"radius\": 2"), "%s", outcome.out);
     cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)));
     ts_program_run(folder, ARGUMENTS("run", "chain.yaml", "-i", "study", "--set", "box#2.radius=9000"), &outcome);
     cr_assert_eq(outcome.code, 2, "%s", outcome.err);
@@ -193,6 +193,49 @@ Test(cli_run, json_lines_are_json)
         cr_assert_geq(n_lines, bad ? 1 : 2);
         cr_assert(strstr(outcome.out, bad ? "\"severity\": \"error\"" : "\"event\": \"finished\""), "%s", outcome.out);
     }
+}
+
+/* A stage, not a source, begins the line: -i gives the input. A bare name of a stage is a chain too. */
+Test(cli_run, a_line_can_begin_with_a_stage)
+{
+    static const char *const lines[] = {"box radius=1", " box radius=1", "invert", "box radius=1 | invert"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        ts_program_run(folder, ARGUMENTS("run", lines[i], "-i", "study", "-o", "out.h5", "--force"), &outcome);
+        cr_assert_eq(outcome.code, 0, "%s: %s", lines[i], outcome.err);
+        expect_names("out.h5 study ");
+    }
+    ts_program_run(folder, ARGUMENTS("check", "box radius=1"), &outcome);
+    cr_assert_eq(outcome.code, 2);
+    cr_assert(strstr(outcome.err, "input"), "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("check", "bocks radius=1", "-i", "study"), &outcome);
+    cr_assert_eq(outcome.code, 2);
+    cr_assert(strstr(outcome.err, "No such file"), "%s", outcome.err);
+    write_file("invert", "tomostage: 1\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 1}\n");
+    ts_program_run(folder, ARGUMENTS("check", "invert"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert(strstr(outcome.out, "box "), "a file that exists wins: %s", outcome.out);
+}
+
+/* Of each kind of parameter that JSON shows otherwise than as a text. */
+Test(cli_run, check_gives_typed_values)
+{
+    static const char *const expected[] = {"\"radius\": 2",
+                                           "\"series\": \"\"",
+                                           "\"border\": \"reflect\"",
+                                           "\"weights\": [[0, 0.5, 1], [-1, 1e-09, 0], [0, 0, 2]]",
+                                           "\"range\": [-100, 200.5]",
+                                           "\"reference\": null",
+                                           "\"clip\": true",
+                                           "\"low_percentile\": 2.5"};
+    write_file("chain.yaml", "tomostage: 1\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 2}\n"
+                             "  - convolve: {kernel: custom, weights: [[0, 0.5, 1], [-1, 1e-9, 0], [0, 0, 2]]}\n  - "
+                             "histogram: {range: [-100, 200.5]}\n"
+                             "  - equalize\n  - rescale: {low_percentile: 2.5}\n  - radon\n");
+    ts_program_run(folder, ARGUMENTS("check", "chain.yaml", "--json"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s%s", outcome.out, outcome.err);
+    cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        cr_assert(strstr(outcome.out, expected[i]), "%s is not in %s", expected[i], outcome.out);
 }
 
 Test(cli_run, preview_writes_a_png)
@@ -247,7 +290,8 @@ Test(cli_run, signals_end_it_soon_and_leave_nothing)
     static const struct {
         int number, times;
         double after;
-    } cases[] = {{SIGINT, 1, 0.3}, {SIGTERM, 1, 0.5}, {SIGHUP, 1, 0.4}, {SIGINT, 3, 0.6}, {SIGTERM, 2, 1.0}};
+    } cases[] = {{SIGINT, 1, 0.3}, {SIGTERM, 1, 0.5}, {SIGHUP, 1, 0.4},
+                 {SIGINT, 3, 0.6}, {SIGTERM, 2, 1.0}, {SIGQUIT, 1, 0.4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const pid_t pid = ts_program_start(
             folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"), -1);
@@ -261,6 +305,54 @@ Test(cli_run, signals_end_it_soon_and_leave_nothing)
                      outcome.err);
         cr_assert(outcome.seconds < 2.0, "case %zu took %g s", i, outcome.seconds);
         expect_names("study ");
+    }
+}
+
+/* The first `size` bytes of a file of the process, zeros ended. */
+static size_t read_process_file(pid_t pid, const char *name, char *bytes, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
+    FILE *file = fopen(path, "rb");
+    const size_t length = file ? fread(bytes, 1, size - 1, file) : 0;
+    bytes[length] = '\0';
+    if (file)
+        fclose(file);
+    return length;
+}
+
+/* True where the environment that the process was started with holds the entry. */
+static bool started_with(pid_t pid, const char *entry)
+{
+    static char bytes[1 << 17];
+    const size_t length = read_process_file(pid, "environ", bytes, sizeof bytes);
+    for (size_t at = 0; at < length; at += strlen(bytes + at) + 1)
+        if (!strcmp(bytes + at, entry))
+            return true;
+    return false;
+}
+
+/* What libgomp reads before main(): set where nobody has, and left alone where somebody has. */
+Test(cli_run, waiting_threads_sleep_unless_told_otherwise)
+{
+    for (int told = 0; told < 2; told++) {
+        const char *entry = told ? "OMP_WAIT_POLICY=active" : "OMP_WAIT_POLICY=passive";
+        bool found = false;
+        char name[32];
+        cr_assert_eq(told ? setenv("OMP_WAIT_POLICY", "active", 1) : unsetenv("OMP_WAIT_POLICY"), 0);
+        const pid_t pid = ts_program_start(
+            folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"), -1);
+        for (int k = 0; k < 500 && !found; k++) {
+            wait_seconds(0.01);
+            found = started_with(pid, entry);
+        }
+        wait_seconds(0.2);
+        found = found && started_with(pid, entry);
+        read_process_file(pid, "comm", name, sizeof name);
+        cr_assert_eq(kill(pid, SIGTERM), 0);
+        ts_program_wait(pid, folder, &outcome);
+        cr_assert(found, "%s is not in the environment of the program", entry);
+        cr_assert_str_eq(name, "tomostage\n");
     }
 }
 
