@@ -29,7 +29,10 @@ enum { CLI_WRONG = TS_BAD_CHAIN };
  * -1: no more; '?': the option is wrong, which has been said; 0: --help was asked for and printed. */
 int ts_cli_option(const struct cli_command *command, int argc, char **argv, const char *letters,
                   const struct option *options);
-/* One sentence on stderr that names the command; returns CLI_WRONG. */
+/* Looks for --json among all arguments, wrong ones too: from then on ts_cli_wrong also prints JSON. */
+void ts_cli_json_find(int argc, char **argv);
+/* One sentence on stderr that names the command (NULL: none), and with --json the same as a diagnostic in JSON on
+ * stdout; returns CLI_WRONG. */
 int ts_cli_wrong(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a stage that does not exist, with the nearest name. */
 int ts_cli_wrong_stage(const struct cli_command *command, const char *name);

@@ -8,9 +8,11 @@
 
 #include "io/source.h"
 #include "pipeline/cli.h"
+#include "stages/stage.h"
 
 const char ts_cli_chain_options[] =
-    "CHAIN is a file, or a chain in one line: 'dicom ./study | box radius=2 | hdf5 out.h5'.\n\n"
+    "CHAIN is a file, or a chain in one line: 'dicom ./study | box radius=2 | hdf5 out.h5'.\n"
+    "One that begins with a stage takes its input from -i: 'box radius=2' -i ./study -o out.h5.\n\n"
     "  -i, --input PATH        the input, instead of the chain's\n"
     "  -o, --output FILE       the output file, instead of the chain's\n"
     "      --set NAME=VALUE    one parameter: box.radius=3, box#2.radius=3 for the second box,\n"
@@ -102,20 +104,23 @@ bool ts_cli_chain_arguments(const struct cli_command *command, int argc, char **
     return true;
 }
 
-/* A bar, or the name of a source format and a space. A file that exists wins. */
+/* A bar, the name of a source format and a space, or the name of a stage, whose input -i gives. A file that exists
+ * wins. */
 static bool is_one_line(const char *text)
 {
     struct stat status;
+    char word[64];
     if (stat(text, &status) == 0)
         return false;
     if (strchr(text, '|'))
         return true;
-    for (const struct source_format *const *format = ts_source_formats; *format; format++) {
-        const size_t length = strlen((*format)->name);
-        if (!strncmp(text, (*format)->name, length) && text[length] == ' ')
-            return true;
-    }
-    return false;
+    text += strspn(text, " \t");
+    const size_t length = strcspn(text, " \t");
+    if (length >= sizeof word)
+        return false;
+    memcpy(word, text, length);
+    word[length] = '\0';
+    return ts_stage_find(word) || (text[length] && ts_source_format_find(word));
 }
 
 enum ts_status ts_cli_chain_load(const struct cli_chain *arguments, struct ts_chain **chain, struct ts_diag *diag)

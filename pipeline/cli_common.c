@@ -23,6 +23,26 @@ void ts_cli_help(const struct cli_command *command, FILE *stream)
     fprintf(stream, "\n  -h, --help              this page\n\n%s", exit_codes);
 }
 
+/* Kept here, as getopt keeps its own place: an error can come before the option is read. */
+static bool json_asked;
+
+/* getopt takes a long option's first letters for it. */
+void ts_cli_json_find(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        json_asked = json_asked || (strlen(argv[i]) > 2 && !strncmp("--json", argv[i], strlen(argv[i])));
+}
+
+static void print_wrong_json(const char *message)
+{
+    struct ts_diag *diag = ts_cli_diag();
+    if (!diag)
+        return;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "command-line"}, "%s", message);
+    ts_diag_print_json(diag, stdout);
+    ts_diag_destroy(diag);
+}
+
 int ts_cli_wrong(const struct cli_command *command, const char *format, ...)
 {
     char message[2048], shown[2048];
@@ -31,7 +51,9 @@ int ts_cli_wrong(const struct cli_command *command, const char *format, ...)
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     ts_text_escape(shown, sizeof shown, message);
-    fprintf(stderr, "tomostage %s: %s\n", command->name, shown);
+    fprintf(stderr, "tomostage%s%s: %s\n", command ? " " : "", command ? command->name : "", shown);
+    if (json_asked)
+        print_wrong_json(message);
     return CLI_WRONG;
 }
 

@@ -42,7 +42,7 @@ static void on_patience_lost(int number)
 /* From here on a signal stops the plan; before, nothing exists that would have to be cleaned up. */
 static void catch_signals(struct ts_plan *plan)
 {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction action = {.sa_flags = SA_RESTART}, before;
     sigemptyset(&action.sa_mask);
     current_plan = plan;

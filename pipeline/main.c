@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pipeline/cli.h"
+#include "pipeline/omp_wait.h"
 #include "pipeline/params.h"
 
 static const struct cli_command *const commands[] = {
@@ -31,14 +32,11 @@ static int unknown_command(const char *name)
 {
     const char *names[32];
     size_t n = 0;
-    char shown[256];
     for (; commands[n] && n < sizeof names / sizeof *names; n++)
         names[n] = commands[n]->name;
     const char *nearest = ts_nearest_name(name, names, n);
-    ts_text_escape(shown, sizeof shown, name);
-    fprintf(stderr, "tomostage: unknown command '%s'; %s%s%s\n", shown, nearest ? "did you mean '" : "",
-            nearest ? nearest : "'tomostage --help' lists the commands", nearest ? "'?" : "");
-    return CLI_WRONG;
+    return ts_cli_wrong(NULL, "unknown command '%s'; %s%s%s", name, nearest ? "did you mean '" : "",
+                        nearest ? nearest : "'tomostage --help' lists the commands", nearest ? "'?" : "");
 }
 
 static int dispatch(int argc, char **argv)
@@ -63,6 +61,8 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    ts_omp_wait_asleep(argv);
+    ts_cli_json_find(argc, argv);
     const int code = dispatch(argc, argv);
     /* A full disk behind a redirection shows here, if at all. */
     if ((fflush(stdout) || ferror(stdout)) && code == 0) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pipeline/bench.h"
+#include "pipeline/omp_wait.h"
 #include "stages/execute.h"
 
 /* Written by CMake: an include and an ORACLE(stage) line for each stage whose tests/reference/<stage>_reference.h
@@ -213,6 +214,7 @@ static enum ts_status carry_out(const struct arguments *arguments, struct ts_dia
 int main(int argc, char **argv)
 {
     struct arguments arguments;
+    ts_omp_wait_asleep(argv);
     if (!parse(argc, argv, &arguments)) {
         fputs(usage, stderr);
         return TS_BAD_CHAIN;

@@ -102,6 +102,32 @@ Test(cli, says_what_is_wrong_in_one_sentence)
     cr_assert_eq(strncmp(outcome.err, "usage: tomostage COMMAND", 24), 0);
 }
 
+/* With --json the sentence is on standard output too, wherever the option stands. */
+Test(cli, says_what_is_wrong_in_json_too)
+{
+    static const char *const lines[][5] = {{"run", "--json", "--bogus", "x"},
+                                           {"run", "--json"},
+                                           {"run", "a.yaml", "--threads", "0", "--json"},
+                                           {"check", "--json", "a", "b\n\"\xE4"},
+                                           {"info", "--json"},
+                                           {"bench", "radom", "--json"},
+                                           {"ran", "--json"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const char *arguments[6] = {NULL};
+        memcpy(arguments, lines[i], sizeof lines[i]);
+        ts_program_run(folder, arguments, &outcome);
+        const size_t length = strlen(outcome.out);
+        cr_assert_eq(outcome.code, 2);
+        cr_assert_eq(strncmp(outcome.err, "tomostage", 9), 0, "%s", outcome.err);
+        cr_assert(length > 0 && strchr(outcome.out, '\n') == outcome.out + length - 1, "%zu: %s", i, outcome.out);
+        cr_assert(ts_test_is_json(outcome.out, length), "%s", outcome.out);
+        cr_assert(strstr(outcome.out, "\"event\": \"diagnostic\"") && strstr(outcome.out, "\"exit_code\": 2"));
+    }
+    ts_program_run(folder, ARGUMENTS("run", "--", "a", "--json"), &outcome);
+    cr_assert_eq(outcome.code, 2);
+    cr_assert_str_empty(outcome.out); /* a file of that name, not the option */
+}
+
 Test(cli, takes_sizes_strictly)
 {
     static const char *const bad[] = {
