@@ -199,7 +199,26 @@ static void name_outputs(struct ts_plan *plan)
 
 static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    static const char *const reserved[] = {"data", "definition", "input", "inputs", "provenance", "title"};
+    /* What ts_provenance_begin writes into /entry, and the fields that NXentry defines. */
+    static const char *const reserved[] = {"data",
+                                           "definition",
+                                           "input",
+                                           "inputs",
+                                           "program_name",
+                                           "provenance",
+                                           "title",
+                                           "start_time",
+                                           "end_time",
+                                           "duration",
+                                           "collection_time",
+                                           "experiment_identifier",
+                                           "entry_identifier",
+                                           "run_cycle",
+                                           "user",
+                                           "sample",
+                                           "instrument",
+                                           "monitor",
+                                           "notes"};
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct chain_stage *stage = plan->nodes[i].chain_stage;
         bool taken = stage->stage->keeps_output && !strncmp(stage->name, "process_", 8);
@@ -211,6 +230,15 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
                           "'%s' is a name that the output file uses itself", stage->name);
     }
     return ts_diag_status(diag);
+}
+
+static const char *unused_hint(const struct ts_plan *plan, int32_t node)
+{
+    if (node == 0)
+        return "name it as a stage's reference or input"; /* a chain needs it: it cannot be removed */
+    if (node < plan->n_sources)
+        return "name it as a stage's reference or input, or remove it from inputs";
+    return "remove it, name it as a later stage's input or reference, or add a save stage after it";
 }
 
 /* An image that nothing takes, saves or writes was computed for nothing: most likely a forgotten input. */
@@ -231,7 +259,7 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
         ts_diag_error(diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "unused", .span = node->set.span, .stage = node->label},
                       "nothing takes its image");
-        ts_diag_hint(diag, "remove it, name it as a later stage's input or reference, or add a save stage after it");
+        ts_diag_hint(diag, "%s", unused_hint(plan, i));
     }
     return ts_diag_status(diag);
 }

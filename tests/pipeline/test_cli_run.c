@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/support/chain_text.h"
 #include "tests/support/program.h"
 
 static struct program_outcome outcome;
@@ -164,6 +165,61 @@ Test(cli_run, options_replace_what_the_chain_says)
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     expect_names("chain.yaml out.h5 study ");
+}
+
+/* Every tests/chains/plan-*.yaml has exactly the errors of planning that its comments state. */
+Test(cli_run, errors_of_planning_are_those_stated)
+{
+    static const char mark[] = "# expect-plan: ";
+    char **names;
+    const size_t n = ts_test_names(TESTS_FOLDER "/chains", ".yaml", &names);
+    int n_plan = 0;
+    for (size_t i = 0; i < n; i++) {
+        char path[512], expected[512];
+        size_t length;
+        snprintf(path, sizeof path, TESTS_FOLDER "/chains/%s", names[i]);
+        char *text = ts_test_read(path, &length);
+        int stated = 0, found = 0;
+        if (!strncmp(names[i], "plan-", 5)) {
+            write_file("chain.yaml", text);
+            ts_program_run(folder, ARGUMENTS("check", "chain.yaml"), &outcome);
+            for (const char *at = text; (at = strstr(at, mark)); stated++) {
+                at += sizeof mark - 1;
+                snprintf(expected, sizeof expected, "chain.yaml:%.*s\n", (int)strcspn(at, "\n"), at);
+                cr_assert(strstr(outcome.err, expected), "%s: no %sin\n%s", names[i], expected, outcome.err);
+            }
+            for (const char *at = outcome.err; (at = strstr(at, ": error: ")); at++)
+                found++;
+            cr_assert_eq(outcome.code, 2);
+            cr_assert(stated > 0 && found == stated, "%s: %d errors\n%s", names[i], found, outcome.err);
+            n_plan++;
+        }
+        free(text);
+        free(names[i]);
+    }
+    free(names);
+    cr_assert_geq(n_plan, 15);
+}
+
+/* The way out fits what is unused: the input, a further input, a stage. */
+Test(cli_run, the_hint_fits_what_is_unused)
+{
+    static const struct {
+        const char *stages, *hint;
+    } cases[] = {{"[equalize]", "  hint: name it as a stage's reference or input, or remove it from inputs\n"},
+                 {"[{equalize: {input: atlas}}]", "  hint: name it as a stage's reference or input\n"},
+                 {"[{invert: {input: atlas}}, {equalize: {input: input}}]", "add a save stage after it\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "tomostage: 1\ninput: {dicom: study}\ninputs: {atlas: {dicom: study}}\nstages: %s\n"
+                 "output: {hdf5: out.h5}\n",
+                 cases[i].stages);
+        write_file("chain.yaml", text);
+        ts_program_run(folder, ARGUMENTS("check", "chain.yaml"), &outcome);
+        cr_assert_eq(outcome.code, 2, "%s", outcome.err);
+        cr_assert(strstr(outcome.err, cases[i].hint), "%s", outcome.err);
+    }
 }
 
 /* A file whose name looks like a chain in one line is a file. */
