@@ -104,9 +104,10 @@ static enum ts_status bench_stage_init(struct bench_stage *ready, const struct b
 static enum ts_status reduce(struct stage_reduced *reduced, const struct bench_stage *ready)
 {
     enum ts_status status = TS_OK;
-    if (!ts_stage_reduces_volume(&ready->context, 0))
+    if (ts_stage_reduces_slices(&ready->context))
         return ts_stage_reduced_slab(reduced, &ready->in);
-    for (int round = 0; status == TS_OK && round < ts_stage_rounds(&ready->context); round++) {
+    const int rounds = ts_stage_reduces_volume(&ready->context, 0) ? ts_stage_rounds(&ready->context) : 0;
+    for (int round = 0; status == TS_OK && round < rounds; round++) {
         ts_stage_reduced_add(reduced, 0, &ready->in);
         status = ts_stage_reduced_finish(reduced);
     }

@@ -3,6 +3,7 @@
  * Reductions over slabs. Order of float operations is fixed by the image: where merging is not exact every slice is its
  * own partial result and partials join in rising z, so neither slabs nor threads show in the bytes.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,6 +220,7 @@ static enum ts_status reduce_slice(const struct stage_reduced *reduced, const st
 
 enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab)
 {
+    assert(reduced->per_slice && slab->axes[0].n <= reduced->slab_slices);
     const int64_t n = slab->axes[0].n, groups = n < reduced->n_slots ? n : reduced->n_slots;
     enum ts_status status = TS_OK;
 #pragma omp parallel for schedule(static, 1) num_threads(reduced->context.threads)
