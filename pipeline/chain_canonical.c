@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The chain written out: every parameter in the order of its table, names and inputs, no path. Equal chains give equal
- * texts; with the empty lists of paths filled in, the text is a chain again.
+ * texts. The text is a chain again, whose inputs lie in folders of their own names beside it, or are given by -i.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/chain_build.h"
 
-/* A row that has nothing to say: optional and not given, derived by a plan that was not made, or derived as 0 where
- * 0 is no value: not used. */
+/* A row that has nothing to say: without a part beside the others, derived by a plan that was not made, or optional and
+ * not given. */
 static bool is_silent(const struct param_set *set, size_t i)
 {
     const struct param *row = &set->rows[i];
     const unsigned char *at = (const unsigned char *)set->values + row->offset;
+    if (ts_param_is_idle(set, i))
+        return true;
     if (set->given >> i & 1)
         return false;
     if (row->derived && !set->resolved)
         return true;
-    if (row->derived && row->kind == PARAM_INTEGER)
-        return *(const int64_t *)at == 0 && row->min > 0;
-    if (row->derived && row->kind == PARAM_REAL)
-        return *(const double *)at == 0 && row->min > 0;
     switch (row->kind) {
     case PARAM_TEXT:
         return row->optional && !*(const char *const *)at;
@@ -52,7 +50,7 @@ static bool write_value(FILE *out, const struct param_set *set, size_t i)
     return true;
 }
 
-/* The entries of a map between braces; `path` is the row whose value is left out. */
+/* The entries of a map between braces; the row called `path` holds a path, and the owner's name stands in its place. */
 static bool write_params(FILE *out, const struct param_set *set, const char *path, bool first)
 {
     for (size_t i = 0; i < set->n_rows; i++) {
@@ -63,7 +61,7 @@ static bool write_params(FILE *out, const struct param_set *set, const char *pat
         fprintf(out, "%s%s: ", first ? "" : ", ", name);
         first = false;
         if (is_path)
-            fputs("[]", out);
+            fputs(set->owner, out);
         else if (!write_value(out, set, i))
             return false;
     }

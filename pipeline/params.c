@@ -59,6 +59,18 @@ bool ts_param_given(const struct param_set *set, const char *name)
     return ts_param_find(set->rows, set->n_rows, name, &i) && (set->given >> i & 1);
 }
 
+void ts_param_idle(struct param_set *set, const char *name)
+{
+    size_t i;
+    if (ts_param_find(set->rows, set->n_rows, name, &i))
+        set->idle |= 1u << i;
+}
+
+bool ts_param_is_idle(const struct param_set *set, size_t i)
+{
+    return set->idle >> i & 1;
+}
+
 enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,
                               const char *format, ...)
 {

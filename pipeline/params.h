@@ -85,12 +85,17 @@ struct param_set {
     struct ts_span span;              /* of the stage or source itself */
     const char *owner;                /* "box", "input" */
     bool resolved;                    /* derived rows have their values */
+    uint32_t idle;                    /* bit i: row i plays no part with the values of the others; not recorded */
 };
 
 /* Fills every row that has an init value. */
 void ts_params_init(struct param_set *set);
 const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index);
 bool ts_param_given(const struct param_set *set, const char *name);
+/* For resolve(): the named parameter plays no part. */
+void ts_param_idle(struct param_set *set, const char *name);
+/* True where row i plays no part. */
+bool ts_param_is_idle(const struct param_set *set, size_t i);
 /* Reports an error about the named parameter at the place where it was written (or at its owner, where it was not).
  * Message: "owner.name: ..." */
 enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,

@@ -99,7 +99,8 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
     snprintf(group, sizeof group, "%s/parameters", process);
     enum ts_status status = ts_hdf5_group(writer, group, "NXparameters");
     for (size_t i = 0; status == TS_OK && i < node->set.n_rows; i++)
-        status = write_parameter(&node->set, i, node->context.in.unit, group, writer);
+        if (!ts_param_is_idle(&node->set, i))
+            status = write_parameter(&node->set, i, node->context.in.unit, group, writer);
     return status;
 }
 

@@ -47,6 +47,8 @@ static enum ts_status refuse_unused(const struct stage_context *context, const c
         if (ts_param_given(context->set, *names))
             return ts_param_error(context->set, *names, "parameter-unused", context->diag, "has no part in method: %s",
                                   method);
+        else
+            ts_param_idle(context->set, *names);
     return TS_OK;
 }
 

@@ -54,6 +54,8 @@ static enum ts_status resolve_views(const struct stage_context *context, struct 
         if (ts_param_given(context->set, even[i]))
             return ts_param_error(context->set, even[i], "angles-twice", context->diag,
                                   "the views are already listed by angles; give one of the two");
+        else
+            ts_param_idle(context->set, even[i]);
     if (params->angles.rows != 1 || params->angles.columns < 1)
         return ts_param_error(context->set, "angles", "angles-shape", context->diag,
                               "%lld rows of %lld numbers, expected one list of at least one angle",

@@ -34,8 +34,8 @@ struct stage_reach {
 /* Everything a stage's code may see. Descriptions have data NULL and cover the whole image. */
 struct stage_context {
     const struct stage *stage;
-    const struct param_set *set; /* for resolve() and messages */
-    const void *params;          /* the resolved parameter struct */
+    struct param_set *set; /* for resolve() and messages; resolve() marks idle parameters through it */
+    const void *params;    /* the resolved parameter struct */
     struct ts_image in, out;
     const struct ts_image
         *references[STAGE_REFERENCES]; /* one per row of kind REFERENCE, in row order; NULL: not given */

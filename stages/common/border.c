@@ -24,6 +24,8 @@ enum ts_status ts_border_check(const struct stage_context *context, enum ts_bord
         return ts_param_error(context->set, "constant", "parameter-unused", context->diag,
                               "is used with border: constant alone, and border is %s",
                               ts_choice_name(ts_border_choices, border));
+    if (border != BORDER_CONSTANT)
+        ts_param_idle(context->set, "constant");
     if (border != BORDER_CONSTANT || !ts_dtype_is_integer(context->in.dtype))
         return TS_OK;
     double low, high;

@@ -293,8 +293,8 @@ Test(chain, set_replaces_one_parameter)
                                            "reference: atlas}",
                                            "clip: false",
                                            "angles: [0, 15]",
-                                           "input: {dicom: [], series: \"1.2.3\"",
-                                           "atlas: {dicom: [], series: \"7\"",
+                                           "input: {dicom: input, series: \"1.2.3\"",
+                                           "atlas: {dicom: atlas, series: \"7\"",
                                            "start: -0.001"};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         cr_expect_not_null(strstr(text, expected[i]), "'%s' is not in\n%s", expected[i], text);

@@ -43,7 +43,7 @@ def need_data():
 
 
 def run(*arguments, expect=0, cwd=None):
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=cwd)
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, errors="replace", cwd=cwd)
     assert done.returncode == expect, f"{arguments}: exit {done.returncode}, expected {expect}\n{done.stderr}"
     return done
 
@@ -253,6 +253,35 @@ def what_is_not_one_volume_is_refused_by_name(folder):
         assert not os.path.exists(f"{folder}/no.h5")
         seen.add(done.stderr.splitlines()[0])
     assert len(seen) == len(expected), "two folders share a message"
+
+
+@test
+def the_recorded_chain_gives_the_same_file_again(folder):
+    study = make_study(folder)
+    shutil.copytree(study, os.path.join(folder, "atlas"))
+    chains = ["box radius=3 dimensions=3d border=wrap | clahe | radon angles=0,10.5,90",
+              "box radius=1 border=constant constant=-1000 | window center=40 width=400 | clahe kernel_x=40",
+              "window low=-100 high=300 dtype=u8 | clahe method=opencv tiles_x=4 | invert | radon views=7 arc=360",
+              "rescale method=z-score | histogram bins=16 range=-3,3 | convolve kernel=sobel-x border=mirror",
+              "rescale method=percentiles low_percentile=1 | equalize bins=100 | save name=a | statistics percentiles=5,50",
+              "rescale range=-1000,1000 clip=false dtype=f32 | invert limits=data scope=slice | statistics scope=slice",
+              "histogram limits=dtype scope=slice | equalize method=opencv name=b | radon input=b views=3 detectors=99"]
+    for i, chain in enumerate(chains):
+        first, again = f"{folder}/first{i}.h5", f"{folder}/again{i}.h5"
+        run("run", f"dicom {study} | {chain} | hdf5 {first}", "--quiet")
+        with h5py.File(first) as f:
+            recorded = text(f["entry/provenance/chain"][()])
+        open(f"{folder}/again{i}.yaml", "w").write(recorded)
+        run("run", f"{folder}/again{i}.yaml", "-i", study, "-o", again, "--quiet")
+        assert filecmp.cmp(first, again, shallow=False), chain
+    matched = f"{folder}/matched.yaml"
+    open(matched, "w").write("tomostage: 1\ninput: {dicom: study}\ninputs: {atlas: {dicom: atlas}}\n"
+                             "stages: [{box: {radius: 1}}, {histogram: {reference: atlas}}, {equalize: {reference: atlas}}]\n")
+    run("run", matched, "-o", f"{folder}/m1.h5")
+    with h5py.File(f"{folder}/m1.h5") as f:
+        open(f"{folder}/m2.yaml", "w").write(text(f["entry/provenance/chain"][()]))
+    run("run", f"{folder}/m2.yaml", "-i", study, "-o", f"{folder}/m2.h5")
+    assert filecmp.cmp(f"{folder}/m1.h5", f"{folder}/m2.h5", shallow=False)
 
 
 @test
