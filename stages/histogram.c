@@ -15,8 +15,17 @@
 #include "stages/common/scope.h"
 
 enum { MAX_BINS = 65536 };
-enum { TABLE_COUNTS, TABLE_EDGES, TABLE_UNDERFLOW, TABLE_OVERFLOW, TABLE_NAN, TABLE_REFERENCE, TABLE_DISTANCES };
-enum { DISTANCE_TOTAL_VARIATION, DISTANCE_KOLMOGOROV_SMIRNOV, DISTANCE_WASSERSTEIN, DISTANCES };
+enum {
+    TABLE_COUNTS,
+    TABLE_EDGES,
+    TABLE_UNDERFLOW,
+    TABLE_OVERFLOW,
+    TABLE_NAN,
+    TABLE_REFERENCE,
+    TABLE_DISTANCES,
+    TABLE_WASSERSTEIN
+};
+enum { DISTANCE_TOTAL_VARIATION, DISTANCE_KOLMOGOROV_SMIRNOV, DISTANCES };
 
 static const struct param rows[] = {
     PARAM(struct histogram_params, bins, .min = 1, .max = MAX_BINS, .init.i = 256, .doc = "number of bins"),
@@ -167,7 +176,7 @@ static void counts_of(const struct stage_context *context, int input, const stru
 /* Total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as shares of the values that are
  * numbers; values outside the range count as if they were at its nearer end. */
 static void compare(const struct bins *bins, const uint64_t *a, const uint64_t *a_outside, const uint64_t *b,
-                    const uint64_t *b_outside, double distances[DISTANCES])
+                    const uint64_t *b_outside, double distances[DISTANCES], double *wasserstein)
 {
     uint64_t n_a = a_outside[0] + a_outside[1], n_b = b_outside[0] + b_outside[1];
     for (int64_t bin = 0; bin < bins->n; bin++) {
@@ -191,7 +200,7 @@ static void compare(const struct bins *bins, const uint64_t *a, const uint64_t *
     const bool known = n_a > 0 && n_b > 0;
     distances[DISTANCE_TOTAL_VARIATION] = known ? variation / 2 : (double)NAN;
     distances[DISTANCE_KOLMOGOROV_SMIRNOV] = known ? largest : (double)NAN;
-    distances[DISTANCE_WASSERSTEIN] = known ? area : (double)NAN;
+    *wasserstein = known ? area : (double)NAN;
 }
 
 static void write_tables(const struct stage_context *context, const struct histogram_result *result, const void *total,
@@ -205,7 +214,8 @@ static void write_tables(const struct stage_context *context, const struct histo
         *(uint64_t *)tables[TABLE_UNDERFLOW + i].data = outside[i];
     if (context->references[0]) {
         memcpy(tables[TABLE_REFERENCE].data, result->reference, (size_t)bins->n * sizeof *counts);
-        compare(bins, counts, outside, result->reference, result->reference_outside, tables[TABLE_DISTANCES].data);
+        compare(bins, counts, outside, result->reference, result->reference_outside, tables[TABLE_DISTANCES].data,
+                tables[TABLE_WASSERSTEIN].data);
     }
 }
 
@@ -242,8 +252,10 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
         [TABLE_OVERFLOW] = {"overflow", "values above the last edge"},
         [TABLE_NAN] = {"nan", "values that are not numbers"},
         [TABLE_REFERENCE] = {"reference_counts", "values of the reference in each bin"},
-        [TABLE_DISTANCES] = {"distances", "total variation, Kolmogorov-Smirnov, 1-Wasserstein (in values) to the "
-                                          "reference; values outside the range count at its nearer end"},
+        [TABLE_DISTANCES] = {"distances", "total variation and Kolmogorov-Smirnov distance to the reference, as "
+                                          "shares; values outside the range count at its nearer end"},
+        [TABLE_WASSERSTEIN] = {"wasserstein", "1-Wasserstein distance to the reference, in values; values outside the "
+                                              "range count at its nearer end"},
     };
     const int64_t n_bins = params_of(context)->bins;
     const struct ts_axis axes[] = {
@@ -251,15 +263,16 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
         [TABLE_EDGES] = {.kind = TS_AXIS_BIN, .n = n_bins + 1, .unit = ""},
         [TABLE_REFERENCE] = {.kind = TS_AXIS_BIN, .n = n_bins, .unit = ""},
         [TABLE_DISTANCES] = {.kind = TS_AXIS_ITEM, .n = DISTANCES, .unit = ""},
+        [TABLE_WASSERSTEIN] = {.n = 0},
     };
-    const int n = context->references[0] ? TABLE_DISTANCES + 1 : TABLE_NAN + 1;
+    const int n = context->references[0] ? TABLE_WASSERSTEIN + 1 : TABLE_NAN + 1;
     for (int i = 0; i < n; i++) {
-        const bool real = i == TABLE_EDGES || i == TABLE_DISTANCES;
+        const bool in_values = i == TABLE_EDGES || i == TABLE_WASSERSTEIN, real = in_values || i == TABLE_DISTANCES;
         struct ts_image *image = &out[i].image;
         out[i].name = texts[i].name;
         out[i].doc = texts[i].doc;
         *image = (struct ts_image){.dtype = real ? TS_F64 : TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
-        if (i == TABLE_EDGES) {
+        if (in_values) {
             image->quantity = context->in.quantity;
             image->unit = context->in.unit;
         }
@@ -293,8 +306,8 @@ const struct stage histogram_stage = {
         "values. 8- and 16-bit integers are counted value by value and exactly; `limits: dtype, bins: 65536` gives "
         "those counts.\n\n"
         "With `reference` the reference's values are counted in the same bins, and three distances of the two "
-        "distributions are written: total variation, Kolmogorov-Smirnov and 1-Wasserstein (earth mover's, in values of "
-        "the image).\n\n"
+        "distributions are written: total variation and Kolmogorov-Smirnov (`distances`), and 1-Wasserstein "
+        "(`wasserstein`, the earth mover's, in values of the image).\n\n"
         "Cost: one pass; one more to find the range, for 32-bit integers and floats without `range`.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,

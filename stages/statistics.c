@@ -9,6 +9,7 @@
 #include "stages/statistics.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "stages/common/moments.h"
@@ -75,13 +76,24 @@ static bool per_slice(const struct stage_context *context)
     return params_of(context)->scope == SCOPE_SLICE;
 }
 
+/* HU becomes HU^2, 1/mm becomes (1/mm)^2, 1 stays 1. */
+static void write_square(const char *unit, char *out, size_t size)
+{
+    const bool compound = unit && strpbrk(unit, "/ *^") != NULL;
+    if (!unit || !*unit || !strcmp(unit, "1"))
+        snprintf(out, size, "1");
+    else
+        snprintf(out, size, compound ? "(%s)^2" : "%s^2", unit);
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
-    const struct statistics_params *params = values;
+    struct statistics_params *params = values;
     const int64_t n = params->percentiles.rows * params->percentiles.columns;
     if (n > PERCENTILES_MAX)
         return ts_param_error(context->set, "percentiles", "too-many-percentiles", context->diag,
                               "%lld percentiles where at most %d can be taken at once", (long long)n, PERCENTILES_MAX);
+    write_square(context->in.unit, params->square_unit, sizeof params->square_unit);
     return TS_OK;
 }
 
@@ -267,6 +279,8 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
         *image = (struct ts_image){.dtype = i < TABLE_MIN ? TS_U64 : TS_F64,
                                    .quantity = texts[i].in_values ? context->in.quantity : TS_INTENSITY,
                                    .unit = texts[i].in_values ? context->in.unit : "1"};
+        if (i == TABLE_VARIANCE)
+            image->unit = params_of(context)->square_unit;
         if (per_slice(context))
             image->axes[image->rank++] = context->in.axes[0];
         if (i == TABLE_PERCENTILES)

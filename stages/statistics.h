@@ -10,7 +10,8 @@
 struct statistics_params {
     struct ts_numbers percentiles;
     int64_t ddof;
-    int32_t scope; /* enum scope */
+    int32_t scope;        /* enum scope */
+    char square_unit[64]; /* no row: the unit of the variance, written by resolve() */
 };
 
 extern const struct stage statistics_stage;

@@ -205,7 +205,8 @@ Test(histogram, long_images_with_changing_spans)
 static void expect_distances(const struct stage_run *run, int64_t z, double variation, double largest, double area)
 {
     const double expected[] = {variation, largest, area};
-    const double *found = (const double *)ts_test_table(run, "distances")->data + 3 * z;
+    const double *shares = (const double *)ts_test_table(run, "distances")->data + 2 * z;
+    const double found[] = {shares[0], shares[1], ts_test_table_at(run, "wasserstein", z)};
     for (int i = 0; i < 3; i++)
         cr_assert(fabs(found[i] - expected[i]) <= 1e-12, "distance %d is %g, expected %g", i, found[i], expected[i]);
 }
@@ -217,12 +218,16 @@ Test(histogram, distances_to_a_reference)
         struct ts_image in = ts_test_image(2, 3, 4, (enum ts_dtype)dtype, VALUES_CONSTANT, 1);
         struct ts_image reference = ts_test_image(5, 2, 2, (enum ts_dtype)dtype, VALUES_CONSTANT, 1);
         const float four = 4;
+        in.unit = "HU";
         for (size_t i = 0; i < ts_image_count(&reference); i++)
             ts_store_f32((char *)reference.data + i * ts_dtype_bytes(reference.dtype), reference.dtype, &four, 1);
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10 range=0,10", &in, &reference, 1, 1), TS_OK);
         cr_assert_eq(count_at(&run, "reference_counts", 0, 4), 20);
         expect_distances(&run, 0, 1, 1, 3);
+        cr_assert_str_eq(ts_test_table(&run, "wasserstein")->unit, "HU");
+        cr_assert_str_eq(ts_test_table(&run, "edges")->unit, "HU");
+        cr_assert_str_eq(ts_test_table(&run, "distances")->unit, "1");
         ts_test_run_clear(&run);
         cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10 range=0,10 scope=slice", &in, &reference, 1, 1),
                      TS_OK);

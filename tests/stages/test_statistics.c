@@ -129,6 +129,24 @@ Test(statistics, small_deviations_from_a_large_mean)
     free(in.data);
 }
 
+Test(statistics, have_the_units_of_their_powers)
+{
+    static const char *const units[][2] = {
+        {"HU", "HU^2"}, {"1", "1"}, {"1/mm", "(1/mm)^2"}, {"Bq/ml", "(Bq/ml)^2"}, {"", "1"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        struct ts_image in = ts_test_image(2, 2, 2, TS_I16, VALUES_CT, 1);
+        struct stage_run run;
+        in.unit = units[i][0];
+        cr_assert_eq(ts_test_run(&run, &statistics_stage, "percentiles=50 scope=slice", &in, NULL, 0, 1), TS_OK);
+        cr_assert_str_eq(ts_test_table(&run, "variance")->unit, units[i][1]);
+        cr_assert_str_eq(ts_test_table(&run, "standard_deviation")->unit, units[i][0]);
+        cr_assert_str_eq(ts_test_table(&run, "percentiles")->unit, units[i][0]);
+        cr_assert_str_eq(ts_test_table(&run, "log_product")->unit, "1");
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+}
+
 Test(statistics, refuse_too_many_percentiles)
 {
     ts_test_refused(&statistics_stage, "percentiles=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", TS_U8, false,
