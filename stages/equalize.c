@@ -3,8 +3,11 @@
  * equalize: out = F(v), F the share of the image's values that are v or below (scikit-image's rule), or that share
  * spread over the levels of the type (OpenCV's). With a reference: out = R^-1(F(v)), R the reference's distribution.
  *
- * 8- and 16-bit integers: counts of every value, a table with an entry for every value: exact. Other types: counts in
- * bins between the smallest and the largest finite value, and linear interpolation between the middles of the bins.
+ * 8- and 16-bit integers: counts of every value, a table with an entry for every value: exact. 32-bit integers that
+ * span few enough values: bins that hold one value each: the same numbers. Otherwise counts in bins between the
+ * smallest and the largest finite value; F is linear between the middles of the bins without a reference
+ * (scikit-image's rule), and with one F(v) is the share up to the end of v's bin, exact where no bin holds two
+ * different values.
  */
 #include "stages/equalize.h"
 
@@ -15,7 +18,7 @@
 #include "stages/common/scope.h"
 #include "stages/common/value_maps.h"
 
-enum { MAX_BINS = 65536, SKIMAGE_BINS = 256, CHUNK = 16384, ALIGNMENT = 64 };
+enum { MAX_BINS = 65536, SKIMAGE_BINS = 256, CHUNK = 16384, STEP_BLOCK = 2048, ALIGNMENT = 64 };
 
 static const struct choice method_choices[] = {
     {"skimage", EQUALIZE_SKIMAGE,
@@ -32,7 +35,9 @@ static const struct param rows[] = {
           .doc = "whose rule, and with it the type of the result"),
     PARAM(struct equalize_params, bins, .min = 2, .max = MAX_BINS,
           .derived = "the number of values of an 8- or 16-bit type; else 256, or 65536 with `reference`",
-          .doc = "bins between the smallest and the largest value; 8- and 16-bit integers are counted value by value"),
+          .doc =
+              "bins between the smallest and the largest value of floats, and of 32-bit integers that span more than "
+              "65,536 values; other integers are counted value by value"),
     PARAM(struct equalize_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
           .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct equalize_params, reference, .optional = true,
@@ -41,9 +46,11 @@ static const struct param rows[] = {
 };
 
 /* The result starts with this; then the map (float or integer per value, double per bin), then the reference's
- * quantiles. bins[0] of the image, bins[1] of the reference, both only where they are not counted by value. */
+ * quantiles. bins[0] of the image, bins[1] of the reference, both only where the type is not counted by value; single:
+ * each bin holds one integer, its lower edge. */
 struct equalize_result {
     struct bins bins[2];
+    bool single[2];
 };
 
 static const struct equalize_params *params_of(const struct stage_context *context)
@@ -59,6 +66,21 @@ static enum ts_dtype dtype_of(const struct stage_context *context, int input)
 static bool by_value(const struct stage_context *context, int input)
 {
     return ts_value_counts_fit(dtype_of(context, input));
+}
+
+/* Bins of an input that is not counted by value, for floats and integers that span much. An image that is counted by
+ * value fixes the parameter, which then says nothing of the reference. */
+static int64_t bins_asked(const struct stage_context *context, int input)
+{
+    return input == 1 && by_value(context, 0) ? MAX_BINS : params_of(context)->bins;
+}
+
+/* The most bins there can be; which it will be shows only once the range is known. */
+static size_t capacity(const struct stage_context *context, int input)
+{
+    if (by_value(context, input))
+        return ts_value_counts_keys(dtype_of(context, input));
+    return ts_dtype_is_integer(dtype_of(context, input)) ? MAX_BINS : (size_t)bins_asked(context, input);
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -123,7 +145,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     if (ranging(context))
         return by_value(context, input) ? 0 : sizeof(struct value_range);
     return by_value(context, input) ? ts_value_counts_bytes(dtype_of(context, input))
-                                    : ts_bin_counts_bytes(params_of(context)->bins);
+                                    : ts_bin_counts_bytes((int64_t)capacity(context, input));
 }
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
@@ -159,17 +181,12 @@ static void merge(const struct stage_context *context, int input, void *into, co
 /* The map's doubles are made in place and then narrowed, so it has eight bytes an entry in any case. */
 static size_t map_bytes(const struct stage_context *context)
 {
-    return (size_t)params_of(context)->bins * sizeof(double);
-}
-
-static size_t reference_capacity(const struct stage_context *context)
-{
-    return by_value(context, 1) ? ts_value_counts_keys(dtype_of(context, 1)) : (size_t)params_of(context)->bins;
+    return capacity(context, 0) * sizeof(double);
 }
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const size_t quantiles = context->references[0] ? ts_quantiles_bytes(reference_capacity(context)) : 0;
+    const size_t quantiles = context->references[0] ? ts_quantiles_bytes(capacity(context, 1)) : 0;
     const size_t bytes = sizeof(struct equalize_result) + map_bytes(context) + quantiles;
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
@@ -202,7 +219,7 @@ static struct distribution distribution_of(const struct stage_context *context, 
     const struct bins *bins = &result->bins[input];
     return (struct distribution){.counts = ((const struct bin_counts *)total)->slots + 1,
                                  .n = (size_t)bins->n,
-                                 .first = bins->low + bins->step / 2,
+                                 .first = result->single[input] ? bins->low : bins->low + bins->step / 2,
                                  .step = bins->step};
 }
 
@@ -234,6 +251,17 @@ static void fill_map(const struct stage_context *context, const struct distribut
     }
 }
 
+static void set_bins(const struct stage_context *context, int input, const struct value_range *range,
+                     struct equalize_result *result)
+{
+    const double span = range->high - range->low + 1;
+    result->single[input] = ts_dtype_is_integer(dtype_of(context, input)) && range->n_finite > 0 && span <= MAX_BINS;
+    if (result->single[input])
+        ts_bins_init(&result->bins[input], range->low, range->high + 1, (int64_t)span);
+    else
+        ts_bins_init_data(&result->bins[input], range, bins_asked(context, input));
+}
+
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
                              const struct ts_image *tables)
 {
@@ -241,9 +269,8 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     (void)tables;
     if (ranging(context)) {
         for (int input = 0; input < 2; input++)
-            if (totals[input])
-                if (!by_value(context, input))
-                    ts_bins_init_data(&equalize->bins[input], totals[input], params_of(context)->bins);
+            if (totals[input] && !by_value(context, input))
+                set_bins(context, input, totals[input], equalize);
         return TS_OK;
     }
     if (totals[1]) {
@@ -307,11 +334,30 @@ MAP_BINS(U32, uint32_t)
 MAP_BINS(I32, int32_t)
 MAP_BINS(F32, float)
 
+/* The entry of the bin that a value was counted in; infinite values take the ends, NaN stays NaN. */
+static void map_steps(float *out, const void *in, enum ts_dtype dtype, size_t n, const struct bins *bins,
+                      const double *map)
+{
+    int32_t slots[STEP_BLOCK];
+    for (size_t done = 0; done < n; done += STEP_BLOCK) {
+        const size_t block = n - done < STEP_BLOCK ? n - done : STEP_BLOCK;
+        ts_bins_find(slots, in, dtype, done, block, bins);
+        for (size_t i = 0; i < block; i++) {
+            const int64_t bin = slots[i] - 1;
+            out[done + i] = bin > bins->n ? NAN : (float)map[bin < 0 ? 0 : bin < bins->n ? bin : bins->n - 1];
+        }
+    }
+}
+
 static void map_chunk(const struct stage_context *context, const void *in, void *out, size_t n, const void *result)
 {
     const struct bins *bins = &((const struct equalize_result *)result)->bins[0];
     const void *map = (const struct equalize_result *)result + 1;
     const bool levels = params_of(context)->method == EQUALIZE_OPENCV;
+    if (!by_value(context, 0) && (((const struct equalize_result *)result)->single[0] || context->references[0])) {
+        map_steps(out, in, context->in.dtype, n, bins, map);
+        return;
+    }
     switch (context->in.dtype) {
 #define CASE(suffix)                                                                                                   \
     case TS_##suffix:                                                                                                  \
@@ -357,16 +403,24 @@ static enum ts_status cpu(const struct stage_context *context, const struct ts_i
 const struct stage equalize_stage = {
     .name = "equalize",
     .summary = "histogram equalization, or matching to the histogram of another image",
-    .doc = "`out = F(v)`, where `F(v)` is the share of values that are `v` or below. The default follows "
-           "`skimage.exposure.equalize_hist` and gives f32 in [0, 1] for every type, signed HU included: the result is "
-           "an intensity, no longer HU. 8- and 16-bit integers are ranked by all their values, exactly; 32-bit "
-           "integers and floats by `bins` bins between their smallest and largest finite value, linear between the "
-           "middles of the bins. `method: opencv` keeps the type and gives the bytes of `cv::equalizeHist` for u8.\n\n"
-           "With `reference` the image gets the reference's histogram: `out = R^-1(F(v))`, linear between the "
-           "reference's values, f32, in the reference's unit and quantity (`skimage.exposure.match_histograms`; exact "
-           "for 8- and 16-bit integers, to one bin's width for the others).\n\n"
-           "NaN stays NaN and counts nowhere; infinite values take the values of the ends.\n\n"
-           "Cost: one pass for the histogram (one more to find the range, for 32-bit integers and floats), one to map.",
+    .doc =
+        "`out = F(v)`, where `F(v)` is the share of values that are `v` or below. The default follows "
+        "`skimage.exposure.equalize_hist` and gives f32 in [0, 1] for every type, signed HU included: the result is "
+        "an intensity, no longer HU. 8- and 16-bit integers are ranked by all their values, exactly, and so are 32-bit "
+        "integers that span at most 65,536 values: the same values give the same result in every integer type. "
+        "Floats and 32-bit integers that span more are ranked by `bins` bins between their smallest and largest "
+        "finite value, linear between the middles of the bins. `method: opencv` keeps the type and gives the bytes of "
+        "`cv::equalizeHist` for u8.\n\n"
+        "With `reference` the image gets the reference's histogram: `out = R^-1(F(v))`, linear between the "
+        "reference's values, f32, in the reference's unit and quantity (`skimage.exposure.match_histograms`). It "
+        "is exact where both are integers that are counted value by value. A value counted in a bin has the rank of "
+        "the bin's last value: exact too where no bin holds two different values (16-bit values times one slope, "
+        "say); else the rank is too high by at most the share of the bin's other values. That is a bound on the "
+        "rank, not on the result: where the reference's values are sparse, a small difference of rank moves the "
+        "result as far as its neighboring values lie apart. Values of a reference counted in bins are taken "
+        "in the middles of its bins, half a bin's width off at most, with the share up to the bin's end.\n\n"
+        "NaN stays NaN and counts nowhere; infinite values take the values of the ends.\n\n"
+        "Cost: one pass for the histogram (one more to find the range, for 32-bit integers and floats), one to map.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

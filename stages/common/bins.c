@@ -98,8 +98,8 @@ void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins)
     }
 TS_IMAGE_DTYPES(FIND_SLOTS)
 
-static void find_slots(int32_t *slots, const void *data, enum ts_dtype dtype, size_t first, size_t n,
-                       const struct bins *bins)
+void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t first, size_t n,
+                  const struct bins *bins)
 {
     switch (dtype) {
 #define CASE(suffix, type)                                                                                             \
@@ -120,7 +120,7 @@ void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const
     int32_t slots[BLOCK];
     for (size_t done = 0; done < n; done += BLOCK) {
         const size_t block = n - done < BLOCK ? n - done : BLOCK;
-        find_slots(slots, data, dtype, done, block, bins);
+        ts_bins_find(slots, data, dtype, done, block, bins);
         size_t i = 0;
         for (; i + LANES <= block; i += LANES)
             for (size_t lane = 0; lane < LANES; lane++)

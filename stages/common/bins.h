@@ -38,6 +38,9 @@ size_t ts_bin_counts_bytes(int64_t n_bins);
 void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins);
 void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
                        size_t n);
+/* The slots of n values from `first` on, as counting takes them. */
+void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t first, size_t n,
+                  const struct bins *bins);
 /* Adds the lanes to the slots; do so before reading and merging. */
 void ts_bin_counts_flush(struct bin_counts *counts);
 void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from);

@@ -121,6 +121,17 @@ void ts_equalize_reference_match(const double *values, size_t n, const double *r
     free(shares);
 }
 
+/* Integers that are ranked by all their values. */
+static bool spans_few(const double *values, size_t n, enum ts_dtype dtype)
+{
+    double low = values[0], high = values[0];
+    for (size_t k = 1; k < n; k++) {
+        low = fmin(low, values[k]);
+        high = fmax(high, values[k]);
+    }
+    return ts_dtype_is_integer(dtype) && high - low < 65536;
+}
+
 void ts_equalize_reference(const struct stage_context *context, const double *in, double *out)
 {
     const struct equalize_params *params = context->params;
@@ -132,7 +143,7 @@ void ts_equalize_reference(const struct stage_context *context, const double *in
     for (size_t first = 0; first < whole; first += n) {
         if (params->method == EQUALIZE_OPENCV)
             ts_equalize_reference_levels(in + first, n, low, (int64_t)(high - low) + 1, out + first);
-        else if (dtype <= TS_I16)
+        else if (spans_few(in + first, n, dtype))
             ts_equalize_reference_share(in + first, n, out + first);
         else
             ts_equalize_reference_bins(in + first, n, params->bins, out + first);

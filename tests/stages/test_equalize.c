@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/reference/equalize_reference.h"
 #include "tests/support/hdf5_data.h"
@@ -88,7 +89,7 @@ Test(equalize, matches_as_skimage_does)
     free(reference.data);
 }
 
-/* Exact for types counted by value; to one bin of both images for the others. */
+/* Exact for integers that span few values; to one bin of both images for the others. */
 static size_t check_matching(enum ts_dtype dtype, enum ts_dtype reference_dtype, const char *assignments)
 {
     struct ts_image in = ts_test_image(3, 17, 29, dtype, VALUES_CT, 3);
@@ -104,7 +105,7 @@ static size_t check_matching(enum ts_dtype dtype, enum ts_dtype reference_dtype,
         ts_equalize_reference_match(values + i, slices ? slice : n_in, target, n_reference, expected + i);
     ts_dtype_range(reference_dtype, &low, &high);
     const double span = reference_dtype == TS_F32 ? 4000 : high - low;
-    const bool exact = dtype <= TS_I16 && reference_dtype <= TS_I16;
+    const bool exact = dtype != TS_F32 && reference_dtype <= TS_I16; /* the image spans a CT's values */
     /* A bin holds at most a few values of the image; neighbors in rank lie this far apart in a uniform reference. */
     const double bound = exact ? 6e-8 * span : 0.01 * span;
     for (int64_t slab = 0; slab < 3; slab++) {
@@ -141,6 +142,105 @@ Test(equalize, matches_a_reference_of_any_type)
             compared += check_matching((enum ts_dtype)dtype, (enum ts_dtype)reference, "scope=slice");
         }
     cr_assert_eq(compared, 2 * 7 * 7);
+}
+
+static const enum ts_dtype copies[] = {TS_U16, TS_I16, TS_U32, TS_I32};
+enum { COPIES = sizeof copies / sizeof *copies };
+
+/* A CT's values from 0 on, the same in every type. */
+static struct ts_image copy_of_ct(enum ts_dtype dtype, uint64_t seed)
+{
+    struct ts_image ct = ts_test_image(3, 19, 31, TS_I16, VALUES_CT, seed);
+    struct ts_image copy = ts_test_image(3, 19, 31, dtype, VALUES_CONSTANT, 1);
+    for (size_t i = 0; i < ts_image_count(&ct); i++) {
+        const float value = (float)((const int16_t *)ct.data)[i] + 1100;
+        ts_store_f32((char *)copy.data + i * ts_dtype_bytes(dtype), dtype, &value, 1);
+    }
+    free(ct.data);
+    return copy;
+}
+
+/* How values are stored does not show: all results are the bytes of the first. */
+static void check_copies(const char *assignments, bool with_reference)
+{
+    float *first = NULL;
+    for (int i = 0; i < COPIES; i++)
+        for (int r = 0; r < (with_reference ? COPIES : 1); r++) {
+            struct ts_image in = copy_of_ct(copies[i], 3), reference = copy_of_ct(copies[r], 77);
+            struct stage_run run;
+            cr_assert_eq(ts_test_run(&run, &equalize_stage, assignments, &in, with_reference ? &reference : NULL, 2, 2),
+                         TS_OK);
+            cr_assert(!first || !memcmp(first, run.out.data, ts_image_bytes(&run.out)), "%s to %s {%s}: other values",
+                      ts_dtype_name(copies[i]), ts_dtype_name(copies[r]), assignments);
+            if (!first) {
+                first = run.out.data;
+                run.out.data = NULL;
+            }
+            ts_test_run_clear(&run);
+            free(in.data);
+            free(reference.data);
+        }
+    free(first);
+}
+
+Test(equalize, takes_equal_values_of_any_integer_type_alike)
+{
+    static const char *const scopes[] = {"", "scope=slice"};
+    for (int i = 0; i < 2; i++) {
+        check_copies(scopes[i], false);
+        check_copies(scopes[i], true);
+    }
+}
+
+/* 65,536 values are counted one by one; one more and `bins` has its say. */
+Test(equalize, counts_integers_one_by_one_up_to_a_span)
+{
+    for (int wider = 0; wider < 2; wider++) {
+        struct ts_image in = ts_test_image(1, 1, 4, TS_I32, VALUES_CONSTANT, 1);
+        const int32_t values[] = {-70000, -69999, -70000 + 65535 + wider, -69998};
+        memcpy(in.data, values, sizeof values);
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &equalize_stage, "bins=2", &in, NULL, 0, 1), TS_OK);
+        const float *out = run.out.data;
+        cr_assert_eq(out[0], wider ? 0.75f : 0.25f);
+        cr_assert_eq(out[1], wider ? 0.75f : 0.5f);
+        cr_assert_eq(out[3], 0.75f);
+        cr_assert_eq(out[2], 1.0f);
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+}
+
+/* Floats of one slope never share a bin, so a sparse reference makes no difference to the bound. */
+Test(equalize, matches_floats_of_one_slope_exactly)
+{
+    struct ts_image in = ts_test_image(3, 19, 31, TS_F32, VALUES_CT, 3);
+    struct ts_image reference = ts_test_image(3, 13, 17, TS_U16, VALUES_CT, 5);
+    const size_t n = ts_image_count(&in), n_reference = ts_image_count(&reference);
+    double *values = malloc(n * sizeof *values), *target = malloc(n_reference * sizeof *target);
+    double *expected = malloc(n * sizeof *expected);
+    float *data = in.data;
+    uint16_t *sparse = reference.data;
+    for (size_t i = 0; i < n; i++) {
+        data[i] = (float)(0.1 * rint((double)data[i]));
+        values[i] = (double)data[i];
+    }
+    for (size_t i = 0; i < n_reference; i++) {
+        sparse[i] = (uint16_t)(sparse[i] / 500 * 500);
+        target[i] = sparse[i];
+    }
+    ts_equalize_reference_match(values, n, target, n_reference, expected);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &equalize_stage, "", &in, &reference, 0, 1), TS_OK);
+    for (size_t i = 0; i < n; i++)
+        cr_assert(fabs((double)((const float *)run.out.data)[i] - expected[i]) <= 6e-8 * 4000,
+                  "element %zu is %.9g, expected %.9g", i, (double)((const float *)run.out.data)[i], expected[i]);
+    ts_test_run_clear(&run);
+    free(in.data);
+    free(reference.data);
+    free(values);
+    free(target);
+    free(expected);
 }
 
 Test(equalize, numbers_that_are_none_count_nowhere)
