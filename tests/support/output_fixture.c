@@ -183,12 +183,3 @@ bool ts_test_has_text(const struct ts_diag *diag, const char *text)
             return true;
     return false;
 }
-
-#ifdef TS_SANITIZED
-/* libhdf5 1.10 leaks of its own where an object header does not decode or a close fails. */
-const char *__lsan_default_suppressions(void) __attribute__((visibility("default")));
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libhdf5\n";
-}
-#endif
