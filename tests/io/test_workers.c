@@ -50,14 +50,23 @@ static void hoard(void)
     }
 }
 
+static void crash(void)
+{
+#ifdef TS_SANITIZED /* which reports bad accesses, and a report fails the suite: the signal alone */
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+#else
+    *(volatile int *)NULL = 1;
+#endif
+}
+
 static void work(void *user, uint64_t job, void *reply)
 {
     struct answer *answer = reply;
-    volatile int *nowhere = NULL;
     (void)user;
     switch (job) {
     case JOB_CRASH:
-        *nowhere = 1;
+        crash();
         break;
     case JOB_SPIN:
         for (;;)
@@ -204,13 +213,11 @@ Test(workers, crash_text)
     cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_LOST);
     cr_assert_str_eq(what, "ended with status 7");
     ts_workers_destroy(pool);
-#ifndef TS_SANITIZED
     pool = create(&setup);
     cr_assert(ts_workers_submit(pool, JOB_CRASH));
     cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_LOST);
     cr_assert_str_eq(what, "was killed by signal 11 (Segmentation fault)");
     ts_workers_destroy(pool);
-#endif
 }
 
 Test(workers, spinning_and_sleeping_end_in_time, .timeout = 30)
