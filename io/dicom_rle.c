@@ -2,7 +2,8 @@
  *
  * A frame is a header of 16 numbers (how many segments, where each starts) and one PackBits segment for each byte of
  * the cells, most significant first. A control byte c means: 0..127 c + 1 bytes as they are, 129..255 the next byte 257
- * - c times, 128 nothing. What follows the n-th byte of a segment is padding.
+ * - c times, 128 nothing. A segment ends with its n-th byte and one byte of padding at most, which makes it even.
+ * Source: DICOM PS3.5 annex G.
  */
 #include "io/dicom_rle.h"
 
@@ -16,7 +17,7 @@ static uint32_t read_u32(const unsigned char *at)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Writes n bytes at out[0], out[stride], ...; returns how many the segment held, n + 1 where it runs over. */
+/* Writes n bytes at out[0], out[stride], ...; returns how many the segment held, n + 1 where it holds more. */
 static size_t decode_segment(const unsigned char *at, const unsigned char *end, unsigned char *out, size_t n,
                              size_t stride)
 {
@@ -36,7 +37,7 @@ static size_t decode_segment(const unsigned char *at, const unsigned char *end, 
         at += literal ? run : 1;
         done += run;
     }
-    return done;
+    return end - at > 1 ? n + 1 : done; /* a single byte holds no run */
 }
 
 bool ts_dicom_rle_decode(const unsigned char *frame, size_t frame_bytes, unsigned char *cells, size_t n,
@@ -56,7 +57,7 @@ bool ts_dicom_rle_decode(const unsigned char *frame, size_t frame_bytes, unsigne
         const size_t done =
             decode_segment(frame + start, frame + end, cells + (cell_bytes - 1 - segment), n, cell_bytes);
         if (done > n) {
-            snprintf(error, error_bytes, "RLE segment %zu runs over its %zu bytes", segment + 1, n);
+            snprintf(error, error_bytes, "RLE segment %zu holds more than its %zu bytes", segment + 1, n);
             return false;
         }
         if (done < n) {

@@ -128,6 +128,25 @@ Test(dicom_data, pixels_as_other_decoders_find_them, .timeout = 300)
     free(text);
 }
 
+/* A good header over runs that hold far more than the frame. */
+Test(dicom_data, runs_over_the_frame_are_refused)
+{
+    SKIP_WITHOUT_DATA("dicom_data/runs_over_the_frame_are_refused");
+    char path[PATH_BYTES];
+    struct source *source;
+    const char *code = "";
+    struct ts_diag *diag = ts_diag_create();
+    data_path(path, "corrupt/synthetic/64_rle_runs_overflow.dcm");
+    cr_assert(ts_test_open_file(path, NULL, &source, &code, diag), "%s", code);
+    source->ops->start(source, 1, 1, diag);
+    void *data = malloc(ts_image_bytes(&source->image));
+    cr_assert_eq(source->ops->read(source, 0, 1, data, diag), TS_BAD_INPUT);
+    ts_test_expect(diag, "pixel-data-damaged", "holds more than its");
+    free(data);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+}
+
 /* One CT slice in every syntax that this build reads: the same values. */
 Test(dicom_data, syntaxes_of_one_slice_agree)
 {

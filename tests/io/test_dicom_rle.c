@@ -68,18 +68,31 @@ static bool decode(const unsigned char *frame, size_t length, unsigned char *cel
 
 Test(dicom_rle, by_hand)
 {
-    unsigned char frame[HEADER + 10] = {2}, cells[2 * 6 + 8];
-    const unsigned char high[] = {0xFC, 0x12}, low[] = {1, 0xAA, 0xBB, 0x80, 0xFE, 0xCC, 0, 0};
+    unsigned char frame[HEADER + 9] = {2}, cells[2 * 6 + 8];
+    const unsigned char high[] = {0xFC, 0x12}, low[] = {1, 0xAA, 0xBB, 0x80, 0xFE, 0xCC, 0};
     const unsigned char expected[] = {0xAA, 0x12, 0xBB, 0x12, 0xCC, 0x12, 0xCC, 0x12, 0xCC, 0x12};
     put_u32(frame + 4, HEADER);
     put_u32(frame + 8, HEADER + 2);
     memcpy(frame + HEADER, high, 2);
-    memcpy(frame + HEADER + 2, low, 8);
+    memcpy(frame + HEADER + 2, low, 7);
     cr_assert(decode(frame, sizeof frame, cells, 5, 2));
     cr_assert_arr_eq(cells, expected, sizeof expected);
     cr_assert_not(decode(frame, sizeof frame, cells, 6, 2)); /* too little */
     cr_assert_not(decode(frame, sizeof frame, cells, 4, 2)); /* a run over the end */
     cr_assert_not(decode(frame, sizeof frame, cells, 5, 1));
+}
+
+/* A run that ends at the frame's last byte does not make padding of the runs after it. */
+Test(dicom_rle, more_than_padding_after_the_last_byte)
+{
+    unsigned char frame[HEADER + 6] = {1}, cells[4 + 8];
+    const unsigned char runs[] = {0xFD, 7, 0, 0xFD, 7, 0};
+    put_u32(frame + 4, HEADER);
+    memcpy(frame + HEADER, runs, sizeof runs);
+    cr_assert(decode(frame, HEADER + 2, cells, 4, 1));
+    cr_assert(decode(frame, HEADER + 3, cells, 4, 1));
+    for (size_t length = HEADER + 4; length <= sizeof frame; length++)
+        cr_assert_not(decode(frame, length, cells, 4, 1), "%zu bytes", length - HEADER);
 }
 
 Test(dicom_rle, there_and_back_cut_and_changed)
