@@ -129,11 +129,25 @@ static void drop_duplicates(struct dicom_series *series, struct arena *arena)
     }
 }
 
+static bool all_same_pixels(const struct slice *slices, size_t n)
+{
+    const struct dicom_file *first = slices[0].file;
+    for (size_t i = 1; i < n; i++) {
+        const struct dicom_file *file = slices[i].file;
+        if (file->slope != first->slope || file->intercept != first->intercept || !ts_dicom_same_pixels(file, first)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What tells apart images at one position, for the hint. */
 static const char *name_difference(const struct slice *slices, size_t n)
 {
     const struct dicom_file *first = slices[0].file;
-    const char *difference = "they differ in Instance Number alone, as time points often do";
+    const char *difference = "neither time, acquisition, kind nor Instance Number tells them apart";
+    const char *by_number = "they differ in Instance Number alone, as time points often do";
+    bool named = false;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_file *file = slices[i].file;
         if (file->temporal_position != first->temporal_position && !isnan(file->temporal_position)) {
@@ -144,8 +158,12 @@ static const char *name_difference(const struct slice *slices, size_t n)
         }
         if (file->acquisition_number != first->acquisition_number && !isnan(file->acquisition_number)) {
             difference = "they differ in Acquisition Number: several acquisitions, often time points or directions";
+            named = true;
         } else if (strcmp(file->image_type, first->image_type)) {
             difference = "they differ in Image Type: several kinds of images";
+            named = true;
+        } else if (!named && file->instance_number != first->instance_number && !isnan(file->instance_number)) {
+            difference = by_number;
         }
     }
     return difference;
@@ -168,9 +186,18 @@ static bool refuse_repeats(struct dicom_series *series, const struct slice *slic
     while (first + same < n && slices[first + same].along_mm - slices[first].along_mm <= SAME_POSITION_MM) {
         same++;
     }
-    const char *hint = ts_arena_printf(arena, "%s; put the files of one of them into a folder of their own",
-                                       name_difference(slices + first, same));
-    if (positions == 1) {
+    const bool copies = all_same_pixels(slices + first, same);
+    const char *hint = copies ? "remove all but one of the copies"
+                              : ts_arena_printf(arena, "%s; put the files of one of them into a folder of their own",
+                                                name_difference(slices + first, same));
+    if (copies) {
+        ts_dicom_series_refuse(
+            series, arena, "position-repeated", hint,
+            "the same pixels %zu times under different SOP Instance UIDs at %.3f mm along the normal "
+            "(%s, %s)",
+            same, slices[first].along_mm, ts_dicom_base_name(slices[first].file->path),
+            ts_dicom_base_name(slices[first + 1].file->path));
+    } else if (positions == 1) {
         ts_dicom_series_refuse(series, arena, "position-repeated", hint,
                                "all %zu images lie at one position, %.3f mm along the normal: not a volume", n,
                                slices[0].along_mm);
@@ -205,25 +232,30 @@ static struct step measure_step(const struct slice *slices, size_t n, const doub
 static void refuse_uneven(struct dicom_series *series, const struct slice *slices, const double *sorted_gaps,
                           double median, const struct step *step, struct arena *arena)
 {
-    size_t n = series->n_files, worst = 1, missing = 0;
+    /* Where slices are missing, half of few gaps may be wide ones: the lower middle one is the step. */
+    const double common = sorted_gaps[(series->n_files - 2) / 2];
+    const double tolerance = fmax(SAME_POSITION_MM, JITTER_RELATIVE * common);
+    size_t n = series->n_files, worst = 1, wide = 1, missing = 0;
     bool only_missing = true;
     for (size_t i = n - 1; i > 0; i--) {
-        double gap = slices[i].along_mm - slices[i - 1].along_mm, whole = rint(gap / median);
-        double tolerance = fmax(SAME_POSITION_MM, JITTER_RELATIVE * median);
-        if (fabs(gap - median) <= tolerance) {
+        double gap = slices[i].along_mm - slices[i - 1].along_mm, whole = rint(gap / common);
+        /* The lowest ones remain. */
+        worst = fabs(gap - median) > JITTER_RELATIVE * median ? i : worst;
+        if (fabs(gap - common) <= tolerance) {
             continue;
         }
-        worst = i; /* the lowest one remains */
-        only_missing = only_missing && whole >= 2 && fabs(gap - whole * median) <= tolerance * whole;
+        wide = i;
+        only_missing = only_missing && whole >= 2 && fabs(gap - whole * common) <= tolerance * whole;
         missing += only_missing ? (size_t)whole - 1 : 0;
     }
+    worst = only_missing && missing > 0 ? wide : worst;
     const char *before = ts_dicom_base_name(slices[worst - 1].file->path);
     const char *after = ts_dicom_base_name(slices[worst].file->path);
     double from = slices[worst - 1].along_mm, to = slices[worst].along_mm;
     if (only_missing && missing > 0) {
         ts_dicom_series_refuse(series, arena, "slice-missing", "supply the missing slices; none are made up",
                                "%zu slice%s missing: a gap of %.3f mm between %s (%.3f) and %s (%.3f), expected %.3f",
-                               missing, missing == 1 ? "" : "s", to - from, before, from, after, to, median);
+                               missing, missing == 1 ? "" : "s", to - from, before, from, after, to, common);
         return;
     }
     char tilt[64] = "";
@@ -249,7 +281,7 @@ static void check_spacing(struct dicom_series *series, const struct slice *slice
         gaps[i - 1] = slices[i].along_mm - slices[i - 1].along_mm;
     }
     qsort(gaps, n - 1, sizeof *gaps, compare_doubles);
-    double median = gaps[(n - 2) / 2];
+    double median = (gaps[(n - 2) / 2] + gaps[(n - 1) / 2]) / 2;
     double worst = fmax(median - gaps[0], gaps[n - 2] - median), drift = 0;
     for (size_t i = 0; i < n; i++) {
         drift = fmax(drift, fabs(slices[i].along_mm - slices[0].along_mm - (double)i * step->spacing_mm));
