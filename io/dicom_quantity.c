@@ -12,6 +12,8 @@
 
 #include "io/dicom_geometry.h"
 
+static const double FLOAT_WHOLE_MAX = 16777216; /* 2^24: every integer up to it is a 32-bit float */
+
 /* The possible values of a slice. */
 static void value_range(const struct dicom_file *file, double *low, double *high)
 {
@@ -51,6 +53,9 @@ static void choose_dtype(struct dicom_series *series, struct arena *arena)
             series->image.dtype = candidates[i];
             return;
         }
+    }
+    if (whole && fmax(-low, high) > FLOAT_WHOLE_MAX) {
+        ts_dicom_series_warn(series, arena, "values beyond 16,777,216 are rounded to 32-bit float");
     }
 }
 

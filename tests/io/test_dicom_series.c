@@ -56,6 +56,7 @@ enum trouble {
     MISSING_THREE,
     VARIES,
     JITTER,
+    JITTER_FOUR_GAPS,
     ROUNDING,
     DRIFT,
     TILT,
@@ -65,6 +66,9 @@ enum trouble {
     ONE_POSITION,
     COPY,
     FALSE_COPY,
+    COPY_RENAMED,
+    SAME_NUMBER,
+    MISSING_OF_FOUR,
     TWO_SLICES,
     ONE_SLICE,
     TWO_ORIENTATIONS,
@@ -114,6 +118,12 @@ static void spoil_places(struct dicom_fixture *f, enum trouble trouble, int z)
     case JITTER:
         place(f, 0, 0, 1.3 * z + 0.005 * (z % 2));
         break;
+    case JITTER_FOUR_GAPS:
+        place(f, 0, 0, 3 * z + 0.02 * (z % 2));
+        break;
+    case MISSING_OF_FOUR:
+        place(f, 0, 0, 1.3 * (z + (z >= 2)));
+        break;
     case ROUNDING:
         place(f, 0, 0, 1.3 * z + 0.0004 * (z % 2));
         break;
@@ -137,10 +147,15 @@ static void spoil_places(struct dicom_fixture *f, enum trouble trouble, int z)
         break;
     case COPY:
     case FALSE_COPY:
+    case COPY_RENAMED:
+    case SAME_NUMBER:
         if (z == 10) {
             ts_fixture_clear(f);
             ts_fixture_init(f, 9);
-            if (trouble == FALSE_COPY) {
+            if (trouble == COPY_RENAMED || trouble == SAME_NUMBER) {
+                ts_fixture_text(f, 0x00080018, "UI", "1.2.826.0.1.3680043.10.1.77");
+            }
+            if (trouble == FALSE_COPY || trouble == SAME_NUMBER) {
                 ts_fixture_find(f, FIXTURE_PIXELS)->bytes[33] ^= 1;
             }
         }
@@ -341,6 +356,10 @@ Test(dicom_series, takes_the_smallest_type_that_holds_every_slice)
         cr_assert(group.n == 1 && !group.series[0].refusal, "case %zu: %s", i, group.series[0].refusal);
         cr_expect_eq(group.series[0].image.dtype, cases[i].dtype, "case %zu: %s", i,
                      ts_dtype_name(group.series[0].image.dtype));
+        const struct dicom_series *series = &group.series[0];
+        const bool rounded =
+            series->n_warnings > 0 && strstr(series->warnings[series->n_warnings - 1], "beyond 16,777,216 are rounded");
+        cr_expect_eq(rounded, !strcmp(cases[i].slope, "65538"), "case %zu", i);
         group_close(&group);
     }
 }
