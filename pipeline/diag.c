@@ -210,7 +210,7 @@ void ts_text_escape(char *out, size_t size, const char *text)
     size_t used = 0;
     for (size_t left = strlen(text), bytes; left > 0 && size > 0; text += bytes, left -= bytes) {
         bytes = ts_utf8_bytes(text, left);
-        const bool plain = bytes > 0 && !ts_utf8_is_control(text, bytes) && *text != '\\';
+        const bool plain = bytes > 0 && !ts_utf8_is_control(text, bytes);
         bytes = plain ? bytes : 1;
         const size_t need = plain ? bytes : 4;
         if (used + need + 1 > size)

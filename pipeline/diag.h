@@ -38,8 +38,8 @@ size_t ts_diag_error_count(const struct ts_diag *diag);
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes);
 /* Each record as a JSON object on a line of its own. */
 void ts_diag_print_json(const struct ts_diag *diag, FILE *stream);
-/* Copies text into out (of `size` bytes) with control characters, backslashes and what is not UTF-8 as \xHH; for text
- * that comes from files. */
+/* Copies text into out (of `size` bytes) with control characters and what is not UTF-8 as \xHH; for text that comes
+ * from files. Backslashes stay, as DICOM sets values apart by them: text that was escaped before comes out as it is. */
 void ts_text_escape(char *out, size_t size, const char *text);
 
 #endif

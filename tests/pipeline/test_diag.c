@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text from outside as a terminal may see it.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/dicom_series.h"
+#include "pipeline/utf8.h"
+#include "tests/support/support.h"
+
+Test(diag, text_is_escaped_once)
+{
+    static const char *const cases[][2] = {
+        {"ORIGINAL\\PRIMARY\\AXIAL", "ORIGINAL\\PRIMARY\\AXIAL"},
+        {"M\xC3\xBCller \xE2\x82\xAC \xF0\x9F\x98\x80", "M\xC3\xBCller \xE2\x82\xAC \xF0\x9F\x98\x80"},
+        {"a\x1B[2Jb\x7F\n", "a\\x1B[2Jb\\x7F\\x0A"},
+        {"a\xC2\x9B"
+         "2J",
+         "a\\xC2\\x9B"
+         "2J"}, /* C1, of two bytes */
+        {"a\x9B"
+         "2J\xFF",
+         "a\\x9B"
+         "2J\\xFF"},
+        {"\xC0\xAF \xED\xA0\x80 \xE2\x82", "\\xC0\\xAF \\xED\\xA0\\x80 \\xE2\\x82"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char once[128], twice[128];
+        ts_text_escape(once, sizeof once, cases[i][0]);
+        cr_expect_str_eq(once, cases[i][1], "case %zu: %s", i, once);
+        ts_text_escape(twice, sizeof twice, once);
+        cr_expect_str_eq(twice, once, "case %zu", i);
+    }
+}
+
+/* Random bytes in Image Type and other text. */
+Test(diag, info_of_a_damaged_file_shows_text_alone)
+{
+    SKIP_WITHOUT_DATA("diag/info_of_a_damaged_file_shows_text_alone");
+    char path[512], *text = NULL;
+    size_t size = 0;
+    struct ts_diag *diag = ts_diag_create();
+    snprintf(path, sizeof path, "%s/corrupt/synthetic/80_flip_16.dcm", ts_test_data());
+    FILE *stream = open_memstream(&text, &size);
+    cr_assert_eq(ts_dicom_info(path, false, stream, diag), TS_OK);
+    fclose(stream);
+    cr_assert_gt(size, 100);
+    for (size_t i = 0, bytes; i < size; i += bytes) {
+        bytes = ts_utf8_bytes(text + i, size - i);
+        cr_assert(bytes > 0 && (text[i] == '\n' || !ts_utf8_is_control(text + i, bytes)), "byte %zu of %s", i, text);
+    }
+    cr_expect_null(strstr(text, "\\x5C"), "%s", text);
+    free(text);
+    ts_diag_destroy(diag);
+}
