@@ -115,7 +115,8 @@ static const char *copy_text(struct ts_diag *diag, const char *text)
     return copy ? copy : "out of memory";
 }
 
-static const char *format_text(struct ts_diag *diag, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static const char *format_text(struct ts_diag *diag, const char *format,
+                                                                     va_list arguments)
 {
     char buffer[4096];
     vsnprintf(buffer, sizeof buffer, format, arguments);
@@ -123,8 +124,9 @@ static const char *format_text(struct ts_diag *diag, const char *format, va_list
 }
 
 /* With the lock held. */
-static void add(struct ts_diag *diag, enum ts_severity severity, enum ts_status status, const struct diag_site *site,
-                const char *format, va_list arguments)
+__attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum ts_severity severity,
+                                                      enum ts_status status, const struct diag_site *site,
+                                                      const char *format, va_list arguments)
 {
     if (severity == TS_ERROR) {
         if (diag->status == TS_OK)

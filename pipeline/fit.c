@@ -193,7 +193,7 @@ static enum ts_status refuse_budget(struct ts_plan *plan, int64_t least, struct 
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-budget"},
                   "the chain needs at least %.1f MiB of memory, slice by slice; the budget is %.1f MiB",
                   (double)least / 1048576.0, (double)plan->budget_bytes / 1048576.0);
-    ts_diag_hint(diag, "--memory %lldM would do", (long long)(least / 1048576 + 1));
+    ts_diag_hint(diag, "--memory %lldM would do", (long long)least / 1048576 + 1);
     return TS_BAD_CHAIN;
 }
 
