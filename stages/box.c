@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A window is separable: sums along z (3D alone), then down the rows, then along each row. A 3D box first makes an
+ * A window is separable: sums along z (3D alone), then down the rows and along each row. A 3D box first makes an
  * image of sums (means for floats) along z in scratch, and is a 2D box of it from there on. Rows are done in chunks
- * whose bounds are multiples of the window, so that neither threads nor slabs show in the bytes.
+ * whose bounds follow from image and radius alone, so that neither threads nor slabs show in the bytes.
  */
 #include "stages/box.h"
 
 #include <float.h>
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "stages/common/border.h"
+#include "stages/common/window_prefix.h"
 #include "stages/common/window_sum.h"
 #include "stages/execute.h"
 
-enum { DIRECT_RADIUS = (WINDOW_DIRECT_MAX - 1) / 2, CHUNK_ROWS = 64, WIDE_RADIUS = 640 };
+enum { DIRECT_RADIUS = (WINDOW_DIRECT_MAX - 1) / 2, WIDE_RADIUS = 640 };
+/* Running sums: the rows of a chunk pay for its first window, which is at most half of them. */
+enum { DIRECT_ROWS = 64, RUNNING_ROWS = 256 };
 
 static const struct choice dimension_choices[] = {
     {"2d", BOX_2D, "along y and x, slice by slice"},
@@ -74,7 +78,7 @@ struct box_run {
     const struct box_params *params;
     enum ts_dtype dtype;
     int64_t nz, ny, nx, radius, window;
-    int64_t chunk, n_chunks;   /* rows of one, and of one slice */
+    int64_t n_chunks;          /* of one slice */
     bool direct, volume;       /* volume: 3D */
     enum window_value value;   /* of the image that the 2D part reads */
     enum window_total z_total; /* of the sums along z */
@@ -85,7 +89,7 @@ struct box_run {
     double outside; /* total of a column outside the image, with border: constant */
     struct window_line plan;
     /* Offsets in the scratch; those after thread_bytes count from the start of a thread's part. */
-    size_t z_sums, constant_row, threads, thread_bytes, line, spare, totals, sums, row_pointers, bytes;
+    size_t z_sums, constant_row, threads, thread_bytes, line, spare, totals, prefix, sums, row_pointers, bytes;
 };
 
 static size_t take(size_t *used, int64_t count, size_t bytes)
@@ -128,17 +132,19 @@ static struct box_run box_describe(const struct stage_context *context, int64_t 
     };
     const double window = (double)run.window;
     run.count = run.volume ? window * window * window : window * window;
-    run.chunk = (CHUNK_ROWS + run.window - 1) / run.window * run.window;
-    run.n_chunks = (run.ny + run.chunk - 1) / run.chunk;
-    run.outside = params->constant * (run.dtype == TS_F32 ? 1 / window : run.count / window);
+    int64_t rows = run.direct ? DIRECT_ROWS : 4 * run.radius > RUNNING_ROWS ? 4 * run.radius : RUNNING_ROWS;
+    run.n_chunks = run.ny > rows ? run.ny / rows : 1;
+    rows = (run.ny + run.n_chunks - 1) / run.n_chunks;
+    run.outside = params->constant * (run.dtype == TS_F32 ? window : run.count / window);
     run.plan = ts_window_line_plan(run.window);
     choose_types(&run);
 
-    const int64_t rows = run.chunk < run.ny ? run.chunk : run.ny, most = rows > nz ? rows : nz;
+    const int64_t most = rows > nz ? rows : nz;
     size_t used = 0;
     run.line = take(&used, run.nx + 2 * run.radius, 8);
     run.spare = take(&used, run.nx + 2 * run.radius, 8);
     run.totals = take(&used, run.nx, 8);
+    run.prefix = take(&used, 1, ts_window_prefix_bytes(run.nx, run.radius));
     run.sums = take(&used, 1, ts_window_rows_bytes(run.window, run.nx, run.volume ? most : rows));
     run.row_pointers = take(&used, most + 2 * run.radius, sizeof(void *));
     run.thread_bytes = used;
@@ -247,33 +253,90 @@ static void store_row(const struct box_run *run, const void *sums, void *out)
 #undef CASE
 }
 
-/* Rows [y_first, y_end) of one slice. */
-static void box_chunk(const struct box_run *run, const char *slice, int64_t y_first, int64_t y_end, char *out,
-                      char *scratch)
+/* Rows [y_first, y_end) of one slice, by sums that never subtract: floats within 1e-6, NaN where it belongs. */
+static void direct_chunk(const struct box_run *run, const void *const *rows, int64_t y_first, int64_t y_end, char *out,
+                         char *scratch)
 {
-    const size_t row_bytes = (size_t)run->nx * run->value_bytes,
-                 out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
-    const void **rows = thread_part(run, scratch, run->row_pointers);
+    const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
     char *line = thread_part(run, scratch, run->line), *spare = thread_part(run, scratch, run->spare);
     char *totals = thread_part(run, scratch, run->totals);
-    const enum ts_border border = (enum ts_border)run->params->border;
+    char *middle = line + (size_t)run->radius * run->total_bytes;
+    const double window = (double)run->window;
+    const double outside = run->dtype == TS_F32 ? run->outside / (window * window) : run->outside;
     struct window_rows sums;
-    ts_window_rows_init(&sums, run->value, run->total, run->direct, run->window, run->nx,
-                        1.0 / (double)(run->window * run->window), thread_part(run, scratch, run->sums));
-    for (int64_t k = 0; k < y_end - y_first + 2 * run->radius; k++) {
-        const int64_t y = ts_border_index(y_first - run->radius + k, run->ny, border);
-        rows[k] = y < 0 ? scratch + run->constant_row : slice + (size_t)y * row_bytes;
-    }
+    ts_window_rows_init(&sums, run->value, run->total, run->direct, run->window, run->nx, 1.0 / (window * window),
+                        thread_part(run, scratch, run->sums));
     for (int64_t y = y_first; y < y_end; y++) {
         char *out_row = out + (size_t)y * out_bytes;
-        ts_window_rows_step(&sums, rows, y_first, y - y_first, y_end - y_first,
-                            line + (size_t)run->radius * run->total_bytes);
-        ts_window_extend(run->total, line + (size_t)run->radius * run->total_bytes, run->nx, run->radius, border,
-                         run->outside);
+        ts_window_rows_step(&sums, rows, y_first, y - y_first, y_end - y_first, middle);
+        ts_window_extend(run->total, middle, run->nx, run->radius, (enum ts_border)run->params->border, outside);
         ts_window_line(run->total, &run->plan, line, spare, run->nx, run->total == TOTAL_F32 ? out_row : totals);
         if (run->total != TOTAL_F32)
             store_row(run, totals, out_row);
     }
+}
+
+/* The row without its NaN and infinities, in room. */
+TS_VECTORIZED static const float *finite_row(const float *restrict row, float *restrict room, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        room[x] = fabsf(row[x]) <= FLT_MAX ? row[x] : 0;
+    return room;
+}
+
+/* Rows [y_first, y_end) of one slice by running sums. merge: as if NaN and infinities were 0, and only where out is
+ * finite. True where nothing but finite samples were met. */
+static bool running_chunk(const struct box_run *run, const void *const *rows, int64_t y_first, int64_t y_end, char *out,
+                          bool merge, char *scratch)
+{
+    enum { ADDED = 4 }; /* rows at a time */
+    const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
+    const double scale = 1.0 / (double)(run->window * run->window);
+    char *totals = thread_part(run, scratch, run->totals);
+    float *room = thread_part(run, scratch, run->line), *more = thread_part(run, scratch, run->spare);
+    struct window_prefix sums;
+    ts_window_prefix_init(&sums, run->value, run->total, run->nx, run->radius, (enum ts_border)run->params->border,
+                          run->outside, thread_part(run, scratch, run->prefix));
+    ts_window_prefix_clear(&sums);
+    for (int64_t k = 0, n = 1; k < run->window; k += n) {
+        const void *const cleaned = merge ? finite_row(rows[k], room, run->nx) : NULL;
+        n = merge ? 1 : run->window - k < ADDED ? run->window - k : ADDED;
+        ts_window_prefix_add(&sums, merge ? &cleaned : rows + k, n);
+    }
+    ts_window_prefix_start(&sums);
+    for (int64_t y = y_first; y < y_end; y++) {
+        char *out_row = out + (size_t)y * out_bytes;
+        if (y > y_first) {
+            const void *leaving = rows[y - y_first - 1], *entering = rows[y - y_first - 1 + run->window];
+            ts_window_prefix_slide(&sums, merge ? finite_row(entering, room, run->nx) : entering,
+                                   merge ? finite_row(leaving, more, run->nx) : leaving);
+        }
+        if (run->total == TOTAL_F32) {
+            ts_window_prefix_means(&sums, scale, merge, (float *)out_row);
+        } else {
+            ts_window_prefix_sums(&sums, totals);
+            store_row(run, totals, out_row);
+        }
+    }
+    return run->total != TOTAL_F32 || ts_window_prefix_finite(&sums);
+}
+
+/* Chunk number `chunk` of one slice. */
+static void box_chunk(const struct box_run *run, const char *slice, int64_t chunk, char *out, char *scratch)
+{
+    const size_t row_bytes = (size_t)run->nx * run->value_bytes;
+    const int64_t y_first = run->ny * chunk / run->n_chunks, y_end = run->ny * (chunk + 1) / run->n_chunks;
+    const void **rows = thread_part(run, scratch, run->row_pointers);
+    for (int64_t k = 0; k < y_end - y_first + 2 * run->radius; k++) {
+        const int64_t y = ts_border_index(y_first - run->radius + k, run->ny, (enum ts_border)run->params->border);
+        rows[k] = y < 0 ? scratch + run->constant_row : slice + (size_t)y * row_bytes;
+    }
+    if (!run->direct && running_chunk(run, rows, y_first, y_end, out, false, scratch))
+        return;
+    direct_chunk(run, rows, y_first, y_end, out, scratch);
+    /* A finite value must be the same whether or not there is a NaN elsewhere. */
+    if (!run->direct)
+        running_chunk(run, rows, y_first, y_end, out, true, scratch);
 }
 
 static enum ts_status box_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
@@ -289,10 +352,10 @@ static enum ts_status box_cpu(const struct stage_context *context, const struct 
     }
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t item = 0; item < run.nz * run.n_chunks; item++) {
-        const int64_t z = item / run.n_chunks, y = item % run.n_chunks * run.chunk;
+        const int64_t z = item / run.n_chunks;
         const char *slice = run.volume ? (char *)scratch + run.z_sums + (size_t)(z * run.ny * run.nx) * run.value_bytes
                                        : ts_slice_data(in, z);
-        box_chunk(&run, slice, y, y + run.chunk < run.ny ? y + run.chunk : run.ny, ts_slice_data(out, z), scratch);
+        box_chunk(&run, slice, item % run.n_chunks, ts_slice_data(out, z), scratch);
     }
     return TS_OK;
 }
