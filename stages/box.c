@@ -58,8 +58,10 @@ static enum ts_status box_resolve(const struct stage_context *context, void *val
         return ts_param_error(context->set, "radius", "radius-sum", context->diag,
                               "%lld is outside [0, %d] pixel for a 3d window over %s, whose sum must fit 64 bits",
                               (long long)params->radius, WIDE_RADIUS, ts_dtype_name(context->in.dtype));
-    if (params->method == BOX_AUTO) /* as measured: integer running sums are the cheaper from the narrowest window on */
-        params->method = context->in.dtype == TS_F32 && params->radius <= DIRECT_RADIUS ? BOX_DIRECT : BOX_RUNNING_SUM;
+    if (params->method == BOX_AUTO) { /* as measured */
+        const int64_t widest = context->in.dtype == TS_F32 ? 2 : 1;
+        params->method = params->radius <= widest ? BOX_DIRECT : BOX_RUNNING_SUM;
+    }
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
@@ -375,19 +377,19 @@ static const char box_doc[] =
     "**Exactness.** Integer images: the sum is exact and the mean is its nearest integer (there are no ties, N is "
     "odd). "
     "Floats: within 1e-6 of the largest magnitude in the image; a NaN or an infinity shows in the windows that contain "
-    "it and "
-    "nowhere else; sums of up to 9 rows are made in float, so magnitudes above 3e37 overflow.\n"
+    "it and nowhere else. `direct` and `dimensions: 3d` make sums of up to 9 rows in float, so magnitudes above 3e37 "
+    "overflow.\n"
     "\n"
-    "**Cost.** Sums are separable. Down the rows `direct` adds the rows of each window; `running-sum` takes a fixed "
-    "number of "
-    "additions for any radius. Along a row narrow windows are added directly; for wider ones integers take differences "
-    "of "
-    "prefix sums, and floats a few passes (a window of 63 is 9 sums of 7), whose number grows with the logarithm of "
-    "the "
-    "radius.\n"
+    "**Cost.** `direct` adds the rows of each window, then the samples along them. `running-sum` keeps, for one row of "
+    "windows, the prefix sums of their columns' sums; a row further down they grow by the prefix sums of the entering "
+    "row minus the leaving one, and a window is the difference of two of them. So the cost per pixel does not depend "
+    "on the radius, but for the first window of each chunk of rows (at least 256 and 4 radius rows) and the radius "
+    "samples beyond both ends of a row. Float sums are made in double; a chunk of rows that meets a NaN or an infinity "
+    "is done over, which takes several times as long.\n"
     "\n"
-    "**Source.** Running sums: M. J. McDonnell, Box-filtering techniques, 1981. Blocks in place of subtraction, for "
-    "floats: M. van Herk, A fast algorithm for local minimum and maximum filters, 1992.";
+    "**Source.** M. J. McDonnell, Box-filtering techniques, 1981; F. C. Crow, Summed-area tables for texture mapping, "
+    "1984. Blocks in place of subtraction, for floats along z and near a NaN: M. van Herk, A fast algorithm for local "
+    "minimum and maximum filters, 1992.";
 
 const struct stage box_stage = {
     .name = "box",
@@ -404,5 +406,5 @@ const struct stage box_stage = {
     .scratch_bytes = box_scratch_bytes,
     .cpu = box_cpu,
     .tolerance = {.relative = 1e-6,
-                  .why = "float sums round at most 16 times in a row (2^-24 each); integers are exact"},
+                  .why = "direct float sums round at most 16 times in a row (2^-24 each); integers are exact"},
 };

@@ -33,31 +33,45 @@
             sum[x] += ((SUM)a[x] + (SUM)b[x]) + ((SUM)c[x] + (SUM)d[x]);                                               \
     }
 
-#define INTEGER_SLIDE(NAME, VALUE, SUM)                                                                                \
-    ADD(NAME, VALUE, SUM)                                                                                              \
-    TS_VECTORIZED static void slide_##NAME(void *prefixes, const void *entering_row, const void *leaving_row,          \
-                                           int64_t n)                                                                  \
+/* Two sweeps are faster than one of both: each has few enough steps to be overlapped. */
+#define INTEGER_SCAN(SUM, NAME)                                                                                        \
+    TS_VECTORIZED static void scan_##NAME(SUM *restrict prefix, const SUM *restrict added, int64_t n)                  \
     {                                                                                                                  \
-        SUM *restrict prefix = prefixes, sum = 0;                                                                      \
-        const VALUE *restrict entering = entering_row, *restrict leaving = leaving_row;                                \
+        SUM sum = 0;                                                                                                   \
         _Pragma("omp simd reduction(inscan, + : sum)") for (int64_t x = 0; x < n; x++)                                 \
         {                                                                                                              \
-            sum += (SUM)entering[x] - (SUM)leaving[x];                                                                 \
+            sum += added[x];                                                                                           \
             _Pragma("omp scan inclusive(sum)") prefix[x] += sum;                                                       \
         }                                                                                                              \
     }
-INTEGER_SLIDE(u8_u32, uint8_t, uint32_t)
-INTEGER_SLIDE(i8_u32, int8_t, uint32_t)
-INTEGER_SLIDE(u16_u32, uint16_t, uint32_t)
-INTEGER_SLIDE(i16_u32, int16_t, uint32_t)
-INTEGER_SLIDE(i32_u32, int32_t, uint32_t)
-INTEGER_SLIDE(u8_u64, uint8_t, uint64_t)
-INTEGER_SLIDE(i8_u64, int8_t, uint64_t)
-INTEGER_SLIDE(u16_u64, uint16_t, uint64_t)
-INTEGER_SLIDE(i16_u64, int16_t, uint64_t)
-INTEGER_SLIDE(u32_u64, uint32_t, uint64_t)
-INTEGER_SLIDE(i32_u64, int32_t, uint64_t)
-INTEGER_SLIDE(i64_u64, int64_t, uint64_t)
+INTEGER_SCAN(uint32_t, u32)
+INTEGER_SCAN(uint64_t, u64)
+
+#define INTEGER_SLIDE(NAME, VALUE, SUM, SCAN)                                                                          \
+    ADD(NAME, VALUE, SUM)                                                                                              \
+    TS_VECTORIZED static void subtract_##NAME(const VALUE *restrict entering, const VALUE *restrict leaving,           \
+                                              SUM *restrict differences, int64_t n)                                    \
+    {                                                                                                                  \
+        for (int64_t x = 0; x < n; x++)                                                                                \
+            differences[x] = (SUM)entering[x] - (SUM)leaving[x];                                                       \
+    }                                                                                                                  \
+    static void slide_##NAME(void *prefixes, const void *entering, const void *leaving, void *room, int64_t n)         \
+    {                                                                                                                  \
+        subtract_##NAME(entering, leaving, room, n);                                                                   \
+        SCAN(prefixes, room, n);                                                                                       \
+    }
+INTEGER_SLIDE(u8_u32, uint8_t, uint32_t, scan_u32)
+INTEGER_SLIDE(i8_u32, int8_t, uint32_t, scan_u32)
+INTEGER_SLIDE(u16_u32, uint16_t, uint32_t, scan_u32)
+INTEGER_SLIDE(i16_u32, int16_t, uint32_t, scan_u32)
+INTEGER_SLIDE(i32_u32, int32_t, uint32_t, scan_u32)
+INTEGER_SLIDE(u8_u64, uint8_t, uint64_t, scan_u64)
+INTEGER_SLIDE(i8_u64, int8_t, uint64_t, scan_u64)
+INTEGER_SLIDE(u16_u64, uint16_t, uint64_t, scan_u64)
+INTEGER_SLIDE(i16_u64, int16_t, uint64_t, scan_u64)
+INTEGER_SLIDE(u32_u64, uint32_t, uint64_t, scan_u64)
+INTEGER_SLIDE(i32_u64, int32_t, uint64_t, scan_u64)
+INTEGER_SLIDE(i64_u64, int64_t, uint64_t, scan_u64)
 ADD(f32_f64, float, double)
 
 #define INTEGER_START_AND_TAKE(NAME, TOTAL, SUM)                                                                       \
@@ -79,42 +93,80 @@ ADD(f32_f64, float, double)
 INTEGER_START_AND_TAKE(u32, int32_t, uint32_t)
 INTEGER_START_AND_TAKE(u64, int64_t, uint64_t)
 
-/* Floats: by vectors of 4, so that the order of the additions does not follow the processor's own width. The carry is
- * kept out of the scan: one addition per 8 samples is all that waits for the one before. */
-typedef double doubles __attribute__((vector_size(32), aligned(8), may_alias));
-typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int64_t lanes __attribute__((vector_size(32)));
-#define DOUBLES(pointer) (*(doubles *)(pointer))
-#define WIDENED(pointer) __builtin_convertvector(*(const floats *)(pointer), doubles)
-#define SHUFFLED(a, b, ...) __builtin_shuffle(a, b, (lanes){__VA_ARGS__})
-
-#define SCAN_8(LOW, HIGH)                                                                                              \
-    {                                                                                                                  \
-        doubles low = (LOW), high = (HIGH);                                                                            \
-        low += SHUFFLED(zero, low, 0, 4, 5, 6);                                                                        \
-        high += SHUFFLED(zero, high, 0, 4, 5, 6);                                                                      \
-        low += SHUFFLED(zero, low, 0, 1, 4, 5);                                                                        \
-        high += SHUFFLED(zero, high, 0, 1, 4, 5);                                                                      \
-        high += SHUFFLED(low, low, 3, 3, 3, 3);                                                                        \
-        DOUBLES(prefix + x) += low + carry;                                                                            \
-        DOUBLES(prefix + x + 4) += high + carry;                                                                       \
-        carry += SHUFFLED(high, high, 3, 3, 3, 3);                                                                     \
-    }
-
-TS_VECTORIZED static void slide_f32_f64(void *prefixes, const void *entering_row, const void *leaving_row, int64_t n)
+/* Floats: differences of rows, then their prefix sums by groups of 8, in an order of additions that is the same for
+ * every width of the processor's vectors: two halves of 4, each in two steps, then the first half's sum to the second.
+ * The carry is kept out of that: one addition per 8 samples is all that waits for the one before. */
+TS_VECTORIZED static void subtract_rows(const float *restrict entering, const float *restrict leaving,
+                                        double *restrict differences, int64_t n)
 {
-    double *restrict prefix = prefixes;
-    const float *restrict entering = entering_row, *restrict leaving = leaving_row;
-    const doubles zero = {0};
-    doubles carry = zero;
+    for (int64_t x = 0; x < n; x++)
+        differences[x] = (double)entering[x] - (double)leaving[x];
+}
+
+typedef double doubles_4 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef double doubles_8 __attribute__((vector_size(64), aligned(8), may_alias));
+typedef int64_t lanes_4 __attribute__((vector_size(32)));
+typedef int64_t lanes_8 __attribute__((vector_size(64)));
+#define SHUFFLED_4(a, b, ...) __builtin_shuffle(a, b, (lanes_4){__VA_ARGS__})
+#define SHUFFLED_8(a, b, ...) __builtin_shuffle(a, b, (lanes_8){__VA_ARGS__})
+
+/* What is left after the groups of 8. */
+static void scan_rest(double *restrict prefix, const double *restrict added, double sum, int64_t count)
+{
+    for (int64_t x = 0; x < count; x++)
+        prefix[x] += sum += added[x];
+}
+
+TS_VECTORIZED static void scan_by_4(double *restrict prefix, const double *restrict added, int64_t n)
+{
+    const doubles_4 zero = {0};
+    doubles_4 carry = zero;
     int64_t x = 0;
-    for (; x + 8 <= n; x += 8)
-        SCAN_8(WIDENED(entering + x) - WIDENED(leaving + x), WIDENED(entering + x + 4) - WIDENED(leaving + x + 4))
-    double sum = carry[0];
-    for (; x < n; x++) {
-        sum += (double)entering[x] - (double)leaving[x];
-        prefix[x] += sum;
+    for (; x + 8 <= n; x += 8) {
+        doubles_4 low = *(const doubles_4 *)(added + x), high = *(const doubles_4 *)(added + x + 4);
+        low += SHUFFLED_4(zero, low, 0, 4, 5, 6);
+        high += SHUFFLED_4(zero, high, 0, 4, 5, 6);
+        low += SHUFFLED_4(zero, low, 0, 1, 4, 5);
+        high += SHUFFLED_4(zero, high, 0, 1, 4, 5);
+        high += SHUFFLED_4(low, low, 3, 3, 3, 3);
+        *(doubles_4 *)(prefix + x) += low + carry;
+        *(doubles_4 *)(prefix + x + 4) += high + carry;
+        carry += SHUFFLED_4(high, high, 3, 3, 3, 3);
     }
+    scan_rest(prefix + x, added + x, carry[0], n - x);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+/* Not a clone of one function: where vectors of 8 are wider than the processor's the compiler takes them apart. */
+__attribute__((target("arch=x86-64-v4"))) static void scan_by_8(double *restrict prefix, const double *restrict added,
+                                                                int64_t n)
+{
+    const doubles_8 zero = {0};
+    doubles_8 carry = zero;
+    int64_t x = 0;
+    for (; x + 8 <= n; x += 8) {
+        doubles_8 sums = *(const doubles_8 *)(added + x);
+        sums += SHUFFLED_8(zero, sums, 0, 8, 9, 10, 0, 12, 13, 14);
+        sums += SHUFFLED_8(zero, sums, 0, 1, 8, 9, 0, 1, 12, 13);
+        sums += SHUFFLED_8(zero, sums, 0, 0, 0, 0, 11, 11, 11, 11);
+        *(doubles_8 *)(prefix + x) += sums + carry;
+        carry += SHUFFLED_8(sums, sums, 7, 7, 7, 7, 7, 7, 7, 7);
+    }
+    scan_rest(prefix + x, added + x, carry[0], n - x);
+}
+#define WIDE_VECTORS __builtin_cpu_supports("x86-64-v4")
+#else
+#define WIDE_VECTORS 0
+#define scan_by_8 scan_by_4
+#endif
+
+static void slide_f32_f64(void *prefixes, const void *entering, const void *leaving, void *room, int64_t n)
+{
+    subtract_rows(entering, leaving, room, n);
+    if (WIDE_VECTORS)
+        scan_by_8(prefixes, room, n);
+    else
+        scan_by_4(prefixes, room, n);
 }
 
 static void start_f64(void *prefixes, int64_t n)
@@ -152,7 +204,7 @@ EXTEND(f64, double)
 struct window_prefix_kernels {
     size_t sum_bytes;
     void (*add)(void *sums, const void *const *rows, int64_t n_rows, int64_t n);
-    void (*slide)(void *prefixes, const void *entering, const void *leaving, int64_t n);
+    void (*slide)(void *prefixes, const void *entering, const void *leaving, void *room, int64_t n);
     void (*start)(void *prefixes, int64_t n);
     void (*extend)(const struct window_prefix *state);
 };
@@ -174,7 +226,7 @@ static const struct window_prefix_kernels *find_kernels(enum window_value value,
 
 size_t ts_window_prefix_bytes(int64_t n, int64_t radius)
 {
-    return (size_t)(n + 2 * radius + 1 + 8) * sizeof(double);
+    return (size_t)(2 * n + 2 * radius + 1 + 16) * sizeof(double);
 }
 
 void ts_window_prefix_init(struct window_prefix *state, enum window_value value, enum window_total total, int64_t n,
@@ -190,6 +242,7 @@ void ts_window_prefix_init(struct window_prefix *state, enum window_value value,
         .border = border,
         .outside = outside,
         .origin = (char *)scratch + before - kernels->sum_bytes,
+        .room = (char *)scratch + before + (((size_t)(n + radius) * kernels->sum_bytes + 63) & ~(size_t)63),
     };
 }
 
@@ -216,7 +269,7 @@ void ts_window_prefix_start(struct window_prefix *state)
 
 void ts_window_prefix_slide(struct window_prefix *state, const void *entering, const void *leaving)
 {
-    state->kernels->slide(first(state), entering, leaving, state->n);
+    state->kernels->slide(first(state), entering, leaving, state->room, state->n);
     state->kernels->extend(state);
 }
 

@@ -25,6 +25,7 @@ struct window_prefix {
     enum ts_border border;
     double outside; /* sum of a column outside the image, with border: constant */
     void *origin;   /* P(0) */
+    void *room;     /* differences of two rows */
 };
 
 /* Scratch of one window_prefix. */
