@@ -105,10 +105,8 @@ TS_VECTORIZED static void subtract_rows(const float *restrict entering, const fl
 
 typedef double doubles_4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double doubles_8 __attribute__((vector_size(64), aligned(8), may_alias));
-typedef int64_t lanes_4 __attribute__((vector_size(32)));
-typedef int64_t lanes_8 __attribute__((vector_size(64)));
-#define SHUFFLED_4(a, b, ...) __builtin_shuffle(a, b, (lanes_4){__VA_ARGS__})
-#define SHUFFLED_8(a, b, ...) __builtin_shuffle(a, b, (lanes_8){__VA_ARGS__})
+#define SHUFFLED_4(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLED_8(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
 /* What is left after the groups of 8. */
 static void scan_rest(double *restrict prefix, const double *restrict added, double sum, int64_t count)
