@@ -10,7 +10,15 @@
 #include "cuda/selftest.h"
 
 /* CUdevice_attribute */
-enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+enum {
+    MULTIPROCESSORS = 16,
+    L2_BYTES = 38,
+    THREADS = 39,
+    CAPABILITY_MAJOR = 75,
+    CAPABILITY_MINOR = 76,
+    SHARED_BYTES = 81,
+    BLOCK_SHARED_BYTES = 97
+};
 /* CUresult */
 enum { RESULT_SUCCESS = 0, RESULT_NO_DEVICE = 100 };
 
@@ -88,6 +96,29 @@ static enum ts_status no_device(struct ts_diag *diag)
     return TS_RUN_FAILED;
 }
 
+static int describe_device(const struct driver *driver, struct cuda_device *device)
+{
+    const struct {
+        int attribute, *value;
+    } numbers[] = {
+        {MULTIPROCESSORS, &device->multiprocessors},
+        {L2_BYTES, &device->l2_bytes},
+        {THREADS, &device->threads},
+        {CAPABILITY_MAJOR, &device->major},
+        {CAPABILITY_MINOR, &device->minor},
+        {SHARED_BYTES, &device->shared_bytes},
+        {BLOCK_SHARED_BYTES, &device->block_shared_bytes},
+    };
+    int handle = 0, result = driver->device_get(&handle, device->index);
+    if (result == RESULT_SUCCESS)
+        result = driver->device_name(device->name, sizeof device->name, handle);
+    if (result == RESULT_SUCCESS)
+        result = driver->device_memory(&device->memory_bytes, handle);
+    for (size_t i = 0; result == RESULT_SUCCESS && i < sizeof numbers / sizeof *numbers; i++)
+        result = driver->device_attribute(numbers[i].value, numbers[i].attribute, handle);
+    return result;
+}
+
 static enum ts_status list_devices(const struct driver *driver, struct cuda_devices *found, struct ts_diag *diag)
 {
     int n = 0, result = driver->init(0);
@@ -102,13 +133,9 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
         return no_device(diag);
     found->n = n < CUDA_MAX_DEVICES ? n : CUDA_MAX_DEVICES;
     for (int i = 0; i < found->n; i++) {
-        struct cuda_device *device = &found->devices[i];
-        int handle = 0;
-        if ((result = driver->device_get(&handle, i)) != RESULT_SUCCESS ||
-            (result = driver->device_name(device->name, sizeof device->name, handle)) != RESULT_SUCCESS ||
-            (result = driver->device_memory(&device->memory_bytes, handle)) != RESULT_SUCCESS ||
-            (result = driver->device_attribute(&device->major, CAPABILITY_MAJOR, handle)) != RESULT_SUCCESS ||
-            (result = driver->device_attribute(&device->minor, CAPABILITY_MINOR, handle)) != RESULT_SUCCESS)
+        found->devices[i].index = i;
+        result = describe_device(driver, &found->devices[i]);
+        if (result != RESULT_SUCCESS)
             return fail(diag, "to describe a device", result);
     }
     return TS_OK;

@@ -11,9 +11,15 @@
 enum { CUDA_MAX_DEVICES = 16, CUDA_DRIVER_MINIMUM = 11080 }; /* 11.8: the first that knows compute capability 9.0 */
 
 struct cuda_device {
+    int index;
     char name[128];
     int major, minor; /* compute capability */
     size_t memory_bytes;
+    int multiprocessors;
+    int threads;            /* resident on one multiprocessor */
+    int shared_bytes;       /* of one multiprocessor */
+    int block_shared_bytes; /* at most, of one block that asks for more than 48 KiB */
+    int l2_bytes;
 };
 
 struct cuda_devices {

@@ -86,7 +86,7 @@ static enum ts_status bench_stage_init(struct bench_stage *ready, const struct b
     ready->in = ts_bench_image(which);
     if (!ready->in.data)
         return ts_diag_no_memory(diag, ts_image_bytes(&ready->in));
-    status = ts_stage_prepare(stage, &ready->set, &ready->in, NULL, threads, diag, &ready->context);
+    status = ts_stage_prepare(stage, &ready->set, &ready->in, NULL, threads, NULL, diag, &ready->context);
     if (status != TS_OK)
         return status;
     const struct stage_reach reach = ts_stage_reach(&ready->context);

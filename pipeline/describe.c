@@ -135,7 +135,7 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
         set.values = calloc(1, stage->params_bytes > 0 ? stage->params_bytes : 1);
         if (set.values) {
             ts_params_init(&set);
-            if (ts_stage_prepare(stage, &set, &in, NULL, 1, diag, &context) == TS_OK)
+            if (ts_stage_prepare(stage, &set, &in, NULL, 1, NULL, diag, &context) == TS_OK)
                 n = stage->reduction->tables(&context, tables);
         }
         free(set.values);

@@ -36,10 +36,13 @@ enum param_kind {
     PARAM_REFERENCE /* struct ts_reference */
 };
 
+enum { ON_CPU = 1, ON_CUDA = 2 };
+
 struct choice {
     const char *name; /* NULL ends the list */
     int32_t value;
     const char *doc;
+    unsigned devices; /* ON_... bits of the devices that can run it; 0: all */
 };
 
 struct param {

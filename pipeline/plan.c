@@ -154,7 +154,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     }
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
     const enum ts_status status =
-        ts_stage_prepare(stage->stage, &node->set, &from->out, references, plan->threads, diag, &node->context);
+        ts_stage_prepare(stage->stage, &node->set, &from->out, references, plan->threads, NULL, diag, &node->context);
     if (status != TS_OK)
         return TS_OK; /* recorded; the other stages are checked as well */
     node->out = node->context.out;

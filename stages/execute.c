@@ -8,6 +8,17 @@
 
 #include "pipeline/memory.h"
 
+/* The same slices of an image and, for input 0, of the references that travel with it. */
+static void cut_slices(const struct stage_context *context, int input, const struct ts_image *image,
+                       const struct ts_image *const references[STAGE_REFERENCES], int64_t z, int64_t n,
+                       struct ts_image slices[STAGE_INPUTS])
+{
+    slices[0] = ts_image_slices(image, z, n);
+    for (int i = 0; input == 0 && references && i < STAGE_REFERENCES; i++)
+        if (ts_stage_aligned(context, i))
+            slices[1 + i] = ts_image_slices(references[i], z, n);
+}
+
 static enum ts_status reduce_volumes(const struct stage_context *context, struct stage_reduced *reduced,
                                      const struct ts_image *in,
                                      const struct ts_image *const references[STAGE_REFERENCES], int64_t slab)
@@ -23,8 +34,9 @@ static enum ts_status reduce_volumes(const struct stage_context *context, struct
                 continue;
             for (int64_t z = 0; z < image->axes[0].n; z += slab) {
                 const int64_t left = image->axes[0].n - z;
-                const struct ts_image slices = ts_image_slices(image, z, left < slab ? left : slab);
-                ts_stage_reduced_add(reduced, input, &slices);
+                struct ts_image slices[STAGE_INPUTS];
+                cut_slices(context, input, image, references, z, left < slab ? left : slab, slices);
+                ts_stage_reduced_add(reduced, input, slices);
             }
         }
         const enum ts_status status = ts_stage_reduced_finish(reduced);
@@ -35,12 +47,14 @@ static enum ts_status reduce_volumes(const struct stage_context *context, struct
 }
 
 static enum ts_status map_slab(struct stage_context *context, struct stage_reduced *reduced, const struct ts_image *in,
-                               struct ts_image *out, int64_t z, int64_t n, void *room, void *scratch)
+                               struct ts_image *out, const struct ts_image *const references[STAGE_REFERENCES],
+                               int64_t z, int64_t n, void *room, void *scratch)
 {
     const struct stage_reach reach = ts_stage_reach(context);
     if (reduced && ts_stage_reduces_slices(context)) {
-        const struct ts_image slices = ts_image_slices(in, z, n);
-        const enum ts_status status = ts_stage_reduced_slab(reduced, &slices);
+        struct ts_image slices[STAGE_INPUTS];
+        cut_slices(context, 0, in, references, z, n, slices);
+        const enum ts_status status = ts_stage_reduced_slab(reduced, slices);
         if (status != TS_OK)
             return status;
     }
@@ -77,7 +91,7 @@ enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_ima
             status = ts_diag_no_memory(context->diag, scratch_bytes);
     }
     for (int64_t z = 0; status == TS_OK && z < nz; z += slab)
-        status = map_slab(context, reduced, in, out, z, nz - z < slab ? nz - z : slab, room, scratch);
+        status = map_slab(context, reduced, in, out, references, z, nz - z < slab ? nz - z : slab, room, scratch);
     free(room);
     free(scratch);
     if (kept && status == TS_OK)

@@ -9,10 +9,10 @@
 
 /* Prepares *context for this input: resolve() on set->values, shape(); references by row order. `set`, `in` and the
  * references must outlive it. TS_BAD_CHAIN with records in diag where the stage refuses (axes, dtype, quantity
- * included). */
+ * included). device NULL: the CPU; a chosen method that the device cannot run is refused. */
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
-                                struct ts_diag *diag, struct stage_context *context);
+                                const struct cuda_device *device, struct ts_diag *diag, struct stage_context *context);
 
 struct stage_reach ts_stage_reach(const struct stage_context *context);
 int ts_stage_rounds(const struct stage_context *context);
@@ -37,17 +37,28 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
 void ts_stage_reduced_destroy(struct stage_reduced *reduced);
 /* True where input i (0: the stage's own, i > 0: references[i - 1]) is reduced over its whole volume. */
 bool ts_stage_reduces_volume(const struct stage_context *context, int input);
+/* True where reference i travels with the input. */
+bool ts_stage_aligned(const struct stage_context *context, int reference);
 /* True where input 0 is reduced slice by slice. */
 bool ts_stage_reduces_slices(const struct stage_context *context);
-/* Whole-volume reduction: adds these slices (rising z, each once per round). */
+/* Whole-volume reduction: adds these slices (rising z, each once per round). slab[1 + i] are the same slices of an
+ * aligned reference i. */
 void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab);
+/* The same from elsewhere (a CUDA device): memory for the total of an input in this round, to be filled before
+ * finish(). */
+void *ts_stage_reduced_total(struct stage_reduced *reduced, int input);
 /* Ends the round: finish(), then clears the totals for the next. */
 enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced);
 /* Reduction per slice: all rounds over each slice of the slab; afterwards the result stands for this slab.
  * The rounds of whole-volume references must have ended before. */
 enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab);
+/* One round of it for slice i of the slab, z in the volume, whose total was made elsewhere. */
+enum ts_status ts_stage_reduced_slice(struct stage_reduced *reduced, int round, int64_t i, int64_t z,
+                                      const void *total);
 /* For context->result: the final result of the volume, or those of the last slab. */
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced);
+/* The finished result of the whole-volume references, with which a reduction per slice starts. */
+const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduced);
 /* The tables with their data; returns how many. */
 int ts_stage_reduced_tables(const struct stage_reduced *reduced, const struct stage_table **tables);
 

@@ -45,12 +45,57 @@ static enum ts_status check_accepts(const struct stage_context *context)
     return TS_OK;
 }
 
+/* References that travel with the input have its shape. */
+static enum ts_status check_aligned(const struct stage_context *context)
+{
+    int reference = 0;
+    for (size_t i = 0; i < context->stage->n_params && reference < STAGE_REFERENCES; i++) {
+        if (context->stage->params[i].kind != PARAM_REFERENCE)
+            continue;
+        const struct ts_image *image = context->references[reference];
+        if (image && ts_stage_aligned(context, reference))
+            for (int axis = 0; axis < 3; axis++)
+                if (image->axes[axis].n != context->in.axes[axis].n)
+                    return ts_param_error(context->set, context->stage->params[i].name, "reference-shape",
+                                          context->diag, "is %lld x %lld x %lld, and the image is %lld x %lld x %lld",
+                                          (long long)image->axes[0].n, (long long)image->axes[1].n,
+                                          (long long)image->axes[2].n, (long long)context->in.axes[0].n,
+                                          (long long)context->in.axes[1].n, (long long)context->in.axes[2].n);
+        reference++;
+    }
+    return TS_OK;
+}
+
+/* Methods that only one kind of device can run. */
+static enum ts_status check_choices(const struct stage_context *context)
+{
+    const unsigned device = context->device ? ON_CUDA : ON_CPU;
+    for (size_t i = 0; i < context->stage->n_params; i++) {
+        const struct param *row = &context->stage->params[i];
+        const int32_t value = row->choices ? *(const int32_t *)((const char *)context->params + row->offset) : 0;
+        for (const struct choice *choice = row->choices; choice && choice->name; choice++) {
+            if (choice->value != value || !choice->devices || (choice->devices & device))
+                continue;
+            ts_param_error(context->set, row->name, "choice-device", context->diag, "'%s' runs on %s alone",
+                           choice->name, device == ON_CPU ? "a CUDA device" : "the CPU");
+            ts_diag_hint(context->diag, "--device %s, or another %s", device == ON_CPU ? "cuda" : "cpu", row->name);
+            return TS_BAD_CHAIN;
+        }
+    }
+    return TS_OK;
+}
+
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
-                                struct ts_diag *diag, struct stage_context *context)
+                                const struct cuda_device *device, struct ts_diag *diag, struct stage_context *context)
 {
-    *context = (struct stage_context){
-        .stage = stage, .set = set, .params = set->values, .in = *in, .threads = threads, .diag = diag};
+    *context = (struct stage_context){.stage = stage,
+                                      .set = set,
+                                      .params = set->values,
+                                      .in = *in,
+                                      .threads = threads,
+                                      .device = device,
+                                      .diag = diag};
     context->in.data = NULL;
     context->in.z_first = 0;
     for (int i = 0; references && i < STAGE_REFERENCES; i++)
@@ -58,6 +103,10 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     enum ts_status status = check_accepts(context);
     if (status == TS_OK && stage->resolve)
         status = stage->resolve(context, set->values);
+    if (status == TS_OK)
+        status = check_choices(context);
+    if (status == TS_OK)
+        status = check_aligned(context);
     if (status != TS_OK)
         return status;
     set->resolved = true;

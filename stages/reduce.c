@@ -36,6 +36,22 @@ bool ts_stage_reduces_slices(const struct stage_context *context)
     return reduction && reduction->per_slice && reduction->per_slice(context);
 }
 
+bool ts_stage_aligned(const struct stage_context *context, int reference)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    return reduction && reduction->aligned && context->references[reference] && reduction->aligned(context, reference);
+}
+
+/* The same slices [first, end) of the input and of the references that travel with it. */
+static void cut_slices(const struct stage_context *context, int input, const struct ts_image *slab, int64_t first,
+                       int64_t end, struct ts_image slices[STAGE_INPUTS])
+{
+    slices[0] = ts_image_slices(slab, first, end - first);
+    for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
+        if (ts_stage_aligned(context, i))
+            slices[1 + i] = ts_image_slices(&slab[1 + i], first, end - first);
+}
+
 /* Partials start on their own cache lines. */
 static size_t padded_bytes(size_t bytes)
 {
@@ -166,8 +182,9 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t first = done + taken * group / groups, end = done + taken * (group + 1) / groups;
-            const struct ts_image slices = ts_image_slices(slab, first, end - first);
-            reduction->reduce(context, input, &slices, slot(reduced, group));
+            struct ts_image slices[STAGE_INPUTS];
+            cut_slices(context, input, slab, first, end, slices);
+            reduction->reduce(context, input, slices, slot(reduced, group));
         }
         for (int64_t group = 0; group < groups; group++) {
             if (reduced->begun[input])
@@ -198,22 +215,57 @@ enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced)
     return status;
 }
 
-static enum ts_status reduce_slice(const struct stage_reduced *reduced, const struct ts_image *slice, int64_t i,
-                                   void *partial)
+void *ts_stage_reduced_total(struct stage_reduced *reduced, int input)
+{
+    reduced->begun[input] = true;
+    return reduced->totals[input];
+}
+
+const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduced)
+{
+    return reduced->reference_result;
+}
+
+/* The context of one slice of a slab, whose result starts as the references'. */
+static struct stage_context slice_context(const struct stage_reduced *reduced, int round, int64_t i, void **result)
 {
     struct stage_context context = reduced->context;
-    const struct stage_reduction *reduction = context.stage->reduction;
-    void *result = (unsigned char *)reduced->result + (size_t)i * reduced->result_bytes;
-    memcpy(result, reduced->reference_result, reduced->result_bytes);
-    context.result = result;
+    *result = (unsigned char *)reduced->result + (size_t)i * reduced->result_bytes;
+    if (round == 0)
+        memcpy(*result, reduced->reference_result, reduced->result_bytes);
+    context.result = *result;
+    context.round = round;
+    return context;
+}
+
+static enum ts_status finish_slice(const struct stage_reduced *reduced, const struct stage_context *context, int64_t z,
+                                   const void *total, void *result)
+{
     struct ts_image rows[STAGE_TABLES];
+    const void *totals[STAGE_INPUTS] = {total};
     for (int t = 0; t < reduced->n_tables; t++)
-        rows[t] = ts_image_slices(&reduced->tables[t].image, slice->z_first, 1);
-    const void *totals[STAGE_INPUTS] = {partial};
+        rows[t] = ts_image_slices(&reduced->tables[t].image, z, 1);
+    return context->stage->reduction->finish(context, totals, result, rows);
+}
+
+enum ts_status ts_stage_reduced_slice(struct stage_reduced *reduced, int round, int64_t i, int64_t z, const void *total)
+{
+    void *result;
+    const struct stage_context context = slice_context(reduced, round, i, &result);
+    return finish_slice(reduced, &context, z, total, result);
+}
+
+static enum ts_status reduce_slice(const struct stage_reduced *reduced, const struct ts_image *slab, int64_t i,
+                                   void *partial)
+{
+    struct ts_image slices[STAGE_INPUTS];
     enum ts_status status = TS_OK;
-    for (context.round = 0; status == TS_OK && context.round < ts_stage_rounds(&reduced->context); context.round++) {
-        reduction->reduce(&context, 0, slice, partial);
-        status = reduction->finish(&context, totals, result, rows);
+    cut_slices(&reduced->context, 0, slab, i, i + 1, slices);
+    for (int round = 0; status == TS_OK && round < ts_stage_rounds(&reduced->context); round++) {
+        void *result;
+        const struct stage_context context = slice_context(reduced, round, i, &result);
+        context.stage->reduction->reduce(&context, 0, slices, partial);
+        status = finish_slice(reduced, &context, slices[0].z_first, partial, result);
     }
     return status;
 }
@@ -226,8 +278,7 @@ enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct
 #pragma omp parallel for schedule(static, 1) num_threads(reduced->context.threads)
     for (int64_t group = 0; group < groups; group++)
         for (int64_t i = n * group / groups; i < n * (group + 1) / groups; i++) {
-            const struct ts_image slice = ts_image_slices(slab, i, 1);
-            const enum ts_status one = reduce_slice(reduced, &slice, i, slot(reduced, group));
+            const enum ts_status one = reduce_slice(reduced, slab, i, slot(reduced, group));
             if (one != TS_OK) {
 #pragma omp critical(stage_reduced_status)
                 status = one;

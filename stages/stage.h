@@ -8,10 +8,12 @@
  *   reduce: for each round, over all slices: reduce() makes partial results, merge() joins them in rising z,
  *           finish() turns the total into the result (a look-up table, say) and the tables.
  *   map:    cpu() maps a slab, with the finished result at hand. A stage without cpu() passes its input on.
+ * On a CUDA device the launchers of `cuda` take the places of reduce() and cpu(); plan and finish() are the same.
  */
 #ifndef STAGES_STAGE_H
 #define STAGES_STAGE_H
 
+#include "cuda/device.h"
 #include "pipeline/diag.h"
 #include "pipeline/image.h"
 #include "pipeline/params.h"
@@ -40,6 +42,7 @@ struct stage_context {
     const struct ts_image
         *references[STAGE_REFERENCES]; /* one per row of kind REFERENCE, in row order; NULL: not given */
     int threads;                       /* for num_threads(...) */
+    const struct cuda_device *device;  /* the CUDA device that runs the stage; NULL: the CPU */
     struct ts_diag *diag;
     int round; /* of the reduction in progress */
     const void
@@ -64,6 +67,9 @@ struct stage_reduction {
     int (*rounds)(const struct stage_context *); /* NULL: 1 */
     /* input 0 is the stage's input, input i > 0 is references[i - 1]; 0 bytes: this input is not reduced. */
     size_t (*partial_bytes)(const struct stage_context *, int input);
+    /* A reference that travels with the input, such as a mask: same nz, ny, nx (the framework refuses others). reduce()
+     * for input 0 finds its slices in slices[1 + reference]; partial_bytes() of its own input is 0. NULL: none. */
+    bool (*aligned)(const struct stage_context *, int reference);
     /* Overwrites *partial with the reduction of these slices. One thread; called from several at once. */
     void (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partial);
     void (*merge)(const struct stage_context *, int input, void *into, const void *from);
@@ -84,6 +90,59 @@ struct stage_tolerance {
     double relative, absolute;
     const char *why;
 };
+
+/* ---- the CUDA side of a stage (cuda/<stage>.cu) -------------------------------------------------
+ *
+ * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Images
+ * handed to them have device pointers and, as for cpu(), whole slices, z_first, and the halo around map()'s input. */
+
+struct cuda_call {
+    struct CUstream_st *stream;
+    void *scratch;         /* device, as many bytes as the call's scratch_bytes() said; 256-byte aligned, not cleared */
+    const void *constants; /* device copy of what constants() wrote */
+    const void *result;    /* device: as context->result. Per slice: that of the slab's first output slice; the next
+                            * one result_bytes further. In reduce(): of the earlier rounds (round 0: zero bytes) */
+};
+
+struct cuda_reduction {
+    /* Device bytes of one partial (of the volume, or of one slice). Zero bytes are an empty partial: the framework
+     * clears them at the start of a round. 0: this input is not reduced. May depend on context->round. */
+    size_t (*partial_bytes)(const struct stage_context *, int input);
+    /* Scratch of one reduce() over n slices. NULL: 0. */
+    size_t (*scratch_bytes)(const struct stage_context *, int input, int64_t n);
+    /* Adds the slices to the volume's partial; or, for a reduction per slice, slice i to the partial at
+     * (char *)partials + i * rounded, where rounded is partial_bytes up to the next multiple of 256. Any grouping of
+     * slices must give the same bytes in the end. */
+    enum ts_status (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partials,
+                             const struct cuda_call *);
+    /* Turns a partial that was copied to the host into what the stage's finish() takes as totals[input]. */
+    void (*collect)(const struct stage_context *, int input, const void *partial, void *total);
+    /* True where finish() below takes the place of the stage's own in every round: nothing then goes through the host,
+     * and there must be no tables and no references. NULL: never. */
+    bool (*finishes)(const struct stage_context *);
+    /* Writes n results (256-byte multiples apart) from n partials. The layout is the launchers' own where finishes().
+     */
+    size_t (*result_bytes)(const struct stage_context *);
+    enum ts_status (*finish)(const struct stage_context *, const void *partials, void *results, int64_t n,
+                             const struct cuda_call *);
+};
+
+struct stage_cuda {
+    /* Tables worked out on the host once a run, such as sines: written by constants(), copied to the device. */
+    size_t (*constants_bytes)(const struct stage_context *);
+    void (*constants)(const struct stage_context *, void *host);
+    size_t (*scratch_bytes)(const struct stage_context *, int64_t n); /* of one map() of n output slices. NULL: 0 */
+    /* NULL where the stage has no cpu(). */
+    enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *);
+    const struct cuda_reduction *reduction; /* NULL where the stage has none */
+};
+
+#ifdef TS_HAVE_CUDA
+#define STAGE_CUDA(name) (&(name))
+#else
+#define STAGE_CUDA(name) NULL
+#endif
 
 struct stage {
     const char *name;    /* == YAML name == file name */
@@ -109,6 +168,9 @@ struct stage {
     /* in: z_first .. with halo; out: n slices, out->z_first is the first one's index in the volume. scratch is 64-byte
      * aligned and not cleared. The bytes of the result depend neither on how z is cut nor on the threads. */
     enum ts_status (*cpu)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
+    /* STAGE_CUDA(box_cuda), declared in the stage's header and defined in cuda/box.cu. NULL only where neither cpu()
+     * nor a reduction is. */
+    const struct stage_cuda *cuda;
     struct stage_tolerance tolerance;
     /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
     const char *bench;

@@ -173,7 +173,7 @@ static enum ts_status apply(const struct bench_case *which, const struct argumen
     if (status == TS_OK)
         status = ts_bench_assign(&set, parameters ? parameters : "", diag);
     if (status == TS_OK)
-        status = ts_stage_prepare(stage, &set, &in, NULL, 1, diag, &context);
+        status = ts_stage_prepare(stage, &set, &in, NULL, 1, NULL, diag, &context);
     if (status == TS_OK)
         status = apply_prepared(&context, &in, arguments->out);
     free(in.data);

@@ -214,7 +214,7 @@ static enum ts_status prepare(const struct stage *stage, const struct ts_image *
     set->values = calloc(1, stage->params_bytes + 1);
     ts_params_init(set);
     fill_required(set);
-    const enum ts_status status = ts_stage_prepare(stage, set, in, NULL, 1, diag, context);
+    const enum ts_status status = ts_stage_prepare(stage, set, in, NULL, 1, NULL, diag, context);
     ts_diag_destroy(diag);
     return status;
 }

@@ -81,7 +81,7 @@ static double *run(const char *assignments, const struct ts_image *in)
     struct stage_context context;
     struct ts_diag *diag = ts_diag_create();
     ts_test_params(&clahe_stage, assignments, &set);
-    cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, in, NULL, 2, diag, &context), TS_OK);
+    cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, in, NULL, 2, NULL, diag, &context), TS_OK);
     struct ts_image out = context.out;
     out.data = malloc(ts_image_bytes(&out));
     cr_assert_eq(ts_stage_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
@@ -180,7 +180,7 @@ Test(clahe, refuses_what_its_rule_does_not_know)
         struct ts_diag *diag = ts_diag_create();
         struct ts_image in = ts_test_image(1, 3, 4, bad[i].dtype, VALUES_RANDOM, 1);
         ts_test_params(&clahe_stage, bad[i].assignments, &set);
-        cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, &in, NULL, 1, diag, &context), TS_BAD_CHAIN);
+        cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN);
         cr_assert_eq(ts_diag_count(diag), 1);
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, bad[i].code);
         cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);

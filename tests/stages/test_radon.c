@@ -70,7 +70,7 @@ static void make(struct made *made, const char *assignments, int64_t ny, int64_t
 static void project(struct made *made)
 {
     struct ts_diag *diag = ts_diag_create();
-    enum ts_status status = ts_stage_prepare(&radon_stage, &made->set, &made->in, NULL, 1, diag, &made->context);
+    enum ts_status status = ts_stage_prepare(&radon_stage, &made->set, &made->in, NULL, 1, NULL, diag, &made->context);
     made->out = made->context.out;
     if (status == TS_OK) {
         made->out.data = made->sinogram = malloc(ts_image_bytes(&made->out));
@@ -288,7 +288,8 @@ Test(radon, refuses_angles_given_twice)
         struct param_set set;
         struct stage_context context;
         ts_test_params(&radon_stage, wrong[i], &set);
-        cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, diag, &context), TS_BAD_CHAIN, "%s", wrong[i]);
+        cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN, "%s",
+                     wrong[i]);
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, i < 3 ? "angles-twice" : "angles-shape");
         ts_test_params_clear(&set);
         ts_diag_destroy(diag);

@@ -5,9 +5,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/session.h"
+#include "cuda/stage_state.h"
 #include "tests/support/support.h"
 
 enum { GUARD = 64, GUARD_BYTE = 0xA5, POISON_BYTE = 0xFF };
+
+const struct cuda_device *ts_test_device;
+static struct cuda_devices found;
+static uint64_t launches_before;
+
+void ts_test_begin_cuda(void)
+{
+    struct ts_diag *diag = ts_diag_create();
+    const enum ts_status status =
+        ts_cuda_built() ? ts_cuda_query(&found, diag)
+                        : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){0}, "this build has no CUDA code");
+    if (status != TS_OK) {
+        fprintf(stderr, "SKIPPED: %s\n", ts_diag_get(diag, 0)->message);
+        ts_diag_destroy(diag);
+        cr_skip_test("no CUDA device");
+    }
+    ts_diag_destroy(diag);
+    ts_test_device = &found.devices[0];
+    launches_before = ts_cuda_launch_count();
+}
+
+void ts_test_end_cuda(void)
+{
+    ts_test_device = NULL;
+    cr_assert_gt(ts_cuda_launch_count(), launches_before, "no kernel was launched: nothing was tested");
+}
+
+enum ts_status ts_test_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
+                             struct stage_reduced **reduced)
+{
+    return context->device ? ts_cuda_apply(context, in, out, references, slab, reduced)
+                           : ts_stage_apply(context, in, out, references, slab, reduced);
+}
 
 /* ---- parameters -------------------------------------------------------------------------------- */
 
@@ -182,12 +218,18 @@ static void describe(const struct check *check, char *text, size_t size)
              (unsigned long long)check->seed);
 }
 
-/* Runs once with these slabs and threads into guarded memory; the caller frees *guarded. */
-static void run_once(struct check *check, int64_t slab, int threads, struct stage_context *context,
-                     unsigned char **guarded, const char *what)
+/* Runs once with these slabs and threads into guarded memory; the caller frees *guarded. False where the device does
+ * not have the method. */
+static bool run_once(struct check *check, const struct cuda_device *device, int64_t slab, int threads,
+                     struct stage_context *context, unsigned char **guarded, const char *what)
 {
     struct ts_diag *diag = ts_diag_create();
-    enum ts_status status = ts_stage_prepare(check->stage, &check->set, check->in, NULL, threads, diag, context);
+    enum ts_status status =
+        ts_stage_prepare(check->stage, &check->set, check->in, NULL, threads, device, diag, context);
+    if (status == TS_BAD_CHAIN && !strcmp(ts_diag_get(diag, 0)->code, "choice-device")) {
+        ts_diag_destroy(diag);
+        return false;
+    }
     if (status == TS_OK) {
         const size_t bytes = ts_image_bytes(&context->out);
         *guarded = aligned_alloc(GUARD, (bytes + 3 * GUARD) / GUARD * GUARD);
@@ -195,7 +237,7 @@ static void run_once(struct check *check, int64_t slab, int threads, struct stag
         memset(*guarded + GUARD, POISON_BYTE, bytes);
         struct ts_image out = context->out;
         out.data = *guarded + GUARD;
-        status = ts_stage_apply(context, check->in, &out, NULL, slab, NULL);
+        status = ts_test_apply(context, check->in, &out, NULL, slab, NULL);
         for (size_t i = 0; i < GUARD; i++)
             cr_assert((*guarded)[i] == GUARD_BYTE && (*guarded)[GUARD + bytes + i] == GUARD_BYTE,
                       "%s: wrote outside its output (slab %lld, %d threads)", what, (long long)slab, threads);
@@ -205,6 +247,7 @@ static void run_once(struct check *check, int64_t slab, int threads, struct stag
     cr_assert_eq(status, TS_OK, "%s: status %d", what, status);
     context->diag = NULL;
     ts_diag_destroy(diag);
+    return true;
 }
 
 static void compare(const struct check *check, const struct stage_context *context, const void *data, const char *what)
@@ -232,31 +275,51 @@ static void compare(const struct check *check, const struct stage_context *conte
     free(expected);
 }
 
+/* Integers made on the device are the bytes of the CPU. */
+static void compare_with_cpu(struct check *check, const unsigned char *data, const char *what)
+{
+    struct stage_context context;
+    unsigned char *guarded = NULL;
+    ts_test_params(check->stage, check->row->assignments, &check->set);
+    if (run_once(check, NULL, 0, 2, &context, &guarded, what)) {
+        if (ts_dtype_is_integer(context.out.dtype))
+            cr_assert(!memcmp(data, guarded + GUARD, ts_image_bytes(&context.out)), "%s: other integers than the CPU's",
+                      what);
+        free(guarded);
+    }
+    ts_test_params_clear(&check->set);
+}
+
 static size_t check_image(struct check *check)
 {
     static const struct {
         int64_t slab;
         int threads;
     } ways[] = {{0, 1}, {1, 1}, {2, 3}, {3, 2}, {0, 2}};
+    const size_t n_ways = sizeof ways / sizeof *ways - (ts_test_device ? 1 : 0);
     char what[512];
     describe(check, what, sizeof what);
     unsigned char *first = NULL;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; i < n_ways; i++) {
         struct stage_context context;
         unsigned char *guarded = NULL;
         ts_test_params(check->stage, check->row->assignments, &check->set);
-        run_once(check, ways[i].slab, ways[i].threads, &context, &guarded, what);
-        if (!first) {
+        const bool ran = run_once(check, ts_test_device, ways[i].slab, ways[i].threads, &context, &guarded, what);
+        if (ran && !first) {
             first = guarded;
             compare(check, &context, guarded + GUARD, what);
-        } else {
+        } else if (ran) {
             cr_assert(!memcmp(first + GUARD, guarded + GUARD, ts_image_bytes(&context.out)),
                       "%s: other bytes with slabs of %lld slices and %d threads", what, (long long)ways[i].slab,
                       ways[i].threads);
             free(guarded);
         }
         ts_test_params_clear(&check->set);
+        if (!ran)
+            return 0;
     }
+    if (ts_test_device)
+        compare_with_cpu(check, first + GUARD, what);
     free(first);
     return 1;
 }

@@ -5,6 +5,8 @@
  * For each case the loop fills a random input (fixed seed, printed on failure), poisons the output and guards both ends
  * of it, runs the stage through ts_stage_apply over slabs of 1, 2, 3 slices and whole, on 1, 2 and 3 threads, demands
  * the same bytes of all, and compares with the oracle under the stage's tolerance. NaN fails where the oracle has none.
+ * On a CUDA device the same, over the same slabs; integer results must also be the bytes of the CPU, where it has the
+ * method. Cases whose method the device does not have are left out and not counted.
  */
 #ifndef TESTS_STAGE_CHECK_H
 #define TESTS_STAGE_CHECK_H
@@ -33,6 +35,31 @@ struct stage_case {
 
 /* Runs the cases; returns how many comparisons were made (assert that it is not 0). */
 size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const struct stage_case *cases, size_t n_cases);
+
+/* Where the runs of this test go: NULL is the CPU, and what it starts as. */
+extern const struct cuda_device *ts_test_device;
+/* From here on ts_stage_check and ts_test_run use the first CUDA device; without one the test is skipped, and says so.
+ * ts_test_end_cuda fails the test if no kernel of this program was launched in between. */
+void ts_test_begin_cuda(void);
+void ts_test_end_cuda(void);
+/* Applies the prepared context on its device. */
+enum ts_status ts_test_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
+                             struct stage_reduced **reduced);
+/* A test that runs twice: NAME on the CPU, NAME_on_cuda on a CUDA device. */
+#define TEST_ON_BOTH(suite, name)                                                                                      \
+    static void suite##_##name(void);                                                                                  \
+    Test(suite, name)                                                                                                  \
+    {                                                                                                                  \
+        suite##_##name();                                                                                              \
+    }                                                                                                                  \
+    Test(suite, name##_on_cuda)                                                                                        \
+    {                                                                                                                  \
+        ts_test_begin_cuda();                                                                                          \
+        suite##_##name();                                                                                              \
+        ts_test_end_cuda();                                                                                            \
+    }                                                                                                                  \
+    static void suite##_##name(void)
 
 /* For tests of tables and special rules: a parameter set from assignments ("bins=256 low=0"), numbers as
  * "angles=0,10,20" and "weights=1,2,3;4,5,6;7,8,9". Fails the test where they are wrong. Freed by ts_test_params_clear.

@@ -11,7 +11,7 @@ enum ts_status ts_test_run(struct stage_run *run, const struct stage *stage, con
     const struct ts_image *references[STAGE_REFERENCES] = {reference};
     *run = (struct stage_run){.diag = ts_diag_create()};
     ts_test_params(stage, assignments, &run->set);
-    run->status = ts_stage_prepare(stage, &run->set, in, references, threads, run->diag, &run->context);
+    run->status = ts_stage_prepare(stage, &run->set, in, references, threads, ts_test_device, run->diag, &run->context);
     if (run->status != TS_OK)
         return run->status;
     run->out = run->context.out;
@@ -19,7 +19,7 @@ enum ts_status ts_test_run(struct stage_run *run, const struct stage *stage, con
         run->out.data = malloc(ts_image_bytes(&run->out) + 1);
         memset(run->out.data, 0xFF, ts_image_bytes(&run->out));
     }
-    run->status = ts_stage_apply(&run->context, in, &run->out, references, slab, &run->reduced);
+    run->status = ts_test_apply(&run->context, in, &run->out, references, slab, &run->reduced);
     return run->status;
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stands for the CUDA side in builds without it: every way in refuses, so nothing behind it is ever reached.
+ */
+#include "cuda/session.h"
+#include "cuda/stage_state.h"
+
+static enum ts_status refuse(struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-not-built"}, "this build has no CUDA code");
+    ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
+    return TS_RUN_FAILED;
+}
+
+uint64_t ts_cuda_launch_count(void)
+{
+    return 0;
+}
+
+enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
+                             struct stage_reduced **reduced)
+{
+    (void)in;
+    (void)out;
+    (void)references;
+    (void)slab;
+    if (reduced)
+        *reduced = NULL;
+    return refuse(context->diag);
+}

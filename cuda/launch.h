@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the launchers of a stage's .cu file need. In a .cu file include cuda/launch.cuh, which brings this and
+ * stages/stage.h in for C++.
+ */
+#ifndef CUDA_LAUNCH_H
+#define CUDA_LAUNCH_H
+
+#include "stages/stage.h"
+
+/* After every kernel launch: counts it, and turns an error of the launch into a diagnostic of the stage. */
+enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel);
+/* Before launching a kernel with more than 48 KiB of dynamic shared memory. */
+enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes);
+
+/* bytes up to the next multiple of 256: the distance of partials and results of neighboring slices. */
+static inline size_t ts_cuda_stride(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+#endif

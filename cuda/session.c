@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Built only with CUDA; cuda/absent.c stands for it elsewhere. Memory is taken piece by piece while a run is set up, so
+ * that memory checkers see where each piece ends, and given back all at once.
+ */
+#include "cuda/session.h"
+
+#include <cuda_runtime_api.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "cuda/launch.h"
+
+struct piece {
+    struct piece *next;
+    void *at;
+    bool pinned;
+};
+
+struct cuda_event {
+    struct cuda_event *next;
+    cudaEvent_t event;
+    bool recorded;
+};
+
+struct cuda_session {
+    struct cuda_device device;
+    struct ts_diag *diag;
+    cudaStream_t streams[CUDA_QUEUES];
+    struct piece *pieces;
+    struct cuda_event *events;
+};
+
+static _Atomic uint64_t launches;
+
+uint64_t ts_cuda_launch_count(void)
+{
+    return atomic_load(&launches);
+}
+
+/* After these the context is gone: nothing of this process runs on the device any more. */
+static bool is_lost(cudaError_t error)
+{
+    return error == cudaErrorIllegalAddress || error == cudaErrorLaunchFailure || error == cudaErrorECCUncorrectable ||
+           error == cudaErrorHardwareStackError || error == cudaErrorIllegalInstruction ||
+           error == cudaErrorMisalignedAddress || error == cudaErrorInvalidAddressSpace ||
+           error == cudaErrorInvalidPc || error == cudaErrorLaunchTimeout || error == cudaErrorDevicesUnavailable ||
+           error == cudaErrorNvlinkUncorrectable || error == cudaErrorContextIsDestroyed || error == cudaErrorAssert;
+}
+
+static enum ts_status fold(struct ts_diag *diag, const char *stage, cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess)
+        return TS_OK;
+    const bool lost = is_lost(error);
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = lost ? "cuda-lost" : "cuda-failed", .stage = stage},
+                  lost ? "the CUDA device was lost while it worked on %s: %s (%s)" : "%s failed: %s (%s)", what,
+                  cudaGetErrorString(error), cudaGetErrorName(error));
+    if (lost)
+        ts_diag_hint(diag,
+                     "nothing was written; `nvidia-smi` and the kernel's log say more, --device cpu does without");
+    return TS_RUN_FAILED;
+}
+
+enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel)
+{
+    atomic_fetch_add(&launches, 1);
+    return fold(context->diag, context->stage->name, cudaGetLastError(), kernel);
+}
+
+enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes)
+{
+    return fold(context->diag, context->stage->name,
+                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+                "reserving shared memory");
+}
+
+enum ts_status ts_cuda_session_create(const struct cuda_device *device, struct ts_diag *diag,
+                                      struct cuda_session **result)
+{
+    struct cuda_session *session = calloc(1, sizeof *session);
+    *result = NULL;
+    if (!session)
+        return ts_diag_no_memory(diag, sizeof *session);
+    session->device = *device;
+    session->diag = diag;
+    enum ts_status status = fold(diag, NULL, cudaSetDevice(device->index), "choosing the CUDA device");
+    for (int i = 0; status == TS_OK && i < CUDA_QUEUES; i++)
+        status = fold(diag, NULL, cudaStreamCreateWithFlags(&session->streams[i], cudaStreamNonBlocking),
+                      "creating a CUDA stream");
+    if (status == TS_OK)
+        *result = session;
+    else
+        ts_cuda_session_destroy(session);
+    return status;
+}
+
+void ts_cuda_session_destroy(struct cuda_session *session)
+{
+    if (!session)
+        return;
+    for (int i = 0; i < CUDA_QUEUES; i++)
+        if (session->streams[i]) {
+            cudaStreamSynchronize(session->streams[i]);
+            cudaStreamDestroy(session->streams[i]);
+        }
+    for (struct piece *piece = session->pieces, *next; piece; piece = next) {
+        next = piece->next;
+        if (piece->pinned)
+            cudaFreeHost(piece->at);
+        else
+            cudaFree(piece->at);
+        free(piece);
+    }
+    for (struct cuda_event *event = session->events, *next; event; event = next) {
+        next = event->next;
+        cudaEventDestroy(event->event);
+        free(event);
+    }
+    free(session);
+}
+
+const struct cuda_device *ts_cuda_session_device(const struct cuda_session *session)
+{
+    return &session->device;
+}
+
+struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue)
+{
+    return session->streams[queue];
+}
+
+static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, bool pinned)
+{
+    size_t available = 0, total = 0;
+    cudaGetLastError(); /* an allocation that failed leaves its error behind */
+    const struct diag_site site = {.code = "cuda-memory"};
+    if (pinned) {
+        ts_diag_error(session->diag, TS_RUN_FAILED, &site, "%.1f MiB of pinned host memory could not be taken",
+                      (double)bytes / 1048576.0);
+        ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
+    } else {
+        cudaMemGetInfo(&available, &total);
+        ts_diag_error(session->diag, TS_RUN_FAILED, &site,
+                      "%.1f MiB of GPU memory could not be taken: %.1f MiB of %.1f MiB are free on device %d (%s)",
+                      (double)bytes / 1048576.0, (double)available / 1048576.0, (double)total / 1048576.0,
+                      session->device.index, session->device.name);
+        ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
+    }
+    return TS_RUN_FAILED;
+}
+
+static void *take(struct cuda_session *session, size_t bytes, bool pinned)
+{
+    struct piece *piece = malloc(sizeof *piece);
+    const size_t asked = bytes > 0 ? bytes : CUDA_ALIGNMENT;
+    if (!piece) {
+        ts_diag_no_memory(session->diag, sizeof *piece);
+        return NULL;
+    }
+    *piece = (struct piece){.next = session->pieces, .pinned = pinned};
+    if ((pinned ? cudaHostAlloc(&piece->at, asked, cudaHostAllocDefault) : cudaMalloc(&piece->at, asked)) !=
+        cudaSuccess) {
+        refuse_memory(session, bytes, pinned);
+        free(piece);
+        return NULL;
+    }
+    session->pieces = piece;
+    return piece->at;
+}
+
+void *ts_cuda_take(struct cuda_session *session, size_t bytes)
+{
+    return take(session, bytes, false);
+}
+
+void *ts_cuda_take_pinned(struct cuda_session *session, size_t bytes)
+{
+    return take(session, bytes, true);
+}
+
+enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,
+                            void *to, const void *from, size_t bytes)
+{
+    static const enum cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
+                                                cudaMemcpyDeviceToDevice};
+    static const char *const names[] = {"copying to the CUDA device", "copying from the CUDA device",
+                                        "copying on the CUDA device"};
+    return fold(session->diag, NULL, cudaMemcpyAsync(to, from, bytes, kinds[direction], session->streams[queue]),
+                names[direction]);
+}
+
+enum ts_status ts_cuda_fill(struct cuda_session *session, enum cuda_queue queue, void *at, int byte, size_t bytes)
+{
+    return fold(session->diag, NULL, cudaMemsetAsync(at, byte, bytes, session->streams[queue]), "clearing CUDA memory");
+}
+
+enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue)
+{
+    return fold(session->diag, NULL, cudaStreamSynchronize(session->streams[queue]), "the chain's kernels");
+}
+
+struct cuda_event *ts_cuda_event_create(struct cuda_session *session)
+{
+    struct cuda_event *event = calloc(1, sizeof *event);
+    if (!event) {
+        ts_diag_no_memory(session->diag, sizeof *event);
+        return NULL;
+    }
+    if (fold(session->diag, NULL, cudaEventCreate(&event->event), "creating a CUDA event") != TS_OK) {
+        free(event);
+        return NULL;
+    }
+    event->next = session->events;
+    session->events = event;
+    return event;
+}
+
+enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event, enum cuda_queue queue)
+{
+    event->recorded = true;
+    return fold(session->diag, NULL, cudaEventRecord(event->event, session->streams[queue]), "recording a CUDA event");
+}
+
+enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue queue, struct cuda_event *event)
+{
+    if (!event->recorded)
+        return TS_OK;
+    return fold(session->diag, NULL, cudaStreamWaitEvent(session->streams[queue], event->event, 0),
+                "waiting for a CUDA event");
+}
+
+enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event)
+{
+    return event->recorded
+               ? fold(session->diag, NULL, cudaEventSynchronize(event->event), "the chain's kernels and copies")
+               : TS_OK;
+}
+
+enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,
+                                  float *ms)
+{
+    return fold(session->diag, NULL, cudaEventElapsedTime(ms, from->event, to->event), "timing");
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One stage on a CUDA device: its constants, scratch and reduction there, and its calls on slabs that are already on
+ * the device. What stages/execute.h does for the CPU. Everything is enqueued on the session's CUDA_COMPUTE queue; the
+ * host waits only where the stage's own finish() runs on the host.
+ */
+#ifndef CUDA_STAGE_STATE_H
+#define CUDA_STAGE_STATE_H
+
+#include "cuda/session.h"
+#include "stages/execute.h"
+
+struct cuda_stage;
+
+/* Device and pinned bytes that ts_cuda_stage_create will take, known at plan time. slab_slices: the largest slab. */
+size_t ts_cuda_stage_bytes(const struct stage_context *context, int64_t slab_slices);
+size_t ts_cuda_stage_pinned_bytes(const struct stage_context *context, int64_t slab_slices);
+/* The context must outlive the state; its device is the session's. */
+enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct stage_context *context,
+                                    int64_t slab_slices, struct cuda_stage **stage);
+/* Frees what lies on the host; device memory belongs to the session. NULL does nothing. */
+void ts_cuda_stage_destroy(struct cuda_stage *stage);
+
+/* As ts_stage_reduced_add, _finish and _slab; the images have device pointers. */
+enum ts_status ts_cuda_stage_add(struct cuda_stage *stage, int input, const struct ts_image *slab);
+enum ts_status ts_cuda_stage_finish(struct cuda_stage *stage);
+enum ts_status ts_cuda_stage_slab(struct cuda_stage *stage, const struct ts_image *slab);
+/* The map on a slab: in has the reach's halo, both have device pointers. */
+enum ts_status ts_cuda_stage_map(struct cuda_stage *stage, const struct ts_image *in, struct ts_image *out);
+/* The host's part of the reduction, with the tables; NULL where the stage has none. The state owns it until taken. */
+struct stage_reduced *ts_cuda_stage_reduced(const struct cuda_stage *stage);
+struct stage_reduced *ts_cuda_stage_reduced_take(struct cuda_stage *stage);
+
+/* ts_stage_apply on the context's device: images in host memory. Checks that nothing was written around the output. */
+enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
+                             struct stage_reduced **reduced);
+
+#endif
