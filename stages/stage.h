@@ -108,6 +108,8 @@ struct cuda_reduction {
     /* Device bytes of one partial (of the volume, or of one slice). Zero bytes are an empty partial: the framework
      * clears them at the start of a round. 0: this input is not reduced. May depend on context->round. */
     size_t (*partial_bytes)(const struct stage_context *, int input);
+    /* True where reduce() overwrites the partials of slices, which are then not cleared. NULL: never. */
+    bool (*overwrites)(const struct stage_context *);
     /* Scratch of one reduce() over n slices. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int input, int64_t n);
     /* Adds the slices to the volume's partial; or, for a reduction per slice, slice i to the partial at
