@@ -5,6 +5,7 @@
 #   ./bootstrap.sh test    runs the whole test suite
 #   ./bootstrap.sh peers   installs OpenCV, scipy and scikit-image and compares values and speed with them
 #   ./bootstrap.sh build   only builds
+#   ./bootstrap.sh bundle  makes one archive, program, tests and libraries, that runs on another machine as it is
 set -euo pipefail
 cd "$(dirname "$0")"
 command=${1:-help}
@@ -36,10 +37,15 @@ need() {
 build_program() {
     local tests=$1 log=build/$preset.log
     mkdir -p build
-    if ! command -v nvcc >/dev/null && [ -z "${CUDACXX:-}" ]; then
+    if ! command -v nvcc /usr/local/cuda/bin/nvcc >/dev/null && [ -z "${CUDACXX:-}" ]; then
         echo "no CUDA toolkit found: building the CPU program"
     fi
-    cmake --preset "$preset" -DTOMOSTAGE_TESTS="$tests" >"$log" 2>&1 && cmake --build "$build" >>"$log" 2>&1 ||
+    local architectures=()
+    # For the GPU of this machine alone, where there is one; a bundle gets all that the preset names.
+    if [ "$command" != bundle ] && nvidia-smi -L >/dev/null 2>&1; then
+        architectures=(-DCMAKE_CUDA_ARCHITECTURES=native)
+    fi
+    cmake --preset "$preset" -DTOMOSTAGE_TESTS="$tests" "${architectures[@]}" >"$log" 2>&1 && cmake --build "$build" >>"$log" 2>&1 ||
         { tail -n 40 "$log" >&2; exit 1; }
 }
 
@@ -71,10 +77,25 @@ run_tests() {
     ctest --test-dir "$build" --output-on-failure "${@}"
 }
 
+make_bundle() {
+    need "${packages[@]}" "${test_packages[@]}"
+    build_program ON
+    cmake --build "$build" --target package >>"build/$preset.log" 2>&1 || { tail -n 40 "build/$preset.log" >&2; exit 1; }
+    local archive
+    archive=$(ls "$build"/tomostage-*-linux-x86_64.tar.xz)
+    cat <<TEXT
+$archive ($(du -h "$archive" | cut -f1)); on the other machine:
+    tar xf $(basename "$archive") && cd $(basename "$archive" .tar.xz)
+    bin/tomostage doctor
+    bin/tomostage-tests -j4
+TEXT
+}
+
 case $command in
 demo) demo ;;
 test) run_tests "${@:2}" ;;
+bundle) make_bundle ;;
 build) need "${packages[@]}"; build_program OFF ;;
 peers) need "${packages[@]}" "${test_packages[@]}" "${peer_packages[@]}"; build_program ON; TOMOSTAGE_BUILD=$build bash tests/peers/run.sh ;;
-*) sed -n '3,7s/^# \{0,1\}//p' "$0"; [ "$command" = help ] || exit 2 ;;
+*) sed -n '3,8s/^# \{0,1\}//p' "$0"; [ "$command" = help ] || exit 2 ;;
 esac

@@ -6,12 +6,15 @@
  */
 #include "io/dicom_decode.h"
 
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <vector>
+
+#include <unistd.h>
 
 #include "dcmtk/config/osconfig.h"
 #include "dcmtk/dcmdata/dcdatset.h"
@@ -107,6 +110,21 @@ int decode(const char *path, void *out, size_t out_bytes, char *error, size_t er
     return 0;
 }
 
+/* Where this program stands in a bundle, the dictionary that lies there; DCMTK otherwise looks where it was built to.
+ */
+void find_dictionary()
+{
+    static const char below[] = "/../share/tomostage/dcmtk/dicom.dic";
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof below);
+    if (length <= 0)
+        return;
+    path[length] = '\0';
+    std::strcpy(std::strrchr(path, '/'), below);
+    if (access(path, R_OK) == 0)
+        setenv("DCMDICTPATH", path, 0);
+}
+
 } // namespace
 
 int ts_dicom_decode_init(char *error, size_t error_bytes) noexcept
@@ -116,6 +134,7 @@ int ts_dicom_decode_init(char *error, size_t error_bytes) noexcept
         first_warning = new FirstWarning;
         log::Logger::getRoot().removeAllAppenders();
         log::Logger::getRoot().addAppender(log::SharedAppenderPtr(first_warning));
+        find_dictionary();
         if (!dcmDataDict.isDictionaryLoaded())
             return fail(error, error_bytes, "DCMTK has no data dictionary",
                         "install the package that holds dicom.dic (Debian: libdcmtk17)");

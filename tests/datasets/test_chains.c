@@ -12,6 +12,7 @@
 #include "datasets/phantom.h"
 #include "pipeline/tomostage.h"
 #include "tests/support/dicom_fixture.h"
+#include "tests/support/support.h"
 
 enum { N_CHAINS = 7 };
 
@@ -36,7 +37,7 @@ static void write_phantom(const char *folder, const char *name, const char *phan
 static void copy_chain(const char *folder, const char *name)
 {
     char from[512], to[512], text[4096];
-    snprintf(from, sizeof from, "%s/../datasets/chains/%s", TESTS_FOLDER, name);
+    snprintf(from, sizeof from, "%s/%s", ts_test_path("../datasets/chains"), name);
     snprintf(to, sizeof to, "%s/%s", folder, name);
     FILE *file = fopen(from, "rb");
     cr_assert_not_null(file, "%s", from);
@@ -79,7 +80,7 @@ Test(chains, examples_run, .timeout = 120)
     ts_fixture_folder(folder);
     write_phantom(folder, "study", "head");
     write_phantom(folder, "atlas", "shepp-logan");
-    snprintf(chains, sizeof chains, "%s/../datasets/chains", TESTS_FOLDER);
+    snprintf(chains, sizeof chains, "%s", ts_test_path("../datasets/chains"));
     DIR *directory = opendir(chains);
     cr_assert_not_null(directory);
     for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {

@@ -18,10 +18,9 @@
 #include "stages/rescale.h"
 #include "stages/statistics.h"
 #include "tests/support/chain_text.h"
+#include "tests/support/support.h"
 
 TestSuite(chain);
-
-static const char bad_folder[] = TESTS_FOLDER "/chains", good_folder[] = TESTS_FOLDER "/chains/good";
 
 /* The stated errors, a line each. Counts the stated errors of planning. */
 static char *stated_errors(const char *text, int *n_plan)
@@ -46,7 +45,7 @@ static void check_bad_file(const char *name)
     char path[512];
     size_t length;
     int n_plan;
-    snprintf(path, sizeof path, "%s/%s", bad_folder, name);
+    snprintf(path, sizeof path, "%s/%s", ts_test_path("chains"), name);
     char *text = ts_test_read(path, &length);
     cr_assert_not_null(text);
     char *stated = stated_errors(text, &n_plan);
@@ -68,8 +67,8 @@ static void check_bad_file(const char *name)
 Test(chain, every_bad_file_has_exactly_its_errors)
 {
     char **names;
-    const size_t n = ts_test_names(bad_folder, ".yaml", &names);
-    cr_assert_geq(n, 40, "only %zu bad chains in %s", n, bad_folder);
+    const size_t n = ts_test_names(ts_test_path("chains"), ".yaml", &names);
+    cr_assert_geq(n, 40, "only %zu bad chains in %s", n, ts_test_path("chains"));
     for (size_t i = 0; i < n; i++) {
         check_bad_file(names[i]);
         free(names[i]);
@@ -96,13 +95,13 @@ static char *fill_paths(const char *canonical)
 Test(chain, canonical_text_is_a_chain_of_the_same_text)
 {
     char **names;
-    const size_t n = ts_test_names(good_folder, ".yaml", &names);
+    const size_t n = ts_test_names(ts_test_path("chains/good"), ".yaml", &names);
     cr_assert_geq(n, 3);
     for (size_t i = 0; i < n; i++) {
         char path[512];
         struct ts_diag *diag = ts_diag_create();
         struct ts_chain *chain = NULL, *again = NULL;
-        snprintf(path, sizeof path, "%s/%s", good_folder, names[i]);
+        snprintf(path, sizeof path, "%s/%s", ts_test_path("chains/good"), names[i]);
         cr_assert_eq(ts_chain_load(path, &chain, diag), TS_OK, "%s: %s", names[i], ts_test_errors(diag));
         char *first = ts_chain_canonical(chain);
         cr_assert_null(strstr(first, "study"), "%s: a path is in\n%s", names[i], first);
@@ -127,16 +126,16 @@ Test(chain, every_value_arrives_with_its_place)
 {
     struct ts_diag *diag = ts_diag_create();
     struct ts_chain *chain = NULL;
-    cr_assert_eq(ts_chain_load(TESTS_FOLDER "/chains/good/everything.yaml", &chain, diag), TS_OK);
+    cr_assert_eq(ts_chain_load(ts_test_path("chains/good/everything.yaml"), &chain, diag), TS_OK);
     cr_assert_eq(chain->n_sources, 2);
     cr_assert_eq(chain->n_stages, 13);
     const struct ts_texts *paths = chain->sources[0].set.values;
     cr_assert_eq(paths->n, 3);
-    cr_expect_str_eq(paths->items[0], TESTS_FOLDER "/chains/good/study/head");
-    cr_expect_str_eq(paths->items[1], TESTS_FOLDER "/chains/good/study/neck and back");
+    cr_expect_str_eq(paths->items[0], ts_test_path("chains/good/study/head"));
+    cr_expect_str_eq(paths->items[1], ts_test_path("chains/good/study/neck and back"));
     cr_expect_str_eq(paths->items[2], "/data/more");
     cr_expect_str_eq(chain->sources[1].name, "atlas");
-    cr_expect_str_eq(chain->output.path, TESTS_FOLDER "/chains/good/result.h5");
+    cr_expect_str_eq(chain->output.path, ts_test_path("chains/good/result.h5"));
     cr_expect_eq(chain->output.span.line, 26);
     cr_expect_not(((const struct rescale_params *)chain->stages[1].set.values)->clip);
     const struct box_params *box = chain->stages[2].set.values;
@@ -387,7 +386,7 @@ Test(chain, errors_show_their_line)
 
 Test(chain, files_that_cannot_be_read_are_named)
 {
-    static const char *const paths[] = {"/nonexistent/chain.yaml", TESTS_FOLDER};
+    const char *const paths[] = {"/nonexistent/chain.yaml", ts_test_path("")};
     for (size_t i = 0; i < 2; i++) {
         struct ts_diag *diag = ts_diag_create();
         struct ts_chain *chain;

@@ -14,6 +14,7 @@
 
 #include "tests/support/chain_text.h"
 #include "tests/support/program.h"
+#include "tests/support/support.h"
 
 static struct program_outcome outcome;
 
@@ -172,12 +173,12 @@ Test(cli_run, errors_of_planning_are_those_stated)
 {
     static const char mark[] = "# expect-plan: ";
     char **names;
-    const size_t n = ts_test_names(TESTS_FOLDER "/chains", ".yaml", &names);
+    const size_t n = ts_test_names(ts_test_path("chains"), ".yaml", &names);
     int n_plan = 0;
     for (size_t i = 0; i < n; i++) {
         char path[512], expected[512];
         size_t length;
-        snprintf(path, sizeof path, TESTS_FOLDER "/chains/%s", names[i]);
+        snprintf(path, sizeof path, "%s/%s", ts_test_path("chains"), names[i]);
         char *text = ts_test_read(path, &length);
         int stated = 0, found = 0;
         if (!strncmp(names[i], "plan-", 5)) {

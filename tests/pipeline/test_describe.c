@@ -8,6 +8,7 @@
 
 #include "io/source.h"
 #include "pipeline/describe.h"
+#include "tests/support/support.h"
 
 static char *page_of(void (*describe)(const struct stage *, FILE *), const struct stage *stage)
 {
@@ -48,7 +49,7 @@ Test(describe, committed_pages_are_what_the_tables_say)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char path[1024], *expected = page_of(ts_describe_docs, *stage);
-        snprintf(path, sizeof path, TESTS_FOLDER "/../docs/stages/%s.md", (*stage)->name);
+        snprintf(path, sizeof path, "%s/%s.md", ts_test_path("../docs/stages"), (*stage)->name);
         FILE *file = fopen(path, "r");
         cr_assert(file, "%s is missing; run: tomostage stages --markdown docs/stages", path);
         char *found = calloc(1, strlen(expected) + 2);

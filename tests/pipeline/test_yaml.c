@@ -240,12 +240,12 @@ static const char oneline[] =
 static void with_good_chains(void (*use)(const char *name, const char *text, size_t length))
 {
     char **names;
-    const size_t n = ts_test_names(TESTS_FOLDER "/chains/good", ".yaml", &names);
+    const size_t n = ts_test_names(ts_test_path("chains/good"), ".yaml", &names);
     cr_assert_geq(n, 3);
     for (size_t i = 0; i < n; i++) {
         char path[512];
         size_t length;
-        snprintf(path, sizeof path, TESTS_FOLDER "/chains/good/%s", names[i]);
+        snprintf(path, sizeof path, "%s/%s", ts_test_path("chains/good"), names[i]);
         char *text = ts_test_read(path, &length);
         cr_assert_not_null(text);
         use(names[i], text, length);

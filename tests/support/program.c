@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/support/support.h"
+
 extern char **environ;
 
 void ts_program_folder(char *folder, size_t size)
@@ -77,8 +79,8 @@ pid_t ts_program_start(const char *folder, const char *const *arguments, int ter
     else
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_addchdir_np(&actions, folder);
-    cr_assert_eq(posix_spawn(&pid, TOMOSTAGE_PROGRAM, &actions, NULL, argv, environ), 0,
-                 "cannot start " TOMOSTAGE_PROGRAM);
+    cr_assert_eq(posix_spawn(&pid, ts_test_program(), &actions, NULL, argv, environ), 0, "cannot start %s",
+                 ts_test_program());
     posix_spawn_file_actions_destroy(&actions);
     return pid;
 }

@@ -1,7 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/support.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The folder of this program, with its last slash; "" where it is unknown. */
+static const char *own_folder(void)
+{
+    static char folder[512];
+    const ssize_t length = *folder ? 0 : readlink("/proc/self/exe", folder, sizeof folder - 1);
+    if (length > 0) {
+        folder[length] = '\0';
+        strrchr(folder, '/')[1] = '\0';
+    }
+    return folder;
+}
+
+const char *ts_test_path(const char *relative)
+{
+    static char texts[16][PATH_MAX + 512], bundled[PATH_MAX];
+    static unsigned calls;
+    char beside[640], *text = texts[calls++ % 16];
+    const char *root = getenv("TESTS_FOLDER");
+    snprintf(beside, sizeof beside, "%s../share/tomostage/tests", own_folder());
+    if (!root)
+        root = realpath(beside, bundled) ? bundled : TESTS_FOLDER;
+    snprintf(text, sizeof texts[0], "%s%s%s", root, *relative ? "/" : "", relative);
+    return text;
+}
+
+const char *ts_test_program(void)
+{
+    static char beside[640];
+    const char *program = getenv("TOMOSTAGE_PROGRAM");
+    snprintf(beside, sizeof beside, "%stomostage", own_folder());
+    return program ? program : access(beside, X_OK) ? TOMOSTAGE_PROGRAM : beside;
+}
 
 const char *ts_test_data(void)
 {

@@ -19,6 +19,13 @@ const char *ts_test_data(void);
         }                                                                                                              \
     } while (0)
 
+/* A file or folder below the tests' folder, "chains/good": of the environment variable TESTS_FOLDER, or of the bundle
+ * that this program stands in, or of the source. The text lasts for 15 more calls. */
+const char *ts_test_path(const char *relative);
+/* The program tomostage: the environment variable TOMOSTAGE_PROGRAM, or the one beside this program, or the built one.
+ */
+const char *ts_test_program(void);
+
 /* splitmix64: the same numbers on every machine. */
 uint64_t ts_random_next(uint64_t *state);
 double ts_random_unit(uint64_t *state); /* [0, 1) */

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cmake --build BUILD --target package`: one archive that runs on any x86-64 Linux with glibc 2.36 and libstdc++ of gcc 12
+# or newer. It holds the programs, their tests and every shared library but glibc, libstdc++, libgcc and the CUDA driver.
+# The programs find the libraries through $ORIGIN/../lib, and so do the libraries theirs (DT_RPATH holds for both).
+set(bundle_programs tomostage)
+foreach(program tomostage-bench tomostage-bench-peers tomostage-tests)
+  if(TARGET ${program})
+    list(APPEND bundle_programs ${program})
+  endif()
+endforeach()
+foreach(program IN LISTS bundle_programs)
+  set_target_properties(${program} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib")
+  target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
+endforeach()
+
+set(bundle_share share/tomostage)
+install(TARGETS ${bundle_programs} RUNTIME DESTINATION bin COMPONENT bundle EXCLUDE_FROM_ALL)
+install(FILES LICENSE README.md DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
+install(DIRECTORY datasets/chains DESTINATION ${bundle_share}/datasets COMPONENT bundle EXCLUDE_FROM_ALL)
+install(DIRECTORY docs/stages DESTINATION ${bundle_share}/docs COMPONENT bundle EXCLUDE_FROM_ALL)
+install(DIRECTORY tests/chains DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
+# DCMTK decodes nothing without its dictionary.
+find_file(DCMTK_DICTIONARY dicom.dic PATHS /usr/share /usr/local/share PATH_SUFFIXES libdcmtk17 libdcmtk18 libdcmtk19 dcmtk
+  dcmtk-3.6.7 dcmtk-3.6.8 dcmtk-3.6.9)
+if(DCMTK_DICTIONARY)
+  install(FILES ${DCMTK_DICTIONARY} DESTINATION ${bundle_share}/dcmtk COMPONENT bundle EXCLUDE_FROM_ALL)
+endif()
+list(TRANSFORM bundle_programs REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE bundle_files)
+install(CODE "set(bundle_files \"${bundle_files}\")" COMPONENT bundle EXCLUDE_FROM_ALL)
+install(SCRIPT cmake/bundle_libraries.cmake COMPONENT bundle EXCLUDE_FROM_ALL)
+
+set(CPACK_GENERATOR TXZ)
+set(CPACK_PACKAGE_NAME tomostage)
+set(CPACK_PACKAGE_FILE_NAME tomostage-${PROJECT_VERSION}-linux-x86_64)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};tomostage;bundle;/")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_ARCHIVE_THREADS 0)
+set(CPACK_VERBATIM_VARIABLES ON)
+include(CPack)

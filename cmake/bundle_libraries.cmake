@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs while the bundle is put together: copies the libraries that the programs load, directly or through one another, to
+# lib/ under the names they are asked for by, and the license of each package they come from.
+set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${bundle_files} RESOLVED_DEPENDENCIES_VAR libraries
+  UNRESOLVED_DEPENDENCIES_VAR missing
+  PRE_EXCLUDE_REGEXES "^(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libanl|libutil|libnss_.*|libstdc\\+\\+|libgcc_s|libcuda|libcudart|libnvidia.*)\\.so")
+if(missing)
+  message(FATAL_ERROR "the bundle lacks ${missing}")
+endif()
+find_program(DPKG_QUERY dpkg-query)
+set(packages "")
+file(MAKE_DIRECTORY ${root}/lib)
+foreach(library IN LISTS libraries)
+  get_filename_component(name ${library} NAME)
+  file(REAL_PATH ${library} real)
+  file(COPY_FILE ${real} ${root}/lib/${name})
+  if(DPKG_QUERY)
+    # A package lists its files under /lib or /usr/lib, whichever it was built for.
+    string(REGEX REPLACE "^/usr/lib/" "/lib/" short ${real})
+    execute_process(COMMAND ${DPKG_QUERY} -S ${real} ${short} OUTPUT_VARIABLE owners ERROR_QUIET)
+    string(REGEX MATCH "^[a-z0-9.+-]+" package "${owners}")
+    if(NOT EXISTS /usr/share/doc/${package}/copyright)
+      message(FATAL_ERROR "no license was found for ${library}")
+    endif()
+    list(APPEND packages ${package})
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES packages)
+foreach(package IN LISTS packages)
+  file(REAL_PATH /usr/share/doc/${package}/copyright copyright)
+  file(MAKE_DIRECTORY ${root}/share/doc/tomostage/licenses)
+  file(COPY_FILE ${copyright} ${root}/share/doc/tomostage/licenses/${package})
+endforeach()
