@@ -172,5 +172,6 @@ const struct stage invert_stage = {
     .shape = shape,
     .reduction = &reduction,
     .cpu = cpu,
+    .cuda = STAGE_CUDA(invert_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32; integers are exact"},
 };

@@ -171,5 +171,6 @@ const struct stage window_stage = {
     .resolve = resolve,
     .shape = shape,
     .cpu = cpu,
+    .cuda = STAGE_CUDA(window_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32; integers are exact"},
 };

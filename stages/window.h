@@ -19,5 +19,6 @@ struct window_params {
 };
 
 extern const struct stage window_stage;
+extern const struct stage_cuda window_cuda;
 
 #endif

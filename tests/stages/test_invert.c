@@ -10,7 +10,7 @@
 
 TestSuite(invert);
 
-Test(invert, agrees_with_the_definition)
+TEST_ON_BOTH(invert, agrees_with_the_definition)
 {
     const struct stage_case cases[] = {
         {.assignments = ""},
@@ -27,7 +27,7 @@ Test(invert, agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&invert_stage, ts_invert_reference, cases, n), 8 * 7 * n);
 }
 
-Test(invert, twice_is_the_image_again)
+TEST_ON_BOTH(invert, twice_is_the_image_again)
 {
     for (int dtype = TS_U8; dtype <= TS_I32; dtype++) {
         struct ts_image in = ts_test_image(2, 9, 13, (enum ts_dtype)dtype, VALUES_RANDOM, 4);

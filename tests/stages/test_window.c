@@ -10,7 +10,7 @@
 
 TestSuite(window);
 
-Test(window, agrees_with_dicom)
+TEST_ON_BOTH(window, agrees_with_dicom)
 {
     const struct stage_case cases[] = {
         {.assignments = "center=40 width=400"},
@@ -30,7 +30,7 @@ Test(window, agrees_with_dicom)
 }
 
 /* The examples of PS3.3 C.11.2.1.2.1: output 0 to 255, c = 2048 w = 4096, and c = 2048 w = 1. */
-Test(window, the_examples_of_the_standard)
+TEST_ON_BOTH(window, the_examples_of_the_standard)
 {
     struct ts_image in = ts_test_image(1, 1, 6, TS_I16, VALUES_CONSTANT, 1);
     const int16_t values[] = {-1, 0, 1, 2047, 2048, 4095};
