@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * invert on a CUDA device: y = low + high - x. Each value is read once and written once (twice its bytes), once more
- * where the range is that of the data. Threads, blocks and their reasons: point_map.cu, value_range.cu.
+ * where the range is that of the data. Threads, blocks and their reasons: common/point_map.cu, common/value_range.cu.
  */
 #include "cuda/common/point_map.cuh"
 #include "cuda/common/value_range.cuh"

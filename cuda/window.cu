@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * window on a CUDA device: the VOI functions of DICOM, formulas in stages/window.c. Each value is read once and written
- * once. Threads, blocks and their reasons: point_map.cu.
+ * once. Threads, blocks and their reasons: common/point_map.cu.
  */
 #include "cuda/common/point_map.cuh"
 
