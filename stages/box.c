@@ -26,9 +26,12 @@ static const struct choice dimension_choices[] = {
     {NULL, 0, NULL},
 };
 static const struct choice method_choices[] = {
-    {"auto", BOX_AUTO, "the faster one for the radius"},
-    {"direct", BOX_DIRECT, "adds the samples of each window anew; for a radius of at most 4"},
-    {"running-sum", BOX_RUNNING_SUM, "carries sums from row to row; the cost does not depend on the radius"},
+    {"auto", BOX_AUTO, "the fastest one for dtype and radius"},
+    {"direct", BOX_DIRECT, "adds the samples of each window anew; on the CPU for a radius of at most 4"},
+    {"running-sum", BOX_RUNNING_SUM, "carries sums from sample to sample; the cost does not depend on the radius"},
+    {"unrolled", BOX_UNROLLED, "adds the samples of each window in loops of a fixed length; for radius 1", ON_CUDA},
+    {"separable", BOX_SEPARABLE, "one pass an axis, each pixel adds the samples of its line", ON_CUDA},
+    {"tile", BOX_TILE, "loads a tile with its halo into shared memory, which it must fit, and adds there", ON_CUDA},
     {NULL, 0, NULL},
 };
 
@@ -42,13 +45,36 @@ static const struct param box_rows[] = {
     PARAM(struct box_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX, .max = FLT_MAX,
           .doc = "the value outside with border: constant; one that the image's dtype can hold"),
     PARAM(struct box_params, method, .unit = "", .choices = method_choices, .init.choice = BOX_AUTO,
-          .doc = "how the sums are made; integer results are the same for both"),
+          .doc = "how the sums are made; integer results are the same for all"),
 };
+
+/* Methods that a CUDA device has within limits. */
+static enum ts_status check_on_cuda(const struct stage_context *context, const struct box_params *params)
+{
+    const bool volume = params->dimensions == BOX_3D;
+    const double window = 2.0 * (double)params->radius + 1;
+    if (params->method == BOX_UNROLLED && params->radius != 1)
+        return ts_param_error(context->set, "method", "method-radius", context->diag,
+                              "unrolled is for a radius of 1 pixel, and radius is %lld", (long long)params->radius);
+    if (params->method != BOX_TILE)
+        return TS_OK;
+    const size_t between = ts_box_between_bytes(context->in.dtype, window * window * (volume ? window : 1));
+    const struct box_tile tile = ts_box_tile((int)params->radius, volume, ts_dtype_bytes(context->in.dtype), between);
+    if (tile.bytes > (size_t)context->device->block_shared_bytes)
+        return ts_param_error(
+            context->set, "method", "method-radius", context->diag,
+            "a tile with a halo of %lld pixel takes %zu bytes of shared memory, and a block of %s has "
+            "%d",
+            (long long)params->radius, tile.bytes, context->device->name, context->device->block_shared_bytes);
+    return TS_OK;
+}
 
 static enum ts_status box_resolve(const struct stage_context *context, void *values)
 {
     struct box_params *params = values;
-    if (params->method == BOX_DIRECT && params->radius > DIRECT_RADIUS)
+    if (context->device && check_on_cuda(context, params) != TS_OK)
+        return TS_BAD_CHAIN;
+    if (!context->device && params->method == BOX_DIRECT && params->radius > DIRECT_RADIUS)
         return ts_param_error(context->set, "method", "method-radius", context->diag,
                               "direct is for a radius of at most %d pixel, and radius is %lld", DIRECT_RADIUS,
                               (long long)params->radius);
@@ -58,6 +84,8 @@ static enum ts_status box_resolve(const struct stage_context *context, void *val
         return ts_param_error(context->set, "radius", "radius-sum", context->diag,
                               "%lld is outside [0, %d] pixel for a 3d window over %s, whose sum must fit 64 bits",
                               (long long)params->radius, WIDE_RADIUS, ts_dtype_name(context->in.dtype));
+    if (params->method == BOX_AUTO && context->device)
+        params->method = params->radius == 1 ? BOX_UNROLLED : BOX_SEPARABLE;
     if (params->method == BOX_AUTO) { /* as measured */
         const int64_t widest = context->in.dtype == TS_F32 ? 2 : 1;
         params->method = params->radius <= widest ? BOX_DIRECT : BOX_RUNNING_SUM;
@@ -407,4 +435,5 @@ const struct stage box_stage = {
     .cpu = box_cpu,
     .tolerance = {.relative = 1e-6,
                   .why = "direct float sums round at most 16 times in a row (2^-24 each); integers are exact"},
+    .cuda = STAGE_CUDA(box_cuda),
 };

@@ -19,10 +19,10 @@ static struct ts_image run(const char *assignments, const struct ts_image *in)
     struct stage_context context;
     struct ts_diag *diag = ts_diag_create();
     ts_test_params(&box_stage, assignments, &set);
-    cr_assert_eq(ts_stage_prepare(&box_stage, &set, in, NULL, 2, NULL, diag, &context), TS_OK);
+    cr_assert_eq(ts_stage_prepare(&box_stage, &set, in, NULL, 2, ts_test_device, diag, &context), TS_OK);
     struct ts_image out = context.out;
     out.data = malloc(ts_image_bytes(&out));
-    cr_assert_eq(ts_stage_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
+    cr_assert_eq(ts_test_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
     ts_test_params_clear(&set);
     ts_diag_destroy(diag);
     return out;
@@ -38,7 +38,7 @@ enum { LARGEST_INPUT = 3000 };
         .assignments = text " border=constant constant=7", .absolute = 1e-6 * LARGEST_INPUT                            \
     }
 
-Test(box, agrees_with_the_definition_in_2d)
+TEST_ON_BOTH(box, agrees_with_the_definition_in_2d)
 {
     static const struct stage_case cases[] = {
         ALL_BORDERS("radius=1"),
@@ -55,7 +55,7 @@ Test(box, agrees_with_the_definition_in_2d)
     cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 18 * 8 * 7);
 }
 
-Test(box, agrees_with_the_definition_for_wide_windows)
+TEST_ON_BOTH(box, agrees_with_the_definition_for_wide_windows)
 {
     static const struct stage_case cases[] = {
         {.assignments = "radius=5", .nz = 2, .ny = 67, .nx = 131},
@@ -71,7 +71,7 @@ Test(box, agrees_with_the_definition_for_wide_windows)
     cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 50);
 }
 
-Test(box, agrees_with_the_definition_in_3d)
+TEST_ON_BOTH(box, agrees_with_the_definition_in_3d)
 {
     static const struct stage_case cases[] = {
         ALL_BORDERS("radius=1 dimensions=3d"),
@@ -87,12 +87,64 @@ Test(box, agrees_with_the_definition_in_3d)
     cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 5 * 8 * 7 + 28);
 }
 
-/* The loop's bound is relative, which lets 32-bit integers off; a wrong sum must not hide there. */
-Test(box, is_exact_for_32_bit_integers)
+/* Methods that the CPU does not have, or has for few radii. */
+Test(box, has_more_methods_on_cuda)
 {
-    static const char *const ways[] = {"radius=2", "radius=3 method=running-sum", "radius=9 border=wrap",
-                                       "radius=2 dimensions=3d", "radius=5 dimensions=3d border=mirror"};
-    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+#define WIDE_WINDOWS(text)                                                                                             \
+    {.assignments = text " radius=5", .nz = 2, .ny = 67, .nx = 131},                                                   \
+        {.assignments = text " radius=16 border=mirror", .nz = 2, .ny = 75, .nx = 70, .values = VALUES_EXTREME},       \
+        {.assignments = text " radius=31 border=constant constant=3", .nz = 1, .ny = 20, .nx = 33},                    \
+    {                                                                                                                  \
+        .assignments = text " radius=3 dimensions=3d border=mirror", .nz = 19, .ny = 17, .nx = 45,                     \
+        .values = VALUES_EXTREME                                                                                       \
+    }
+#define ANY_WINDOW(text)                                                                                               \
+    {.assignments = text " radius=100 border=constant constant=77",                                                    \
+     .nz = 1,                                                                                                          \
+     .ny = 3,                                                                                                          \
+     .nx = 5,                                                                                                          \
+     .values = VALUES_EXTREME},                                                                                        \
+        {.assignments = text " radius=1024", .nz = 1, .ny = 1, .nx = 2, .values = VALUES_EXTREME},                     \
+    {                                                                                                                  \
+        .assignments = text " radius=16 dimensions=3d border=constant constant=2", .nz = 3, .ny = 4, .nx = 5,          \
+        .values = VALUES_EXTREME                                                                                       \
+    }
+    static const struct stage_case cases[] = {
+        ALL_BORDERS("radius=1 method=unrolled"),
+        ALL_BORDERS("radius=1 method=unrolled dimensions=3d"),
+        ALL_BORDERS("radius=2 method=direct"),
+        WIDE_WINDOWS("method=direct"),
+        ANY_WINDOW("method=direct"),
+        ALL_BORDERS("radius=2 method=separable"),
+        WIDE_WINDOWS("method=separable"),
+        ANY_WINDOW("method=separable"),
+        ALL_BORDERS("radius=2 method=tile"),
+        WIDE_WINDOWS("method=tile"),
+        WIDE_WINDOWS("method=running-sum"),
+        ANY_WINDOW("method=running-sum"),
+    };
+    ts_test_begin_cuda();
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 5 * 5 * 8 * 7);
+    ts_test_end_cuda();
+}
+
+/* The loop's bound is relative, which lets 32-bit integers off; a wrong sum must not hide there. */
+TEST_ON_BOTH(box, is_exact_for_32_bit_integers)
+{
+    enum { ON_BOTH = 5 }; /* the others on CUDA alone */
+    static const char *const ways[] = {"radius=2",
+                                       "radius=3 method=running-sum",
+                                       "radius=9 border=wrap",
+                                       "radius=2 dimensions=3d",
+                                       "radius=5 dimensions=3d border=mirror",
+                                       "radius=9 method=direct",
+                                       "radius=1 dimensions=3d method=unrolled",
+                                       "radius=9 border=wrap method=separable",
+                                       "radius=2 dimensions=3d method=separable",
+                                       "radius=2 dimensions=3d method=running-sum",
+                                       "radius=7 method=tile"};
+    const size_t n_ways = ts_test_device ? sizeof ways / sizeof *ways : ON_BOTH;
+    for (size_t way = 0; way < n_ways; way++)
         for (enum ts_dtype dtype = TS_U32; dtype <= TS_I32; dtype++)
             for (enum stage_values values = VALUES_RANDOM; values <= VALUES_EXTREME; values += VALUES_EXTREME) {
                 struct ts_image in = ts_test_image(4, 13, 17, dtype, values, 31 + way);
@@ -118,19 +170,39 @@ Test(box, is_exact_for_32_bit_integers)
             }
 }
 
-Test(box, keeps_nan_and_infinity_in_their_own_windows)
+TEST_ON_BOTH(box, keeps_nan_and_infinity_in_their_own_windows)
 {
-    static const char *const ways[] = {"radius=2 border=nearest", "radius=2 method=running-sum border=nearest",
-                                       "radius=11 border=nearest", "radius=2 dimensions=3d border=nearest",
-                                       "radius=5 dimensions=3d border=nearest"};
-    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
-        const int64_t r = way == 2 ? 11 : way == 4 ? 5 : 2, rz = way >= 3 ? r : 0;
+    enum { ON_BOTH = 5 }; /* the others on CUDA alone */
+    static const struct {
+        const char *assignments;
+        int64_t r, rz;
+    } ways[] = {
+        {"radius=2", 2, 0},
+        {"radius=2 method=running-sum", 2, 0},
+        {"radius=11", 11, 0},
+        {"radius=2 dimensions=3d", 2, 2},
+        {"radius=5 dimensions=3d", 5, 5},
+        {"radius=11 method=direct", 11, 0},
+        {"radius=1 method=unrolled", 1, 0},
+        {"radius=11 method=separable", 11, 0},
+        {"radius=11 method=running-sum", 11, 0},
+        {"radius=11 method=tile", 11, 0},
+        {"radius=1 dimensions=3d method=unrolled", 1, 1},
+        {"radius=3 dimensions=3d method=separable", 3, 3},
+        {"radius=3 dimensions=3d method=running-sum", 3, 3},
+        {"radius=3 dimensions=3d method=tile", 3, 3},
+    };
+    const size_t n_ways = ts_test_device ? sizeof ways / sizeof *ways : ON_BOTH;
+    for (size_t way = 0; way < n_ways; way++) {
+        const int64_t r = ways[way].r, rz = ways[way].rz;
+        char assignments[80];
+        snprintf(assignments, sizeof assignments, "%s border=nearest", ways[way].assignments);
         struct ts_image in = ts_test_image(12, 60, 50, TS_F32, VALUES_RANDOM, 5);
-        struct ts_image clean = run(ways[way], &in);
+        struct ts_image clean = run(assignments, &in);
         float *values = in.data;
         values[(6 * 60 + 30) * 50 + 20] = NAN;
         values[(6 * 60 + 3) * 50 + 45] = INFINITY;
-        struct ts_image out = run(ways[way], &in);
+        struct ts_image out = run(assignments, &in);
         const float *got = out.data, *before = clean.data;
         for (int64_t z = 0; z < 12; z++)
             for (int64_t y = 0; y < 60; y++)
@@ -150,15 +222,24 @@ Test(box, keeps_nan_and_infinity_in_their_own_windows)
     }
 }
 
-Test(box, is_as_exact_as_stated_for_hard_floats)
+TEST_ON_BOTH(box, is_as_exact_as_stated_for_hard_floats)
 {
     /* A large offset, and widely spread magnitudes that a subtracting sum would lose. */
     struct ts_image in = ts_test_image(1, 300, 200, TS_F32, VALUES_RANDOM, 9);
     float *values = in.data;
     for (int64_t i = 0; i < 300 * 200; i++)
         values[i] = i % 7919 == 0 ? 1e6f : values[i] * 1e-3f + 16384.0f;
-    static const char *const ways[] = {"radius=4", "radius=12", "radius=63"};
-    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+    enum { ON_BOTH = 3 }; /* the others on CUDA alone */
+    static const char *const ways[] = {"radius=4",
+                                       "radius=12",
+                                       "radius=63",
+                                       "radius=1 method=unrolled",
+                                       "radius=40 method=direct",
+                                       "radius=63 method=separable",
+                                       "radius=63 method=running-sum",
+                                       "radius=40 method=tile"};
+    const size_t n_ways = ts_test_device ? sizeof ways / sizeof *ways : ON_BOTH;
+    for (size_t way = 0; way < n_ways; way++) {
         struct ts_image out = run(ways[way], &in);
         struct param_set set;
         ts_test_params(&box_stage, ways[way], &set);
@@ -198,6 +279,33 @@ Test(box, refuses_what_it_cannot_do)
         cr_assert_eq(ts_stage_prepare(&box_stage, &set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN);
         cr_assert_eq(ts_diag_count(diag), 1);
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, bad[i].code);
+        cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+        free(in.data);
+    }
+}
+
+Test(box, refuses_what_a_cuda_device_cannot_do)
+{
+    /* Nothing runs, so any description of a device does. */
+    static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    static const struct {
+        const char *assignments, *part;
+    } bad[] = {
+        {"radius=2 method=unrolled", "for a radius of 1 pixel"},
+        {"radius=60 method=tile", "and a block of a device has 49152"},
+        {"radius=12 method=tile dimensions=3d", "and a block of a device has 49152"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct param_set set;
+        struct stage_context context;
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
+        ts_test_params(&box_stage, bad[i].assignments, &set);
+        cr_assert_eq(ts_stage_prepare(&box_stage, &set, &in, NULL, 1, &device, diag, &context), TS_BAD_CHAIN);
+        cr_assert_eq(ts_diag_count(diag), 1);
+        cr_assert_str_eq(ts_diag_get(diag, 0)->code, "method-radius");
         cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);
         ts_test_params_clear(&set);
         ts_diag_destroy(diag);
