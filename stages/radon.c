@@ -83,6 +83,8 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
     }
     if (!ts_param_given(context->set, "center"))
         params->center = 0.5 * (double)(params->detectors - 1);
+    if (params->method == RADON_AUTO)
+        params->method = context->device ? RADON_STACK : RADON_JOSEPH;
     write_unit(&context->in, params->unit, sizeof params->unit);
     return TS_OK;
 }
@@ -112,6 +114,22 @@ static enum ts_status radon_shape(const struct stage_context *context, struct ts
     out->quantity = TS_LINE_INTEGRAL;
     out->unit = params->unit;
     return TS_OK;
+}
+
+struct beam_view ts_radon_view(const struct stage_context *context, int64_t v)
+{
+    const struct radon_params *params = context->params;
+    const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
+    const struct beam_geometry geometry = {.n_rows = y->n,
+                                           .n_columns = x->n,
+                                           .row_spacing = spacing_of(y),
+                                           .column_spacing = spacing_of(x),
+                                           .n_detectors = params->detectors,
+                                           .detector_spacing = params->detector_spacing,
+                                           .center = params->center};
+    return ts_beam_view(&geometry, params->angles.values
+                                       ? params->angles.values[v]
+                                       : params->start + (double)v * params->arc / (double)params->views);
 }
 
 /* ---- how the work is cut ----------------------------------------------------------------------- */
@@ -357,28 +375,20 @@ static enum ts_status radon_cpu(const struct stage_context *context, const struc
                                 void *scratch)
 {
     const struct radon_params *params = context->params;
-    const struct beam_geometry geometry = {.n_rows = in->axes[1].n,
-                                           .n_columns = in->axes[2].n,
-                                           .row_spacing = spacing_of(&in->axes[1]),
-                                           .column_spacing = spacing_of(&in->axes[2]),
-                                           .n_detectors = params->detectors,
-                                           .detector_spacing = params->detector_spacing,
-                                           .center = params->center};
     const struct projection projection = {.in = in,
                                           .out = out,
                                           .views = scratch,
                                           .n_views = params->views,
                                           .n_detectors = params->detectors,
-                                          .n_rows = geometry.n_rows,
-                                          .n_columns = geometry.n_columns};
+                                          .n_rows = in->axes[1].n,
+                                          .n_columns = in->axes[2].n};
     const int64_t nz = out->axes[0].n, n_views = params->views;
     struct beam_view *views = scratch;
     for (int64_t v = 0; v < n_views; v++)
-        views[v] =
-            ts_beam_view(&geometry, params->angles.values ? params->angles.values[v]
-                                                          : params->start + (double)v * params->arc / (double)n_views);
+        views[v] = ts_radon_view(context, v);
     unsigned char *rooms = (unsigned char *)scratch + rounded((size_t)n_views * sizeof *views);
-    const size_t sums = sum_bytes(params->detectors), room = sums + largest_block(geometry.n_rows, geometry.n_columns);
+    const size_t sums = sum_bytes(params->detectors),
+                 room = sums + largest_block(projection.n_rows, projection.n_columns);
     for (int64_t z = 0; z < nz;) {
         /* All full groups of one width, then the next width. */
         const int lanes = lanes_for(nz - z);
@@ -401,7 +411,13 @@ static enum ts_status radon_cpu(const struct stage_context *context, const struc
 /* ---- table ------------------------------------------------------------------------------------- */
 
 static const struct choice method_choices[] = {
-    {"joseph", RADON_JOSEPH, "one linear interpolation in every row, or in every column where that is steeper"},
+    {"auto", RADON_AUTO, "the fastest one on the device that runs it"},
+    {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
+    {"row-fan-in", RADON_ROW_FAN_IN,
+     "each block projects 32 rows or columns into a vector of all detectors, the vectors are summed by halving",
+     ON_CUDA},
+    {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
+    {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
     {0},
 };
 
@@ -420,8 +436,8 @@ static const struct param radon_rows[] = {
           .derived = "the smaller pixel spacing", .doc = "distance of neighboring detector samples"),
     PARAM(struct radon_params, center, .unit = "detector", .min = -1e6, .max = 2e6, .derived = "(detectors - 1) / 2",
           .doc = "detector index of the rotation axis, which is also the center of the slice"),
-    PARAM(struct radon_params, method, .init.choice = RADON_JOSEPH, .choices = method_choices, .unit = "",
-          .doc = "how a line integral is made of pixels"),
+    PARAM(struct radon_params, method, .init.choice = RADON_AUTO, .choices = method_choices, .unit = "",
+          .doc = "how the same sums over pixels are worked out"),
 };
 
 const struct stage radon_stage = {
@@ -452,6 +468,7 @@ const struct stage radon_stage = {
     .shape = radon_shape,
     .scratch_bytes = radon_scratch,
     .cpu = radon_cpu,
+    .cuda = STAGE_CUDA(radon_cuda),
     .tolerance = {.relative = 1e-5,
                   .why = "weights are rounded once to float and up to some thousand products summed in float"},
 };

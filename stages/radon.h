@@ -5,9 +5,10 @@
 #ifndef STAGES_RADON_H
 #define STAGES_RADON_H
 
+#include "stages/common/parallel_beam.h"
 #include "stages/stage.h"
 
-enum radon_method { RADON_JOSEPH };
+enum radon_method { RADON_AUTO, RADON_JOSEPH, RADON_ROW_FAN_IN, RADON_RAY, RADON_STACK };
 
 struct radon_params {
     int64_t views;
@@ -21,5 +22,9 @@ struct radon_params {
 };
 
 extern const struct stage radon_stage;
+extern const struct stage_cuda radon_cuda;
+
+/* View v of the resolved parameters, as rays over the context's input. */
+struct beam_view ts_radon_view(const struct stage_context *context, int64_t v);
 
 #endif

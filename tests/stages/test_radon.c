@@ -4,50 +4,160 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stages/common/parallel_beam.h"
 #include "tests/reference/radon_reference.h"
-#include "tests/support/stage_check.h"
+#include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
 /* ---- against the oracle ------------------------------------------------------------------------ */
 
-Test(radon, agrees_with_the_oracle)
+/* The same case for each method; those that a device does not have are left out. */
+#define EVERY_METHOD(text, ...)                                                                                        \
+    {.assignments = text, __VA_ARGS__}, {.assignments = text " method=row-fan-in", __VA_ARGS__},                       \
+        {.assignments = text " method=ray", __VA_ARGS__},                                                              \
+    {                                                                                                                  \
+        .assignments = text " method=stack", __VA_ARGS__                                                               \
+    }
+
+/* Comparisons of n cases by EVERY_METHOD. */
+static size_t each_method(size_t n)
 {
-    static const struct stage_case cases[] = {
-        {.assignments = "views=7"},
-        {.assignments = "views=12 start=-33 arc=360 detectors=31 detector_spacing=0.9 center=11.3",
-         .dtypes = TS_DTYPE_BIT(TS_F32)},
-        {.assignments = "angles=0,45,90,135,180,-45,225,270,315,360", .dtypes = TS_DTYPE_BIT(TS_F32)},
-        {.assignments = "angles=44.999,45.001,89.9999,90.0001,17", .values = VALUES_CT, .dtypes = TS_DTYPE_BIT(TS_I16)},
-        {.assignments = "views=9", .values = VALUES_CONSTANT, .dtypes = TS_DTYPE_BIT(TS_U8)},
-        {.assignments = "views=5", .values = VALUES_EXTREME, .dtypes = TS_DTYPE_BIT(TS_I32)},
-    };
-    cr_assert_gt(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), 50);
+    return ts_test_device ? 4 * n : n;
 }
 
-/* Groups of 16, 4 and 1 slices, lines longer than a block is for 512 and 1,024 samples. */
-Test(radon, agrees_in_every_grouping_of_slices)
+TEST_ON_BOTH(radon, agrees_with_the_oracle)
 {
     static const struct stage_case cases[] = {
-        {.assignments = "views=6", .nz = 23, .ny = 19, .nx = 30, .dtypes = TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_F32)},
-        {.assignments = "views=4 start=3", .nz = 1, .ny = 35, .nx = 530, .dtypes = TS_DTYPE_BIT(TS_F32)},
-        {.assignments = "views=4 start=3", .nz = 4, .ny = 1100, .nx = 21, .dtypes = TS_DTYPE_BIT(TS_I8)},
+        EVERY_METHOD("views=7"),
+        EVERY_METHOD("views=12 start=-33 arc=360 detectors=31 detector_spacing=0.9 center=11.3",
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("angles=0,45,90,135,180,-45,225,270,315,360", .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("angles=44.999,45.001,89.9999,90.0001,17", .values = VALUES_CT, .dtypes = TS_DTYPE_BIT(TS_I16)),
+        EVERY_METHOD("views=9", .values = VALUES_CONSTANT, .dtypes = TS_DTYPE_BIT(TS_U8)),
+        EVERY_METHOD("views=5", .values = VALUES_EXTREME, .dtypes = TS_DTYPE_BIT(TS_I32)),
     };
-    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), 4);
+    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases),
+                 each_method(8 * (7 + 5)));
 }
 
-Test(radon, has_no_limit_at_2048_views_or_4096_detectors)
+/* Slices side by side in groups of 16, 4 and 1 on the CPU, of 128, 64 and 32 on a CUDA device, some lanes empty; lines
+ * longer than a block is for 512 and 1,024 samples. */
+TEST_ON_BOTH(radon, agrees_in_every_grouping_of_slices)
 {
     static const struct stage_case cases[] = {
-        {.assignments = "views=2053", .nz = 1, .ny = 5, .nx = 3, .dtypes = TS_DTYPE_BIT(TS_F32)},
-        {.assignments = "views=3 detectors=4099 detector_spacing=0.001",
-         .nz = 1,
-         .ny = 5,
-         .nx = 3,
-         .dtypes = TS_DTYPE_BIT(TS_F32)},
+        EVERY_METHOD("views=6", .nz = 23, .ny = 19, .nx = 30, .dtypes = TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=4 start=3", .nz = 1, .ny = 35, .nx = 530, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=4 start=3", .nz = 4, .ny = 1100, .nx = 21, .dtypes = TS_DTYPE_BIT(TS_I8)),
+        EVERY_METHOD("views=3", .nz = 33, .ny = 31, .nx = 18, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=3", .nz = 67, .ny = 17, .nx = 40, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=2 start=30", .nz = 165, .ny = 23, .nx = 14, .dtypes = TS_DTYPE_BIT(TS_U8)),
     };
-    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), 2);
+    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), each_method(7));
+}
+
+/* One view alone at each angle where rays run along pixels or their diagonals, and many; whole blocks of detectors and
+ * of views, and a few more. */
+TEST_ON_BOTH(radon, agrees_on_larger_slices)
+{
+    static const struct stage_case cases[] = {
+        EVERY_METHOD("angles=0 detectors=160", .nz = 2, .ny = 129, .nx = 131, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("angles=45", .nz = 2, .ny = 129, .nx = 131, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("angles=90", .nz = 2, .ny = 129, .nx = 131, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("angles=180", .nz = 2, .ny = 129, .nx = 131, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=75", .nz = 3, .ny = 129, .nx = 131, .dtypes = TS_DTYPE_BIT(TS_U16)),
+        EVERY_METHOD("views=40 arc=-360 detectors=96 detector_spacing=1.1", .nz = 2, .ny = 129, .nx = 131,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+    };
+    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), each_method(6));
+}
+
+/* From 50 rays a pixel to rays many pixels apart, and an axis far outside the slice. */
+TEST_ON_BOTH(radon, agrees_at_any_distance_of_detectors)
+{
+    static const struct stage_case cases[] = {
+        EVERY_METHOD("views=8 detectors=37 detector_spacing=0.01", .nz = 2, .ny = 21, .nx = 34,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=8 detectors=90 detector_spacing=0.3", .nz = 2, .ny = 21, .nx = 34,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=8 detectors=23 detector_spacing=1.6", .nz = 2, .ny = 21, .nx = 34,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=8 detectors=10 detector_spacing=5.3", .nz = 2, .ny = 21, .nx = 34,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=4 detectors=5 detector_spacing=1000000", .nz = 2, .ny = 21, .nx = 34,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=8 detectors=70 center=45", .nz = 2, .ny = 21, .nx = 34, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=8 detectors=9 center=-400", .nz = 2, .ny = 21, .nx = 34, .dtypes = TS_DTYPE_BIT(TS_F32)),
+    };
+    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), each_method(7));
+}
+
+TEST_ON_BOTH(radon, has_no_limit_at_2048_views_or_4096_detectors)
+{
+    static const struct stage_case cases[] = {
+        EVERY_METHOD("views=2053", .nz = 1, .ny = 5, .nx = 3, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=3 detectors=4099 detector_spacing=0.001", .nz = 1, .ny = 5, .nx = 3,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+    };
+    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), each_method(2));
+}
+
+/* ---- the same bytes, pixels that are no numbers ------------------------------------------------- */
+
+static const char *const methods[] = {"auto", "row-fan-in", "ray", "stack"};
+
+TEST_ON_BOTH(radon, gives_the_same_bytes_in_20_runs_over_any_slabs)
+{
+    static const int64_t slabs[] = {0, 1, 7, 32, 40, 64, 100, 129};
+    struct ts_image in = ts_test_image(131, 37, 45, TS_F32, VALUES_RANDOM, 3);
+    for (size_t m = 0; m < (ts_test_device ? sizeof methods / sizeof *methods : 1); m++) {
+        char text[64];
+        struct stage_run first;
+        snprintf(text, sizeof text, "views=17 detectors=52 method=%s", methods[m]);
+        cr_assert_eq(ts_test_run(&first, &radon_stage, text, &in, NULL, 0, 2), TS_OK);
+        for (size_t i = 0; i < 20; i++) {
+            struct stage_run again;
+            const int64_t slab = slabs[i % (sizeof slabs / sizeof *slabs)];
+            cr_assert_eq(ts_test_run(&again, &radon_stage, text, &in, NULL, slab, 1 + (int)(i % 3)), TS_OK);
+            cr_assert(!memcmp(first.out.data, again.out.data, ts_image_bytes(&first.out)), "%s, run %zu, slabs of %lld",
+                      text, i, (long long)slab);
+            ts_test_run_clear(&again);
+        }
+        ts_test_run_clear(&first);
+    }
+    free(in.data);
+}
+
+/* They reach the rays beside them, and no others. */
+TEST_ON_BOTH(radon, pixels_that_are_no_numbers_reach_their_rays_alone)
+{
+    for (size_t m = 0; m < (ts_test_device ? sizeof methods / sizeof *methods : 1); m++) {
+        struct ts_image in = ts_test_image(3, 40, 33, TS_F32, VALUES_RANDOM, 4);
+        const int64_t slice = in.axes[1].n * in.axes[2].n;
+        ((float *)in.data)[slice + 11 * 33 + 20] = NAN;
+        ((float *)in.data)[slice + 39 * 33 + 2] = INFINITY;
+        char text[64];
+        struct stage_run run;
+        snprintf(text, sizeof text, "views=13 start=1 method=%s", methods[m]);
+        cr_assert_eq(ts_test_run(&run, &radon_stage, text, &in, NULL, 0, 1), TS_OK);
+        const size_t n_in = ts_image_count(&in), n_out = ts_image_count(&run.out);
+        double *pixels = malloc(n_in * sizeof *pixels), *expected = malloc(n_out * sizeof *expected);
+        ts_load_f64(pixels, in.data, TS_F32, n_in);
+        ts_radon_reference(&run.context, pixels, expected);
+        size_t no_numbers = 0;
+        for (size_t i = 0; i < n_out; i++) {
+            const float is = ((const float *)run.out.data)[i];
+            no_numbers += !isfinite(expected[i]);
+            cr_assert_eq(isfinite(expected[i]), isfinite(is), "%s: element %zu is %g, expected %g", text, i, (double)is,
+                         expected[i]);
+        }
+        cr_assert(no_numbers >= 13 * 2 && no_numbers < 13 * 12, "%zu", no_numbers);
+        free(pixels);
+        free(expected);
+        free(in.data);
+        ts_test_run_clear(&run);
+    }
 }
 
 /* ---- helpers ----------------------------------------------------------------------------------- */
@@ -70,11 +180,12 @@ static void make(struct made *made, const char *assignments, int64_t ny, int64_t
 static void project(struct made *made)
 {
     struct ts_diag *diag = ts_diag_create();
-    enum ts_status status = ts_stage_prepare(&radon_stage, &made->set, &made->in, NULL, 1, NULL, diag, &made->context);
+    enum ts_status status =
+        ts_stage_prepare(&radon_stage, &made->set, &made->in, NULL, 1, ts_test_device, diag, &made->context);
     made->out = made->context.out;
     if (status == TS_OK) {
         made->out.data = made->sinogram = malloc(ts_image_bytes(&made->out));
-        status = ts_stage_apply(&made->context, &made->in, &made->out, NULL, 0, NULL);
+        status = ts_test_apply(&made->context, &made->in, &made->out, NULL, 0, NULL);
     }
     if (status != TS_OK)
         ts_diag_print(diag, stderr);
@@ -130,7 +241,7 @@ static double chord(const struct ellipse *ellipse, double degree, double s)
 
 /* Off-center, turned, in pixels that are not square: any swapped axis, flip or wrong unit moves the shadow. The bounds
  * are the chords of the rays one pixel to either side, widened by the edge's partial pixels. */
-Test(radon, ellipses_have_their_chords)
+TEST_ON_BOTH(radon, ellipses_have_their_chords)
 {
     static const struct ellipse ellipses[] = {
         {0, 0, 20, 20, 0, 1}, {9, -14, 8, 8, 0, 0.02}, {-11, 6, 17, 5, 30, 3}, {4, 15, 3, 12, -70, -1}};
@@ -165,7 +276,7 @@ Test(radon, ellipses_have_their_chords)
 }
 
 /* Each view sums, over s, to the integral of the slice: interpolation weights of a pixel add up to one. */
-Test(radon, every_view_keeps_the_sum)
+TEST_ON_BOTH(radon, every_view_keeps_the_sum)
 {
     struct made made;
     make(&made, "views=64 arc=360 detectors=401 detector_spacing=0.1", 23, 31, 0.7, 0.9);
@@ -186,7 +297,7 @@ Test(radon, every_view_keeps_the_sum)
 }
 
 /* One bright pixel right of and above the center: theta 0 shows it at +x, theta 90 at +y, and half a turn mirrors s. */
-Test(radon, one_pixel_stands_where_the_convention_says)
+TEST_ON_BOTH(radon, one_pixel_stands_where_the_convention_says)
 {
     struct made made;
     make(&made, "angles=0,90,180,270 detectors=41 detector_spacing=2", 21, 41, 2, 2);
@@ -203,7 +314,7 @@ Test(radon, one_pixel_stands_where_the_convention_says)
 }
 
 /* Turning the slice by 90 degrees is the same as adding 90 degrees to the angle; a shift by one pixel shifts s. */
-Test(radon, turned_and_shifted_slices_give_turned_and_shifted_views)
+TEST_ON_BOTH(radon, turned_and_shifted_slices_give_turned_and_shifted_views)
 {
     enum { N = 33, D = 61 };
     struct made one, turned, shifted;
@@ -295,4 +406,20 @@ Test(radon, refuses_angles_given_twice)
         ts_diag_destroy(diag);
         free(in.data);
     }
+}
+
+/* What the plan records is a method that the device has. */
+TEST_ON_BOTH(radon, auto_is_resolved_for_the_device)
+{
+    struct ts_image in = ts_test_image(2, 5, 4, TS_F32, VALUES_RANDOM, 1);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &radon_stage, "views=2", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(((const struct radon_params *)run.context.params)->method,
+                 ts_test_device ? RADON_STACK : RADON_JOSEPH);
+    ts_test_run_clear(&run);
+    cr_assert_eq(ts_test_run(&run, &radon_stage, ts_test_device ? "method=joseph" : "method=stack", &in, NULL, 0, 1),
+                 TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "choice-device");
+    ts_test_run_clear(&run);
+    free(in.data);
 }

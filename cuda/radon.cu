@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * radon on the device: the table of views, the choice of method, and the method `ray`.
+ *
+ * ray (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982; output-organized): one thread computes one sample of the
+ * sinogram: it walks along its ray, one linear interpolation in every line of the major axis, and writes the sum once.
+ * (z, y, x) -> (z, view, detector).
+ * Memory: every pixel is read about twice for each view from the caches, and from device memory about once for as many
+ * views as run at once; 4 bytes written a ray. A block is 128 neighboring rays of one view: neighbors read the same
+ * cache lines, and more would leave lanes idle where a scan has few detectors.
+ */
+#include "cuda/radon_methods.cuh"
+
+enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24 };
+
+static size_t constants_bytes(const struct stage_context *context)
+{
+    return ts_cuda_beams_bytes(((const struct radon_params *)context->params)->views);
+}
+
+static void constants(const struct stage_context *context, void *host)
+{
+    const int64_t n_views = ((const struct radon_params *)context->params)->views;
+    struct cuda_beams *table = (struct cuda_beams *)host;
+    for (int64_t v = 0; v < n_views; v++) {
+        const struct beam_view view = ts_radon_view(context, v);
+        table->beams[v] = ts_cuda_beam(&view, v);
+    }
+    ts_cuda_beams_sort(table, n_views);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(RAY_THREADS)
+    rays(const T *in, float *out, const struct cuda_beams *table, int64_t nz, int ny, int nx, int n_detectors)
+{
+    const int64_t parts = ts_cuda_parts(n_detectors, RAY_THREADS), n_views = table->n;
+    for (int64_t task = blockIdx.x; task < nz * n_views * parts; task += gridDim.x) {
+        const struct cuda_beam beam = table->beams[task / parts % n_views];
+        const int64_t z = task / parts / n_views, detector = task % parts * RAY_THREADS + threadIdx.x;
+        const int n_major = beam.along_rows ? ny : nx, n_minor = beam.along_rows ? nx : ny;
+        const int64_t per_major = beam.along_rows ? nx : 1, per_minor = beam.along_rows ? 1 : nx;
+        if (detector >= n_detectors)
+            continue;
+        const double start = beam.base + (double)detector * beam.per_detector;
+        int first, end;
+        ts_cuda_beam_lines(start, beam.per_major, 0, n_major, n_minor, &first, &end);
+        const T *line = in + z * ny * nx + first * per_major;
+        const int64_t step = ts_cuda_fixed(beam.per_major);
+        int64_t at = ts_cuda_fixed(start + first * beam.per_major) + TS_CUDA_BEAM_HALF;
+        float total = 0;
+        for (int m = first; m < end;) {
+            const int stop = min(end, m / RADON_LINES * RADON_LINES + RADON_LINES);
+            float sum = 0;
+            for (; m < stop; m++, at += step, line += per_major) {
+                const int i = (int)(at >> 32);
+                const float weight = ts_cuda_beam_weight((uint32_t)at);
+                const float below = (unsigned)i < (unsigned)n_minor ? (float)line[i * per_minor] : 0;
+                const float above = (unsigned)(i + 1) < (unsigned)n_minor ? (float)line[(i + 1) * per_minor] : 0;
+                sum = __fmaf_rn(weight - 1, above, __fmaf_rn(2 - weight, below, sum));
+            }
+            total += sum;
+        }
+        out[(z * n_views + beam.view) * n_detectors + detector] = total * beam.length_mm;
+    }
+}
+
+static enum ts_status ray(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
+    const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n_detectors = out->axes[2].n;
+    const int64_t tasks = nz * n_views * ts_cuda_parts(n_detectors, RAY_THREADS);
+    const unsigned blocks = (unsigned)(tasks < RAY_BLOCKS ? tasks : RAY_BLOCKS);
+#define LAUNCH(T)                                                                                                      \
+    rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>((const T *)in->data, (float *)out->data, table, nz,              \
+                                                      (int)in->axes[1].n, (int)in->axes[2].n, (int)n_detectors)
+    TS_CUDA_DTYPES(in->dtype, LAUNCH);
+#undef LAUNCH
+    return ts_cuda_launched(context, "rays");
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    switch (((const struct radon_params *)context->params)->method) {
+    case RADON_ROW_FAN_IN:
+        return ts_cuda_radon_rows_scratch(context, n);
+    case RADON_STACK:
+        return ts_cuda_radon_stack_scratch(context, n);
+    default:
+        return 0;
+    }
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    switch (((const struct radon_params *)context->params)->method) {
+    case RADON_ROW_FAN_IN:
+        return ts_cuda_radon_rows(context, in, out, call);
+    case RADON_STACK:
+        return ts_cuda_radon_stack(context, in, out, call);
+    default:
+        return ray(context, in, out, call);
+    }
+}
+
+extern const struct stage_cuda radon_cuda;
+const struct stage_cuda radon_cuda = {
+    .constants_bytes = constants_bytes,
+    .constants = constants,
+    .scratch_bytes = scratch_bytes,
+    .map = map,
+};
