@@ -2,6 +2,7 @@
  *
  * Stands for the CUDA side in builds without it: every way in refuses, so nothing behind it is ever reached.
  */
+#include "cuda/bench.h"
 #include "cuda/session.h"
 #include "cuda/stage_state.h"
 
@@ -28,4 +29,24 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
     if (reduced)
         *reduced = NULL;
     return refuse(context->diag);
+}
+
+enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, const struct ts_image *block, bool rotate,
+                             int runs, struct ts_diag *diag, struct cuda_bench_times *times)
+{
+    (void)contexts;
+    (void)n;
+    (void)block;
+    (void)rotate;
+    (void)runs;
+    (void)times;
+    return refuse(diag);
+}
+
+enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct ts_diag *diag,
+                                      struct cuda_ceilings *ceilings)
+{
+    (void)device;
+    (void)ceilings;
+    return refuse(diag);
 }

@@ -22,6 +22,7 @@ struct cuda_stage {
     void *partials[STAGE_INPUTS];
     void *results, *scratch, *constants, *pinned;
     size_t host_result_bytes;
+    struct cuda_timer *timer;
 };
 
 static size_t largest_partial(const struct stage_context *context, int input)
@@ -184,19 +185,47 @@ static struct cuda_call call_of(const struct cuda_stage *stage)
                               .result = stage->results};
 }
 
+enum ts_status ts_cuda_stage_restart(struct cuda_stage *stage)
+{
+    const struct stage_context *context = &stage->context;
+    if (!context->stage->reduction)
+        return TS_OK;
+    const size_t bytes = result_stride(context) * (size_t)result_count(context, stage->slab_slices);
+    ts_stage_reduced_destroy(stage->reduced);
+    stage->reduced = NULL;
+    stage->context.round = 0;
+    memset(stage->begun, 0, sizeof stage->begun);
+    const enum ts_status status = ts_cuda_fill(stage->session, CUDA_COMPUTE, stage->results, 0, bytes);
+    return status == TS_OK ? ts_stage_reduced_create(context, stage->slab_slices, &stage->reduced) : status;
+}
+
+void ts_cuda_stage_time(struct cuda_stage *stage, struct cuda_timer *timer)
+{
+    stage->timer = timer;
+}
+
+/* Begins or ends a stretch of work that is timed. */
+static enum ts_status mark(struct cuda_stage *stage, enum ts_status status)
+{
+    struct cuda_timer *timer = stage->timer;
+    if (status != TS_OK || !timer || timer->n >= CUDA_TIMER_EVENTS)
+        return status;
+    return ts_cuda_event_record(stage->session, timer->events[timer->n++], CUDA_COMPUTE);
+}
+
 enum ts_status ts_cuda_stage_add(struct cuda_stage *stage, int input, const struct ts_image *slab)
 {
     const size_t bytes = stage->cuda->reduction->partial_bytes(&stage->context, input);
     const struct cuda_call call = call_of(stage);
-    enum ts_status status = TS_OK;
     if (bytes == 0)
         return TS_OK;
-    if (!stage->begun[input])
+    enum ts_status status = mark(stage, TS_OK);
+    if (status == TS_OK && !stage->begun[input])
         status = ts_cuda_fill(stage->session, CUDA_COMPUTE, stage->partials[input], 0, bytes);
     stage->begun[input] = true;
     if (status == TS_OK)
         status = stage->cuda->reduction->reduce(&stage->context, input, slab, stage->partials[input], &call);
-    return status;
+    return mark(stage, status);
 }
 
 /* Copies to pinned memory and waits. */
@@ -244,9 +273,10 @@ enum ts_status ts_cuda_stage_finish(struct cuda_stage *stage)
 {
     const struct cuda_call call = call_of(stage);
     stage->context.result = ts_stage_reduced_result(stage->reduced);
-    const enum ts_status status =
-        stage->finishes ? stage->cuda->reduction->finish(&stage->context, stage->partials[0], stage->results, 1, &call)
-                        : finish_on_host(stage);
+    enum ts_status status = stage->finishes ? mark(stage, TS_OK) : finish_on_host(stage);
+    if (stage->finishes && status == TS_OK)
+        status =
+            mark(stage, stage->cuda->reduction->finish(&stage->context, stage->partials[0], stage->results, 1, &call));
     memset(stage->begun, 0, sizeof stage->begun);
     stage->context.round++;
     stage->context.result = ts_stage_reduced_result(stage->reduced);
@@ -277,12 +307,16 @@ enum ts_status ts_cuda_stage_slab(struct cuda_stage *stage, const struct ts_imag
         stage->context.round = round;
         const size_t bytes = (size_t)n * ts_cuda_stride(reduction->partial_bytes(&stage->context, 0));
         if (!reduction->overwrites || !reduction->overwrites(&stage->context))
+            status = mark(stage, TS_OK);
+        if (status == TS_OK)
             status = ts_cuda_fill(stage->session, CUDA_COMPUTE, stage->partials[0], 0, bytes);
         if (status == TS_OK)
             status = reduction->reduce(&stage->context, 0, slab, stage->partials[0], &call);
-        if (status == TS_OK)
-            status = stage->finishes ? reduction->finish(&stage->context, stage->partials[0], stage->results, n, &call)
-                                     : finish_slices(stage, round, slab->z_first, n);
+        if (status == TS_OK && stage->finishes)
+            status = reduction->finish(&stage->context, stage->partials[0], stage->results, n, &call);
+        status = mark(stage, status);
+        if (status == TS_OK && !stage->finishes)
+            status = finish_slices(stage, round, slab->z_first, n);
     }
     stage->context.round = before;
     return status;
@@ -293,5 +327,6 @@ enum ts_status ts_cuda_stage_map(struct cuda_stage *stage, const struct ts_image
     const struct cuda_call call = call_of(stage);
     if (stage->reduced)
         stage->context.result = ts_stage_reduced_result(stage->reduced);
-    return stage->cuda->map(&stage->context, in, out, &call);
+    const enum ts_status status = mark(stage, TS_OK);
+    return status == TS_OK ? mark(stage, stage->cuda->map(&stage->context, in, out, &call)) : status;
 }

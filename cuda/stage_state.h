@@ -21,6 +21,8 @@ enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct s
 /* Frees what lies on the host; device memory belongs to the session. NULL does nothing. */
 void ts_cuda_stage_destroy(struct cuda_stage *stage);
 
+/* Makes ready for the next reduction of the volume, as if newly created. */
+enum ts_status ts_cuda_stage_restart(struct cuda_stage *stage);
 /* As ts_stage_reduced_add, _finish and _slab; the images have device pointers. */
 enum ts_status ts_cuda_stage_add(struct cuda_stage *stage, int input, const struct ts_image *slab);
 enum ts_status ts_cuda_stage_finish(struct cuda_stage *stage);
@@ -30,6 +32,14 @@ enum ts_status ts_cuda_stage_map(struct cuda_stage *stage, const struct ts_image
 /* The host's part of the reduction, with the tables; NULL where the stage has none. The state owns it until taken. */
 struct stage_reduced *ts_cuda_stage_reduced(const struct cuda_stage *stage);
 struct stage_reduced *ts_cuda_stage_reduced_take(struct cuda_stage *stage);
+
+/* Records a pair of events around each stretch of work on the device from now on, for benchmarks. NULL: no more. */
+enum { CUDA_TIMER_EVENTS = 64 };
+struct cuda_timer {
+    struct cuda_event *events[CUDA_TIMER_EVENTS];
+    int n; /* recorded; more than there is room for are left out */
+};
+void ts_cuda_stage_time(struct cuda_stage *stage, struct cuda_timer *timer);
 
 /* ts_stage_apply on the context's device: images in host memory. Checks that nothing was written around the output. */
 enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The benchmark of the stages. Its cases come from the stage tables: element types, methods, required parameters.
+ * tomostage-bench (tests/bench.c) is the program that also knows the oracles.
  */
 #ifndef PIPELINE_BENCH_H
 #define PIPELINE_BENCH_H
 
+#include "cuda/ceilings.h"
 #include "stages/stage.h"
 
 enum bench_values {
     BENCH_CT,       /* air, soft tissue with noise, bone: few values, many runs */
     BENCH_UNIFORM,  /* every value of the type alike (floats: [0, 4096)) */
     BENCH_CONSTANT, /* the worst case of tables that are shared */
+    BENCH_CHECKER,  /* two values that take turns: the worst case of runs */
     BENCH_VALUES
 };
 extern const char *const ts_bench_values_names[BENCH_VALUES];
@@ -28,13 +31,15 @@ struct bench_case {
 typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
 
 struct bench_request {
-    const char *stage;                                  /* NULL: all */
-    const char *parameters;                             /* NULL: the stage's own cases; else this one */
-    int dtype, values;                                  /* -1: all that are benchmarked */
-    int64_t nz, ny, nx;                                 /* 0: 32 x 512 x 512 */
-    int runs;                                           /* 0: as many as fit a quarter of a second, at least 5 */
-    int threads;                                        /* 0: one thread, and all */
-    bool json;                                          /* an array of one object a case */
+    const char *stage;      /* NULL: all, and the chain on a single slice */
+    const char *parameters; /* NULL: the stage's own cases; else this one */
+    int dtype, values;      /* -1: all that are benchmarked */
+    int64_t nz, ny, nx;     /* 0: 32 x 512 x 512 on the CPU, 512 x 512 x 512 on a device */
+    int runs;               /* 0: as many as fit a quarter of a second, at least 5 */
+    int threads;            /* 0: one thread, and all */
+    const char *device;     /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
+    bool json;              /* an array of one object a row */
+    const char *plot;       /* file for a plot (SVG), or NULL */
     bench_oracle *(*oracle)(const struct stage *stage); /* NULL: no error column */
 };
 
@@ -42,17 +47,92 @@ struct bench_request {
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
 
 /* `tomostage bench [STAGE]`: hands over to the program tomostage-bench beside this one, which also knows the oracles;
- * where it is not installed, prints the table without errors. Returns the exit code. */
-int ts_bench(const char *stage, bool json, FILE *stream);
+ * where it is not installed, prints the table without errors. Uses stage, device, json and plot of the request. Returns
+ * the exit code. */
+int ts_bench(const struct bench_request *request, FILE *stream);
+
+/* ---- one case ---------------------------------------------------------------------------------- */
+
+/* What a case is compared with. */
+enum bench_ceiling { BENCH_MEMCPY, BENCH_COPY, BENCH_READ, BENCH_TEXTURE };
+
+struct bench_row {
+    struct bench_case which;
+    const char *name;   /* the stage's, or "chain" */
+    char method[32];    /* that ran; "" where the stage has none */
+    const char *device; /* NULL: the CPU */
+    int threads;
+    double seconds;       /* median; on a device of the kernels alone */
+    double spread;        /* from the 10th to the 90th percentile, as a share of the median */
+    double total_seconds; /* on a device: with the host's part of a reduction; NAN on the CPU */
+    double cold_seconds;  /* of the first run */
+    double bytes;         /* each input read once a pass, each output written once */
+    double samples;       /* of a projection: values that its rays meet, a slice; 0: none */
+    enum bench_ceiling ceiling;
+    double ceiling_rate; /* bytes, or samples of a texture, a second */
+    double error;        /* largest distance from the oracle as a share of its largest value; NAN: unknown */
+};
+
+/* GB/s, or G samples/s where there are samples; and what of the ceiling that is, in percent. */
+double ts_bench_rate(const struct bench_row *row);
+double ts_bench_percent(const struct bench_row *row);
+
+/* A prepared stage and what it was prepared from. */
+struct bench_stage {
+    struct param_set set;
+    struct stage_context context;
+    struct ts_image in;
+};
+
+/* Prepares the case's stage; in NULL: for the case's image; device NULL: for the CPU. Needs
+ * ts_bench_stage_clear whatever it returns. */
+enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
+                                int threads, const struct cuda_device *device, struct ts_diag *diag);
+void ts_bench_stage_clear(struct bench_stage *ready);
+/* Fills in what follows from the prepared stage: name, method, bytes, samples. */
+void ts_bench_describe(struct bench_row *row, const struct bench_case *which, const struct bench_stage *ready);
+
+/* bench_cpu.c and bench_cuda.c: fill the row, but for its error. TS_BAD_CHAIN where the stage refuses the case. */
+enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int runs, struct ts_diag *diag,
+                            struct bench_row *row);
+enum ts_status ts_bench_cuda(const struct bench_case *which, const struct cuda_device *device,
+                             const struct cuda_ceilings *ceilings, int runs, struct ts_diag *diag,
+                             struct bench_row *row);
+/* A chain of up to four cases on one image; row->seconds is the whole chain's. */
+enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct cuda_device *device, int runs,
+                                   struct ts_diag *diag, struct bench_row *row);
+/* bench_error.c: on a small image; against the oracle, or, where a stage only makes tables, those of a device against
+ * the CPU's. NAN where there is nothing to compare with. */
+double ts_bench_error(const struct bench_case *which, const struct cuda_device *device, bench_oracle *oracle);
+
+/* ---- printing (bench_print.c, bench_plot.c) ---------------------------------------------------- */
+
+struct bench_report {
+    const struct bench_request *request;
+    FILE *stream;
+    struct bench_row *rows;
+    int n_rows, room, all_threads;
+};
+
+void ts_bench_print_head(const struct bench_report *report, const struct cuda_device *device, int driver,
+                         const struct cuda_ceilings *ceilings, const char *no_device);
+void ts_bench_print_row(const struct bench_report *report, const struct bench_row *row, bool first);
+void ts_bench_print_end(const struct bench_report *report);
+/* A bar a row: percent of its ceiling. */
+enum ts_status ts_bench_plot(const char *path, const struct bench_row *rows, int n, struct ts_diag *diag);
 
 /* ---- cases (bench_cases.c) --------------------------------------------------------------------- */
 
 enum { BENCH_MAX_CASES = 64 };
 
-/* The parameters of a stage's cases, one text each; returns how many. */
+/* "box radius=2|equalize" as cases, at most n; returns how many, 0 where a stage is not there. */
+int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n);
+/* The parameters of a stage's cases, one text each; returns how many. Every method has one. */
 int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256]);
 /* Fills a set (values: zeroed memory of params_bytes) from "a=1 b=name"; numbers and choices only. */
 enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag);
+/* The description of the case's image, without data. */
+struct ts_image ts_bench_describe_image(const struct bench_case *which);
 /* An image of the case, 1 mm voxels, with allocated data; data NULL where memory is out. */
 struct ts_image ts_bench_image(const struct bench_case *which);
 

@@ -7,7 +7,7 @@
 
 #include "pipeline/bench.h"
 
-const char *const ts_bench_values_names[BENCH_VALUES] = {"ct", "uniform", "constant"};
+const char *const ts_bench_values_names[BENCH_VALUES] = {"ct", "uniform", "constant", "checker"};
 
 /* ---- parameters -------------------------------------------------------------------------------- */
 
@@ -56,12 +56,34 @@ static int from_hint(const char *hint, char parameters[BENCH_MAX_CASES][256])
     return count;
 }
 
+/* The first case once more with each method that no case names. */
+static int add_methods(const struct stage *stage, char parameters[BENCH_MAX_CASES][256], int count)
+{
+    size_t i;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
+    if (!row || row->kind != PARAM_CHOICE || strstr(parameters[0], "method="))
+        return count;
+    const int given = count;
+    char first[256];
+    snprintf(first, sizeof first, "%.180s", parameters[0]);
+    for (const struct choice *choice = row->choices; choice->name && count < BENCH_MAX_CASES; choice++) {
+        char assignment[64];
+        bool named = !strcmp(choice->name, "auto");
+        snprintf(assignment, sizeof assignment, "method=%s", choice->name);
+        for (int k = 0; k < given; k++)
+            named |= strstr(parameters[k], assignment) != NULL;
+        if (!named)
+            snprintf(parameters[count++], 256, "%.180s%s%s", first, *first ? " " : "", assignment);
+    }
+    return count;
+}
+
 int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256])
 {
     char values[BENCH_MAX_CASES][32];
     int count = 1;
     if (stage->bench)
-        return from_hint(stage->bench, parameters);
+        return add_methods(stage, parameters, from_hint(stage->bench, parameters));
     memset(parameters, 0, BENCH_MAX_CASES * sizeof *parameters);
     for (size_t i = 0; i < stage->n_params; i++) {
         const struct param *row = &stage->params[i];
@@ -71,6 +93,27 @@ int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CAS
             return 0;
     }
     return count;
+}
+
+int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n)
+{
+    int count = 0;
+    for (const char *at = chain; count < n; count++) {
+        const size_t length = strcspn(at, "|"), name_length = strcspn(at, " |");
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)name_length, at);
+        cases[count] = *which;
+        cases[count].stage = ts_stage_find(name);
+        if (!cases[count].stage)
+            return 0;
+        const size_t skipped = name_length < length ? name_length + 1 : name_length;
+        snprintf(cases[count].parameters, sizeof cases[count].parameters, "%.*s", (int)(length - skipped),
+                 at + skipped);
+        if (!at[length])
+            return count + 1;
+        at += length + 1;
+    }
+    return 0;
 }
 
 static enum ts_status assign(struct param_set *set, const char *name, const char *value, struct ts_diag *diag)
@@ -154,7 +197,7 @@ static double ct_value(double x, double y, uint64_t *state)
     return 1074 + noise;
 }
 
-static double sample(const struct bench_case *which, int64_t y, int64_t x, uint64_t *state)
+static double sample(const struct bench_case *which, int64_t z, int64_t y, int64_t x, uint64_t *state)
 {
     double low, high;
     ts_dtype_range(which->dtype, &low, &high);
@@ -164,6 +207,8 @@ static double sample(const struct bench_case *which, int64_t y, int64_t x, uint6
         return is_float ? 4096 * unit_random(state) : floor(low + (high - low + 1) * unit_random(state));
     case BENCH_CONSTANT:
         return 100;
+    case BENCH_CHECKER:
+        return (x ^ y ^ z) & 1 ? 100 : fmin(200, high);
     default:
         break;
     }
@@ -173,25 +218,16 @@ static double sample(const struct bench_case *which, int64_t y, int64_t x, uint6
     return is_float ? ct - 1024 : floor(fmin(fmax(shifted, low), high));
 }
 
-static void describe_axes(const struct bench_case *which, struct ts_image *image)
-{
-    const bool volume = which->stage->axes & AXES_VOLUME;
-    image->rank = 3;
-    image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = which->nz, .spacing = 1, .unit = "mm"};
-    image->axes[1] = (struct ts_axis){
-        .kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = which->ny, .spacing = 1, .unit = volume ? "mm" : "degree"};
-    image->axes[2] =
-        (struct ts_axis){.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = which->nx, .spacing = 1, .unit = "mm"};
-}
-
-struct ts_image ts_bench_image(const struct bench_case *which)
+struct ts_image ts_bench_describe_image(const struct bench_case *which)
 {
     static const enum ts_quantity preferred[] = {TS_HU,           TS_INTENSITY, TS_ATTENUATION, TS_LINE_INTEGRAL,
                                                  TS_TRANSMISSION, TS_COUNTS};
-    struct ts_image image = {
-        .dtype = which->dtype, .unit = "1", .direction = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .step_z_mm = {0, 0, 1}};
-    size_t i = 0;
-    uint64_t state = 20240607;
+    const bool volume = which->stage->axes & AXES_VOLUME;
+    struct ts_image image = {.rank = 3,
+                             .dtype = which->dtype,
+                             .unit = "1",
+                             .direction = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                             .step_z_mm = {0, 0, 1}};
     for (size_t q = 0; q < sizeof preferred / sizeof *preferred; q++)
         if (which->stage->quantities & TS_QUANTITY_BIT(preferred[q])) {
             image.quantity = preferred[q];
@@ -199,25 +235,44 @@ struct ts_image ts_bench_image(const struct bench_case *which)
         }
     if (image.quantity == TS_HU)
         image.unit = "HU";
-    describe_axes(which, &image);
-    const size_t bytes = ts_image_bytes(&image);
-    image.data = bytes == SIZE_MAX ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (!image.data)
-        return image;
-    for (int64_t z = 0; z < which->nz; z++)
-        for (int64_t y = 0; y < which->ny; y++)
-            for (int64_t x = 0; x < which->nx; x++, i++) {
-                const double value = sample(which, y, x, &state);
-                switch (which->dtype) {
+    image.axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = which->nz, .spacing = 1, .unit = "mm"};
+    image.axes[1] = (struct ts_axis){
+        .kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = which->ny, .spacing = 1, .unit = volume ? "mm" : "degree"};
+    image.axes[2] =
+        (struct ts_axis){.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = which->nx, .spacing = 1, .unit = "mm"};
+    return image;
+}
+
+/* Each slice has numbers of its own, so that they can be made side by side. */
+static void fill_slice(const struct bench_case *which, const struct ts_image *image, int64_t z)
+{
+    uint64_t seed = 20240607 + (uint64_t)z, state = next_random(&seed);
+    size_t i = (size_t)(z * which->ny * which->nx);
+    for (int64_t y = 0; y < which->ny; y++)
+        for (int64_t x = 0; x < which->nx; x++, i++) {
+            const double value = sample(which, z, y, x, &state);
+            switch (which->dtype) {
 #define CASE(suffix, type)                                                                                             \
     case TS_##suffix:                                                                                                  \
-        ((type *)image.data)[i] = (type)value;                                                                         \
+        ((type *)image->data)[i] = (type)value;                                                                        \
         break;
-                    TS_IMAGE_DTYPES(CASE)
+                TS_IMAGE_DTYPES(CASE)
 #undef CASE
-                default:
-                    break;
-                }
+            default:
+                break;
             }
+        }
+}
+
+struct ts_image ts_bench_image(const struct bench_case *which)
+{
+    struct ts_image image = ts_bench_describe_image(which);
+    const size_t bytes = ts_image_bytes(&image);
+    image.data = bytes == SIZE_MAX ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (image.data) {
+#pragma omp parallel for
+        for (int64_t z = 0; z < which->nz; z++)
+            fill_slice(which, &image, z);
+    }
     return image;
 }

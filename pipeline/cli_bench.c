@@ -4,27 +4,38 @@
 
 static int bench(int argc, char **argv)
 {
-    enum { OPTION_JSON = 256 };
-    static const struct option options[] = {
-        {"json", no_argument, NULL, OPTION_JSON}, {"help", no_argument, NULL, 'h'}, {0}};
-    bool json = false;
+    enum { OPTION_JSON = 256, OPTION_DEVICE, OPTION_PLOT };
+    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
+                                            {"device", required_argument, NULL, OPTION_DEVICE},
+                                            {"plot", required_argument, NULL, OPTION_PLOT},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    struct bench_request request = {.dtype = -1, .values = -1};
     int option;
     while ((option = ts_cli_option(&ts_cli_bench, argc, argv, ":h", options)) != -1) {
-        if (option != OPTION_JSON)
+        if (option == OPTION_JSON)
+            request.json = true;
+        else if (option == OPTION_DEVICE)
+            request.device = optarg;
+        else if (option == OPTION_PLOT)
+            request.plot = optarg;
+        else
             return option == 0 ? 0 : CLI_WRONG;
-        json = true;
     }
     if (!ts_cli_operands(&ts_cli_bench, argc, argv, optind == argc ? 0 : 1, "a STAGE"))
         return CLI_WRONG;
     if (optind < argc && !ts_stage_find(argv[optind]))
         return ts_cli_wrong_stage(&ts_cli_bench, argv[optind]);
-    return ts_bench(argv[optind], json, stdout);
+    request.stage = argv[optind];
+    return ts_bench(&request, stdout);
 }
 
 const struct cli_command ts_cli_bench = {
     .name = "bench",
-    .usage = "[STAGE] [--json]",
-    .summary = "time the stages: rate, percent of memcpy, error",
-    .help = "      --json              an array of one object per case instead of the table\n",
+    .usage = "[STAGE] [--device DEVICE] [--json] [--plot FILE.svg]",
+    .summary = "time the stages: rate, percent of the ceiling, error",
+    .help = "      --device DEVICE     auto (the CPU, and a CUDA device where there is one), cpu, cuda or cuda:N\n"
+            "      --json              an array of one object per row instead of the table\n"
+            "      --plot FILE.svg     a bar chart of the rows as well\n",
     .run = bench,
 };

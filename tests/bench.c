@@ -29,8 +29,10 @@ static bench_oracle *find_oracle(const struct stage *stage)
 }
 
 static const char usage[] =
-    "usage: tomostage-bench [--stage NAME [--parameters 'a=1 b=name']] [--dtype NAME] [--values ct|uniform|constant]\n"
-    "                       [--size ZxYxX] [--runs N] [--threads N] [--json]\n"
+    "usage: tomostage-bench [--stage NAME [--parameters 'a=1 b=name']] [--dtype NAME] [--values "
+    "ct|uniform|constant|checker]\n"
+    "                       [--size ZxYxX] [--runs N] [--threads N] [--device auto|cpu|cuda|cuda:N] [--json]\n"
+    "                       [--plot FILE.svg]\n"
     "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--parameters ...] --apply IN OUT\n"
     "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--values ...] --image OUT\n"
     "\n"
@@ -69,6 +71,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
         {"size", required_argument, NULL, 'z'},    {"runs", required_argument, NULL, 'r'},
         {"threads", required_argument, NULL, 't'}, {"json", no_argument, NULL, 'j'},
         {"apply", required_argument, NULL, 'a'},   {"image", required_argument, NULL, 'i'},
+        {"device", required_argument, NULL, 'D'},  {"plot", required_argument, NULL, 'P'},
         {"help", no_argument, NULL, 'h'},          {0},
     };
     struct bench_request *request = &arguments->request;
@@ -100,6 +103,12 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
             break;
         case 't':
             request->threads = atoi(optarg);
+            break;
+        case 'D':
+            request->device = optarg;
+            break;
+        case 'P':
+            request->plot = optarg;
             break;
         case 'j':
             request->json = true;

@@ -66,7 +66,7 @@ def compare(stage, dtype, shape, parameters, values, peers):
     for function in peers.values():
         function()  # warm
     for _ in range(ROUNDS):
-        rows = json.loads(bench(*case(stage, dtype, shape, parameters), "--values", values, "--threads", "1", "--json"))
+        rows = json.loads(bench(*case(stage, dtype, shape, parameters), "--values", values, "--threads", "1", "--device", "cpu", "--json"))
         ours.append(rows[0]["seconds"])
         for name, function in peers.items():
             theirs[name].append(seconds_of(function))

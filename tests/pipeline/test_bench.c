@@ -5,14 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/output_fixture.h"
+#include "tests/support/program.h"
+#include "tests/support/stage_check.h"
+
 /* Every stage that computes has a case, so that a new one cannot go unmeasured. */
 Test(bench, every_stage_has_a_case_that_runs)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         if (!(*stage)->cpu && !(*stage)->reduction)
             continue;
-        struct bench_request request = {
-            .stage = (*stage)->name, .dtype = -1, .values = -1, .nz = 2, .ny = 9, .nx = 16, .runs = 1, .threads = 1};
+        struct bench_request request = {.stage = (*stage)->name,
+                                        .dtype = -1,
+                                        .values = -1,
+                                        .nz = 2,
+                                        .ny = 9,
+                                        .nx = 16,
+                                        .runs = 1,
+                                        .threads = 1,
+                                        .device = "cpu"};
         char *text = NULL;
         size_t length = 0;
         FILE *stream = open_memstream(&text, &length);
@@ -38,6 +49,7 @@ Test(bench, writes_json_that_counts_its_bytes)
                                     .nx = 8,
                                     .runs = 3,
                                     .threads = 1,
+                                    .device = "cpu",
                                     .json = true};
     char *text = NULL;
     size_t length = 0;
@@ -45,9 +57,9 @@ Test(bench, writes_json_that_counts_its_bytes)
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(ts_bench_run(&request, stream, diag), TS_OK);
     fclose(stream);
-    cr_assert(strstr(text, "\"shape\": [3, 10, 8], \"threads\": 1, \"seconds\": "), "%s", text);
-    cr_assert(strstr(text, "\"bytes\": 900,"), "%s", text); /* 3 * (80 * 2 + 35 * 4) */
-    cr_assert(!strncmp(text, "[\n{", 3) && !strcmp(text + length - 4, "}\n]\n"), "%s", text);
+    cr_assert(strstr(text, "\"shape\": [3, 10, 8], \"device\": \"cpu\", \"threads\": 1, \"seconds\": "), "%s", text);
+    cr_assert(strstr(text, "\"bytes\": 900, \"samples\": 1050,"), "%s", text); /* 3 * (80 * 2 + 35 * 4); 3 * 35 * 10 */
+    cr_assert(ts_test_is_json(text, length), "%s", text);
     ts_diag_destroy(diag);
     free(text);
 }
@@ -74,10 +86,95 @@ Test(bench, refuses_what_it_cannot_set)
     struct bench_request request = {.stage = "radn", .dtype = -1, .values = -1};
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
+    request.stage = "box";
+    request.device = "cuba";
+    cr_assert_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(diag, 1)->code, "device");
     request.stage = "save";
     cr_assert_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
-    cr_assert_str_eq(ts_diag_get(diag, 1)->code, "no-benchmark");
+    cr_assert_str_eq(ts_diag_get(diag, 2)->code, "no-benchmark");
     ts_diag_destroy(diag);
+}
+
+/* A method that is not in the benchmark cannot be compared. */
+Test(bench, every_method_has_a_case)
+{
+    for (const struct stage *const *stage = ts_stages; *stage; stage++) {
+        char parameters[BENCH_MAX_CASES][256];
+        size_t i;
+        const struct param *row = ts_param_find((*stage)->params, (*stage)->n_params, "method", &i);
+        const int n = row && row->kind == PARAM_CHOICE ? ts_bench_parameters(*stage, parameters) : 0;
+        for (const struct choice *choice = n > 0 ? row->choices : NULL; choice && choice->name; choice++) {
+            char assignment[64];
+            bool there = !strcmp(choice->name, "auto");
+            snprintf(assignment, sizeof assignment, "method=%s", choice->name);
+            for (int k = 0; k < n; k++) {
+                const char *at = strstr(parameters[k], assignment);
+                there |= at && strchr(" ", at[strlen(assignment)]);
+            }
+            cr_assert(there, "%s %s", (*stage)->name, assignment);
+        }
+    }
+}
+
+Test(bench, plots_a_bar_a_row)
+{
+    char folder[64], path[96];
+    size_t bytes, bars = 0;
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/plot.svg", folder);
+    struct bench_request request = {.stage = "box",
+                                    .parameters = "radius=1",
+                                    .dtype = TS_U16,
+                                    .values = BENCH_CT,
+                                    .nz = 2,
+                                    .ny = 9,
+                                    .nx = 16,
+                                    .runs = 1,
+                                    .threads = 1,
+                                    .device = "cpu",
+                                    .plot = path};
+    struct ts_diag *diag = ts_diag_create();
+    FILE *sink = fopen("/dev/null", "w");
+    cr_assert_eq(ts_bench_run(&request, sink, diag), TS_OK);
+    char *text = (char *)ts_test_read_file(path, &bytes);
+    cr_assert_not_null(text);
+    cr_assert(!strncmp(text, "<svg ", 5) && !strncmp(text + bytes - 7, "</svg>\n", 7));
+    for (const char *at = text; (at = strstr(at, "<rect x=")); at++)
+        bars++;
+    cr_assert_eq(bars, 1);
+    free(text);
+    snprintf(path, sizeof path, "%s/none/plot.svg", folder);
+    cr_assert_eq(ts_bench_run(&request, sink, diag), TS_RUN_FAILED);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "not-written");
+    fclose(sink);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+/* Every stage with CUDA code gets a row of the device, and so does the chain on one slice. */
+Test(bench, times_a_device_on_cuda, .timeout = 240)
+{
+    char *text = NULL;
+    size_t length = 0;
+    struct bench_request request = {
+        .dtype = TS_U16, .values = BENCH_CT, .nz = 3, .ny = 40, .nx = 64, .runs = 3, .device = "cuda", .json = true};
+    ts_test_begin_cuda();
+    FILE *stream = open_memstream(&text, &length);
+    struct ts_diag *diag = ts_diag_create();
+    const enum ts_status status = ts_bench_run(&request, stream, diag);
+    fclose(stream);
+    ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    cr_assert(ts_test_is_json(text, length), "%s", text);
+    for (const struct stage *const *stage = ts_stages; *stage; stage++) {
+        char name[64];
+        snprintf(name, sizeof name, "{\"stage\": \"%s\"", (*stage)->name);
+        cr_assert(!(*stage)->cuda || strstr(text, name), "%s has no row", (*stage)->name);
+    }
+    ts_test_end_cuda();
+    ts_diag_destroy(diag);
+    free(text);
 }
 
 Test(bench, images_are_what_they_say)

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Medians of runs on images of the device. A delay goes before each run, so that its kernels follow one another without
+ * waiting for the host; the total is taken in runs of their own, without it.
+ */
+#include "cuda/bench.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "cuda/stage_state.h"
+
+enum { MAX_RUNS = 101, USUAL_RUNS = 30, LEAST_RUNS = 5, WARM_UPS = 2, TOTAL_RUNS = 5, MAX_SETS = 64 };
+static const double run_seconds = 0.33;
+
+struct bench {
+    struct cuda_session *session;
+    struct ts_diag *diag;
+    int n, n_sets;
+    struct stage_context *const *contexts;
+    struct cuda_stage *stages[CUDA_BENCH_STAGES];
+    int64_t halo;
+    unsigned char *inputs, *outputs[CUDA_BENCH_STAGES]; /* n_sets inputs, and as many results of each stage's map */
+    size_t input_bytes, output_bytes[CUDA_BENCH_STAGES];
+    struct cuda_timer timer;
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t align(size_t bytes)
+{
+    return (bytes + CUDA_ALIGNMENT - 1) / CUDA_ALIGNMENT * CUDA_ALIGNMENT;
+}
+
+static enum ts_status take_images(struct bench *bench, bool rotate)
+{
+    const struct ts_image *in = &bench->contexts[0]->in;
+    const size_t memory = ts_cuda_session_device(bench->session)->memory_bytes;
+    const size_t gib = (size_t)1 << 30, room = memory / 2 < gib ? memory / 2 : gib;
+    bench->halo = ts_stage_reach(bench->contexts[0]).halo;
+    bench->input_bytes = align((size_t)(in->axes[0].n + 2 * bench->halo) * ts_slice_bytes(in));
+    size_t set = bench->input_bytes;
+    for (int i = 0; i < bench->n; i++) {
+        bench->output_bytes[i] =
+            bench->contexts[i]->stage->cuda->map ? align(ts_image_bytes(&bench->contexts[i]->out)) : 0;
+        set += bench->output_bytes[i];
+    }
+    const size_t sets = rotate ? (room + set - 1) / set : 1;
+    bench->n_sets = sets > MAX_SETS ? MAX_SETS : (int)sets;
+    bench->inputs = ts_cuda_take(bench->session, bench->input_bytes * (size_t)bench->n_sets);
+    bool complete = bench->inputs != NULL;
+    for (int i = 0; complete && i < bench->n; i++)
+        complete =
+            (bench->outputs[i] = ts_cuda_take(bench->session, bench->output_bytes[i] * (size_t)bench->n_sets)) != NULL;
+    for (int i = 0; complete && i < CUDA_TIMER_EVENTS; i++)
+        complete = (bench->timer.events[i] = ts_cuda_event_create(bench->session)) != NULL;
+    return complete ? TS_OK : TS_RUN_FAILED;
+}
+
+/* The block again and again, over all inputs. */
+static enum ts_status fill_inputs(struct bench *bench, const struct ts_image *block)
+{
+    const size_t all = bench->input_bytes * (size_t)bench->n_sets, bytes = ts_image_bytes(block);
+    enum ts_status status = ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_DEVICE, bench->inputs, block->data,
+                                         bytes < all ? bytes : all);
+    for (size_t done = bytes; status == TS_OK && done < all; done += bytes)
+        status = ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_ON_DEVICE, bench->inputs + done, bench->inputs,
+                              all - done < bytes ? all - done : bytes);
+    return status == TS_OK ? ts_cuda_wait(bench->session, CUDA_COMPUTE) : status;
+}
+
+static enum ts_status create_stages(struct bench *bench)
+{
+    enum ts_status status = TS_OK;
+    for (int i = 0; status == TS_OK && i < bench->n; i++)
+        status = ts_cuda_stage_create(bench->session, bench->contexts[i], bench->contexts[i]->in.axes[0].n,
+                                      &bench->stages[i]);
+    return status;
+}
+
+static enum ts_status reduce(struct bench *bench, int i, const struct ts_image *in)
+{
+    const struct stage_context *context = bench->contexts[i];
+    enum ts_status status = TS_OK;
+    if (ts_stage_reduces_slices(context))
+        return ts_cuda_stage_slab(bench->stages[i], in);
+    const int rounds = ts_stage_reduces_volume(context, 0) ? ts_stage_rounds(context) : 0;
+    for (int round = 0; status == TS_OK && round < rounds; round++) {
+        status = ts_cuda_stage_add(bench->stages[i], 0, in);
+        if (status == TS_OK)
+            status = ts_cuda_stage_finish(bench->stages[i]);
+    }
+    return status;
+}
+
+static enum ts_status run_once(struct bench *bench, int set)
+{
+    struct ts_image in = bench->contexts[0]->in;
+    enum ts_status status = TS_OK;
+    unsigned char *padded_data = bench->inputs + bench->input_bytes * (size_t)set;
+    in.data = padded_data + (size_t)bench->halo * ts_slice_bytes(&in);
+    for (int i = 0; status == TS_OK && i < bench->n; i++) {
+        const struct stage_context *context = bench->contexts[i];
+        if (context->stage->reduction)
+            status = reduce(bench, i, &in);
+        if (status != TS_OK || !context->stage->cuda->map)
+            continue;
+        struct ts_image padded = in, out = context->out;
+        if (i == 0) {
+            padded.data = padded_data;
+            padded.z_first = -bench->halo;
+            padded.axes[0].n += 2 * bench->halo;
+        }
+        out.data = bench->outputs[i] + bench->output_bytes[i] * (size_t)set;
+        status = ts_cuda_stage_map(bench->stages[i], &padded, &out);
+        in = out;
+    }
+    return status;
+}
+
+/* The kernels' seconds of one run, or, without a delay before it, those from its first call to its end. */
+static enum ts_status time_run(struct bench *bench, int set, bool total, double *seconds)
+{
+    enum ts_status status = TS_OK;
+    bench->timer.n = 0;
+    for (int i = 0; status == TS_OK && i < bench->n; i++) {
+        status = ts_cuda_stage_restart(bench->stages[i]);
+        ts_cuda_stage_time(bench->stages[i], total ? NULL : &bench->timer);
+    }
+    if (status == TS_OK && !total)
+        status = ts_cuda_delay(bench->session, bench->diag);
+    if (status == TS_OK && total)
+        status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
+    const double start = now();
+    if (status == TS_OK)
+        status = run_once(bench, set);
+    if (status == TS_OK)
+        status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
+    *seconds = total ? now() - start : 0;
+    for (int i = 0; status == TS_OK && i + 1 < bench->timer.n; i += 2) {
+        float ms = 0;
+        status = ts_cuda_elapsed_ms(bench->session, bench->timer.events[i], bench->timer.events[i + 1], &ms);
+        *seconds += 1e-3 * (double)ms;
+    }
+    return status;
+}
+
+static enum ts_status time_runs(struct bench *bench, int runs, struct cuda_bench_times *times)
+{
+    double seconds[MAX_RUNS], totals[TOTAL_RUNS], warm;
+    enum ts_status status = TS_OK;
+    int n = 0, set = 0;
+    for (int i = 0; status == TS_OK && i < WARM_UPS; i++)
+        status = time_run(bench, set++ % bench->n_sets, false, &warm);
+    const int most = runs > 0 ? (runs < MAX_RUNS ? runs : MAX_RUNS) : USUAL_RUNS;
+    for (double start = now(); status == TS_OK && n < most; n++) {
+        if (runs <= 0 && n >= LEAST_RUNS && now() - start > run_seconds)
+            break;
+        status = time_run(bench, set++ % bench->n_sets, false, &seconds[n]);
+    }
+    for (int i = 0; status == TS_OK && i < TOTAL_RUNS; i++)
+        status = time_run(bench, set++ % bench->n_sets, true, &totals[i]);
+    if (status != TS_OK)
+        return status;
+    qsort(seconds, (size_t)n, sizeof *seconds, by_size);
+    qsort(totals, TOTAL_RUNS, sizeof *totals, by_size);
+    times->runs = n;
+    times->seconds = n % 2 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
+    times->spread = (seconds[(n - 1) * 9 / 10] - seconds[(n - 1) / 10]) / times->seconds;
+    times->total_seconds = totals[TOTAL_RUNS / 2];
+    return TS_OK;
+}
+
+enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, const struct ts_image *block, bool rotate,
+                             int runs, struct ts_diag *diag, struct cuda_bench_times *times)
+{
+    struct bench bench = {.n = n, .contexts = contexts, .diag = diag};
+    enum ts_status status = ts_cuda_session_create(contexts[0]->device, diag, &bench.session);
+    if (status == TS_OK)
+        status = take_images(&bench, rotate);
+    if (status == TS_OK)
+        status = fill_inputs(&bench, block);
+    const double start = now();
+    if (status == TS_OK)
+        status = create_stages(&bench);
+    if (status == TS_OK)
+        status = run_once(&bench, 0);
+    if (status == TS_OK)
+        status = ts_cuda_wait(bench.session, CUDA_COMPUTE);
+    times->cold_seconds = now() - start;
+    if (status == TS_OK)
+        status = time_runs(&bench, runs, times);
+    for (int i = 0; i < n; i++)
+        ts_cuda_stage_destroy(bench.stages[i]);
+    ts_cuda_session_destroy(bench.session);
+    return status;
+}
+
+enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct ts_diag *diag,
+                                      struct cuda_ceilings *ceilings)
+{
+    struct cuda_session *session;
+    enum ts_status status = ts_cuda_session_create(device, diag, &session);
+    if (status == TS_OK)
+        status = ts_cuda_ceilings_measure(session, diag, ceilings);
+    ts_cuda_session_destroy(session);
+    return status;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Times a stage on the CPU: medians of several runs beside memcpy of the same image in the same run. Scratch, results
+ * and padding are made outside the time taken.
+ */
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "pipeline/bench.h"
+#include "stages/execute.h"
+
+enum { MAX_RUNS = 101, LEAST_RUNS = 5 };
+static const double run_seconds = 0.25;
+
+struct memory {
+    struct ts_image in, out, padded;
+    void *room, *scratch, *copy;
+};
+
+/* One thread: its processor time, which other programs do not lengthen by taking turns. More: wall time. */
+static double now(int threads)
+{
+    struct timespec time;
+    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *seconds, int n)
+{
+    qsort(seconds, (size_t)n, sizeof *seconds, by_size);
+    return n % 2 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
+}
+
+static void *allocate(size_t bytes)
+{
+    return aligned_alloc(64, (bytes + 127) / 64 * 64);
+}
+
+/* ---- a stage ready to run ---------------------------------------------------------------------- */
+
+enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
+                                int threads, const struct cuda_device *device, struct ts_diag *diag)
+{
+    const struct stage *stage = which->stage;
+    *ready = (struct bench_stage){.set = {.rows = stage->params,
+                                          .n_rows = stage->n_params,
+                                          .owner = stage->name,
+                                          .values = calloc(1, stage->params_bytes + 1)}};
+    if (!ready->set.values)
+        return ts_diag_no_memory(diag, stage->params_bytes);
+    enum ts_status status = ts_bench_assign(&ready->set, which->parameters, diag);
+    ready->in = in ? *in : ts_bench_describe_image(which);
+    if (status == TS_OK)
+        status = ts_stage_prepare(stage, &ready->set, &ready->in, NULL, threads, device, diag, &ready->context);
+    return status;
+}
+
+void ts_bench_stage_clear(struct bench_stage *ready)
+{
+    free(ready->set.values);
+}
+
+static bool reduces(const struct stage_context *context)
+{
+    return context->stage->reduction && (ts_stage_reduces_slices(context) || ts_stage_reduces_volume(context, 0));
+}
+
+void ts_bench_describe(struct bench_row *row, const struct bench_case *which, const struct bench_stage *ready)
+{
+    const struct stage *stage = which->stage;
+    const struct ts_image *in = &ready->context.in, *out = &ready->context.out;
+    const double in_bytes = (double)ts_image_bytes(in), out_bytes = (double)ts_image_bytes(out);
+    *row =
+        (struct bench_row){.which = *which,
+                           .name = stage->name,
+                           .total_seconds = NAN,
+                           .error = NAN,
+                           .bytes = !stage->cpu ? in_bytes : (reduces(&ready->context) ? 2 : 1) * in_bytes + out_bytes};
+    if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
+        row->samples =
+            (double)ts_image_count(out) * (double)(in->axes[1].n > in->axes[2].n ? in->axes[1].n : in->axes[2].n);
+    size_t i;
+    const struct param *method = ts_param_find(stage->params, stage->n_params, "method", &i);
+    if (!method || method->kind != PARAM_CHOICE)
+        return;
+    const int32_t value = *(const int32_t *)((const char *)ready->context.params + method->offset);
+    for (const struct choice *choice = method->choices; choice->name; choice++)
+        if (choice->value == value)
+            snprintf(row->method, sizeof row->method, "%s", choice->name);
+}
+
+/* ---- runs -------------------------------------------------------------------------------------- */
+
+static void memory_clear(struct memory *memory)
+{
+    free(memory->in.data);
+    free(memory->out.data);
+    free(memory->room);
+    free(memory->scratch);
+    free(memory->copy);
+}
+
+static enum ts_status memory_init(struct memory *memory, const struct bench_stage *ready,
+                                  const struct bench_case *which, struct ts_diag *diag)
+{
+    const struct stage *stage = which->stage;
+    const struct stage_reach reach = ts_stage_reach(&ready->context);
+    *memory = (struct memory){.in = ts_bench_image(which), .out = ready->context.out};
+    if (!memory->in.data)
+        return ts_diag_no_memory(diag, ts_image_bytes(&memory->in));
+    memory->copy = allocate(ts_image_bytes(&memory->in));
+    memory->room = allocate((size_t)(which->nz + 2 * reach.halo) * ts_slice_bytes(&memory->in));
+    memory->out.data = allocate(ts_image_bytes(&memory->out));
+    memory->scratch = allocate(stage->scratch_bytes ? stage->scratch_bytes(&ready->context, which->nz) : 0);
+    if (!memory->copy || !memory->room || !memory->out.data || !memory->scratch)
+        return ts_diag_no_memory(diag, ts_image_bytes(&memory->in) + ts_image_bytes(&memory->out));
+    ts_stage_pad(&reach, &ready->context.in, &memory->in, 1, 0, which->nz, memory->room, &memory->padded);
+    return TS_OK;
+}
+
+static enum ts_status reduce(const struct stage_context *context, struct stage_reduced *reduced,
+                             const struct ts_image *in)
+{
+    enum ts_status status = TS_OK;
+    if (ts_stage_reduces_slices(context))
+        return ts_stage_reduced_slab(reduced, in);
+    const int rounds = ts_stage_reduces_volume(context, 0) ? ts_stage_rounds(context) : 0;
+    for (int round = 0; status == TS_OK && round < rounds; round++) {
+        ts_stage_reduced_add(reduced, 0, in);
+        status = ts_stage_reduced_finish(reduced);
+    }
+    return status;
+}
+
+static enum ts_status run_once(struct bench_stage *ready, struct memory *memory, double *seconds)
+{
+    struct stage_context *context = &ready->context;
+    struct stage_reduced *reduced = NULL;
+    enum ts_status status = TS_OK;
+    if (context->stage->reduction)
+        status = ts_stage_reduced_create(context, memory->in.axes[0].n, &reduced);
+    const double start = now(context->threads);
+    if (status == TS_OK && reduced)
+        status = reduce(context, reduced, &memory->in);
+    if (status == TS_OK && context->stage->cpu) {
+        context->result = reduced ? ts_stage_reduced_result(reduced) : NULL;
+        status = context->stage->cpu(context, &memory->padded, &memory->out, memory->scratch);
+    }
+    *seconds = now(context->threads) - start;
+    ts_stage_reduced_destroy(reduced);
+    return status;
+}
+
+static double copy_once(const struct memory *memory, int threads)
+{
+    const size_t bytes = ts_image_bytes(&memory->in);
+    const double start = now(threads);
+#pragma omp parallel for num_threads(threads)
+    for (int part = 0; part < threads; part++) {
+        const size_t first = bytes * (size_t)part / (size_t)threads, end = bytes * (size_t)(part + 1) / (size_t)threads;
+        memcpy((char *)memory->copy + first, (const char *)memory->in.data + first, end - first);
+    }
+    return now(threads) - start;
+}
+
+static enum ts_status run_many(struct bench_stage *ready, struct memory *memory, int runs, struct bench_row *row)
+{
+    const int threads = ready->context.threads;
+    double stage_seconds[MAX_RUNS], copy_seconds[MAX_RUNS];
+    int n = 0;
+    enum ts_status status = run_once(ready, memory, &row->cold_seconds); /* warms caches, pages and threads */
+    copy_once(memory, threads);
+    for (double spent = 0; status == TS_OK && n < (runs > 0 && runs < MAX_RUNS ? runs : MAX_RUNS); n++) {
+        if (runs <= 0 && n >= LEAST_RUNS && spent > run_seconds)
+            break;
+        status = run_once(ready, memory, &stage_seconds[n]);
+        copy_seconds[n] = copy_once(memory, threads);
+        spent += stage_seconds[n] + copy_seconds[n];
+    }
+    if (status != TS_OK)
+        return status;
+    row->seconds = median(stage_seconds, n);
+    row->spread = (stage_seconds[(n - 1) * 9 / 10] - stage_seconds[(n - 1) / 10]) / row->seconds;
+    row->ceiling_rate = 2 * (double)ts_image_bytes(&memory->in) / median(copy_seconds, n);
+    return TS_OK;
+}
+
+enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int runs, struct ts_diag *diag,
+                            struct bench_row *row)
+{
+    struct bench_stage ready;
+    struct memory memory = {0};
+    enum ts_status status = ts_bench_prepare(&ready, which, NULL, threads, NULL, diag);
+    if (status == TS_OK)
+        status = memory_init(&memory, &ready, which, diag);
+    if (status == TS_OK) {
+        ts_bench_describe(row, which, &ready);
+        row->threads = threads;
+        row->ceiling = BENCH_MEMCPY;
+        status = run_many(&ready, &memory, runs, row);
+    }
+    memory_clear(&memory);
+    ts_bench_stage_clear(&ready);
+    return status;
+}
