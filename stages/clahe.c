@@ -132,7 +132,7 @@ static void divide_as_skimage(struct clahe_run *run)
     run->clip_count = count >= pixels ? INT64_MAX : count >= 1 ? (int64_t)count : 1;
 }
 
-static struct clahe_run clahe_describe(const struct stage_context *context)
+struct clahe_run ts_clahe_describe(const struct stage_context *context)
 {
     const struct clahe_params *params = context->params;
     struct clahe_run run = {
@@ -166,7 +166,7 @@ static struct clahe_run clahe_describe(const struct stage_context *context)
 static size_t clahe_scratch_bytes(const struct stage_context *context, int64_t n)
 {
     (void)n;
-    return clahe_describe(context).bytes;
+    return ts_clahe_describe(context).bytes;
 }
 
 static int64_t clamp(int64_t value, int64_t n)
@@ -175,7 +175,7 @@ static int64_t clamp(int64_t value, int64_t n)
 }
 
 /* Tables are of the tiles' centers, half a tile from their first sample. */
-static void find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles, struct neighbor *near)
+void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles, struct neighbor *near)
 {
     const float inverse = 1.0f / (float)tile;
     for (int64_t i = 0; i < n; i++) {
@@ -194,11 +194,11 @@ static void find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles, 
 static enum ts_status clahe_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                 void *scratch)
 {
-    const struct clahe_run run = clahe_describe(context);
+    const struct clahe_run run = ts_clahe_describe(context);
     const bool opencv = run.params->method == CLAHE_OPENCV;
     char *base = scratch;
-    find_neighbors(opencv, run.ny, run.tile_height, run.tiles_y, (struct neighbor *)(base + run.near_y));
-    find_neighbors(opencv, run.nx, run.tile_width, run.tiles_x, (struct neighbor *)(base + run.near_x));
+    ts_clahe_find_neighbors(opencv, run.ny, run.tile_height, run.tiles_y, (struct neighbor *)(base + run.near_y));
+    ts_clahe_find_neighbors(opencv, run.nx, run.tile_width, run.tiles_x, (struct neighbor *)(base + run.near_x));
     for (int64_t z = 0; z < out->axes[0].n; z++)
         if (opencv)
             ts_clahe_opencv_slice(&run, ts_slice_data(in, z), ts_slice_data(out, z), base);
@@ -248,5 +248,6 @@ const struct stage clahe_stage = {
     .shape = clahe_shape,
     .scratch_bytes = clahe_scratch_bytes,
     .cpu = clahe_cpu,
+    .cuda = STAGE_CUDA(clahe_cuda),
     .tolerance = {.why = "counts and tables are integers, and the few float operations have the tools' own order"},
 };

@@ -19,5 +19,6 @@ struct clahe_params {
 };
 
 extern const struct stage clahe_stage;
+extern const struct stage_cuda clahe_cuda;
 
 #endif

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "stages/common/bins.h"
 #include "stages/common/scope.h"
 #include "stages/common/value_maps.h"
 
@@ -45,14 +44,6 @@ static const struct param rows[] = {
                  "(skimage.exposure.match_histograms); absent: none"),
 };
 
-/* The result starts with this; then the map (float or integer per value, double per bin), then the reference's
- * quantiles. bins[0] of the image, bins[1] of the reference, both only where the type is not counted by value; single:
- * each bin holds one integer, its lower edge. */
-struct equalize_result {
-    struct bins bins[2];
-    bool single[2];
-};
-
 static const struct equalize_params *params_of(const struct stage_context *context)
 {
     return context->params;
@@ -75,8 +66,8 @@ static int64_t bins_asked(const struct stage_context *context, int input)
     return input == 1 && by_value(context, 0) ? MAX_BINS : params_of(context)->bins;
 }
 
-/* The most bins there can be; which it will be shows only once the range is known. */
-static size_t capacity(const struct stage_context *context, int input)
+/* Which it will be shows only once the range is known. */
+size_t ts_equalize_capacity(const struct stage_context *context, int input)
 {
     if (by_value(context, input))
         return ts_value_counts_keys(dtype_of(context, input));
@@ -145,7 +136,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     if (ranging(context))
         return by_value(context, input) ? 0 : sizeof(struct value_range);
     return by_value(context, input) ? ts_value_counts_bytes(dtype_of(context, input))
-                                    : ts_bin_counts_bytes((int64_t)capacity(context, input));
+                                    : ts_bin_counts_bytes((int64_t)ts_equalize_capacity(context, input));
 }
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
@@ -181,12 +172,12 @@ static void merge(const struct stage_context *context, int input, void *into, co
 /* The map's doubles are made in place and then narrowed, so it has eight bytes an entry in any case. */
 static size_t map_bytes(const struct stage_context *context)
 {
-    return capacity(context, 0) * sizeof(double);
+    return ts_equalize_capacity(context, 0) * sizeof(double);
 }
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const size_t quantiles = context->references[0] ? ts_quantiles_bytes(capacity(context, 1)) : 0;
+    const size_t quantiles = context->references[0] ? ts_quantiles_bytes(ts_equalize_capacity(context, 1)) : 0;
     const size_t bytes = sizeof(struct equalize_result) + map_bytes(context) + quantiles;
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
@@ -227,7 +218,10 @@ static struct distribution distribution_of(const struct stage_context *context, 
  * or one double per bin. */
 static void fill_map(const struct stage_context *context, const struct distribution *distribution, void *result)
 {
-    double *map = (double *)((struct equalize_result *)result + 1);
+    struct equalize_result *equalize = result;
+    double *map = (double *)(equalize + 1);
+    equalize->low = (uint32_t)distribution->first_key;
+    equalize->high = (uint32_t)(distribution->first_key + (distribution->n ? distribution->n - 1 : 0));
     if (params_of(context)->method == EQUALIZE_OPENCV) {
         uint32_t *levels = (uint32_t *)map + distribution->first_key;
         const uint32_t n_levels = ts_value_counts_keys(context->in.dtype);
@@ -431,5 +425,6 @@ const struct stage equalize_stage = {
     .shape = shape,
     .reduction = &reduction,
     .cpu = cpu,
+    .cuda = STAGE_CUDA(equalize_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding of a share to f32; levels of integers are exact"},
 };

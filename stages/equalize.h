@@ -5,6 +5,7 @@
 #ifndef STAGES_EQUALIZE_H
 #define STAGES_EQUALIZE_H
 
+#include "stages/common/bins.h"
 #include "stages/stage.h"
 
 enum equalize_method { EQUALIZE_SKIMAGE, EQUALIZE_OPENCV };
@@ -16,6 +17,20 @@ struct equalize_params {
     struct ts_reference reference;
 };
 
+/* The result starts with this; then the map (float or integer per value, double per bin), then the reference's
+ * quantiles. bins[0] of the image, bins[1] of the reference, both only where the type is not counted by value; single:
+ * each bin holds one integer, its lower edge. low, high: keys of the lowest and the highest value with an entry, where
+ * the image is counted by value. */
+struct equalize_result {
+    struct bins bins[2];
+    bool single[2];
+    uint32_t low, high;
+};
+
+/* The most bins or values of an input (0: the image, 1: the reference). */
+size_t ts_equalize_capacity(const struct stage_context *context, int input);
+
 extern const struct stage equalize_stage;
+extern const struct stage_cuda equalize_cuda;
 
 #endif

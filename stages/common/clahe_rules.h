@@ -28,6 +28,9 @@ struct clahe_run {
     size_t near_y, near_x, tables, binned, threads_part, thread_bytes, bytes;
 };
 
+struct clahe_run ts_clahe_describe(const struct stage_context *context);
+/* The neighbors of n rows or columns, with tiles of `tile` samples. */
+void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles, struct neighbor *near);
 /* Counts the values of a tile (tile = ty * tiles_x + tx) of a slice, which is mirrored past its far ends. */
 void ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, int64_t tile, int64_t *counts);
 /* The calling thread's part of the scratch. */

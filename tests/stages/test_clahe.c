@@ -20,7 +20,7 @@ struct clahe_fixture {
 
 TestSuite(clahe);
 
-Test(clahe, opencv_rule_agrees_with_the_definition)
+TEST_ON_BOTH(clahe, opencv_rule_agrees_with_the_definition)
 {
     static const unsigned u8 = TS_DTYPE_BIT(TS_U8), u16 = TS_DTYPE_BIT(TS_U16);
     const struct stage_case cases[] = {
@@ -38,11 +38,13 @@ Test(clahe, opencv_rule_agrees_with_the_definition)
         {.assignments = "method=opencv clip_limit=inf", .dtypes = u16, .nz = 1, .ny = 3, .nx = 5},
         {.assignments = "method=opencv tiles_y=64 tiles_x=64", .dtypes = u8, .nz = 1, .ny = 70, .nx = 65},
         {.assignments = "method=opencv", .dtypes = u16, .values = VALUES_CONSTANT, .nz = 1, .ny = 9, .nx = 20},
+        {.assignments = "method=opencv", .dtypes = u16, .values = VALUES_CT, .nz = 3, .ny = 256, .nx = 512},
+        {.assignments = "method=opencv", .dtypes = u8, .values = VALUES_CT, .nz = 2, .ny = 256, .nx = 320},
     };
-    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_reference, cases, sizeof cases / sizeof *cases), 4 * 8 + 5);
+    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_reference, cases, sizeof cases / sizeof *cases), 4 * 8 + 7);
 }
 
-Test(clahe, skimage_rule_agrees_with_the_definition)
+TEST_ON_BOTH(clahe, skimage_rule_agrees_with_the_definition)
 {
     const struct stage_case cases[] = {
         {.assignments = ""},
@@ -81,10 +83,10 @@ static double *run(const char *assignments, const struct ts_image *in)
     struct stage_context context;
     struct ts_diag *diag = ts_diag_create();
     ts_test_params(&clahe_stage, assignments, &set);
-    cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, in, NULL, 2, NULL, diag, &context), TS_OK);
+    cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, in, NULL, 2, ts_test_device, diag, &context), TS_OK);
     struct ts_image out = context.out;
     out.data = malloc(ts_image_bytes(&out));
-    cr_assert_eq(ts_stage_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
+    cr_assert_eq(ts_test_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
     double *values = malloc(ts_image_count(&out) * sizeof *values);
     ts_load_f64(values, out.data, out.dtype, ts_image_count(&out));
     free(out.data);
@@ -93,7 +95,7 @@ static double *run(const char *assignments, const struct ts_image *in)
     return values;
 }
 
-Test(clahe, gives_the_bytes_of_opencv)
+TEST_ON_BOTH(clahe, gives_the_bytes_of_opencv)
 {
     const uint16_t *expected = opencv_values;
     for (size_t f = 0; f < sizeof opencv_fixtures / sizeof *opencv_fixtures; f++) {
@@ -110,7 +112,7 @@ Test(clahe, gives_the_bytes_of_opencv)
     cr_assert_eq(expected, opencv_values + sizeof opencv_values / sizeof *opencv_values);
 }
 
-Test(clahe, gives_the_values_of_scikit_image)
+TEST_ON_BOTH(clahe, gives_the_values_of_scikit_image)
 {
     const float *expected = skimage_values;
     for (size_t f = 0; f < sizeof skimage_fixtures / sizeof *skimage_fixtures; f++) {
@@ -125,7 +127,7 @@ Test(clahe, gives_the_values_of_scikit_image)
     cr_assert_eq(expected, skimage_values + sizeof skimage_values / sizeof *skimage_values);
 }
 
-Test(clahe, agrees_with_scikit_image_on_ct_and_mr)
+TEST_ON_BOTH(clahe, agrees_with_scikit_image_on_ct_and_mr)
 {
     SKIP_WITHOUT_DATA("clahe/agrees_with_scikit_image_on_ct_and_mr");
     static const char *const files[] = {"reference/generated/filters_ct_ge_head.h5",
@@ -150,7 +152,7 @@ Test(clahe, agrees_with_scikit_image_on_ct_and_mr)
     }
 }
 
-Test(clahe, nan_stays_and_takes_nothing_with_it)
+TEST_ON_BOTH(clahe, nan_stays_and_takes_nothing_with_it)
 {
     struct ts_image in = ts_test_image(1, 20, 30, TS_F32, VALUES_CT, 3);
     ((float *)in.data)[7 * 30 + 11] = NAN;

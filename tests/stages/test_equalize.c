@@ -13,10 +13,10 @@
 
 TestSuite(equalize);
 
-Test(equalize, agrees_with_the_definition)
+TEST_ON_BOTH(equalize, agrees_with_the_definition)
 {
     const unsigned small = TS_DTYPE_BIT(TS_U8) | TS_DTYPE_BIT(TS_I8) | TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_I16);
-    const unsigned large = TS_ANY_DTYPE & ~small;
+    const unsigned large = TS_ANY_DTYPE & ~small, wide = TS_DTYPE_BIT(TS_I8) | TS_DTYPE_BIT(TS_I16);
     const struct stage_case cases[] = {
         {.assignments = ""},
         {.assignments = "", .values = VALUES_CT},
@@ -31,13 +31,16 @@ Test(equalize, agrees_with_the_definition)
         {.assignments = "method=opencv", .dtypes = small, .values = VALUES_CONSTANT},
         {.assignments = "method=opencv", .dtypes = small, .values = VALUES_EXTREME},
         {.assignments = "method=opencv scope=slice", .dtypes = small, .values = VALUES_CT},
+        /* Enough pixels for every block of a GPU to take several pieces. */
+        {.assignments = "method=opencv", .dtypes = TS_DTYPE_BIT(TS_U16), .nz = 9, .ny = 513, .nx = 517},
+        {.assignments = "scope=slice", .dtypes = wide, .values = VALUES_CT, .nz = 9, .ny = 513, .nx = 517},
     };
     const size_t n = sizeof cases / sizeof *cases;
-    cr_assert_eq(ts_stage_check(&equalize_stage, ts_equalize_reference, cases, n), 8 * (6 * 7 + 2 * 3 + 5 * 4));
+    cr_assert_eq(ts_stage_check(&equalize_stage, ts_equalize_reference, cases, n), 8 * (6 * 7 + 2 * 3 + 5 * 4) + 3);
 }
 
 /* Bytes that OpenCV 4.6.0 gave for these values and counts. */
-Test(equalize, gives_the_bytes_of_opencv)
+TEST_ON_BOTH(equalize, gives_the_bytes_of_opencv)
 {
     static const uint8_t values[] = {3, 7, 8, 40, 41, 100, 101, 102, 130, 200, 201, 240, 254, 255};
     static const int64_t counts[] = {50, 1, 30, 7, 9, 111, 3, 3, 1, 64, 2, 19, 5, 23};
@@ -58,7 +61,7 @@ Test(equalize, gives_the_bytes_of_opencv)
 }
 
 /* Numbers that scikit-image 0.19.3 gave for these values and counts. */
-Test(equalize, matches_as_skimage_does)
+TEST_ON_BOTH(equalize, matches_as_skimage_does)
 {
     static const int16_t values[] = {-1000, -5, 0, 17, 400, 2000}, reference_values[] = {10, 12, 13, 200, 1000};
     static const int64_t counts[] = {7, 2, 9, 4, 1, 3}, reference_counts[] = {3, 10, 2, 4, 1};
@@ -133,7 +136,7 @@ static size_t check_matching(enum ts_dtype dtype, enum ts_dtype reference_dtype,
     return 1;
 }
 
-Test(equalize, matches_a_reference_of_any_type)
+TEST_ON_BOTH(equalize, matches_a_reference_of_any_type)
 {
     size_t compared = 0;
     for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
@@ -183,7 +186,7 @@ static void check_copies(const char *assignments, bool with_reference)
     free(first);
 }
 
-Test(equalize, takes_equal_values_of_any_integer_type_alike)
+TEST_ON_BOTH(equalize, takes_equal_values_of_any_integer_type_alike)
 {
     static const char *const scopes[] = {"", "scope=slice"};
     for (int i = 0; i < 2; i++) {
@@ -193,7 +196,7 @@ Test(equalize, takes_equal_values_of_any_integer_type_alike)
 }
 
 /* 65,536 values are counted one by one; one more and `bins` has its say. */
-Test(equalize, counts_integers_one_by_one_up_to_a_span)
+TEST_ON_BOTH(equalize, counts_integers_one_by_one_up_to_a_span)
 {
     for (int wider = 0; wider < 2; wider++) {
         struct ts_image in = ts_test_image(1, 1, 4, TS_I32, VALUES_CONSTANT, 1);
@@ -212,7 +215,7 @@ Test(equalize, counts_integers_one_by_one_up_to_a_span)
 }
 
 /* Floats of one slope never share a bin, so a sparse reference makes no difference to the bound. */
-Test(equalize, matches_floats_of_one_slope_exactly)
+TEST_ON_BOTH(equalize, matches_floats_of_one_slope_exactly)
 {
     struct ts_image in = ts_test_image(3, 19, 31, TS_F32, VALUES_CT, 3);
     struct ts_image reference = ts_test_image(3, 13, 17, TS_U16, VALUES_CT, 5);
@@ -243,7 +246,7 @@ Test(equalize, matches_floats_of_one_slope_exactly)
     free(expected);
 }
 
-Test(equalize, numbers_that_are_none_count_nowhere)
+TEST_ON_BOTH(equalize, numbers_that_are_none_count_nowhere)
 {
     struct ts_image in = ts_test_image(1, 1, 8, TS_F32, VALUES_CONSTANT, 1);
     const float values[] = {NAN, 0, 1, 2, 3, INFINITY, -INFINITY, NAN};
@@ -309,7 +312,7 @@ static void compare_with_skimage(const char *file)
     free(expected);
 }
 
-Test(equalize, agrees_with_skimage_on_ct_and_mr)
+TEST_ON_BOTH(equalize, agrees_with_skimage_on_ct_and_mr)
 {
     SKIP_WITHOUT_DATA("equalize/agrees_with_skimage_on_ct_and_mr");
     compare_with_skimage("reference/generated/filters_ct_ge_head.h5");
