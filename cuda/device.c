@@ -7,7 +7,11 @@
 
 #include <dlfcn.h>
 
+#ifdef TS_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
 #include "cuda/selftest.h"
+#endif
 
 /* CUdevice_attribute */
 enum {
@@ -20,7 +24,7 @@ enum {
     BLOCK_SHARED_BYTES = 97
 };
 /* CUresult */
-enum { RESULT_SUCCESS = 0, RESULT_NO_DEVICE = 100 };
+enum { RESULT_SUCCESS = 0, RESULT_NOT_INITIALIZED = 3, RESULT_NO_DEVICE = 100 };
 
 struct driver {
     void *library;
@@ -42,6 +46,45 @@ bool ts_cuda_built(void)
 #endif
 }
 
+int ts_cuda_runtime(void)
+{
+#ifdef TS_HAVE_CUDA
+    return CUDART_VERSION;
+#else
+    return 0;
+#endif
+}
+
+int ts_cuda_driver_needed(void)
+{
+    enum { WITHOUT_RUNTIME = 11080 }; /* 11.8: the first that knows compute capability 9.0 */
+    return ts_cuda_built() ? ts_cuda_runtime() / 1000 * 1000 : WITHOUT_RUNTIME;
+}
+
+int ts_cuda_capability_needed(void)
+{
+#ifdef TS_CUDA_LOWEST /* of the architectures that were built */
+    return TS_CUDA_LOWEST > CUDA_LOWEST_CAPABILITY ? TS_CUDA_LOWEST : CUDA_LOWEST_CAPABILITY;
+#else
+    return CUDA_LOWEST_CAPABILITY;
+#endif
+}
+
+enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *diag)
+{
+    const int needed = ts_cuda_capability_needed();
+    if (10 * device->major + device->minor >= needed)
+        return TS_OK;
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-capability"},
+                  "device %d (%s) has compute capability %d.%d, and %s needs %d.%d or later", device->index,
+                  device->name, device->major, device->minor,
+                  needed > CUDA_LOWEST_CAPABILITY ? "this build" : "tomostage", needed / 10, needed % 10);
+    ts_diag_hint(diag, needed > CUDA_LOWEST_CAPABILITY
+                           ? "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu"
+                           : "another device (--device cuda:N), or --device cpu");
+    return TS_RUN_FAILED;
+}
+
 enum ts_status ts_cuda_check(int index, struct ts_diag *diag)
 {
     char error[256] = "this build has no CUDA code";
@@ -56,8 +99,10 @@ enum ts_status ts_cuda_check(int index, struct ts_diag *diag)
 
 static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
 {
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},
-                         "the CUDA driver refused %s with error %d", what, result);
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},
+                  "the CUDA driver refused %s with error %d", what, result);
+    ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
+    return TS_RUN_FAILED;
 }
 
 /* POSIX lets a data pointer from dlsym stand for a function. */
@@ -84,8 +129,10 @@ static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
         find(library, "cuDeviceTotalMem_v2", &driver->device_memory) &&
         find(library, "cuDeviceGetAttribute", &driver->device_attribute))
         return TS_OK;
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
-                         "libcuda.so.1 lacks functions that every driver since CUDA 11 has");
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
+                  "libcuda.so.1 lacks functions that every driver since CUDA 11 has");
+    ts_diag_hint(diag, "update the NVIDIA driver, or use --device cpu");
+    return TS_RUN_FAILED;
 }
 
 static enum ts_status no_device(struct ts_diag *diag)
@@ -124,6 +171,9 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
     int n = 0, result = driver->init(0);
     if (result == RESULT_NO_DEVICE)
         return no_device(diag);
+    if (result == RESULT_NOT_INITIALIZED)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-forked"},
+                             "this process was forked from one that had started CUDA");
     if (result != RESULT_SUCCESS)
         return fail(diag, "to start (cuInit)", result);
     result = driver->device_count(&n);
@@ -141,23 +191,39 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
     return TS_OK;
 }
 
-enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
+static enum ts_status refuse_driver(int driver, struct ts_diag *diag)
+{
+    const int needed = ts_cuda_driver_needed();
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
+                  "the CUDA driver is for CUDA %d.%d, and %d.%d or later is needed", driver / 1000, driver % 1000 / 10,
+                  needed / 1000, needed % 1000 / 10);
+    ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu",
+                 needed >= 13000   ? 580
+                 : needed >= 12000 ? 525
+                                   : 520);
+    return TS_RUN_FAILED;
+}
+
+bool ts_cuda_driver_present(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library)
+        dlclose(library);
+    return library != NULL;
+}
+
+enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *diag)
 {
     struct driver driver = {0};
     *found = (struct cuda_devices){0};
     enum ts_status status = open_driver(&driver, diag);
     if (status == TS_OK) {
         const int result = driver.driver_version(&found->driver);
-        if (result != RESULT_SUCCESS) {
+        if (result != RESULT_SUCCESS)
             status = fail(diag, "to tell its version (cuDriverGetVersion)", result);
-        } else if (found->driver < CUDA_DRIVER_MINIMUM) {
-            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
-                                   "the CUDA driver is for CUDA %d.%d, and 11.8 or later is needed",
-                                   found->driver / 1000, found->driver % 1000 / 10);
-            ts_diag_hint(diag, "update the NVIDIA driver to version 520 or later");
-        } else {
-            status = list_devices(&driver, found, diag);
-        }
+        else
+            status = found->driver < ts_cuda_driver_needed() ? refuse_driver(found->driver, diag)
+                                                             : list_devices(&driver, found, diag);
     }
     /* Unloading a driver that was initialized is not safe; the handle lives as long as the process. */
     if (driver.library && found->driver == 0)

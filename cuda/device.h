@@ -8,7 +8,7 @@
 
 #include "pipeline/diag.h"
 
-enum { CUDA_MAX_DEVICES = 16, CUDA_DRIVER_MINIMUM = 11080 }; /* 11.8: the first that knows compute capability 9.0 */
+enum { CUDA_MAX_DEVICES = 16, CUDA_LOWEST_CAPABILITY = 75 }; /* 10 * major + minor */
 
 struct cuda_device {
     int index;
@@ -30,9 +30,23 @@ struct cuda_devices {
 
 /* True where this build holds the CUDA side. */
 bool ts_cuda_built(void);
-/* Initializes the driver in this process: fork workers before. TS_RUN_FAILED with the code cuda-no-driver,
- * cuda-old-driver, cuda-no-device or cuda-failed; driver is set as far as it was found (0: no driver). */
+/* The CUDA runtime of this build, 1000 * major + 10 * minor; 0 without the CUDA side. */
+int ts_cuda_runtime(void);
+/* The driver that this build needs at least: any of its runtime's major version. */
+int ts_cuda_driver_needed(void);
+/* The lowest compute capability that this build's code runs on, 10 * major + minor. */
+int ts_cuda_capability_needed(void);
+/* True where a CUDA driver is installed; nothing is started. */
+bool ts_cuda_driver_present(void);
+/* Asks the driver in a short-lived process of its own, so that this one may still fork, and a driver that crashes or
+ * hangs is an error like others; without a driver no process is made. TS_RUN_FAILED with the code cuda-no-driver,
+ * cuda-old-driver, cuda-no-device, cuda-crashed, cuda-timeout or cuda-failed; found->driver is set as far as it was
+ * found (0: no driver). */
 enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag);
+/* The same in this process: afterwards it must not fork. Code cuda-forked in a child of one that had CUDA started. */
+enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *diag);
+/* Refuses a device that this build's code cannot run on: code cuda-capability. */
+enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *diag);
 /* Runs a small kernel of this build on the device and checks its numbers; code cuda-selftest where it does not run. */
 enum ts_status ts_cuda_check(int index, struct ts_diag *diag);
 

@@ -105,6 +105,28 @@ size_t ts_cuda_stage_pinned_bytes(const struct stage_context *context, int64_t s
     return results > largest ? results : largest;
 }
 
+size_t ts_cuda_stage_transfers(const struct stage_context *context, int64_t n)
+{
+    size_t bytes = constants_bytes(context);
+    struct stage_context probe = *context;
+    const bool by_slice = ts_stage_reduces_slices(context);
+    if (!context->stage->reduction || finishes(context))
+        return bytes;
+    for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++) {
+        bool volume = false;
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            if (ts_stage_reduces_volume(context, input)) {
+                bytes += context->stage->cuda->reduction->partial_bytes(&probe, input);
+                volume = true;
+            }
+        bytes += volume ? result_stride(context) : 0;
+        if (by_slice)
+            bytes += (size_t)n * (ts_cuda_stride(context->stage->cuda->reduction->partial_bytes(&probe, 0)) +
+                                  result_stride(context));
+    }
+    return bytes;
+}
+
 static enum ts_status create_reduction(struct cuda_stage *stage)
 {
     const struct stage_context *context = &stage->context;

@@ -15,6 +15,8 @@ struct cuda_stage;
 /* Device and pinned bytes that ts_cuda_stage_create will take, known at plan time. slab_slices: the largest slab. */
 size_t ts_cuda_stage_bytes(const struct stage_context *context, int64_t slab_slices);
 size_t ts_cuda_stage_pinned_bytes(const struct stage_context *context, int64_t slab_slices);
+/* Bytes that partials, results and constants take over the bus when n slices are reduced and mapped once, in a run. */
+size_t ts_cuda_stage_transfers(const struct stage_context *context, int64_t n);
 /* The context must outlive the state; its device is the session's. */
 enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct stage_context *context,
                                     int64_t slab_slices, struct cuda_stage **stage);

@@ -20,11 +20,21 @@ const char ts_cli_chain_options[] =
     "      --device DEVICE     auto (default), cpu, cuda or cuda:N\n"
     "      --threads N         threads that compute; default: one per core this process may use\n"
     "      --memory SIZE       memory the run may use, as 512M, 2GiB or bytes; default: 60 % of what is free\n"
+    "      --gpu-memory SIZE   GPU memory the run may use; default: 80 % of what the device has\n"
     "      --force             replace an existing output file\n"
     "      --quiet             no progress and no summary\n"
     "      --json              events and messages as one JSON object per line on standard output\n";
 
-enum { OPTION_SET = 256, OPTION_DEVICE, OPTION_THREADS, OPTION_MEMORY, OPTION_FORCE, OPTION_QUIET, OPTION_JSON };
+enum {
+    OPTION_SET = 256,
+    OPTION_DEVICE,
+    OPTION_THREADS,
+    OPTION_MEMORY,
+    OPTION_GPU_MEMORY,
+    OPTION_FORCE,
+    OPTION_QUIET,
+    OPTION_JSON
+};
 
 static const struct option options[] = {{"input", required_argument, NULL, 'i'},
                                         {"output", required_argument, NULL, 'o'},
@@ -32,6 +42,7 @@ static const struct option options[] = {{"input", required_argument, NULL, 'i'},
                                         {"device", required_argument, NULL, OPTION_DEVICE},
                                         {"threads", required_argument, NULL, OPTION_THREADS},
                                         {"memory", required_argument, NULL, OPTION_MEMORY},
+                                        {"gpu-memory", required_argument, NULL, OPTION_GPU_MEMORY},
                                         {"force", no_argument, NULL, OPTION_FORCE},
                                         {"quiet", no_argument, NULL, OPTION_QUIET},
                                         {"json", no_argument, NULL, OPTION_JSON},
@@ -43,6 +54,13 @@ static bool is_device(const char *text)
     int64_t number;
     return !strcmp(text, "auto") || !strcmp(text, "cpu") || !strcmp(text, "cuda") ||
            (!strncmp(text, "cuda:", 5) && ts_cli_parse_integer(text + 5, 0, 1023, &number) && text[5] != '-');
+}
+
+static int take_size(const struct cli_command *command, const char *option, int64_t *bytes)
+{
+    if (ts_cli_parse_size(optarg, bytes))
+        return 0;
+    return ts_cli_wrong(command, "'--%s %s' is not a size such as 512M, 2GiB or 1048576 (bytes)", option, optarg);
 }
 
 /* One option with its value; 0, or the exit code after saying what is wrong. */
@@ -72,9 +90,9 @@ static int take_option(const struct cli_command *command, int option, struct cli
         arguments->options.threads = (int)number;
         return 0;
     case OPTION_MEMORY:
-        if (!ts_cli_parse_size(optarg, &arguments->options.memory_bytes))
-            return ts_cli_wrong(command, "'--memory %s' is not a size such as 512M, 2GiB or 1048576 (bytes)", optarg);
-        return 0;
+        return take_size(command, "memory", &arguments->options.memory_bytes);
+    case OPTION_GPU_MEMORY:
+        return take_size(command, "gpu-memory", &arguments->options.gpu_memory_bytes);
     case OPTION_FORCE:
         arguments->options.force = true;
         return 0;

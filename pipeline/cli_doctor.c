@@ -43,15 +43,37 @@ static bool print_codecs(void)
     return false;
 }
 
+static void print_device(const struct cuda_device *device, struct ts_diag *diag)
+{
+    char memory[32], cache[32], shared[32], block[32];
+    ts_cli_format_bytes((double)device->memory_bytes, memory, sizeof memory);
+    ts_cli_format_bytes(device->l2_bytes, cache, sizeof cache);
+    ts_cli_format_bytes(device->shared_bytes, shared, sizeof shared);
+    ts_cli_format_bytes(device->block_shared_bytes, block, sizeof block);
+    printf("  cuda:%-9d %s, compute capability %d.%d, %s\n", device->index, device->name, device->major, device->minor,
+           memory);
+    printf("  %-14s %d multiprocessors of %d threads and %s of shared memory (%s a block), %s of cache\n", "",
+           device->multiprocessors, device->threads, shared, block, cache);
+    if (!ts_cuda_built())
+        return;
+    ts_diag_clear(diag);
+    const bool usable = ts_cuda_usable(device, diag) == TS_OK && ts_cuda_check(device->index, diag) == TS_OK;
+    printf("  %-14s %s\n", "", usable ? "runs this build's code" : ts_diag_get(diag, 0)->message);
+}
+
 static void print_cuda(void)
 {
     struct cuda_devices found;
     struct ts_diag *diag = ts_cli_diag();
+    const int runtime = ts_cuda_runtime();
     if (!diag)
         return;
     puts("CUDA (optional)");
-    printf("  %-14s %s\n", "this build",
-           ts_cuda_built() ? "has the CUDA side" : "CPU only (to change it: cmake -B build -DTOMOSTAGE_CUDA=on)");
+    printf("  %-14s ", "this build");
+    if (ts_cuda_built())
+        printf("has the CUDA side, of CUDA %d.%d\n", runtime / 1000, runtime % 1000 / 10);
+    else
+        puts("CPU only (to change it: cmake -B build -DTOMOSTAGE_CUDA=on)");
     const enum ts_status status = ts_cuda_query(&found, diag);
     if (found.driver > 0)
         printf("  %-14s for CUDA %d.%d\n", "driver", found.driver / 1000, found.driver % 1000 / 10);
@@ -61,17 +83,8 @@ static void print_cuda(void)
         if (record->hint)
             printf("  %-14s %s\n", "to mend it", record->hint);
     }
-    for (int i = 0; i < found.n; i++) {
-        char memory[32];
-        const struct cuda_device *device = &found.devices[i];
-        ts_cli_format_bytes((double)device->memory_bytes, memory, sizeof memory);
-        printf("  cuda:%-9d %s, compute capability %d.%d, %s\n", i, device->name, device->major, device->minor, memory);
-        if (!ts_cuda_built())
-            continue;
-        ts_diag_clear(diag);
-        printf("  %-14s %s\n", "",
-               ts_cuda_check(i, diag) == TS_OK ? "runs this build's code" : ts_diag_get(diag, 0)->message);
-    }
+    for (int i = 0; i < found.n; i++)
+        print_device(&found.devices[i], diag);
     ts_diag_destroy(diag);
 }
 

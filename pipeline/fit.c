@@ -9,7 +9,8 @@
 #include "io/hdf5_write.h"
 #include "pipeline/plan.h"
 
-enum { SLAB_BYTES = 16 << 20, FIXED_BYTES = 8 << 20 };
+/* Of a slab's largest image. A CUDA device takes longer ones: each costs it some dozen launches. */
+enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 32 << 20, FIXED_BYTES = 8 << 20 };
 
 struct simulation {
     unsigned char **done; /* per node, nz bytes each, used where kept */
@@ -112,6 +113,20 @@ int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAG
     return n;
 }
 
+bool ts_plan_stored(const struct ts_plan *plan, int32_t i)
+{
+    for (int32_t n = 0; n < plan->n_nodes; n++)
+        if (plan->nodes[n].dataset && plan->nodes[n].image_node == i)
+            return true;
+    return false;
+}
+
+int ts_plan_copies(const struct ts_plan *plan, int32_t i)
+{
+    const bool moves = plan->cuda && !plan->nodes[i].keep;
+    return moves && (i < plan->n_sources || ts_plan_stored(plan, i)) ? PLAN_RING : 1;
+}
+
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)
 {
     const struct plan_node *node = &plan->nodes[source];
@@ -119,26 +134,56 @@ int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)
     return wanted < node->out.axes[0].n ? wanted : node->out.axes[0].n;
 }
 
-static int64_t count_bytes(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
+int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t i)
 {
-    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    const struct ts_image *images[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    simulate(plan, simulation, slab);
-    size_t bytes = FIXED_BYTES + ts_plan_room_bytes(plan) + ts_plan_scratch_bytes(plan);
+    const struct plan_node *node = &plan->nodes[i];
+    return node->run_slices > plan->slab_slices ? node->run_slices : plan->slab_slices;
+}
+
+/* Images, pads and scratch: in host memory on the CPU alone. */
+static size_t image_bytes(const struct ts_plan *plan)
+{
+    size_t bytes = ts_plan_room_bytes(plan) + ts_plan_scratch_bytes(plan);
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
         if (node->image_node == i)
             bytes += slices * ts_slice_bytes(&node->out);
+    }
+    return bytes;
+}
+
+/* Fills memory_bytes and gpu_bytes for this slab. */
+static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const struct ts_image *images[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    size_t bytes = FIXED_BYTES, device = 0, host = 0;
+    simulate(plan, simulation, slab);
+    plan->slab_slices = slab;
+#ifdef TS_HAVE_CUDA
+    if (plan->cuda)
+        ts_plan_cuda_bytes(plan, &device, &host);
+#endif
+    bytes += plan->cuda ? host : image_bytes(plan);
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
         if (node->source && node->source->ops->memory_bytes)
             bytes += node->source->ops->memory_bytes(node->source, plan->threads, ts_plan_read_ahead(plan, i));
         if (node->chain_stage)
-            bytes += ts_stage_reduced_bytes(&node->context, node->run_slices > slab ? node->run_slices : slab);
+            bytes += ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i));
     }
     const int32_t n = ts_plan_outputs(plan, outputs);
     for (int32_t i = 0; i < n; i++)
         images[i] = &plan->nodes[outputs[i]].out;
-    return (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, plan->threads));
+    plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, plan->threads));
+    plan->gpu_bytes = (int64_t)device;
+}
+
+static bool fits(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
+{
+    count_bytes(plan, simulation, slab);
+    return plan->memory_bytes <= plan->budget_bytes && plan->gpu_bytes <= plan->gpu_budget_bytes;
 }
 
 /* Slices whose largest image fills SLAB_BYTES: enough for every thread, small enough to overlap. */
@@ -149,27 +194,28 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
         const size_t bytes = ts_slice_bytes(&plan->nodes[i].out);
         largest = bytes > largest ? bytes : largest;
     }
-    int64_t slab = (int64_t)(SLAB_BYTES / largest);
-    slab = slab < plan->threads ? plan->threads : slab;
+    int64_t slab = (int64_t)((plan->cuda ? CUDA_SLAB_BYTES : SLAB_BYTES) / largest);
+    const int64_t least = plan->cuda ? 1 : plan->threads;
+    slab = slab < least ? least : slab;
     return slab < nz ? slab : nz;
 }
 
 /* The largest slab up to `most` that fits, 0 where not even one slice does. Memory grows with the slab. */
 static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most)
 {
-    int64_t fits = 0;
-    if (count_bytes(plan, simulation, most) <= plan->budget_bytes)
+    int64_t found = 0;
+    if (fits(plan, simulation, most))
         return most;
     for (int64_t low = 1, high = most - 1; low <= high;) {
         const int64_t middle = low + (high - low) / 2;
-        if (count_bytes(plan, simulation, middle) <= plan->budget_bytes) {
-            fits = middle;
+        if (fits(plan, simulation, middle)) {
+            found = middle;
             low = middle + 1;
         } else {
             high = middle - 1;
         }
     }
-    return fits;
+    return found;
 }
 
 /* Keeps, from the last node backwards, each image that would be computed more than once; the order of keeping. */
@@ -188,13 +234,34 @@ static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation,
     return n;
 }
 
-static enum ts_status refuse_budget(struct ts_plan *plan, int64_t least, struct ts_diag *diag)
+static enum ts_status refuse_budget(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-budget"},
-                  "the chain needs at least %.1f MiB of memory, slice by slice; the budget is %.1f MiB",
-                  (double)least / 1048576.0, (double)plan->budget_bytes / 1048576.0);
-    ts_diag_hint(diag, "--memory %lldM would do", (long long)least / 1048576 + 1);
+    const int64_t host = plan->memory_bytes, device = plan->gpu_bytes;
+    if (host > plan->budget_bytes) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-budget"},
+                      "the chain needs at least %.1f MiB of memory, slice by slice; the budget is %.1f MiB",
+                      (double)host / 1048576.0, (double)plan->budget_bytes / 1048576.0);
+        ts_diag_hint(diag, "--memory %lldM would do", (long long)host / 1048576 + 1);
+    }
+    if (device > plan->gpu_budget_bytes) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory-budget"},
+                      "the chain needs at least %.1f MiB of GPU memory, slice by slice; the budget is %.1f MiB",
+                      (double)device / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0);
+        if ((size_t)device < plan->cuda->memory_bytes - (1 << 20))
+            ts_diag_hint(diag, "--gpu-memory %lldM would do", (long long)device / 1048576 + 1);
+        else
+            ts_diag_hint(diag, "device %d (%s) has %.1f MiB; --device cpu would do", plan->cuda->index,
+                         plan->cuda->name, (double)plan->cuda->memory_bytes / 1048576.0);
+    }
     return TS_BAD_CHAIN;
+}
+
+/* Slices a slab below which keeping an image is not worth it: one for each thread, or enough to fill a CUDA device. */
+static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
+{
+    enum { CUDA_SLICES = 4 };
+    const int64_t enough = plan->cuda ? CUDA_SLICES : plan->threads;
+    return enough < most ? enough : most;
 }
 
 enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
@@ -206,17 +273,22 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     int64_t nz = 1;
     for (int32_t i = 0; i < plan->n_sources; i++)
         nz = plan->nodes[i].out.axes[0].n > nz ? plan->nodes[i].out.axes[0].n : nz;
-    const int64_t most = preferred_slab(plan, nz), enough = plan->threads < most ? plan->threads : most;
+    const int64_t most = preferred_slab(plan, nz), enough = enough_slices(plan, most);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        plan->nodes[i].keep = false;
     int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
     int64_t slab = largest_slab(plan, &simulation, most);
     while (slab < enough && n_kept > 0) {
         plan->nodes[kept[--n_kept]].keep = false;
         slab = largest_slab(plan, &simulation, most);
     }
-    plan->slab_slices = slab > 0 ? slab : 1;
-    plan->memory_bytes = count_bytes(plan, &simulation, plan->slab_slices);
+    count_bytes(plan, &simulation, slab > 0 ? slab : 1);
+#ifdef TS_HAVE_CUDA
+    if (plan->cuda)
+        ts_plan_cuda_transfers(plan, simulation.computed);
+#endif
     simulation_clear(&simulation, plan->n_nodes);
-    return slab > 0 ? TS_OK : refuse_budget(plan, plan->memory_bytes, diag);
+    return slab > 0 ? TS_OK : refuse_budget(plan, diag);
 }
 
 int64_t ts_plan_slab_count(const struct ts_plan *plan)

@@ -32,30 +32,18 @@ static int64_t default_budget(void)
     return kibibytes > 0 ? (int64_t)kibibytes * 1024 / 10 * 6 : (int64_t)1 << 30;
 }
 
-static enum ts_status take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
+static void take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
 {
     enum { MOST_THREADS = 1024 };
-    const char *device = options->device ? options->device : "auto";
     plan->threads = options->threads > 0 ? options->threads : processor_count();
     plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
     plan->force = options->force;
     plan->on_event = options->on_event;
     plan->user = options->user;
-    plan->device = "cpu";
     if (plan->threads > MOST_THREADS)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
-                             "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
-    if (!strcmp(device, "auto") || !strcmp(device, "cpu"))
-        return TS_OK;
-    if (!strncmp(device, "cuda", 4) && (device[4] == '\0' || device[4] == ':')) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"},
-                      "no stage of this build has CUDA code; the device '%s' cannot run the chain", device);
-        ts_diag_hint(diag, "--device cpu");
-        return TS_BAD_CHAIN;
-    }
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"}, "unknown device '%s'", device);
-    ts_diag_hint(diag, "auto, cpu, cuda or cuda:N");
-    return TS_BAD_CHAIN;
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
+                      "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
+    ts_plan_device(plan, options->device, options->gpu_memory_bytes, diag);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------- */
@@ -108,27 +96,55 @@ static void find_inputs(struct plan_node *node)
     }
 }
 
+/* The first pass in which an input, and what travels with it, can be reduced. */
+static int input_level(const struct ts_plan *plan, const struct plan_node *node, int input)
+{
+    int level = plan->nodes[node->inputs[input]].level;
+    for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
+        if (ts_stage_aligned(&node->context, i) && plan->nodes[node->inputs[1 + i]].level > level)
+            level = plan->nodes[node->inputs[1 + i]].level;
+    return level;
+}
+
 /* When a stage can run: its image follows its inputs; a reduction over volumes takes its rounds, and what needs the
  * result waits for them. */
 static void find_passes(struct ts_plan *plan, struct plan_node *node)
 {
     const struct stage_reduction *reduction = node->chain_stage->stage->reduction;
+    const bool by_slice = ts_stage_reduces_slices(&node->context);
     node->level = plan->nodes[node->inputs[0]].level;
     node->first_pass = 0;
     for (int input = 0; reduction && input < STAGE_INPUTS; input++)
         if (ts_stage_reduces_volume(&node->context, input)) {
-            const int level = plan->nodes[node->inputs[input]].level;
+            const int level = input_level(plan, node, input);
             node->rounds = ts_stage_rounds(&node->context);
             node->first_pass = level > node->first_pass ? level : node->first_pass;
         }
+    if (by_slice && input_level(plan, node, 0) > node->level)
+        node->level = input_level(plan, node, 0);
     const int after = node->rounds > 0 ? node->first_pass + node->rounds : 0;
     if (reduction && reduction->feeds_map && after > node->level)
         node->level = after;
     /* Slices are tabulated once their image is there and the rounds over references have ended. */
-    const bool tabulates = reduction && !reduction->feeds_map && ts_stage_reduces_slices(&node->context);
+    const bool tabulates = reduction && !reduction->feeds_map && by_slice;
     node->tables_pass = !tabulates ? -1 : after > node->level ? after : node->level;
     const int passes = node->tables_pass >= after ? node->tables_pass + 1 : after;
     plan->n_passes = passes > plan->n_passes ? passes : plan->n_passes;
+}
+
+/* Images that travel together are read slab by slab together. */
+static void join_domains(struct ts_plan *plan, int32_t index)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    for (int i = 0; i < STAGE_REFERENCES; i++) {
+        if (!ts_plan_aligned(plan, index, i))
+            continue;
+        const int32_t other = plan->nodes[node->inputs[1 + i]].domain;
+        const int32_t first = node->domain < other ? node->domain : other, gone = node->domain + other - first;
+        for (int32_t n = 0; n <= index; n++)
+            if (plan->nodes[n].domain == gone)
+                plan->nodes[n].domain = first;
+    }
 }
 
 static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
@@ -153,13 +169,14 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
             references[input - 1] = &plan->nodes[node->inputs[input]].out;
     }
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
-    const enum ts_status status =
-        ts_stage_prepare(stage->stage, &node->set, &from->out, references, plan->threads, NULL, diag, &node->context);
+    const enum ts_status status = ts_stage_prepare(stage->stage, &node->set, &from->out, references, plan->threads,
+                                                   plan->cuda, diag, &node->context);
     if (status != TS_OK)
         return TS_OK; /* recorded; the other stages are checked as well */
     node->out = node->context.out;
     node->domain = from->domain;
     node->image_node = stage->stage->cpu ? index : from->image_node;
+    join_domains(plan, index);
     find_passes(plan, node);
     usable[index] = true;
     return TS_OK;

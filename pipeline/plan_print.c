@@ -31,11 +31,13 @@ static const char *method_of(const struct plan_node *node)
     return ts_choice_name(row->choices, *(const int32_t *)((const unsigned char *)node->set.values + row->offset));
 }
 
-static int64_t held_bytes(const struct plan_node *node, int32_t index)
+static int64_t held_bytes(const struct ts_plan *plan, int32_t index)
 {
+    const struct plan_node *node = &plan->nodes[index];
     if (node->image_node != index)
         return 0;
-    return (node->keep ? node->out.axes[0].n : node->buffer_slices) * (int64_t)ts_slice_bytes(&node->out);
+    return (node->keep ? node->out.axes[0].n : ts_plan_copies(plan, index) * node->buffer_slices) *
+           (int64_t)ts_slice_bytes(&node->out);
 }
 
 static void print_spacing(const struct ts_image *image, FILE *stream)
@@ -58,6 +60,30 @@ static void print_parameters(const struct plan_node *node, FILE *stream)
     }
 }
 
+static void print_transfer(const char *what, const char *label, int64_t bytes, FILE *stream)
+{
+    if (bytes > 0)
+        fprintf(stream, "%-12s %-20s %12.1f MiB\n", what, label, (double)bytes / 1048576.0);
+}
+
+/* What goes over the bus in the whole run, and what the device holds. */
+static void print_device(const struct ts_plan *plan, FILE *stream)
+{
+    if (plan->device_note)
+        fprintf(stream, "device cpu: %s\n", plan->device_note);
+    if (!plan->cuda)
+        return;
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        print_transfer("upload", plan->nodes[i].label, plan->nodes[i].upload_bytes, stream);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        print_transfer("tables", plan->nodes[i].label, plan->nodes[i].tables_bytes, stream);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        print_transfer("download", plan->nodes[i].label, plan->nodes[i].download_bytes, stream);
+    fprintf(stream, "device %s (%s, compute capability %d.%d): memory %.1f MiB of a budget of %.1f MiB\n", plan->device,
+            plan->cuda->name, plan->cuda->major, plan->cuda->minor, (double)plan->gpu_bytes / 1048576.0,
+            (double)plan->gpu_budget_bytes / 1048576.0);
+}
+
 static void print_text(const struct ts_plan *plan, FILE *stream)
 {
     fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4s %12s\n", "stage", "gives", "type", "quantity", "unit",
@@ -68,7 +94,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         shape_text(&node->out, shape, sizeof shape);
         fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4d %8.1f MiB%s\n", node->label, shape,
                 ts_dtype_name(node->out.dtype), ts_quantity_name(node->out.quantity), node->out.unit, method_of(node),
-                plan->device, node->level + 1, (double)held_bytes(node, i) / 1048576.0,
+                plan->device, node->level + 1, (double)held_bytes(plan, i) / 1048576.0,
                 node->keep ? " (kept whole)" : "");
         fputs("             ", stream);
         print_spacing(&node->out, stream);
@@ -76,6 +102,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         print_parameters(node, stream);
         fputc('\n', stream);
     }
+    print_device(plan, stream);
     fprintf(stream,
             "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
             "output %.1f MiB before compression\n",
@@ -103,8 +130,13 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     ts_json_member_text(json, "method", method_of(node));
     ts_json_member_text(json, "device", plan->device);
     ts_json_member_integer(json, "pass", node->level + 1);
-    ts_json_member_integer(json, "held_bytes", held_bytes(node, i));
+    ts_json_member_integer(json, "held_bytes", held_bytes(plan, i));
     ts_json_member_bool(json, "kept_whole", node->keep);
+    if (plan->cuda) {
+        ts_json_member_integer(json, "upload_bytes", node->upload_bytes);
+        ts_json_member_integer(json, "download_bytes", node->download_bytes);
+        ts_json_member_integer(json, "tables_bytes", node->tables_bytes);
+    }
     ts_json_key(json, "parameters");
     ts_json_open(json, '{');
     for (size_t row = 0; row < node->set.n_rows; row++) {
@@ -115,6 +147,21 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     }
     ts_json_close(json, '}');
     ts_json_close(json, '}');
+}
+
+static void print_device_json(const struct ts_plan *plan, struct json *json)
+{
+    ts_json_member_text(json, "device", plan->device);
+    if (plan->device_note)
+        ts_json_member_text(json, "device_note", plan->device_note);
+    if (!plan->cuda)
+        return;
+    char capability[16];
+    snprintf(capability, sizeof capability, "%d.%d", plan->cuda->major, plan->cuda->minor);
+    ts_json_member_text(json, "device_name", plan->cuda->name);
+    ts_json_member_text(json, "compute_capability", capability);
+    ts_json_member_integer(json, "gpu_memory_bytes", plan->gpu_bytes);
+    ts_json_member_integer(json, "gpu_budget_bytes", plan->gpu_budget_bytes);
 }
 
 static void print_json(const struct ts_plan *plan, FILE *stream)
@@ -134,6 +181,7 @@ static void print_json(const struct ts_plan *plan, FILE *stream)
     ts_json_member_integer(&json, "memory_bytes", plan->memory_bytes);
     ts_json_member_integer(&json, "budget_bytes", plan->budget_bytes);
     ts_json_member_integer(&json, "output_bytes", plan->output_bytes);
+    print_device_json(plan, &json);
     ts_json_close(&json, '}');
 }
 

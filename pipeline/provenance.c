@@ -288,6 +288,24 @@ static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer
     return ts_hdf5_link(writer, "/entry/data", target);
 }
 
+/* Where the stages ran, beyond their `device`. */
+static enum ts_status write_device(const struct ts_plan *plan, const char *group, struct hdf5_writer *writer)
+{
+    const int runtime = ts_cuda_runtime();
+    char capability[16], driver[32], built[32];
+    if (!plan->cuda)
+        return TS_OK;
+    snprintf(capability, sizeof capability, "%d.%d", plan->cuda->major, plan->cuda->minor);
+    snprintf(driver, sizeof driver, "%d.%d", plan->cuda_driver / 1000, plan->cuda_driver % 1000 / 10);
+    snprintf(built, sizeof built, "%d.%d", runtime / 1000, runtime % 1000 / 10);
+    enum ts_status status = write_text(writer, group, "cuda_device", plan->cuda->name);
+    if (status == TS_OK)
+        status = write_text(writer, group, "cuda_compute_capability", capability);
+    if (status == TS_OK)
+        status = write_text(writer, group, "cuda_driver", driver);
+    return status == TS_OK ? write_text(writer, group, "cuda_runtime", built) : status;
+}
+
 enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer)
 {
     const char *group = "/entry/provenance";
@@ -298,6 +316,8 @@ enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer 
         status = write_chain(plan, writer);
     if (status == TS_OK)
         status = write_text(writer, group, "build", ts_build_text());
+    if (status == TS_OK)
+        status = write_device(plan, group, writer);
     struct version versions[VERSIONS_MAX];
     const int n = ts_versions(versions);
     for (int i = 0; status == TS_OK && i < n; i++)

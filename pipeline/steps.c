@@ -86,6 +86,23 @@ bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t index)
     return node->chain_stage && pass == node->tables_pass;
 }
 
+bool ts_plan_aligned(const struct ts_plan *plan, int32_t index, int reference)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    return node->chain_stage && node->inputs[1 + reference] >= 0 && ts_stage_aligned(&node->context, reference);
+}
+
+/* The slices [z, end) of a node's input, and of the references that travel with it. */
+static void add_travelers(const struct ts_plan *plan, int32_t index, int input, int64_t z, int64_t end,
+                          struct plan_step *steps)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    add_span(&steps[plan->nodes[node->inputs[input]].image_node].need, z, end);
+    for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
+        if (ts_plan_aligned(plan, index, i))
+            add_span(&steps[plan->nodes[node->inputs[1 + i]].image_node].need, z, end);
+}
+
 static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t end,
                         struct plan_step *steps)
 {
@@ -96,11 +113,11 @@ static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, in
         if (!node->chain_stage)
             continue;
         if (node->domain == domain && ts_plan_tabulates(plan, pass, i))
-            add_span(&steps[plan->nodes[node->inputs[0]].image_node].need, z, end);
+            add_travelers(plan, i, 0, z, end, steps);
         for (int input = 0; input < STAGE_INPUTS; input++) {
             const int32_t from = node->inputs[input];
             if (from >= 0 && plan->nodes[from].domain == domain && ts_plan_reduces(plan, pass, i, input))
-                add_span(&steps[plan->nodes[from].image_node].need, z, end);
+                add_travelers(plan, i, input, z, end, steps);
         }
     }
 }
@@ -118,9 +135,12 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
         if (!node->chain_stage)
             continue;
         const struct stage_reach reach = ts_stage_reach(&node->context);
-        for (int s = 0; s < steps[i].todo.n; s++)
-            add_padded(&steps[plan->nodes[node->inputs[0]].image_node].need, steps[i].todo.at[s], &reach,
-                       node->context.in.axes[0].n);
+        for (int s = 0; s < steps[i].todo.n; s++) {
+            const struct span *todo = &steps[i].todo.at[s];
+            add_padded(&steps[plan->nodes[node->inputs[0]].image_node].need, *todo, &reach, node->context.in.axes[0].n);
+            if (ts_stage_reduces_slices(&node->context))
+                add_travelers(plan, i, 0, todo->first, todo->end, steps);
+        }
     }
 }
 

@@ -142,10 +142,11 @@ struct ts_event {
 };
 
 struct ts_options {
-    const char *device;   /* "auto", "cpu", "cuda", "cuda:N" */
-    int threads;          /* 0: one per core this process may use */
-    int64_t memory_bytes; /* 0: 60 % of what is free now */
-    bool force;           /* replace an existing output */
+    const char *device;       /* "auto", "cpu", "cuda", "cuda:N" */
+    int threads;              /* 0: one per core this process may use */
+    int64_t memory_bytes;     /* 0: 60 % of what is free now */
+    int64_t gpu_memory_bytes; /* on a CUDA device; 0: 80 % of what it has */
+    bool force;               /* replace an existing output */
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
 };

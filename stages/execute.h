@@ -27,6 +27,10 @@ int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border);
 void ts_stage_pad(const struct stage_reach *reach, const struct ts_image *whole, const struct ts_image *parts,
                   int n_parts, int64_t z, int64_t n, void *room, struct ts_image *padded);
 
+/* Of which ts_stage_pad is made: the part that holds slice z, or NULL; and a slice full of the border's constant. */
+const struct ts_image *ts_stage_part(const struct ts_image *parts, int n_parts, int64_t z);
+void ts_stage_fill_slice(void *slice, const struct ts_image *image, double value);
+
 /* The state of one stage's reduction: totals, result and tables. */
 struct stage_reduced;
 /* Bytes that ts_stage_reduced_create will allocate, known at plan time; slab_slices is the largest slab handed in. */

@@ -155,7 +155,7 @@ int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border)
     return -1;
 }
 
-static void fill_slice(void *slice, const struct ts_image *image, double value)
+void ts_stage_fill_slice(void *slice, const struct ts_image *image, double value)
 {
     const size_t count = ts_slice_count(image), element = ts_dtype_bytes(image->dtype);
     unsigned char *bytes = slice;
@@ -171,7 +171,7 @@ static void fill_slice(void *slice, const struct ts_image *image, double value)
         memcpy(bytes + i * element, bytes, element);
 }
 
-static const struct ts_image *part_of(const struct ts_image *parts, int n_parts, int64_t z)
+const struct ts_image *ts_stage_part(const struct ts_image *parts, int n_parts, int64_t z)
 {
     for (int i = 0; i < n_parts; i++)
         if (z >= parts[i].z_first && z < parts[i].z_first + parts[i].axes[0].n)
@@ -183,7 +183,7 @@ void ts_stage_pad(const struct stage_reach *reach, const struct ts_image *whole,
                   int n_parts, int64_t z, int64_t n, void *room, struct ts_image *padded)
 {
     const int64_t nz = whole->axes[0].n, first = z - reach->halo, count = n + 2 * reach->halo;
-    const struct ts_image *holder = part_of(parts, n_parts, first);
+    const struct ts_image *holder = ts_stage_part(parts, n_parts, first);
     if (holder && first + count <= holder->z_first + holder->axes[0].n) {
         *padded = ts_image_slices(holder, first - holder->z_first, count);
         return;
@@ -195,10 +195,10 @@ void ts_stage_pad(const struct stage_reach *reach, const struct ts_image *whole,
     const size_t bytes = ts_slice_bytes(whole);
     for (int64_t k = 0; k < count; k++) {
         const int64_t from = ts_border_index(first + k, nz, reach->border);
-        const struct ts_image *part = from < 0 ? NULL : part_of(parts, n_parts, from);
+        const struct ts_image *part = from < 0 ? NULL : ts_stage_part(parts, n_parts, from);
         if (part)
             memcpy(ts_slice_data(padded, k), ts_slice_data(part, from - part->z_first), bytes);
         else
-            fill_slice(ts_slice_data(padded, k), whole, reach->constant);
+            ts_stage_fill_slice(ts_slice_data(padded, k), whole, reach->constant);
     }
 }

@@ -73,6 +73,8 @@ static size_t largest_partial(const struct stage_context *context)
 
 static int64_t slot_count(const struct stage_context *context, int64_t slab_slices)
 {
+    if (context->device)
+        return 1; /* partials are made there */
     const bool one_a_thread = context->stage->reduction->exact || ts_stage_reduces_slices(context);
     return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
 }

@@ -5,10 +5,12 @@
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/stage_check.h"
 
@@ -53,7 +55,7 @@ static unsigned char *read_file(const char *path, size_t *size)
 static struct ts_plan *make_plan(struct memory_chain *memory, int64_t budget, int threads)
 {
     struct ts_diag *diag = ts_diag_create();
-    struct ts_options options = TS_OPTIONS_DEFAULT;
+    struct ts_options options = {.device = "cpu"};
     struct ts_plan *plan = NULL;
     options.memory_bytes = budget;
     options.threads = threads;
@@ -250,5 +252,68 @@ Test(run, references_are_reduced_over_their_own_volume)
     memory_chain_clear(&memory);
     free(image.data);
     free(atlas.data);
+    remove_folder();
+}
+
+/* A mask from another source is read slab by slab beside the image; where it is moved in z as well, both have halos. */
+Test(run, a_mask_from_another_source_travels_with_the_image)
+{
+    struct ts_image image = ts_test_image(11, 8, 7, TS_U16, VALUES_RANDOM, 11),
+                    mask = ts_test_image(11, 8, 7, TS_U8, VALUES_EXTREME, 12);
+    make_folder();
+    for (int slices = 0; slices < 2; slices++) {
+        struct memory_chain memory;
+        unsigned char *first = NULL;
+        size_t first_size = 0;
+        memory_chain_init(&memory, &image, &mask, output);
+        memory_chain_add_stage(&memory, &shift_stage, "by=-2 border=wrap", NULL);
+        memory_chain_add_stage(&memory, &masked_stage, slices ? "mask=atlas slices=true" : "mask=atlas", NULL);
+        const int64_t least = least_budget(&memory);
+        for (int i = 0; i < 2; i++) {
+            struct ts_plan *plan = make_plan(&memory, i == 0 ? 0 : least, 1);
+            cr_assert_eq(ts_plan_slab_count(plan), i == 0 ? 1 : 11);
+            cr_assert_eq(plan->nodes[1].domain, 0, "the mask is not read beside the image");
+            run_plan(plan);
+            size_t size;
+            unsigned char *bytes = read_file(output, &size);
+            cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)), "slabs show in the bytes");
+            free(first);
+            first = bytes;
+            first_size = size;
+            ts_plan_destroy(plan);
+        }
+        free(first);
+        memory_chain_clear(&memory);
+    }
+    free(image.data);
+    free(mask.data);
+    remove_folder();
+}
+
+/* The value that the file should hold: counted here once more. */
+Test(run, a_mask_counts_where_it_should)
+{
+    struct ts_image image = ts_test_image(5, 4, 3, TS_U16, VALUES_RANDOM, 13),
+                    mask = ts_test_image(5, 4, 3, TS_U8, VALUES_EXTREME, 14);
+    struct memory_chain memory;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ts_image_count(&image); i++)
+        sum += ((uint8_t *)mask.data)[i] ? ((uint16_t *)image.data)[i] : 0;
+    make_folder();
+    memory_chain_init(&memory, &image, &mask, output);
+    memory_chain_add_stage(&memory, &masked_stage, "mask=atlas", NULL);
+    struct ts_plan *plan = make_plan(&memory, 0, 2);
+    run_plan(plan);
+    const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT),
+                data = H5Dopen2(file, "/entry/process_1_masked/tables/sum", H5P_DEFAULT);
+    uint64_t written = 0;
+    cr_assert(H5Dread(data, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &written) >= 0);
+    cr_assert_eq(written, sum);
+    H5Dclose(data);
+    H5Fclose(file);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
+    free(mask.data);
     remove_folder();
 }

@@ -101,18 +101,25 @@ static void point_references(struct memory_chain *memory, struct chain_stage *st
     }
 }
 
+void memory_chain_add_stage(struct memory_chain *memory, const struct stage *stage, const char *parameters,
+                            const char *name)
+{
+    struct chain_stage *added = &memory->stages[memory->chain.n_stages];
+    cr_assert(memory->chain.n_stages < MEMORY_MAX);
+    *added = (struct chain_stage){.stage = stage, .name = name};
+    ts_test_params(stage, parameters, &added->set);
+    added->input_node = memory->chain.n_stages == 0 ? 0 : memory->chain.n_sources + memory->chain.n_stages - 1;
+    point_references(memory, added);
+    memory->chain.n_stages++;
+}
+
 void memory_chain_add(struct memory_chain *memory, const char *text, const char *name)
 {
     const size_t length = strcspn(text, " ");
     char *stage_name = strndup(text, length);
-    struct chain_stage *stage = &memory->stages[memory->chain.n_stages];
-    cr_assert(memory->chain.n_stages < MEMORY_MAX);
-    *stage = (struct chain_stage){.stage = ts_stage_find(stage_name), .name = name};
-    cr_assert(stage->stage, "no stage is called %s", stage_name);
-    ts_test_params(stage->stage, text + length, &stage->set);
-    stage->input_node = memory->chain.n_stages == 0 ? 0 : memory->chain.n_sources + memory->chain.n_stages - 1;
-    point_references(memory, stage);
-    memory->chain.n_stages++;
+    const struct stage *stage = ts_stage_find(stage_name);
+    cr_assert(stage, "no stage is called %s", stage_name);
+    memory_chain_add_stage(memory, stage, text + length, name);
     free(stage_name);
 }
 

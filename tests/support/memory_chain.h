@@ -26,6 +26,9 @@ void memory_chain_init(struct memory_chain *memory, const struct ts_image *input
 /* Adds "box radius=2", named `name` (or NULL), on the value before it. A reference parameter is given as
  * "reference=atlas". */
 void memory_chain_add(struct memory_chain *memory, const char *stage_and_parameters, const char *name);
+/* The same with a stage that need not be in the registry. */
+void memory_chain_add_stage(struct memory_chain *memory, const struct stage *stage, const char *parameters,
+                            const char *name);
 void memory_chain_clear(struct memory_chain *memory);
 
 #endif

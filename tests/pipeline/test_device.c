@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a plan chooses its device, on machines without one: a driver of the tests' own (tests/support/fake_driver.c)
+ * stands before the real one.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cuda/device.h"
+#include "tests/support/program.h"
+
+static struct program_outcome outcome;
+static char folder[256];
+
+#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHAIN "dicom study | invert | hdf5 out.h5"
+
+static void make_folder(void)
+{
+    ts_program_folder(folder, sizeof folder);
+    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "32", "--slices", "9"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+}
+
+static void remove_folder(void)
+{
+    ts_program_folder_remove(folder);
+}
+
+TestSuite(device, .init = make_folder, .fini = remove_folder);
+
+/* Skips where this build has no CUDA side, or the stand-in is not there. */
+static void use_driver(const char *mode)
+{
+    const char *before = getenv("LD_LIBRARY_PATH");
+    char path[4096];
+    if (!ts_cuda_built()) {
+        fprintf(stderr, "SKIPPED: this build has no CUDA code\n");
+        cr_skip_test("no CUDA code");
+    }
+    snprintf(path, sizeof path, "%s/libcuda.so.1", FAKE_DRIVER_FOLDER);
+    if (access(path, R_OK) != 0) {
+        fprintf(stderr, "SKIPPED: %s is not there\n", path);
+        cr_skip_test("no stand-in for the driver");
+    }
+    snprintf(path, sizeof path, "%s%s%s", FAKE_DRIVER_FOLDER, before ? ":" : "", before ? before : "");
+    setenv("LD_LIBRARY_PATH", path, 1);
+    setenv("FAKE_DRIVER", mode, 1);
+}
+
+static void check(const char *device, const char *gpu_memory)
+{
+    ts_program_run(
+        folder, ARGUMENTS("check", CHAIN, "--json", "--device", device, gpu_memory ? "--gpu-memory" : NULL, gpu_memory),
+        &outcome);
+}
+
+static void expect(const char *text)
+{
+    cr_assert(strstr(outcome.out, text), "'%s' is not in: %s", text, outcome.out);
+}
+
+static const struct {
+    const char *driver, *device, *gpu_memory;
+    int code;
+    const char *error, *message;
+} refusals[] = {
+    {"crash", "cuda", NULL, 1, "cuda-crashed", "crashed while it listed its devices: signal 11 (SEGV)"},
+    {"exit", "cuda", NULL, 1, "cuda-crashed", "ended the process in which it listed its devices"},
+    {"refuse", "cuda", NULL, 1, "cuda-failed", "to start (cuInit) with error 999"},
+    {"old", "cuda", NULL, 1, "cuda-old-driver", "the CUDA driver is for CUDA 11.4, and 1"},
+    {"none", "cuda", NULL, 1, "cuda-no-device", "sees no device"},
+    {"two", "cuda:2", NULL, 2, "cuda-index", "there is no CUDA device 2: the driver shows 2"},
+    {"volta", "cuda:0", NULL, 1, "cuda-capability", "device 0 (test device 0) has compute capability 7.0"},
+    {"two", "cuda", "17G", 2, "gpu-memory", "17408.0 MiB of GPU memory is more than the 16384.0 MiB of device 0"},
+    {"two", "cuda", "4K", 2, "gpu-memory-budget", "slice by slice; the budget is 0.0 MiB"},
+};
+
+Test(device, each_failure_has_its_own_error)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        char code[64];
+        use_driver(refusals[i].driver);
+        check(refusals[i].device, refusals[i].gpu_memory);
+        snprintf(code, sizeof code, "\"code\": \"%s\"", refusals[i].error);
+        cr_assert_eq(outcome.code, refusals[i].code, "%s: %d, %s", refusals[i].error, outcome.code, outcome.out);
+        expect(code);
+        expect(refusals[i].message);
+        expect("\"hint\": ");
+        cr_assert_null(strstr(outcome.out, "\"event\": \"plan\""));
+    }
+}
+
+Test(device, no_driver_is_an_error_where_one_was_asked_for)
+{
+    if (ts_cuda_driver_present() || !ts_cuda_built()) {
+        fprintf(stderr, "SKIPPED: needs a build with CUDA on a machine without its driver\n");
+        cr_skip_test("a driver is there");
+    }
+    check("cuda", NULL);
+    cr_assert_eq(outcome.code, 1);
+    expect("\"code\": \"cuda-no-driver\"");
+    check("auto", NULL);
+    cr_assert_eq(outcome.code, 0);
+    expect("\"device\": \"cpu\", \"device_note\": \"no CUDA driver is installed\"");
+}
+
+Test(device, a_build_without_cuda_says_so)
+{
+    if (ts_cuda_built())
+        cr_skip_test("this build has the CUDA side");
+    check("cuda", NULL);
+    cr_assert_eq(outcome.code, 2);
+    expect("\"code\": \"cuda-not-built\"");
+    check("auto", NULL);
+    cr_assert_eq(outcome.code, 0);
+}
+
+Test(device, auto_takes_the_first_usable_one)
+{
+    use_driver("two");
+    check("auto", NULL);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    expect("\"device\": \"cuda:0\", \"device_name\": \"test device 0\", \"compute_capability\": \"9.0\"");
+    expect("\"upload_bytes\": 18432");
+    expect("\"download_bytes\": 18432");
+    check("cuda:1", NULL);
+    expect("\"device\": \"cuda:1\"");
+    check("cpu", NULL);
+    expect("\"device\": \"cpu\"");
+    cr_assert_null(strstr(outcome.out, "device_note"));
+    use_driver("volta");
+    check("cuda", NULL);
+    expect("\"device\": \"cuda:1\"");
+}
+
+/* What keeps `auto` from a device that seems to be there is said. */
+Test(device, auto_says_why_it_takes_the_cpu)
+{
+    use_driver("crash");
+    check("auto", NULL);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    expect("\"severity\": \"note\", \"code\": \"device-auto\"");
+    expect("\"device_note\": \"the CUDA driver crashed");
+    use_driver("none");
+    check("auto", NULL);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    cr_assert_null(strstr(outcome.out, "device-auto"));
+}
+
+/* The budget decides the slabs; what the plan says it takes is within it. */
+Test(device, the_budget_of_gpu_memory_is_kept)
+{
+    static const char *const budgets[] = {"8K", "16K", "32K", "64K", "1M"};
+    static const long bytes[] = {8192, 16384, 32768, 65536, 1048576};
+    long slab_before = 0;
+    use_driver("two");
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+        check("cuda", budgets[i]);
+        cr_assert_eq(outcome.code, i == 0 ? 2 : 0, "%s: %s", budgets[i], outcome.out);
+        if (i == 0)
+            continue;
+        const char *taken = strstr(outcome.out, "\"gpu_memory_bytes\": "),
+                   *slab = strstr(outcome.out, "\"slab_slices\": ");
+        cr_assert(taken && slab, "%s", outcome.out);
+        cr_assert_leq(atol(taken + strlen("\"gpu_memory_bytes\": ")), bytes[i]);
+        const long slices = atol(slab + strlen("\"slab_slices\": "));
+        cr_assert_geq(slices, slab_before);
+        slab_before = slices;
+    }
+    cr_assert_eq(slab_before, 9);
+}
+
+/* A device that is listed and then cannot be used ends the run before anything is written. */
+Test(device, a_device_that_does_not_start_leaves_nothing)
+{
+    use_driver("two");
+    ts_program_run(folder, ARGUMENTS("run", CHAIN, "--json", "--device", "cuda"), &outcome);
+    cr_assert_eq(outcome.code, 1, "%s", outcome.out);
+    expect("\"code\": \"cuda-");
+    cr_assert_null(strstr(outcome.out, "\"event\": \"started\""));
+    char names[256];
+    ts_program_folder_list(folder, names, sizeof names);
+    cr_assert_str_eq(names, "study ");
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs on a CUDA device against runs on the CPU: the same integers, the same bytes for every budget of GPU memory, and
+ * errors that leave nothing. Without a device every test says that it was skipped.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/session.h"
+#include "pipeline/plan.h"
+#include "tests/support/hdf5_compare.h"
+#include "tests/support/local_stages.h"
+#include "tests/support/memory_chain.h"
+#include "tests/support/output_fixture.h"
+#include "tests/support/stage_check.h"
+
+static char folder[256], on_cpu[300], on_cuda[300];
+
+static void begin(void)
+{
+    ts_test_folder(folder, sizeof folder);
+    snprintf(on_cpu, sizeof on_cpu, "%s/cpu.h5", folder);
+    snprintf(on_cuda, sizeof on_cuda, "%s/cuda.h5", folder);
+}
+
+static void end(void)
+{
+    ts_test_remove_folder(folder);
+}
+
+TestSuite(run_cuda, .init = begin, .fini = end);
+
+static struct ts_plan *make_plan(struct memory_chain *memory, const char *device, const char *output)
+{
+    struct ts_diag *diag = ts_diag_create();
+    const struct ts_options options = {.device = device, .threads = 2, .force = true};
+    struct ts_plan *plan = NULL;
+    memory->chain.output.path = output;
+    if (ts_plan_create(&memory->chain, &options, &plan, diag) != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert(plan, "no plan for %s", device);
+    ts_diag_destroy(diag);
+    return plan;
+}
+
+static void run_plan(struct ts_plan *plan)
+{
+    struct ts_diag *diag = ts_diag_create();
+    const enum ts_status status = ts_plan_run(plan, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    ts_diag_destroy(diag);
+}
+
+static bool fits(struct ts_plan *plan, int64_t budget)
+{
+    struct ts_diag *diag = ts_diag_create();
+    plan->gpu_budget_bytes = budget;
+    const enum ts_status status = ts_plan_fit(plan, diag);
+    ts_diag_destroy(diag);
+    return status == TS_OK;
+}
+
+static int64_t least_budget(struct ts_plan *plan)
+{
+    int64_t low = 1, high = (int64_t)1 << 33;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (fits(plan, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Runs with this budget; the whole file must be *first, which the first call fills. */
+static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first, size_t *first_size)
+{
+    size_t size;
+    cr_assert(fits(plan, budget));
+    cr_assert_leq(plan->gpu_bytes, budget);
+    run_plan(plan);
+    unsigned char *bytes = ts_test_read_file(on_cuda, &size);
+    cr_assert(bytes, "nothing was written");
+    if (!*first) {
+        *first = bytes;
+        *first_size = size;
+        return;
+    }
+    cr_assert(size == *first_size && !memcmp(bytes, *first, size), "other bytes in slabs of %lld slices",
+              (long long)plan->slab_slices);
+    free(bytes);
+}
+
+/* The chain on both devices, on the second with GPU memory for everything, for a slice, and for sizes between. */
+static void compare_devices(struct memory_chain *memory, double relative)
+{
+    enum { STEPS = 4 };
+    struct ts_plan *plan = make_plan(memory, "cpu", on_cpu);
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    run_plan(plan);
+    ts_plan_destroy(plan);
+    plan = make_plan(memory, "cuda", on_cuda);
+    const int64_t most = plan->gpu_bytes, least = least_budget(plan);
+    const uint64_t before = ts_cuda_launch_count();
+    for (int64_t step = STEPS; step >= 0; step--)
+        run_with(plan, least + (most - least) * step / STEPS, &first, &first_size);
+    cr_assert_leq(plan->slab_slices, 2, "the least budget is for %lld slices", (long long)plan->slab_slices);
+    cr_assert_gt(ts_cuda_launch_count(), before, "no kernel was launched");
+    cr_assert_gt(ts_test_compare_hdf5(on_cpu, on_cuda, relative), 0);
+    ts_plan_destroy(plan);
+    free(first);
+}
+
+/* ---- the runner's own work ----------------------------------------------------------------------- */
+
+Test(run_cuda, halos_of_every_border)
+{
+    static const char *const borders[] = {"reflect", "mirror", "nearest", "constant", "wrap"};
+    struct ts_image image = ts_test_image(13, 29, 31, TS_U16, VALUES_RANDOM, 1);
+    ts_test_begin_cuda();
+    for (size_t i = 0; i < sizeof borders / sizeof *borders; i++) {
+        struct memory_chain memory;
+        char parameters[64];
+        memory_chain_init(&memory, &image, NULL, NULL);
+        snprintf(parameters, sizeof parameters, "by=-3 constant=7 border=%s", borders[i]);
+        memory_chain_add_stage(&memory, &shift_stage, parameters, NULL);
+        memory_chain_add(&memory, "save", "once");
+        snprintf(parameters, sizeof parameters, "by=2 constant=9 border=%s", borders[i]);
+        memory_chain_add_stage(&memory, &shift_stage, parameters, NULL);
+        compare_devices(&memory, 0);
+        memory_chain_clear(&memory);
+    }
+    free(image.data);
+}
+
+/* A volume of fewer slices than the halo. */
+Test(run_cuda, halos_wider_than_the_volume)
+{
+    static const char *const parameters[] = {"by=9 border=reflect", "by=-9 border=wrap",
+                                             "by=5 border=constant constant=3"};
+    struct ts_image image = ts_test_image(2, 5, 3, TS_F32, VALUES_CT, 2);
+    ts_test_begin_cuda();
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+        struct memory_chain memory;
+        memory_chain_init(&memory, &image, NULL, NULL);
+        memory_chain_add_stage(&memory, &shift_stage, parameters[i], NULL);
+        compare_devices(&memory, 0);
+        memory_chain_clear(&memory);
+    }
+    free(image.data);
+}
+
+static void check_masks(const struct ts_image *image, const struct ts_image *mask, bool moved)
+{
+    for (int slices = 0; slices < 2; slices++) {
+        struct memory_chain memory;
+        memory_chain_init(&memory, image, mask, NULL);
+        if (moved)
+            memory_chain_add_stage(&memory, &shift_stage, "by=2 border=wrap", NULL);
+        memory_chain_add_stage(&memory, &masked_stage, slices ? "mask=atlas slices=true" : "mask=atlas", NULL);
+        compare_devices(&memory, 0);
+        memory_chain_clear(&memory);
+    }
+}
+
+Test(run_cuda, a_mask_travels_with_its_image)
+{
+    struct ts_image image = ts_test_image(11, 28, 27, TS_U16, VALUES_RANDOM, 3),
+                    mask = ts_test_image(11, 28, 27, TS_U8, VALUES_EXTREME, 4);
+    ts_test_begin_cuda();
+    check_masks(&image, &mask, false);
+    check_masks(&image, &mask, true);
+    free(image.data);
+    free(mask.data);
+}
+
+/* ---- chains of the registry's stages ------------------------------------------------------------- */
+
+static const struct {
+    const char *stages[MEMORY_MAX]; /* "save NAME" keeps an image */
+    enum ts_dtype dtype;
+    bool atlas;
+    double relative; /* of floats: what the stages' tolerances make of each other */
+} chains[] = {
+    {{"invert"}, TS_I16, false, 0},
+    {{"invert limits=data", "save inverted", "invert limits=data scope=slice"}, TS_U16, false, 0},
+    {{"window low=-100 high=300 dtype=u8", "save seen", "invert limits=data"}, TS_I16, false, 0},
+    {{"box radius=2 dimensions=3d border=wrap", "save smooth", "box radius=1 dimensions=3d border=constant"},
+     TS_U16,
+     false,
+     1e-6},
+    {{"statistics", "rescale method=z-score", "save scaled", "rescale method=percentiles scope=slice"},
+     TS_I16,
+     false,
+     1e-5},
+    {{"histogram bins=64 reference=atlas", "equalize reference=atlas"}, TS_U16, true, 0},
+    {{"histogram bins=256", "equalize", "save equalized", "clahe"}, TS_U16, false, 0},
+    {{"convolve kernel=gaussian", "invert limits=data", "radon views=7"}, TS_I16, false, 1e-5},
+    {{"box radius=2 dimensions=3d border=wrap", "statistics", "rescale method=z-score",
+      "box radius=1 dimensions=3d border=reflect", "equalize", "save equalized",
+      "rescale method=percentiles scope=slice", "radon views=7"},
+     TS_I16,
+     false,
+     1e-5},
+};
+
+/* False, said aloud, where a stage of the chain has no CUDA code. */
+static bool add_stages(struct memory_chain *memory, const char *const *stages)
+{
+    for (size_t i = 0; i < MEMORY_MAX && stages[i]; i++) {
+        if (!strncmp(stages[i], "save ", 5)) {
+            memory_chain_add(memory, "save", stages[i] + 5);
+            continue;
+        }
+        memory_chain_add(memory, stages[i], NULL);
+        const struct stage *stage = memory->stages[memory->chain.n_stages - 1].stage;
+        if (!stage->cuda) {
+            fprintf(stderr, "SKIPPED a chain: %s has no CUDA code\n", stage->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+Test(run_cuda, chains_give_the_same_on_both_devices)
+{
+    struct ts_image atlas = ts_test_image(5, 12, 6, TS_U16, VALUES_RANDOM, 8);
+    size_t compared = 0;
+    ts_test_begin_cuda();
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct ts_image image = ts_test_image(21, 34, 39, chains[i].dtype, VALUES_CT, 7);
+        struct memory_chain memory;
+        memory_chain_init(&memory, &image, chains[i].atlas ? &atlas : NULL, NULL);
+        if (add_stages(&memory, chains[i].stages)) {
+            fprintf(stderr, "chain %zu\n", i);
+            compare_devices(&memory, chains[i].relative);
+            compared++;
+        }
+        memory_chain_clear(&memory);
+        free(image.data);
+    }
+    cr_assert_gt(compared, 0);
+    free(atlas.data);
+}
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+static void expect_failure(struct ts_plan *plan, struct memory_chain *memory, enum ts_status expected, const char *code)
+{
+    struct ts_diag *diag = ts_diag_create();
+    cr_assert_eq(ts_plan_run(plan, diag), expected);
+    cr_assert(ts_test_has_code(diag, code), "not %s but %s", code, ts_diag_get(diag, 0)->code);
+    cr_assert_eq(ts_test_count_files(folder, NULL), 0, "a failed run left a file");
+    ts_diag_destroy(diag);
+    ts_plan_destroy(plan);
+    memory_chain_clear(memory);
+}
+
+Test(run_cuda, too_little_memory_is_found_before_a_pixel_is_read)
+{
+    struct ts_image image = ts_test_image(4, 8, 7, TS_U16, VALUES_RANDOM, 9);
+    struct memory_chain memory;
+    ts_test_begin_cuda();
+    memory_chain_init(&memory, &image, NULL, NULL);
+    memory_chain_add_stage(&memory, &shift_stage, "by=1", NULL);
+    struct ts_plan *plan = make_plan(&memory, "cuda", on_cuda);
+    plan->nodes[1].buffer_slices = (int64_t)1 << 40;
+    expect_failure(plan, &memory, TS_RUN_FAILED, "cuda-memory");
+    cr_assert_eq(memory.slices_read, 0);
+    free(image.data);
+}
+
+Test(run_cuda, a_lost_device_leaves_nothing)
+{
+    struct ts_image image = ts_test_image(4, 8, 7, TS_U16, VALUES_RANDOM, 10);
+    struct memory_chain memory;
+    ts_test_begin_cuda();
+    memory_chain_init(&memory, &image, NULL, NULL);
+    memory_chain_add_stage(&memory, &lost_stage, "", NULL);
+    expect_failure(make_plan(&memory, "cuda", on_cuda), &memory, TS_RUN_FAILED, "cuda-lost");
+    free(image.data);
+}
+
+Test(run_cuda, a_source_that_fails_and_a_stop_leave_nothing)
+{
+    struct ts_image image = ts_test_image(9, 8, 7, TS_U16, VALUES_RANDOM, 11);
+    struct memory_chain memory;
+    ts_test_begin_cuda();
+    memory_chain_init(&memory, &image, NULL, NULL);
+    memory_chain_add_stage(&memory, &shift_stage, "by=1", NULL);
+    memory.fail_at = 5;
+    struct ts_plan *plan = make_plan(&memory, "cuda", on_cuda);
+    cr_assert(fits(plan, least_budget(plan)));
+    expect_failure(plan, &memory, TS_BAD_INPUT, "test");
+    memory_chain_init(&memory, &image, NULL, NULL);
+    memory_chain_add_stage(&memory, &shift_stage, "by=1", NULL);
+    plan = make_plan(&memory, "cuda", on_cuda);
+    cr_assert(fits(plan, least_budget(plan)));
+    memory.stop_at_plan = plan;
+    memory.stop_slice = 4;
+    struct ts_diag *diag = ts_diag_create();
+    cr_assert_eq(ts_plan_run(plan, diag), TS_STOPPED);
+    cr_assert_eq(ts_test_count_files(folder, NULL), 0, "a stopped run left a file");
+    ts_diag_destroy(diag);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
+}
+
+Test(run_cuda, devices_that_are_hidden_or_not_there)
+{
+    struct cuda_devices found;
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_image image = ts_test_image(2, 3, 4, TS_U16, VALUES_RANDOM, 12);
+    struct memory_chain memory;
+    struct ts_options options = {.device = "cuda:99", .threads = 1};
+    struct ts_plan *plan;
+    ts_test_begin_cuda();
+    memory_chain_init(&memory, &image, NULL, on_cuda);
+    memory_chain_add_stage(&memory, &shift_stage, "by=1", NULL);
+    cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_BAD_CHAIN);
+    cr_assert(ts_test_has_code(diag, "cuda-index"));
+    ts_diag_clear(diag);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* read by the process that asks */
+    cr_assert_eq(ts_cuda_query(&found, diag), TS_RUN_FAILED);
+    cr_assert(ts_test_has_code(diag, "cuda-no-device"));
+    ts_diag_destroy(diag);
+    memory_chain_clear(&memory);
+    free(image.data);
+}

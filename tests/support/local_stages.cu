@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The CUDA side of the tests' own stages, in the plainest way: one thread a pixel, blocks of 256, any grid.
+ */
+#include "cuda/launch.cuh"
+
+extern "C" {
+#include "tests/support/local_stages.h"
+}
+
+static enum ts_status shift_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                const struct cuda_call *call)
+{
+    const struct shift_params *params = (const struct shift_params *)context->params;
+    cudaMemcpyAsync(out->data, ts_slice_data(in, llabs(params->by) + params->by), ts_image_bytes(out),
+                    cudaMemcpyDeviceToDevice, call->stream);
+    return ts_cuda_launched(context, "shift");
+}
+
+const struct stage_cuda shift_cuda = {.map = shift_map};
+
+static __global__ void write_nowhere(void)
+{
+    *(volatile int *)(uintptr_t)64 = 1;
+}
+
+static enum ts_status lost_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                               const struct cuda_call *call)
+{
+    (void)in;
+    (void)out;
+    write_nowhere<<<1, 1, 0, call->stream>>>();
+    return ts_cuda_launched(context, "lost");
+}
+
+const struct stage_cuda lost_cuda = {.map = lost_map};
+
+static __global__ void add_masked(const uint16_t *values, const uint8_t *mask, size_t n, uint64_t *sum)
+{
+    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && mask[i])
+        atomicAdd((unsigned long long *)sum, (unsigned long long)values[i]);
+}
+
+static __global__ void fill(uint8_t *out, size_t n, const uint64_t *sum)
+{
+    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = (uint8_t)(*sum % 251);
+}
+
+static bool by_slice(const struct stage_context *context)
+{
+    return ((const struct masked_params *)context->params)->slices;
+}
+
+static size_t masked_bytes(const struct stage_context *context, int input)
+{
+    (void)context;
+    return input == 0 ? sizeof(uint64_t) : 0;
+}
+
+static enum ts_status masked_reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                                    void *partials, const struct cuda_call *call)
+{
+    const size_t n = ts_slice_count(&slices[0]);
+    (void)input;
+    for (int64_t z = 0; z < slices[0].axes[0].n; z++) {
+        void *partial = (char *)partials + (by_slice(context) ? (size_t)z * ts_cuda_stride(sizeof(uint64_t)) : 0);
+        add_masked<<<(unsigned)ts_cuda_parts((int64_t)n, 256), 256, 0, call->stream>>>(
+            (const uint16_t *)ts_slice_data(&slices[0], z), (const uint8_t *)ts_slice_data(&slices[1], z), n,
+            (uint64_t *)partial);
+    }
+    return ts_cuda_launched(context, "masked sum");
+}
+
+static void masked_collect(const struct stage_context *context, int input, const void *partial, void *total)
+{
+    (void)context;
+    (void)input;
+    *(uint64_t *)total = *(const uint64_t *)partial;
+}
+
+static enum ts_status masked_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                 const struct cuda_call *call)
+{
+    const size_t n = ts_slice_count(out);
+    (void)in;
+    for (int64_t z = 0; z < out->axes[0].n; z++) {
+        const void *sum =
+            (const char *)call->result + (by_slice(context) ? (size_t)z * ts_cuda_stride(sizeof(uint64_t)) : 0);
+        fill<<<(unsigned)ts_cuda_parts((int64_t)n, 256), 256, 0, call->stream>>>((uint8_t *)ts_slice_data(out, z), n,
+                                                                                 (const uint64_t *)sum);
+    }
+    return ts_cuda_launched(context, "masked fill");
+}
+
+static const struct cuda_reduction masked_reduction = {
+    .partial_bytes = masked_bytes, .reduce = masked_reduce, .collect = masked_collect};
+const struct stage_cuda masked_cuda = {.map = masked_map, .reduction = &masked_reduction};

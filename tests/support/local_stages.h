@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stages of the tests' own, outside the registry: what the runner does with a stage shows in their outputs.
+ */
+#ifndef TESTS_LOCAL_STAGES_H
+#define TESTS_LOCAL_STAGES_H
+
+#include "stages/stage.h"
+
+struct shift_params {
+    int64_t by, constant;
+    int32_t border; /* enum ts_border */
+};
+
+struct masked_params {
+    struct ts_reference mask;
+    bool slices;
+};
+
+/* out(z) = in(z + by), outside by the border rule: needs a halo of |by| on both sides. */
+extern const struct stage shift_stage;
+/* Sums the u16 pixels whose u8 mask is not 0, over the volume or (slices=true) each slice; every pixel of the u8 output
+ * is the sum modulo 251. Table: "sum". */
+extern const struct stage masked_stage;
+/* Its CUDA code writes to an address that is not there. */
+extern const struct stage lost_stage;
+
+#ifdef TS_HAVE_CUDA
+extern const struct stage_cuda shift_cuda, masked_cuda, lost_cuda;
+#endif
+
+#endif
