@@ -4,7 +4,7 @@
  * one number, or (z) with scope slice; percentiles (item) or (z, item).
  *
  * 8- and 16-bit integers: everything follows from the counts of their values, in integers. Other types: moments of each
- * slice, joined in rising z (Chan, Golub and LeVeque 1983); percentiles take a second pass.
+ * slice, joined in rising z (Chan, Golub and LeVeque 1983); percentiles take a second pass, or a sort of each slice.
  */
 #include "stages/statistics.h"
 
@@ -12,10 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "stages/common/moments.h"
-#include "stages/common/percentile.h"
 #include "stages/common/scope.h"
-#include "stages/common/value_range.h"
 
 static const struct param rows[] = {
     PARAM(struct statistics_params, percentiles, .unit = "%", .min = 0, .max = 100, .optional = true,
@@ -24,6 +21,11 @@ static const struct param rows[] = {
           .doc = "the variance divides by count - ddof: 0 for the image itself, 1 to estimate from a sample"),
     PARAM(struct statistics_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
           .doc = "numbers of the volume, or of every slice"),
+    PARAM(struct statistics_params, method, .choices = ts_reduction_choices, .init.choice = REDUCTION_AUTO,
+          .doc = "how the sums and products of a slice of 32-bit integers or floats are joined; 8- and 16-bit integers "
+                 "follow from the counts of their values"),
+    PARAM(struct statistics_params, percentile_method, .choices = ts_percentile_choices, .init.choice = PERCENTILE_AUTO,
+          .doc = "how percentiles of 32-bit integers and floats are found"),
 };
 
 enum {
@@ -42,26 +44,12 @@ enum {
     TABLE_PERCENTILES
 };
 
-struct statistics_result {
-    struct moments moments;
-    struct value_range range;
-    double percentiles[PERCENTILES_MAX];
-    struct percentile_search search; /* left out where no second round is needed */
-};
-
-/* First part of a partial of values that are not counted one by one; the moments of the slices and the counts of the
- * percentile search follow. */
-struct statistics_partial {
-    struct value_range range;
-    uint64_t reserved[3]; /* the moments hold 128-bit integers */
-};
-
 static const struct statistics_params *params_of(const struct stage_context *context)
 {
     return context->params;
 }
 
-static int percentile_count(const struct stage_context *context)
+int ts_statistics_percentiles(const struct stage_context *context)
 {
     return (int)(params_of(context)->percentiles.rows * params_of(context)->percentiles.columns);
 }
@@ -74,6 +62,12 @@ static bool by_value(const struct stage_context *context)
 static bool per_slice(const struct stage_context *context)
 {
     return params_of(context)->scope == SCOPE_SLICE;
+}
+
+bool ts_statistics_by_slice(const struct stage_context *context)
+{
+    return !by_value(context) && ts_statistics_percentiles(context) > 0 && per_slice(context) &&
+           (context->device || params_of(context)->percentile_method == PERCENTILE_SORT);
 }
 
 /* HU becomes HU^2, 1/mm becomes (1/mm)^2, 1 stays 1. */
@@ -93,6 +87,20 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (n > PERCENTILES_MAX)
         return ts_param_error(context->set, "percentiles", "too-many-percentiles", context->diag,
                               "%lld percentiles where at most %d can be taken at once", (long long)n, PERCENTILES_MAX);
+    if (by_value(context))
+        ts_param_idle(context->set, "method");
+    if (by_value(context) || n == 0)
+        ts_param_idle(context->set, "percentile_method");
+    else if (params->percentile_method == PERCENTILE_SORT && params->scope == SCOPE_VOLUME) {
+        ts_param_error(context->set, "percentile_method", "sort-scope", context->diag,
+                       "'sort' sorts one slice at a time, and scope is volume");
+        ts_diag_hint(context->diag, "scope: slice, or percentile_method: histogram");
+        return TS_BAD_CHAIN;
+    }
+    if (params->method == REDUCTION_AUTO)
+        params->method = REDUCTION_TWO_LEVEL; /* as measured */
+    if (params->percentile_method == PERCENTILE_AUTO)
+        params->percentile_method = PERCENTILE_HISTOGRAM;
     write_square(context->in.unit, params->square_unit, sizeof params->square_unit);
     return TS_OK;
 }
@@ -101,7 +109,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 
 static int rounds(const struct stage_context *context)
 {
-    return !by_value(context) && percentile_count(context) > 0 ? 2 : 1;
+    return !by_value(context) && ts_statistics_percentiles(context) > 0 && !ts_statistics_by_slice(context) ? 2 : 1;
 }
 
 static size_t moment_count(const struct stage_context *context)
@@ -119,22 +127,37 @@ static void *search_in(const struct stage_context *context, const void *partial)
     return moments_in(partial) + moment_count(context);
 }
 
+static struct percentile_ends *ends_in(const struct stage_context *context, const void *partial)
+{
+    return search_in(context, partial);
+}
+
+/* Behind the moments in a partial of the first round. A slice to be sorted brings room for its keys. */
+static size_t search_bytes(const struct stage_context *context)
+{
+    const int n_percentiles = ts_statistics_percentiles(context);
+    if (!ts_statistics_by_slice(context))
+        return n_percentiles > 0 ? ts_percentile_partial_bytes(0, n_percentiles) : 0;
+    return sizeof(struct percentile_ends) + (context->device ? 0 : 2 * ts_slice_count(&context->in) * sizeof(uint32_t));
+}
+
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
-    const int n_percentiles = percentile_count(context);
+    const int n_percentiles = ts_statistics_percentiles(context);
     (void)input;
     if (by_value(context))
         return ts_value_counts_bytes(context->in.dtype);
     if (context->round == 1)
         return ts_percentile_partial_bytes(1, n_percentiles);
-    return sizeof(struct statistics_partial) + moment_count(context) * sizeof(struct moments) +
-           (n_percentiles > 0 ? ts_percentile_partial_bytes(0, n_percentiles) : 0);
+    return sizeof(struct statistics_partial) + moment_count(context) * sizeof(struct moments) + search_bytes(context);
 }
 
 static void reduce_first(const struct stage_context *context, const struct ts_image *slices, void *partial)
 {
+    const struct statistics_params *params = params_of(context);
     const size_t n = ts_slice_count(slices);
-    const bool search = percentile_count(context) > 0;
+    const int n_percentiles = ts_statistics_percentiles(context);
+    const bool by_slice = ts_statistics_by_slice(context), search = n_percentiles > 0 && !by_slice;
     struct statistics_partial *first = partial;
     memset(partial, 0, sizeof *first + moment_count(context) * sizeof(struct moments));
     if (search)
@@ -142,10 +165,13 @@ static void reduce_first(const struct stage_context *context, const struct ts_im
     for (int64_t i = 0; i < slices->axes[0].n; i++) {
         const void *slice = ts_slice_data(slices, i);
         ts_value_range_add(&first->range, slice, slices->dtype, n);
-        ts_moments_of_slice(moments_in(partial) + (per_slice(context) ? 0 : slices->z_first + i), slice, slices->dtype,
-                            n);
+        ts_moments_of_slice_by(moments_in(partial) + (per_slice(context) ? 0 : slices->z_first + i), slice,
+                               slices->dtype, n, (enum reduction_method)params->method);
         if (search)
             ts_percentile_add(search_in(context, partial), 0, NULL, slice, slices->dtype, n);
+        if (by_slice)
+            ts_percentile_sort(ends_in(context, partial), (uint32_t *)(ends_in(context, partial) + 1), slice,
+                               slices->dtype, n, params->percentiles.values, n_percentiles);
     }
     if (search)
         ts_percentile_end(search_in(context, partial), 0);
@@ -179,7 +205,7 @@ static void merge(const struct stage_context *context, int input, void *into, co
         for (size_t z = 0; z < moment_count(context); z++)
             if (moments_in(from)[z].n > 0)
                 moments_in(into)[z] = moments_in(from)[z];
-        if (percentile_count(context) > 0)
+        if (ts_statistics_percentiles(context) > 0)
             ts_percentile_merge(search_in(context, into), search_in(context, from), 0, NULL);
     } else {
         ts_percentile_merge(into, from, 1, &((const struct statistics_result *)context->result)->search);
@@ -213,9 +239,9 @@ static void write_tables(const struct stage_context *context, const struct stati
         *(uint64_t *)tables[i].data = counts[i];
     for (int i = TABLE_MIN; i < TABLE_PERCENTILES; i++)
         *(double *)tables[i].data = reals[i - TABLE_MIN];
-    if (percentile_count(context) > 0)
+    if (ts_statistics_percentiles(context) > 0)
         memcpy(tables[TABLE_PERCENTILES].data, result->percentiles,
-               (size_t)percentile_count(context) * sizeof *result->percentiles);
+               (size_t)ts_statistics_percentiles(context) * sizeof *result->percentiles);
 }
 
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
@@ -223,7 +249,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 {
     struct statistics_result *numbers = result;
     const double *percents = params_of(context)->percentiles.values;
-    const int n_percentiles = percentile_count(context);
+    const int n_percentiles = ts_statistics_percentiles(context);
     const enum ts_dtype dtype = context->in.dtype;
     if (by_value(context)) {
         const struct value_counts *counts = totals[0];
@@ -238,7 +264,9 @@ static enum ts_status finish(const struct stage_context *context, const void *co
         numbers->moments = (struct moments){0};
         for (size_t z = 0; z < moment_count(context); z++)
             ts_moments_join(&numbers->moments, moments_in(totals[0]) + z, dtype);
-        if (n_percentiles > 0)
+        if (ts_statistics_by_slice(context))
+            ts_percentile_of_ends(ends_in(context, totals[0]), dtype, percents, n_percentiles, numbers->percentiles);
+        else if (n_percentiles > 0)
             ts_percentile_locate(&numbers->search, search_in(context, totals[0]), percents, n_percentiles);
     } else {
         ts_percentile_values(&numbers->search, totals[0], dtype, numbers->percentiles);
@@ -271,7 +299,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
         [TABLE_PRODUCT_SIGN] = {"product_sign", "sign of that product, 1 or -1", false},
         [TABLE_PERCENTILES] = {"percentiles", "in the order of the parameter", true},
     };
-    const int n = percentile_count(context) > 0 ? TABLE_PERCENTILES + 1 : TABLE_PERCENTILES;
+    const int n = ts_statistics_percentiles(context) > 0 ? TABLE_PERCENTILES + 1 : TABLE_PERCENTILES;
     for (int i = 0; i < n; i++) {
         struct ts_image *image = &out[i].image;
         out[i].name = texts[i].name;
@@ -285,7 +313,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
             image->axes[image->rank++] = context->in.axes[0];
         if (i == TABLE_PERCENTILES)
             image->axes[image->rank++] =
-                (struct ts_axis){.kind = TS_AXIS_ITEM, .n = percentile_count(context), .unit = ""};
+                (struct ts_axis){.kind = TS_AXIS_ITEM, .n = ts_statistics_percentiles(context), .unit = ""};
     }
     return n;
 }
@@ -312,6 +340,8 @@ const struct stage statistics_stage = {
            "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
            "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, and the slices "
            "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give equal bytes.\n\n"
+           "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
+           "run of values is summed as differences from a value near its own mean.\n\n"
            "Cost: one pass; one more for percentiles of 32-bit integers and floats.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
@@ -321,5 +351,6 @@ const struct stage statistics_stage = {
     .params_bytes = sizeof(struct statistics_params),
     .resolve = resolve,
     .reduction = &reduction,
+    .cuda = STAGE_CUDA(statistics_cuda),
     .tolerance = {.relative = 1e-12, .why = "order of sums in double; integers are exact"},
 };

@@ -7,6 +7,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/common/radix_sort.h"
+
+const struct choice ts_percentile_choices[] = {
+    {"auto", PERCENTILE_AUTO, "the faster one, histogram", 0},
+    {"histogram", PERCENTILE_HISTOGRAM, "counts the upper, then the lower halves of the values' order keys", 0},
+    {"sort", PERCENTILE_SORT, "radix sort; takes `scope: slice`, and 8 bytes of memory a value of a slice", 0},
+    {NULL, 0, NULL, 0},
+};
+
 enum { BLOCK = 4096 };
 #define BUCKET_BYTES ((size_t)VALUE_COUNTS_KEYS_16 * sizeof(uint64_t))
 
@@ -78,7 +87,7 @@ static size_t keys_of(uint32_t *keys, const void *data, enum ts_dtype dtype, siz
     return kept;
 }
 
-static double value_of(uint32_t key, enum ts_dtype dtype)
+double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype)
 {
     if (dtype != TS_F32)
         return dtype == TS_I32 ? (double)(int32_t)(key ^ 0x80000000u) : (double)key;
@@ -181,8 +190,40 @@ void ts_percentile_values(const struct percentile_search *search, const void *to
             const uint64_t *counts = (const uint64_t *)total + (size_t)bucket * VALUE_COUNTS_KEYS_16;
             uint64_t rank = search->rank[2 * i + side];
             const uint32_t lower = key_at(counts, 0, VALUE_COUNTS_KEYS_16 - 1, &rank);
-            ends[side] = value_of((uint32_t)search->upper[bucket] << 16 | lower, dtype);
+            ends[side] = ts_percentile_key_value((uint32_t)search->upper[bucket] << 16 | lower, dtype);
         }
         values[i] = between(ends[0], ends[1], search->fraction[i]);
+    }
+}
+
+/* ---- sort --------------------------------------------------------------------------------------- */
+
+void ts_percentile_sort(struct percentile_ends *ends, uint32_t *room, const void *data, enum ts_dtype dtype, size_t n,
+                        const double *percents, int n_percentiles)
+{
+    uint64_t finite = 0;
+    for (size_t first = 0; first < n; first += BLOCK)
+        finite += keys_of(room + finite, data, dtype, first, n - first < BLOCK ? n - first : BLOCK);
+    ts_radix_sort(room, room + n, finite);
+    ends->n = finite;
+    for (int i = 0; i < n_percentiles && finite > 0; i++) {
+        double fraction;
+        const uint64_t rank = rank_of(finite, percents[i], &fraction);
+        ends->keys[2 * i] = room[rank];
+        ends->keys[2 * i + 1] = room[rank + 1 < finite ? rank + 1 : rank];
+    }
+}
+
+void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype, const double *percents,
+                           int n_percentiles, double *values)
+{
+    for (int i = 0; i < n_percentiles; i++) {
+        double fraction;
+        values[i] = (double)NAN;
+        if (ends->n == 0)
+            continue;
+        rank_of(ends->n, percents[i], &fraction);
+        values[i] = between(ts_percentile_key_value(ends->keys[2 * i], dtype),
+                            ts_percentile_key_value(ends->keys[2 * i + 1], dtype), fraction);
     }
 }

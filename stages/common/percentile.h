@@ -3,15 +3,19 @@
  * Exact percentiles, by numpy's default rule `linear`: of n sorted values the percentile q lies at rank
  * h = (n - 1) * q / 100, linear between the values at floor(h) and floor(h) + 1.
  *
- * 8- and 16-bit integers: from the counts of their values. 32-bit integers and floats: in two rounds over a key of 32
- * bits that orders as the values do. The first counts the upper halves of the keys, which says in which of them the
- * ranks lie; the second counts the lower halves within those. Values that are not finite count nowhere.
+ * 8- and 16-bit integers: from the counts of their values. 32-bit integers and floats: by a key of 32 bits that orders
+ * as the values do; values that are not finite count nowhere. histogram: in two rounds. The first counts the upper
+ * halves of the keys, which says in which of them the ranks lie; the second counts the lower halves within those. sort:
+ * the keys of a slice are sorted, and those at the ranks are taken out.
  */
 #ifndef STAGES_COMMON_PERCENTILE_H
 #define STAGES_COMMON_PERCENTILE_H
 
+#include "pipeline/params.h"
 #include "stages/common/value_counts.h"
 
+enum percentile_method { PERCENTILE_AUTO, PERCENTILE_HISTOGRAM, PERCENTILE_SORT };
+extern const struct choice ts_percentile_choices[];
 enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
 
 double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
@@ -38,5 +42,22 @@ void ts_percentile_locate(struct percentile_search *search, const void *total, c
                           int n_percentiles);
 void ts_percentile_values(const struct percentile_search *search, const void *total, enum ts_dtype dtype,
                           double *values);
+
+/* The value of a key of 32-bit integers or floats. */
+double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype);
+
+/* ---- sort --------------------------------------------------------------------------------------- */
+
+/* What is left of a sorted slice: the keys at floor(h) and after it, for each percentile. */
+struct percentile_ends {
+    uint64_t n; /* finite values */
+    uint32_t keys[PERCENTILE_BUCKETS_MAX];
+};
+
+/* room: that of 2 * n keys. */
+void ts_percentile_sort(struct percentile_ends *ends, uint32_t *room, const void *data, enum ts_dtype dtype, size_t n,
+                        const double *percents, int n_percentiles);
+void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype, const double *percents,
+                           int n_percentiles, double *values);
 
 #endif

@@ -47,18 +47,20 @@ static void compare(const struct stage_run *run, const double *values, size_t n,
             near(run, "percentiles", PERCENTS * z + i, ts_percentile_reference(values, n, percents[i]), largest, what);
 }
 
+/* Slabs of every kind give the same bytes. */
 static size_t check_image(const char *assignments, const struct ts_image *in, const char *what)
 {
     const size_t n = ts_image_count(in), slice = ts_slice_count(in);
     double *values = malloc(n * sizeof *values);
     unsigned char *first[STAGE_TABLES] = {NULL};
     ts_load_f64(values, in->data, in->dtype, n);
-    for (int64_t slab = 0; slab < 4; slab++) {
+    for (int64_t slab = 0; slab < 4 && (slab == 0 || slab < in->axes[0].n); slab++) {
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, &statistics_stage, assignments, in, NULL, slab, 1 + (int)slab), TS_OK);
-        if (ts_test_table(&run, "count")->rank == 0)
+        const bool whole = ts_test_table(&run, "count")->rank == 0;
+        if (slab == 0 && whole)
             compare(&run, values, n, 0, what);
-        else
+        else if (slab == 0)
             for (int64_t z = 0; z < in->axes[0].n; z++)
                 compare(&run, values + (size_t)z * slice, slice, z, what);
         const struct stage_table *tables;
@@ -78,10 +80,16 @@ static size_t check_image(const char *assignments, const struct ts_image *in, co
     return 1;
 }
 
-Test(statistics, agree_with_their_definitions)
+#define PERCENTILES "percentiles=0,2,25,50,75.5,99,100 "
+
+TEST_ON_BOTH(statistics, agree_with_their_definitions)
 {
-    static const char *const cases[] = {"", "percentiles=0,2,25,50,75.5,99,100 ddof=1",
-                                        "percentiles=0,2,25,50,75.5,99,100 scope=slice", "scope=slice ddof=1"};
+    static const char *const cases[] = {"method=two-level",
+                                        PERCENTILES "ddof=1",
+                                        PERCENTILES "scope=slice",
+                                        "scope=slice ddof=1 method=fan-in",
+                                        PERCENTILES "method=fan-in percentile_method=histogram",
+                                        PERCENTILES "scope=slice percentile_method=sort"};
     static const int64_t shapes[][3] = {{1, 1, 1}, {5, 23, 41}, {3, 1, 2}, {2, 53, 71}};
     size_t compared = 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
@@ -96,36 +104,124 @@ Test(statistics, agree_with_their_definitions)
                     compared += check_image(cases[c], &in, what);
                     free(in.data);
                 }
-    cr_assert_eq(compared, 4 * 4 * 7 * 4);
+    cr_assert_eq(compared, 6 * 4 * 7 * 4);
 }
 
-/* Tiny, huge and subnormal floats, both zeros, NaN and infinities; slices that hold no number at all. */
-Test(statistics, take_finite_values_only)
+/* Sizes around those of runs, groups, tiles and blocks, whole vectors and not, past 2^20. */
+TEST_ON_BOTH(statistics, of_slices_of_any_size)
 {
-    struct ts_image in = ts_test_image(4, 3, 5, TS_F32, VALUES_RANDOM, 8);
-    float *data = in.data;
-    const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-45f, -3e-39f, 3e38f, -3e38f, 1e-30f};
-    memcpy(data, odd, sizeof odd);
-    for (int i = 15; i < 30; i++)
-        data[i] = i % 2 ? NAN : INFINITY;
-    check_image("percentiles=0,2,25,50,75.5,99,100", &in, "odd floats");
-    check_image("percentiles=0,2,25,50,75.5,99,100 scope=slice", &in, "odd floats by slice");
-    for (int i = 0; i < 60; i++)
-        data[i] = NAN;
-    check_image("percentiles=0,2,25,50,75.5,99,100", &in, "no number");
+    static const int64_t sizes[][2] = {{1, 2},     {1, 15},    {1, 16},      {1, 1023},   {1, 1024},  {1, 1025},
+                                       {7, 577},   {64, 64},   {1, 4099},    {128, 257},  {256, 128}, {191, 193},
+                                       {509, 521}, {512, 512}, {1021, 1031}, {1024, 1028}};
+    static const char *const cases[] = {"method=two-level", "method=fan-in",
+                                        "method=two-level " PERCENTILES "scope=slice percentile_method=sort",
+                                        "method=fan-in " PERCENTILES "scope=slice percentile_method=histogram"};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+            for (int dtype = TS_U32; dtype <= TS_F32; dtype++) {
+                const bool large = sizes[s][0] * sizes[s][1] > 60000;
+                if (large && (dtype != TS_F32 || (c > 1 && s % 2))) /* the oracle is slow */
+                    continue;
+                struct ts_image in = ts_test_image(large ? 1 : 2, sizes[s][0], sizes[s][1], (enum ts_dtype)dtype,
+                                                   c % 2 ? VALUES_CT : VALUES_RANDOM, 5 + s);
+                char what[256];
+                snprintf(what, sizeof what, "{%s} %s %lld x %lld", cases[c], ts_dtype_name((enum ts_dtype)dtype),
+                         (long long)sizes[s][0], (long long)sizes[s][1]);
+                check_image(cases[c], &in, what);
+                free(in.data);
+            }
+}
+
+/* Every run of every method and device gives the same bytes. */
+TEST_ON_BOTH(statistics, repeat)
+{
+    struct ts_image in = ts_test_image(3, 401, 409, TS_F32, VALUES_RANDOM, 77);
+    static const char *const cases[] = {"method=two-level " PERCENTILES, "method=fan-in",
+                                        PERCENTILES "scope=slice percentile_method=sort"};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int i = 0; i < 3; i++)
+            check_image(cases[c], &in, cases[c]);
     free(in.data);
 }
 
-/* Where a sum of squares minus a square of sums would lose every digit. */
-Test(statistics, small_deviations_from_a_large_mean)
+/* Tiny, huge and subnormal floats, both zeros, NaN and infinities; slices that hold no number at all. */
+TEST_ON_BOTH(statistics, take_finite_values_only)
 {
-    struct ts_image in = ts_test_image(3, 64, 64, TS_F32, VALUES_RANDOM, 8);
-    for (size_t i = 0; i < ts_image_count(&in); i++)
-        ((float *)in.data)[i] = 16777000.0f + (float)(i % 3);
-    struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &statistics_stage, "", &in, NULL, 0, 2), TS_OK);
-    cr_assert(fabs(ts_test_table_at(&run, "variance", 0) - 2.0 / 3) <= 1e-8);
-    ts_test_run_clear(&run);
+    static const char *const methods[] = {"method=two-level ", "method=fan-in "};
+    static const char *const cases[] = {PERCENTILES, PERCENTILES "scope=slice",
+                                        PERCENTILES "scope=slice percentile_method=sort"};
+    const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-45f, -3e-39f, 3e38f, -3e38f, 1e-30f};
+    for (int m = 0; m < 2; m++)
+        for (int c = 0; c < 3; c++) {
+            struct ts_image in = ts_test_image(4, 3, 5, TS_F32, VALUES_RANDOM, 8);
+            struct ts_image wide = ts_test_image(2, 131, 257, TS_F32, VALUES_RANDOM, 9);
+            float *data = in.data, *values = wide.data;
+            char assignments[160];
+            snprintf(assignments, sizeof assignments, "%s%s", methods[m], cases[c]);
+            memcpy(data, odd, sizeof odd);
+            for (int i = 15; i < 30; i++)
+                data[i] = i % 2 ? NAN : INFINITY;
+            check_image(assignments, &in, "odd floats");
+            for (int i = 0; i < 60; i++)
+                data[i] = NAN;
+            check_image(assignments, &in, "no number");
+            /* Here and there, whole rows, and nothing else at the start of many runs. */
+            for (int i = 0; i < 2 * 131 * 257; i++)
+                values[i] = i % 257 < 40 || i / 257 % 7 == 3 || i % 131 == 5 ? odd[i % 10] : values[i];
+            check_image(assignments, &wide, "many odd floats");
+            free(in.data);
+            free(wide.data);
+        }
+}
+
+/* Where a sum of squares minus a square of sums would lose every digit: the variance still has 12 of its own. */
+TEST_ON_BOTH(statistics, small_deviations_from_a_large_mean)
+{
+    static const char *const cases[] = {"", "method=fan-in", "scope=slice", "scope=slice method=fan-in"};
+    for (int kind = 0; kind < 4; kind++) {
+        struct ts_image in = ts_test_image(3, 253, 256, TS_F32, VALUES_RANDOM, 8);
+        const size_t n = ts_image_count(&in), slice = ts_slice_count(&in);
+        float *data = in.data;
+        double *values = malloc(n * sizeof *values);
+        for (size_t i = 0; i < n; i++)
+            data[i] = kind == 0   ? 16777000.0f + (float)(i % 3)
+                      : kind == 1 ? 8388608.0f + (float)(i % 7) + (i == 70001 ? 1e6f : 0)
+                      : kind == 2 ? 1e-30f * (1 + 1e-6f * (float)(i % 5))
+                                  : (i % 64 < 40 ? NAN : 16777000.0f + (float)(i % 2));
+        ts_load_f64(values, data, TS_F32, n);
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            struct stage_run run;
+            struct statistics_reference expected;
+            cr_assert_eq(ts_test_run(&run, &statistics_stage, cases[c], &in, NULL, 2, 2), TS_OK);
+            for (int64_t z = 0; z < (c < 2 ? 1 : 3); z++) {
+                ts_statistics_reference(values + (size_t)z * slice, c < 2 ? n : slice, 0, &expected);
+                const double found = ts_test_table_at(&run, "variance", z);
+                cr_assert(fabs(found - expected.variance) <= 1e-12 * expected.variance, "%s, kind %d: %.17g not %.17g",
+                          cases[c], kind, found, expected.variance);
+            }
+            ts_test_run_clear(&run);
+        }
+        free(values);
+        free(in.data);
+    }
+}
+
+/* Of the largest values. */
+TEST_ON_BOTH(statistics, whole_sums_are_exact)
+{
+    static const char *const cases[] = {"", "method=fan-in"};
+    struct ts_image in = ts_test_image(2, 61, 67, TS_U32, VALUES_RANDOM, 3);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ts_image_count(&in); i++) {
+        ((uint32_t *)in.data)[i] = UINT32_MAX - (uint32_t)(i % 3);
+        sum += UINT32_MAX - (uint32_t)(i % 3);
+    }
+    for (int c = 0; c < 2; c++) {
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &statistics_stage, cases[c], &in, NULL, 1, 1), TS_OK);
+        cr_assert_eq(ts_test_table_at(&run, "sum", 0), (double)sum);
+        ts_test_run_clear(&run);
+    }
     free(in.data);
 }
 
@@ -145,6 +241,11 @@ Test(statistics, have_the_units_of_their_powers)
         ts_test_run_clear(&run);
         free(in.data);
     }
+}
+
+Test(statistics, refuse_to_sort_a_volume)
+{
+    ts_test_refused(&statistics_stage, "percentiles=50 percentile_method=sort", TS_F32, false, "sort-scope");
 }
 
 Test(statistics, refuse_too_many_percentiles)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * statistics on the device: the counts of the values of 8- and 16-bit integers (cuda/common/value_counts.cuh), moments
+ * and range of the slices of other types (cuda/common/moments.cuh) and what their percentiles need
+ * (cuda/common/percentile.cuh). The numbers themselves are worked out on the host, as on the CPU.
+ *
+ * Partials. By value: the counts. Else, in the first round: the moments of the slices (all nz of a volume, one of a
+ * slice), then the counts of the upper halves of the keys, or the ends of the percentiles of a slice; in the second:
+ * the counts of the lower halves. No kernels of its own; the image is read once, and once or twice more for
+ * percentiles.
+ */
+#include "cuda/launch.cuh"
+
+#include "cuda/common/moments.cuh"
+#include "cuda/common/percentile.cuh"
+#include "cuda/common/value_counts.cuh"
+
+extern "C" {
+#include "stages/common/scope.h"
+#include "stages/statistics.h"
+extern const struct stage_cuda statistics_cuda;
+}
+
+static const struct statistics_params *params_of(const struct stage_context *context)
+{
+    return (const struct statistics_params *)context->params;
+}
+
+static bool per_slice(const struct stage_context *context)
+{
+    return params_of(context)->scope == SCOPE_SLICE;
+}
+
+static int64_t moment_count(const struct stage_context *context)
+{
+    return per_slice(context) ? 1 : context->in.axes[0].n;
+}
+
+static size_t moments_bytes(const struct stage_context *context)
+{
+    return ts_cuda_stride((size_t)moment_count(context) * ts_cuda_moments_bytes());
+}
+
+static size_t partial_bytes(const struct stage_context *context, int)
+{
+    const int n_percentiles = ts_statistics_percentiles(context);
+    if (ts_value_counts_fit(context->in.dtype))
+        return ts_cuda_value_counts_bytes(context->in.dtype, per_slice(context));
+    if (context->round == 1)
+        return ts_cuda_percentile_bytes(1, n_percentiles);
+    const size_t percentiles = ts_statistics_by_slice(context) ? sizeof(struct percentile_ends)
+                               : n_percentiles > 0             ? ts_cuda_percentile_bytes(0, n_percentiles)
+                                                               : 0;
+    return moments_bytes(context) + percentiles;
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
+{
+    const struct statistics_params *params = params_of(context);
+    const int n_percentiles = ts_statistics_percentiles(context);
+    if (ts_value_counts_fit(context->in.dtype))
+        return ts_cuda_value_counts_scratch_bytes(context, &context->in, per_slice(context), n);
+    if (context->round == 1)
+        return ts_cuda_percentile_scratch_bytes(context, 1, n);
+    const size_t moments =
+        ts_cuda_moments_scratch_bytes((int64_t)ts_slice_count(&context->in), (enum reduction_method)params->method, n);
+    size_t percentiles = 0;
+    if (ts_statistics_by_slice(context))
+        percentiles = ts_cuda_percentile_ends_scratch_bytes(context, (enum percentile_method)params->percentile_method,
+                                                            n_percentiles, n);
+    else if (n_percentiles > 0)
+        percentiles = ts_cuda_percentile_scratch_bytes(context, 0, n);
+    return moments > percentiles ? moments : percentiles;
+}
+
+static size_t constants_bytes(const struct stage_context *context)
+{
+    return (size_t)ts_statistics_percentiles(context) * sizeof(double);
+}
+
+static void constants(const struct stage_context *context, void *host)
+{
+    memcpy(host, params_of(context)->percentiles.values, constants_bytes(context));
+}
+
+static enum ts_status reduce_first(const struct stage_context *context, const struct ts_image *slices, char *partials,
+                                   const struct cuda_call *call)
+{
+    const struct statistics_params *params = params_of(context);
+    const enum percentile_method method = (enum percentile_method)params->percentile_method;
+    const int n_percentiles = ts_statistics_percentiles(context);
+    const size_t bytes = ts_cuda_moments_bytes(), stride = ts_cuda_stride(partial_bytes(context, 0));
+    char *const moments = per_slice(context) ? partials : partials + (size_t)slices->z_first * bytes;
+    char *const percentiles = partials + moments_bytes(context);
+    const enum ts_status status = ts_cuda_moments(context, slices, (enum reduction_method)params->method, moments,
+                                                  per_slice(context) ? stride : bytes, call);
+    if (status != TS_OK || n_percentiles == 0)
+        return status;
+    return ts_statistics_by_slice(context)
+               ? ts_cuda_percentile_ends(context, method, slices, (const double *)call->constants, n_percentiles,
+                                         percentiles, stride, call)
+               : ts_cuda_percentile_add(context, 0, slices, NULL, percentiles, call);
+}
+
+static enum ts_status reduce(const struct stage_context *context, int, const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
+{
+    if (ts_value_counts_fit(slices->dtype))
+        return ts_cuda_value_counts(context, slices, per_slice(context), partials, call);
+    if (context->round == 0)
+        return reduce_first(context, slices, (char *)partials, call);
+    const struct statistics_result *result = (const struct statistics_result *)call->result;
+    return ts_cuda_percentile_add(context, 1, slices, &result->search, partials, call);
+}
+
+static void collect(const struct stage_context *context, int, const void *partial, void *total)
+{
+    const enum ts_dtype dtype = context->in.dtype;
+    const int n_percentiles = ts_statistics_percentiles(context);
+    if (ts_value_counts_fit(dtype)) {
+        ts_cuda_value_counts_collect(dtype, per_slice(context), partial, (struct value_counts *)total);
+        return;
+    }
+    if (context->round == 1) {
+        ts_cuda_percentile_collect(1, dtype, n_percentiles, partial, total);
+        return;
+    }
+    struct statistics_partial *first = (struct statistics_partial *)total;
+    struct moments *moments = (struct moments *)(first + 1);
+    memset(first, 0, sizeof *first);
+    for (int64_t z = 0; z < moment_count(context); z++)
+        ts_cuda_moments_collect(dtype, (const char *)partial + (size_t)z * ts_cuda_moments_bytes(), &moments[z],
+                                &first->range);
+    const void *percentiles = (const char *)partial + moments_bytes(context);
+    void *search = moments + moment_count(context);
+    if (ts_statistics_by_slice(context))
+        memcpy(search, percentiles, sizeof(struct percentile_ends));
+    else if (n_percentiles > 0)
+        ts_cuda_percentile_collect(0, dtype, n_percentiles, percentiles, search);
+}
+
+static const struct cuda_reduction reduction = {
+    .partial_bytes = partial_bytes,
+    .scratch_bytes = scratch_bytes,
+    .reduce = reduce,
+    .collect = collect,
+};
+
+extern "C" {
+const struct stage_cuda statistics_cuda = {
+    .constants_bytes = constants_bytes,
+    .constants = constants,
+    .reduction = &reduction,
+};
+}
