@@ -103,23 +103,15 @@ static const struct param convolve_rows[] = {
           .doc = "the value outside with border: constant; one that the image's dtype can hold"),
 };
 
-/* A kernel as numbers, wherever it came from. */
-struct kernel {
-    int64_t rows, columns;
-    const double *weights;
-    double divisor;
-};
-
-static struct kernel kernel_of(const struct convolve_params *params, enum convolve_kernel name)
+static struct convolve_weights kernel_of(const struct convolve_params *params, enum convolve_kernel name)
 {
     if (name == CONVOLVE_CUSTOM)
-        return (struct kernel){params->weights.rows, params->weights.columns, params->weights.values, 1};
+        return (struct convolve_weights){params->weights.rows, params->weights.columns, params->weights.values, 1};
     const struct named_kernel *named = &named_kernels[name];
-    return (struct kernel){named->side, named->side, named->weights, named->divisor};
+    return (struct convolve_weights){named->side, named->side, named->weights, named->divisor};
 }
 
-/* Writes the kernels whose results are combined: two for a magnitude. */
-static int kernels_of(const struct convolve_params *params, struct kernel kernels[2])
+int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2])
 {
     const bool magnitude = params->kernel == CONVOLVE_SOBEL_MAGNITUDE;
     kernels[0] = kernel_of(params, magnitude ? CONVOLVE_SOBEL_X : (enum convolve_kernel)params->kernel);
@@ -157,8 +149,8 @@ static enum ts_status convolve_resolve(const struct stage_context *context, void
 static enum ts_status convolve_shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct convolve_params *params = context->params;
-    struct kernel kernels[2];
-    const int n_kernels = kernels_of(params, kernels);
+    struct convolve_weights kernels[2];
+    const int n_kernels = ts_convolve_kernels(params, kernels);
     double sum = 0;
     for (int64_t i = 0; i < kernels[0].rows * kernels[0].columns; i++)
         sum += kernels[0].weights[i];
@@ -186,7 +178,7 @@ struct tap_list {
 /* What one call works with, and where its parts of the scratch stand. */
 struct convolve_run {
     const struct convolve_params *params;
-    struct kernel kernels[2];
+    struct convolve_weights kernels[2];
     int n_kernels;
     int64_t rows, columns; /* of the kernel */
     int64_t nz, ny, nx, row_length, sum_length;
@@ -204,7 +196,7 @@ static struct convolve_run convolve_describe(const struct stage_context *context
 {
     struct convolve_run run = {
         .params = context->params, .nz = nz, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
-    run.n_kernels = kernels_of(run.params, run.kernels);
+    run.n_kernels = ts_convolve_kernels(run.params, run.kernels);
     run.rows = run.kernels[0].rows;
     run.columns = run.kernels[0].columns;
     run.sum_length = (run.nx + BLOCK - 1) / BLOCK * BLOCK;
@@ -226,7 +218,7 @@ static size_t convolve_scratch_bytes(const struct stage_context *context, int64_
     return convolve_describe(context, n).bytes;
 }
 
-static void list_taps(const struct kernel *kernel, struct tap_list *list)
+static void list_taps(const struct convolve_weights *kernel, struct tap_list *list)
 {
     list->n = 0;
     list->scale = 1 / kernel->divisor;
@@ -386,5 +378,6 @@ const struct stage convolve_stage = {
     .shape = convolve_shape,
     .scratch_bytes = convolve_scratch_bytes,
     .cpu = convolve_cpu,
+    .cuda = STAGE_CUDA(convolve_cuda),
     .tolerance = {.relative = 6e-8, .why = "one rounding to f32 (2^-24) of a sum in double"},
 };

@@ -43,6 +43,17 @@ struct convolve_params {
     double constant;
 };
 
+/* A kernel as numbers, wherever it came from: rows x columns weights, whose sum is divided by `divisor`. */
+struct convolve_weights {
+    int64_t rows, columns;
+    const double *weights;
+    double divisor;
+};
+
+/* Writes the kernels whose results are combined: two, of the same size, for a magnitude. Returns how many. */
+int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2]);
+
 extern const struct stage convolve_stage;
+extern const struct stage_cuda convolve_cuda;
 
 #endif

@@ -13,25 +13,43 @@
 #include <type_traits>
 
 enum { THREADS = 256, LANES = 32, KEYS_8 = 256, WAVES = 4 };
-enum { POINT_LANES = POINT_SIGMOID + 1 }; /* a table in place of the function */
+/* POINT_LINEAR with the reciprocal of its divisor; a table in place of the function. */
+enum { POINT_SCALED = POINT_SIGMOID + 1, POINT_LANES };
 
 /* ---- one value --------------------------------------------------------------------------------- */
 
-template <int KIND> static __device__ double point_value(double x, const struct point_function &f)
+/* a / divisor, rounded once like the division itself: each step takes off what the last left of a (Markstein 1990).
+ * Exact for divisors whose reciprocal keeps all its digits; see divides_by(). */
+template <bool FINITE> static __device__ double point_quotient(double a, double divisor, double reciprocal)
+{
+    const double start = a * reciprocal;
+    const double near = __fma_rn(__fma_rn(-divisor, start, a), reciprocal, start);
+    const double quotient = __fma_rn(__fma_rn(-divisor, near, a), reciprocal, near);
+    return FINITE || isfinite(start) ? quotient : start;
+}
+
+static __device__ bool divides_by(double divisor)
+{
+    return divisor > 0x1p-400 && divisor < 0x1p400;
+}
+
+template <int KIND, bool FINITE> static __device__ double point_value(double x, const struct point_function &f)
 {
     if (KIND == POINT_REVERSE)
         return f.middle - x;
     if (KIND == POINT_SIGMOID)
         return f.span / (1 + exp(-4 * (x - f.middle) / f.divisor)) + f.base;
-    const double inside = ((x - f.middle) / f.divisor + f.shift) * f.span + f.base;
+    const double part = KIND == POINT_SCALED ? point_quotient<FINITE>(x - f.middle, f.divisor, f.reciprocal)
+                                             : (x - f.middle) / f.divisor;
+    const double inside = (part + f.shift) * f.span + f.base;
     return x <= f.low ? f.below : x >= f.high ? f.above : inside;
 }
 
 static __device__ double point_value_of(double x, const struct point_function &f)
 {
-    return f.kind == POINT_REVERSE  ? point_value<POINT_REVERSE>(x, f)
-           : f.kind == POINT_LINEAR ? point_value<POINT_LINEAR>(x, f)
-                                    : point_value<POINT_SIGMOID>(x, f);
+    return f.kind == POINT_REVERSE  ? point_value<POINT_REVERSE, true>(x, f)
+           : f.kind == POINT_LINEAR ? point_value<POINT_LINEAR, true>(x, f)
+                                    : point_value<POINT_SIGMOID, true>(x, f);
 }
 
 /* Conversions of double saturate, and round half to even; NaN becomes 0. */
@@ -86,6 +104,7 @@ static __device__ struct point_function fitted(struct point_function function, c
         const double *numbers = (const double *)((const char *)span.numbers + slice * span.stride);
         ts_cuda_point_fit(&function, numbers[0], function.fit == POINT_FIT_MIDDLE ? 0 : numbers[1]);
     }
+    function.reciprocal = 1 / function.divisor;
     return function;
 }
 
@@ -122,7 +141,7 @@ static __device__ Out map_value(In value, const struct point_function &f, const 
         enum { PER_WORD = 4 / sizeof(Out) };
         return *(const Out *)(own + value / PER_WORD * (LANES * 4) + value % PER_WORD * sizeof(Out));
     } else {
-        return point_store<Out>(point_value<KIND>((double)value, f));
+        return point_store<Out>(point_value<KIND, !std::is_same<In, float>::value>((double)value, f));
     }
 }
 
@@ -168,7 +187,10 @@ static __global__ void __launch_bounds__(THREADS)
     map_computed(const In *in, Out *out, struct point_span span, struct point_function function)
 {
     const struct point_function f = fitted(function, span, blockIdx.x / span.blocks);
-    map_groups<In, Out, KIND>(in, out, span, f, NULL);
+    if (KIND == POINT_LINEAR && divides_by(f.divisor))
+        map_groups<In, Out, POINT_SCALED>(in, out, span, f, NULL);
+    else
+        map_groups<In, Out, KIND>(in, out, span, f, NULL);
 }
 
 /* Bits is an unsigned type as wide as the result. */

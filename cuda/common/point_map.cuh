@@ -29,6 +29,7 @@ struct point_function {
     enum point_fit fit;
     double middle, divisor, shift, span, base;
     double low, high, below, above;
+    double reciprocal; /* of the divisor: the kernels' own */
 };
 
 /* The function for numbers (a, b) that are known. */

@@ -16,7 +16,7 @@ TestSuite(convolve);
 /* Sums near 0 of large values: the double sum's own roundings, 1e-16 each, show beside the largest result. */
 static const double cancelled = 1e-9;
 
-Test(convolve, every_kernel_agrees_with_the_definition)
+TEST_ON_BOTH(convolve, every_kernel_agrees_with_the_definition)
 {
     size_t compared = 0;
     for (const struct choice *kernel = convolve_stage.params[0].choices; kernel->name; kernel++) {
@@ -34,7 +34,7 @@ Test(convolve, every_kernel_agrees_with_the_definition)
     cr_assert_eq(compared, 19 * (8 * 2 + 7 + 7));
 }
 
-Test(convolve, borders_and_given_weights_agree_with_the_definition)
+TEST_ON_BOTH(convolve, borders_and_given_weights_agree_with_the_definition)
 {
 #define WEIGHTED(border) "kernel=custom weights=1,2,3;4,5,6;7,8,10;-1,0,2;0.5,-4,1e3 border=" border
     static const struct stage_case cases[] = {
@@ -47,12 +47,14 @@ Test(convolve, borders_and_given_weights_agree_with_the_definition)
         {.assignments = "kernel=custom weights=1;2;3;4;-5;6;7 border=mirror"},
         {.assignments = "kernel=custom weights=2"},
         {.assignments = "kernel=custom weights=0"},
+        {.assignments = "kernel=low-pass-8 border=constant constant=9"},
+        {.assignments = "kernel=sobel-magnitude border=constant constant=9"},
     };
     cr_assert_eq(ts_stage_check(&convolve_stage, ts_convolve_reference, cases, sizeof cases / sizeof *cases),
-                 9 * 8 * 7);
+                 11 * 8 * 7);
 }
 
-Test(convolve, takes_the_largest_kernel)
+TEST_ON_BOTH(convolve, takes_the_largest_kernel)
 {
     char assignments[16384] = "kernel=custom border=wrap weights=";
     for (int j = 0; j < 31; j++)
@@ -72,16 +74,16 @@ static struct ts_image run(const char *assignments, const struct ts_image *in)
     struct stage_context context;
     struct ts_diag *diag = ts_diag_create();
     ts_test_params(&convolve_stage, assignments, &set);
-    cr_assert_eq(ts_stage_prepare(&convolve_stage, &set, in, NULL, 1, NULL, diag, &context), TS_OK);
+    cr_assert_eq(ts_stage_prepare(&convolve_stage, &set, in, NULL, 1, ts_test_device, diag, &context), TS_OK);
     struct ts_image out = context.out;
     out.data = malloc(ts_image_bytes(&out));
-    cr_assert_eq(ts_stage_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
+    cr_assert_eq(ts_test_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
     ts_test_params_clear(&set);
     ts_diag_destroy(diag);
     return out;
 }
 
-Test(convolve, lays_the_weights_on_the_image_as_written)
+TEST_ON_BOTH(convolve, lays_the_weights_on_the_image_as_written)
 {
     /* One bright pixel comes out as the kernel turned by 180 degrees. */
     struct ts_image in = ts_test_image(1, 5, 7, TS_U16, VALUES_CONSTANT, 1);
@@ -98,7 +100,7 @@ Test(convolve, lays_the_weights_on_the_image_as_written)
     free(out.data);
 }
 
-Test(convolve, leaves_out_what_has_no_weight)
+TEST_ON_BOTH(convolve, leaves_out_what_has_no_weight)
 {
     struct ts_image in = ts_test_image(1, 9, 11, TS_F32, VALUES_RANDOM, 2);
     ((float *)in.data)[4 * 11 + 5] = NAN;
