@@ -13,9 +13,10 @@
  *
  * Order of sums: lines rising, 32 at a time in registers, then into the ray's total in shared memory.
  *
- * Memory: a pixel is read from device memory about once for every 2,100 rays of a slice (what runs at once crosses it
- * together), 4 bytes written a ray. A block is 12 neighboring views of 8 detectors, whose rays pass nearly the same
- * pixels: 86 % of loads hit the first cache. 24 warps of 80 registers are what a multiprocessor holds.
+ * Memory: 4 bytes written a ray; pixels come from the caches. A block is 8 neighboring views of 4 detectors, whose rays
+ * pass nearly the same pixels, so that most loads hit the first cache. The blocks in work at once are 16 such runs of
+ * detectors by 32 of views: in lines' order of the whole detector instead, every other pixel came from device memory.
+ * 32 warps of 64 registers are all that a multiprocessor holds, and what limits is the latency of loads.
  */
 #include "cuda/radon_methods.cuh"
 
@@ -23,9 +24,13 @@
 
 enum {
     GROUP = 4,        /* detectors of a warp */
-    BLOCK_GROUPS = 2, /* groups of a block, side by side */
-    BLOCK_VIEWS = 12,
-    STACK_THREADS = 32 * BLOCK_GROUPS * BLOCK_VIEWS
+    BLOCK_GROUPS = 1, /* groups of a block, side by side */
+    BLOCK_VIEWS = 8,
+    STACK_THREADS = 32 * BLOCK_GROUPS * BLOCK_VIEWS,
+    STACK_BLOCKS = 4, /* on a multiprocessor */
+    PATCH_RUNS = 16,  /* blocks that run together: side by side, */
+    PATCH_VIEWS = 32, /* and by views */
+    MOST_BLOCKS = 1 << 30
 };
 
 /* Samples of V slices. */
@@ -106,31 +111,38 @@ static __device__ __forceinline__ void add_line(const float *at, uint32_t fracti
     }
 }
 
-/* A group of rays on its way. Ray 0 is the one with the lowest position. */
+/* A group of rays on its way; ray 0 is the one with the lowest position. Registers are few: what only rare rays need is
+ * worked out anew from the view. */
 struct walk {
     const float *line; /* sample 0 of line m in this thread's slices */
-    int64_t stride;    /* to the next line */
-    int m, n_minor;
-    double origin, per_major, apart; /* of ray 0 on line 0; from ray to ray */
-    int64_t at, step;                /* fixed-point position of ray 0 on line m; from line to line */
-    int64_t whole;                   /* pixels, rounded down, that rays are apart, */
-    uint32_t part;                   /* and the rest, fixed-point */
+    int64_t at, step;  /* fixed-point position of ray 0 on line m; from line to line */
+    int64_t apart;     /* fixed-point, from ray to ray */
+    int m, stride;     /* floats to the next line */
+    int n_minor;
 };
+
+/* Position on line 0 of the lowest ray. */
+static __device__ __forceinline__ double origin(const struct cuda_beam *view, int detector)
+{
+    return view->base + (double)(view->per_detector < 0 ? detector + GROUP - 1 : detector) * view->per_detector;
+}
 
 /* Up to line `end`; the rays are E to E + 1 pixels apart. */
 template <int E, int V>
 static __device__ __forceinline__ void walk_near(struct walk *walk, int end, struct slices<V> sums[GROUP])
 {
     for (; walk->m < end; walk->m++, walk->at += walk->step, walk->line += walk->stride)
-        add_line<E>(walk->line + (walk->at >> 32) * (32 * V), (uint32_t)walk->at, walk->part, sums);
+        add_line<E>(walk->line + (walk->at >> 32) * (32 * V), (uint32_t)walk->at, (uint32_t)walk->apart, sums);
 }
 
-template <int V> static __device__ __forceinline__ void walk_far(struct walk *walk, int end, struct slices<V> *sums)
+template <int V>
+static __device__ __forceinline__ void walk_far(struct walk *walk, int end, const struct cuda_beam *view, int detector,
+                                                struct slices<V> sums[GROUP])
 {
     for (; walk->m < end; walk->m++, walk->line += walk->stride)
 #pragma unroll
         for (int k = 0; k < GROUP; k++) {
-            const double ray = walk->origin + k * walk->apart + walk->m * walk->per_major;
+            const double ray = origin(view, detector) + k * fabs(view->per_detector) + walk->m * view->per_major;
             const double at = fmin(fmax(ray, -2.0), (double)walk->n_minor), whole = floor(at);
             const float *pixel = walk->line + (int64_t)whole * (32 * V);
             struct slices<V> below, above;
@@ -141,33 +153,34 @@ template <int V> static __device__ __forceinline__ void walk_far(struct walk *wa
 }
 
 /* Sets the walk to the first line that the group meets; returns the line after the last. */
-static __device__ int begin(struct walk *walk, int n_major)
+static __device__ __forceinline__ int begin(struct walk *walk, const struct cuda_beam *view, int detector, int n_major)
 {
     int end;
-    ts_cuda_beam_lines(walk->origin, walk->per_major, (GROUP - 1) * walk->apart, n_major, walk->n_minor, &walk->m,
-                       &end);
-    walk->line += walk->m * walk->stride;
-    walk->at = ts_cuda_fixed(walk->origin + walk->m * walk->per_major) + TS_CUDA_BEAM_HALF;
-    walk->step = ts_cuda_fixed(walk->per_major);
-    walk->whole = ts_cuda_fixed(walk->apart) >> 32;
-    walk->part = (uint32_t)ts_cuda_fixed(walk->apart);
+    const double start = origin(view, detector), apart = fabs(view->per_detector);
+    ts_cuda_beam_lines(start, view->per_major, (GROUP - 1) * apart, n_major, walk->n_minor, &walk->m, &end);
+    walk->line += walk->m * (int64_t)walk->stride;
+    walk->at = ts_cuda_fixed(start + walk->m * view->per_major) + TS_CUDA_BEAM_HALF;
+    walk->step = ts_cuda_fixed(view->per_major);
+    walk->apart = ts_cuda_fixed(apart);
     return end;
 }
 
 struct stack_size {
     int n_slices, n_detectors, n_major, n_minor;
-    int64_t n_views, first_group;
+    int64_t n_views;
+    int64_t first_patch;    /* of this launch */
+    int n_runs, patch_runs; /* blocks side by side in all, and in a patch */
     bool along_rows, whole; /* sums go out as 4 detectors at once */
 };
 
 /* Writes the totals of one group: for each of the V slices, GROUP detectors. */
 template <int V>
-static __device__ void write_group(const float4 totals[V][STACK_THREADS], const struct cuda_beam *beam,
-                                   const struct stack_size *size, int detector, float *out)
+static __device__ void write_group(const float4 *totals, const struct cuda_beam *beam, const struct stack_size *size,
+                                   int detector, float *out)
 {
     const int slice = (int)(threadIdx.x % 32) * V;
     for (int i = 0; i < V && slice + i < size->n_slices; i++) {
-        float4 t = totals[i][threadIdx.x];
+        float4 t = totals[i * STACK_THREADS + threadIdx.x];
         if (beam->per_detector < 0)
             t = make_float4(t.w, t.z, t.y, t.x);
         const float values[GROUP] = {t.x * beam->length_mm, t.y * beam->length_mm, t.z * beam->length_mm,
@@ -183,49 +196,51 @@ static __device__ void write_group(const float4 totals[V][STACK_THREADS], const 
     }
 }
 
-/* grid: runs of BLOCK_GROUPS groups of detectors, groups of BLOCK_VIEWS views of one kind. */
-template <int V>
-static __global__ void __launch_bounds__(STACK_THREADS, 1)
+/* grid: the blocks of patch after patch; patches rise by detectors, then by views of one kind. FAR: rays may be 2
+ * pixels apart or more; without that a thread needs fewer registers. */
+template <int V, bool FAR>
+static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     project_stack(const float *lines, float *out, const struct cuda_beams *table, struct stack_size size)
 {
-    __shared__ float4 totals[V][STACK_THREADS];
+    __shared__ float4 totals[V * STACK_THREADS];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
+    const int blocks = size.patch_runs * PATCH_VIEWS, across = (size.n_runs + size.patch_runs - 1) / size.patch_runs;
+    const int64_t patch = size.first_patch + blockIdx.x / blocks;
+    const int in_patch = (int)blockIdx.x % blocks;
+    const int run = (int)(patch % across) * size.patch_runs + in_patch % size.patch_runs;
+    const int64_t group = patch / across * PATCH_VIEWS + in_patch / size.patch_runs;
     const int64_t end_view = size.along_rows ? table->n_along_rows : table->n;
-    const int64_t view = (size.along_rows ? 0 : table->n_along_rows) + (size.first_group + blockIdx.y) * BLOCK_VIEWS +
-                         warp / BLOCK_GROUPS;
-    const int detector = ((int)blockIdx.x * BLOCK_GROUPS + warp % BLOCK_GROUPS) * GROUP;
-    if (view >= end_view || detector >= size.n_detectors)
+    const int64_t view = (size.along_rows ? 0 : table->n_along_rows) + group * BLOCK_VIEWS + warp / BLOCK_GROUPS;
+    const int detector = (run * BLOCK_GROUPS + warp % BLOCK_GROUPS) * GROUP;
+    if (view >= end_view || run >= size.n_runs || detector >= size.n_detectors)
         return;
-    const struct cuda_beam beam = table->beams[view];
+    const struct cuda_beam *beam = &table->beams[view];
     struct walk walk = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
-    walk.stride = (size.n_minor + 2 * INTERLEAVE_MARGIN) * (int64_t)(32 * V);
+    walk.stride = (size.n_minor + 2 * INTERLEAVE_MARGIN) * (32 * V);
     walk.n_minor = size.n_minor;
-    walk.origin = beam.base + (beam.per_detector < 0 ? detector + GROUP - 1 : detector) * beam.per_detector;
-    walk.per_major = beam.per_major;
-    walk.apart = fabs(beam.per_detector);
-    const int end = begin(&walk, size.n_major);
+    const int end = begin(&walk, beam, detector, size.n_major);
     struct slices<V> sums[GROUP] = {
     };
 #pragma unroll
     for (int i = 0; i < V; i++)
-        totals[i][threadIdx.x] = make_float4(0, 0, 0, 0);
+        totals[i * STACK_THREADS + threadIdx.x] = make_float4(0, 0, 0, 0);
     while (walk.m < end) {
         const int stop = min(end, walk.m / RADON_LINES * RADON_LINES + RADON_LINES);
-        if (walk.whole == 0)
+        if (walk.apart >> 32 == 0)
             walk_near<0>(&walk, stop, sums);
-        else if (walk.whole == 1)
+        else if (!FAR || walk.apart >> 32 == 1)
             walk_near<1>(&walk, stop, sums);
         else
-            walk_far(&walk, stop, sums);
+            walk_far(&walk, stop, beam, detector, sums);
 #pragma unroll
         for (int i = 0; i < V; i++) {
-            float4 *total = &totals[i][threadIdx.x];
+            float4 *total = &totals[i * STACK_THREADS + threadIdx.x];
             *total = make_float4(total->x + sums[0].at[i], total->y + sums[1].at[i], total->z + sums[2].at[i],
                                  total->w + sums[3].at[i]);
             sums[0].at[i] = sums[1].at[i] = sums[2].at[i] = sums[3].at[i] = 0;
         }
     }
-    write_group<V>(totals, &beam, &size, detector, out);
+    write_group<V>(totals, beam, &size, detector, out);
 }
 
 /* Lanes for the next slices: padding costs less than a narrower kernel. */
@@ -242,31 +257,41 @@ size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t 
     return rows > columns ? rows : columns;
 }
 
+template <int V, bool FAR>
 static enum ts_status launch(const struct stage_context *context, const float *lines, float *out,
-                             struct stack_size size, int lanes, const struct cuda_call *call)
+                             struct stack_size size, const struct cuda_call *call)
 {
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
-    const int64_t groups = ts_cuda_parts(size.n_views, BLOCK_VIEWS), most = 65535;
+    size.n_runs = (int)ts_cuda_parts(size.n_detectors, BLOCK_GROUPS * GROUP);
+    size.patch_runs = size.n_runs < PATCH_RUNS ? size.n_runs : PATCH_RUNS;
+    const int64_t patches = ts_cuda_parts(size.n_runs, size.patch_runs) *
+                            ts_cuda_parts(ts_cuda_parts(size.n_views, BLOCK_VIEWS), PATCH_VIEWS);
+    const int64_t blocks = size.patch_runs * PATCH_VIEWS, most = MOST_BLOCKS / blocks;
     enum ts_status status = TS_OK;
-    for (; status == TS_OK && size.first_group < groups; size.first_group += most) {
-        const int64_t left = groups - size.first_group;
-        const dim3 grid((unsigned)ts_cuda_parts(size.n_detectors, BLOCK_GROUPS * GROUP),
-                        (unsigned)(left < most ? left : most));
-        if (lanes == 128)
-            project_stack<4><<<grid, STACK_THREADS, 0, call->stream>>>(lines, out, table, size);
-        else if (lanes == 64)
-            project_stack<2><<<grid, STACK_THREADS, 0, call->stream>>>(lines, out, table, size);
-        else
-            project_stack<1><<<grid, STACK_THREADS, 0, call->stream>>>(lines, out, table, size);
+    for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
+        const int64_t left = patches - size.first_patch;
+        const unsigned grid = (unsigned)((left < most ? left : most) * blocks);
+        project_stack<V, FAR><<<grid, STACK_THREADS, 0, call->stream>>>(lines, out, table, size);
         status = ts_cuda_launched(context, "project_stack");
     }
     return status;
+}
+
+/* True where no view has rays 2 pixels apart: per_detector is at most this number, reached where the major axis
+ * changes. */
+static bool all_near(const struct stage_context *context)
+{
+    const struct radon_params *params = (const struct radon_params *)context->params;
+    const double dy = context->in.axes[1].spacing > 0 ? context->in.axes[1].spacing : 1,
+                 dx = context->in.axes[2].spacing > 0 ? context->in.axes[2].spacing : 1;
+    return params->detector_spacing * hypot(dy, dx) / (dy * dx) < 1.999;
 }
 
 enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    const struct cuda_call *call)
 {
     const int64_t nz = out->axes[0].n, ny = in->axes[1].n, nx = in->axes[2].n;
+    const bool near = all_near(context);
     float *lines = (float *)call->scratch;
     enum ts_status status = TS_OK;
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
@@ -280,7 +305,9 @@ enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const st
             size.whole = size.n_detectors % GROUP == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
             status = ts_cuda_interleave(context, in, ts_slice_data(in, z), n, !columns, lanes, lines, call->stream);
             if (status == TS_OK)
-                status = launch(context, lines, to, size, lanes, call);
+                status = lanes == 128  ? (near ? launch<4, false> : launch<4, true>)(context, lines, to, size, call)
+                         : lanes == 64 ? (near ? launch<2, false> : launch<2, true>)(context, lines, to, size, call)
+                                       : (near ? launch<1, false> : launch<1, true>)(context, lines, to, size, call);
         }
     }
     return status;

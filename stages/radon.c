@@ -20,7 +20,8 @@ enum {
     BLOCK_MAJOR = 16,  /* rows or columns of a block at most */
     DETECTOR_RUN = 64, /* detectors whose indices are worked out at once */
     ALIGNMENT = 64,
-    SUM_BYTES = 8 << 20 /* of the sums that one thread has in work */
+    STACK_FROM_SLICES = 4, /* fewer leave too many lanes of a CUDA device idle */
+    SUM_BYTES = 8 << 20    /* of the sums that one thread has in work */
 };
 
 /* ---- parameters -------------------------------------------------------------------------------- */
@@ -84,7 +85,9 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
     if (!ts_param_given(context->set, "center"))
         params->center = 0.5 * (double)(params->detectors - 1);
     if (params->method == RADON_AUTO)
-        params->method = context->device ? RADON_STACK : RADON_JOSEPH;
+        params->method = !context->device                            ? RADON_JOSEPH
+                         : context->in.axes[0].n < STACK_FROM_SLICES ? RADON_RAY
+                                                                     : RADON_STACK;
     write_unit(&context->in, params->unit, sizeof params->unit);
     return TS_OK;
 }
