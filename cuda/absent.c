@@ -32,12 +32,13 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
 }
 
 enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, const struct ts_image *block, bool rotate,
-                             int runs, struct ts_diag *diag, struct cuda_bench_times *times)
+                             double longest, int runs, struct ts_diag *diag, struct cuda_bench_times *times)
 {
     (void)contexts;
     (void)n;
     (void)block;
     (void)rotate;
+    (void)longest;
     (void)runs;
     (void)times;
     return refuse(diag);

@@ -183,7 +183,7 @@ static enum ts_status time_runs(struct bench *bench, int runs, struct cuda_bench
 }
 
 enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, const struct ts_image *block, bool rotate,
-                             int runs, struct ts_diag *diag, struct cuda_bench_times *times)
+                             double longest, int runs, struct ts_diag *diag, struct cuda_bench_times *times)
 {
     struct bench bench = {.n = n, .contexts = contexts, .diag = diag};
     enum ts_status status = ts_cuda_session_create(contexts[0]->device, diag, &bench.session);
@@ -199,7 +199,8 @@ enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, cons
     if (status == TS_OK)
         status = ts_cuda_wait(bench.session, CUDA_COMPUTE);
     times->cold_seconds = now() - start;
-    if (status == TS_OK)
+    times->runs = 0;
+    if (status == TS_OK && times->cold_seconds <= longest)
         status = time_runs(&bench, runs, times);
     for (int i = 0; i < n; i++)
         ts_cuda_stage_destroy(bench.stages[i]);

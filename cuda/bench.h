@@ -22,10 +22,11 @@ struct cuda_bench_times {
 /* Times a chain of prepared stages, each on the result of the one before it (which a stage without map passes on); the
  * stages after the first look at single slices. `block` holds the first slices of the input on the host; the device's
  * copies of them fill the input's nz, and several such inputs and outputs, together 1 GiB or half the memory, take
- * turns, so that no run finds its data in a cache. rotate false: one input, as a chain on a single slice sees it. runs
- * 0: up to 30, at least 5, until a third of a second is spent. */
+ * turns, so that no run finds its data in a cache. rotate false: one input, as a chain on a single slice sees it. Where
+ * the first run takes more than `longest` seconds it stays at that: times->runs is 0, and seconds is not set. runs 0:
+ * up to 30, at least 5, until a third of a second is spent. */
 enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, const struct ts_image *block, bool rotate,
-                             int runs, struct ts_diag *diag, struct cuda_bench_times *times);
+                             double longest, int runs, struct ts_diag *diag, struct cuda_bench_times *times);
 /* As ts_cuda_ceilings_measure, in a session of its own. */
 enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct ts_diag *diag,
                                       struct cuda_ceilings *ceilings);

@@ -82,7 +82,8 @@ static enum ts_status case_on_cuda(struct bench *bench, const struct bench_case 
 {
     const struct bench_request *request = bench->report.request;
     struct bench_row row;
-    const enum ts_status status = ts_bench_cuda(which, bench->device, &bench->ceilings, request->runs, diag, &row);
+    const enum ts_status status =
+        ts_bench_cuda(which, request->nz == 0, bench->device, &bench->ceilings, request->runs, diag, &row);
     if (status != TS_OK)
         return status == TS_BAD_CHAIN ? status : device_failed(bench, which, diag);
     row.error = ts_bench_error(which, bench->device, request->oracle ? request->oracle(which->stage) : NULL);

@@ -92,10 +92,11 @@ void ts_bench_stage_clear(struct bench_stage *ready);
 /* Fills in what follows from the prepared stage: name, method, bytes, samples. */
 void ts_bench_describe(struct bench_row *row, const struct bench_case *which, const struct bench_stage *ready);
 
-/* bench_cpu.c and bench_cuda.c: fill the row, but for its error. TS_BAD_CHAIN where the stage refuses the case. */
+/* bench_cpu.c and bench_cuda.c: fill the row, but for its error. may_shrink: what is slow is timed on fewer slices.
+ * TS_BAD_CHAIN where the stage refuses the case. */
 enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int runs, struct ts_diag *diag,
                             struct bench_row *row);
-enum ts_status ts_bench_cuda(const struct bench_case *which, const struct cuda_device *device,
+enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, const struct cuda_device *device,
                              const struct cuda_ceilings *ceilings, int runs, struct ts_diag *diag,
                              struct bench_row *row);
 /* A chain of up to four cases on one image; row->seconds is the whole chain's. */
@@ -129,8 +130,10 @@ enum { BENCH_MAX_CASES = 64 };
 int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n);
 /* The parameters of a stage's cases, one text each; returns how many. Every method has one. */
 int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256]);
-/* Fills a set (values: zeroed memory of params_bytes) from "a=1 b=name"; numbers and choices only. */
+/* Fills a set (values: zeroed memory of params_bytes) from "a=1 b=name c=1,2"; numbers, lists of them, choices. */
 enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag);
+/* Frees set->values and what it points to. */
+void ts_bench_params_clear(struct param_set *set);
 /* The description of the case's image, without data. */
 struct ts_image ts_bench_describe_image(const struct bench_case *which);
 /* An image of the case, 1 mm voxels, with allocated data; data NULL where memory is out. */

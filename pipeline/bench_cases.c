@@ -116,6 +116,35 @@ int ts_bench_split(const char *chain, const struct bench_case *which, struct ben
     return 0;
 }
 
+/* "0,4096": the list lasts until ts_bench_params_clear. */
+static bool parse_numbers(const char *text, struct ts_numbers *numbers)
+{
+    double *values = malloc((strlen(text) / 2 + 1) * sizeof *values);
+    int64_t n = 0;
+    bool valid = values != NULL;
+    for (char *end = ""; valid && *text; text = *end ? end + 1 : end) {
+        values[n++] = strtod(text, &end);
+        valid = end != text && (!*end || (*end == ',' && end[1]));
+    }
+    valid = valid && n > 0;
+    if (!valid)
+        free(values);
+    else
+        *numbers = (struct ts_numbers){.values = values, .rows = 1, .columns = n};
+    return valid;
+}
+
+void ts_bench_params_clear(struct param_set *set)
+{
+    for (size_t i = 0; set->values && i < set->n_rows; i++)
+        if (set->rows[i].kind == PARAM_NUMBERS && (set->given >> i & 1)) {
+            const void *values = ((struct ts_numbers *)((char *)set->values + set->rows[i].offset))->values;
+            free((void *)(uintptr_t)values);
+        }
+    free(set->values);
+    set->values = NULL;
+}
+
 static enum ts_status assign(struct param_set *set, const char *name, const char *value, struct ts_diag *diag)
 {
     size_t i;
@@ -136,6 +165,8 @@ static enum ts_status assign(struct param_set *set, const char *name, const char
             choice++;
         known = choice->name != NULL;
         *(int32_t *)at = known ? choice->value : 0;
+    } else if (row->kind == PARAM_NUMBERS && !(set->given >> i & 1)) {
+        known = parse_numbers(value, at);
     } else {
         known = false;
     }

@@ -65,7 +65,7 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
 
 void ts_bench_stage_clear(struct bench_stage *ready)
 {
-    free(ready->set.values);
+    ts_bench_params_clear(&ready->set);
 }
 
 static bool reduces(const struct stage_context *context)

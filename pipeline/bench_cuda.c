@@ -3,13 +3,16 @@
  * Cases on a CUDA device, and the ceilings that they are compared with: reading for what only counts, bilinear texture
  * fetches for projections, copying for all else.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "cuda/bench.h"
 #include "pipeline/bench.h"
 
 /* So many slices are made; the device repeats them. */
-enum { BLOCK_SLICES = 16 };
+enum { BLOCK_SLICES = 16, SHRINK = 16 };
+/* What takes longer is timed on a sixteenth of the slices, again and again. */
+static const double slow_seconds = 0.06;
 
 static bool has_cuda(const struct stage *stage)
 {
@@ -39,32 +42,47 @@ static void take_times(struct bench_row *row, const struct cuda_device *device, 
     row->cold_seconds = times->cold_seconds;
 }
 
-enum ts_status ts_bench_cuda(const struct bench_case *which, const struct cuda_device *device,
-                             const struct cuda_ceilings *ceilings, int runs, struct ts_diag *diag,
-                             struct bench_row *row)
+static enum ts_status time_case(const struct bench_case *which, const struct cuda_device *device, double longest,
+                                int runs, struct ts_diag *diag, struct bench_row *row, bool *timed)
 {
     struct bench_stage ready;
     struct cuda_bench_times times = {0};
-    if (!has_cuda(which->stage))
-        return refuse(which, diag);
-    enum ts_status status = ts_bench_prepare(&ready, which, NULL, 1, device, diag);
     struct ts_image block = {0};
+    enum ts_status status = ts_bench_prepare(&ready, which, NULL, 1, device, diag);
     if (status == TS_OK) {
         block = block_of(which);
         status = block.data ? TS_OK : ts_diag_no_memory(diag, ts_image_bytes(&block));
     }
     struct stage_context *context = &ready.context;
     if (status == TS_OK)
-        status = ts_cuda_bench(&context, 1, &block, true, runs, diag, &times);
+        status = ts_cuda_bench(&context, 1, &block, true, longest, runs, diag, &times);
     if (status == TS_OK) {
         ts_bench_describe(row, which, &ready);
         take_times(row, device, &times);
-        row->ceiling = row->samples > 0 ? BENCH_TEXTURE : which->stage->cpu ? BENCH_COPY : BENCH_READ;
-        row->ceiling_rate = row->samples > 0 ? ceilings->texture : which->stage->cpu ? ceilings->copy : ceilings->read;
     }
+    *timed = times.runs > 0;
     free(block.data);
     ts_bench_stage_clear(&ready);
     return status;
+}
+
+enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, const struct cuda_device *device,
+                             const struct cuda_ceilings *ceilings, int runs, struct ts_diag *diag,
+                             struct bench_row *row)
+{
+    struct bench_case sized = *which;
+    bool timed = false;
+    enum ts_status status = has_cuda(which->stage) ? TS_OK : refuse(which, diag);
+    while (status == TS_OK && !timed) {
+        const bool last = !may_shrink || sized.nz <= SHRINK;
+        status = time_case(&sized, device, last ? (double)INFINITY : slow_seconds, runs, diag, row, &timed);
+        sized.nz = sized.nz > SHRINK ? sized.nz / SHRINK : 1;
+    }
+    if (status != TS_OK)
+        return status;
+    row->ceiling = row->samples > 0 ? BENCH_TEXTURE : which->stage->cpu ? BENCH_COPY : BENCH_READ;
+    row->ceiling_rate = row->samples > 0 ? ceilings->texture : which->stage->cpu ? ceilings->copy : ceilings->read;
+    return TS_OK;
 }
 
 enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct cuda_device *device, int runs,
@@ -92,7 +110,7 @@ enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const 
         status = block.data ? TS_OK : ts_diag_no_memory(diag, ts_image_bytes(&block));
     }
     if (status == TS_OK)
-        status = ts_cuda_bench(contexts, n, &block, false, runs, diag, &times);
+        status = ts_cuda_bench(contexts, n, &block, false, INFINITY, runs, diag, &times);
     row->which = cases[0];
     row->name = "chain";
     row->method[0] = '\0';

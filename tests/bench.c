@@ -186,7 +186,7 @@ static enum ts_status apply(const struct bench_case *which, const struct argumen
     if (status == TS_OK)
         status = apply_prepared(&context, &in, arguments->out);
     free(in.data);
-    free(set.values);
+    ts_bench_params_clear(&set);
     return status;
 }
 

@@ -70,7 +70,7 @@ Test(bench, refuses_what_it_cannot_set)
                                            {"radon", "views", "bad-value"},
                                            {"radon", "views=5x", "bad-value"},
                                            {"radon", "method=siddon", "bad-value"},
-                                           {"radon", "angles=1", "bad-value"}};
+                                           {"radon", "angles=1,x", "bad-value"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const struct stage *stage = ts_stage_find(wrong[i][0]);
         struct param_set set = {.rows = stage->params,
@@ -81,7 +81,7 @@ Test(bench, refuses_what_it_cannot_set)
         cr_assert_eq(ts_bench_assign(&set, wrong[i][1], diag), TS_BAD_CHAIN, "%s", wrong[i][1]);
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, wrong[i][2], "%s", wrong[i][1]);
         ts_diag_destroy(diag);
-        free(set.values);
+        ts_bench_params_clear(&set);
     }
     struct bench_request request = {.stage = "radn", .dtype = -1, .values = -1};
     struct ts_diag *diag = ts_diag_create();
