@@ -1,30 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by slice.
+ * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by slice: chooses the
+ * kernel (value_counts_8.cuh, value_counts_16.cuh) and how blocks share the pixels out.
  *
- * A thread takes every grid-th pixel of a slice and adds to a table in global memory. 1 or 2 bytes read a pixel, and
- * an atomic each. 256 threads a block: any multiple of a warp does, the atomics are the limit.
+ * Devices whose blocks cannot have 140 KiB of shared memory count 16-bit values by the kernel of this file: a thread
+ * takes every grid-th pixel of a slice and adds to the table in global memory, 2 bytes read a pixel and an atomic each,
+ * 256 threads a block (any multiple of a warp does, the atomics are the limit).
  */
-#include "cuda/common/value_counts.cuh"
+#include "cuda/common/value_counts_16.cuh"
+#include "cuda/common/value_counts_8.cuh"
 
-enum { THREADS = 256, PIXELS_A_THREAD = 64 };
+enum { THREADS = 256, PIXELS_A_THREAD = 64, MOST_GRID_SLICES = 65535, LEAST_PIXELS = 32768 };
 
-struct count_job {
-    const void *data;
-    uint64_t slice_pixels;
-    void *partials;
-    size_t stride; /* of partials; 0: the volume's */
-    uint32_t bias, n_keys;
-};
-
-template <typename type, typename count_type> static __global__ void count_pixels(struct count_job job)
+static __global__ void count_plainly(struct count_job job)
 {
-    const type *slice = (const type *)job.data + blockIdx.y * job.slice_pixels;
-    char *partial = (char *)job.partials + blockIdx.y * job.stride;
-    count_type *counts = (count_type *)(job.stride ? (char *)((struct cuda_slice_counts *)partial)->counts : partial);
+    const uint16_t *slice = (const uint16_t *)job.data + blockIdx.y * job.slice_pixels;
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.slice_pixels; i += step)
-        atomicAdd(&counts[slice[i] ^ job.bias], (count_type)1);
+        add_count(job, blockIdx.y, slice[i] ^ job.bias, 1);
 }
 
 /* One block a slice: its lowest and highest key with a count. */
@@ -70,51 +63,136 @@ size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, c
     return 0;
 }
 
-/* Slices [z, z + n) for the y dimension of a grid. */
-static void launch_counts(const struct ts_image *slices, int64_t z, int64_t n, struct count_job job,
-                          const struct cuda_call *call)
+/* Whether blocks can have the table that 16-bit values take. */
+static bool roomy(const struct stage_context *context)
+{
+    return context->device->block_shared_bytes >= (int)sizeof(struct words_shared);
+}
+
+/* ---- launching --------------------------------------------------------------------------------- */
+
+/* Blocks that share one slice: as many as the device holds at once, each with enough to do. */
+static uint32_t parts_of(const struct count_job &job, int64_t resident, uint64_t least_pixels)
+{
+    const int64_t free = resident / job.n_slices, useful = (int64_t)(job.slice_pixels / least_pixels);
+    const int64_t parts = free < useful ? free : useful;
+    return (uint32_t)(parts > 1 ? parts : 1);
+}
+
+static unsigned grid_slices(const struct count_job &job)
+{
+    const int64_t most = MOST_GRID_SLICES;
+    return (unsigned)(job.n_slices < most ? job.n_slices : most);
+}
+
+static enum ts_status launch_8(const struct stage_context *context, const struct count_job &job, bool own,
+                               cudaStream_t stream)
+{
+    const int64_t resident = (int64_t)context->device->multiprocessors * BYTES_BLOCKS;
+    if (own) {
+        count_8<COUNT_OWN><<<dim3(1, grid_slices(job)), BYTES_THREADS, 0, stream>>>(job);
+    } else {
+        const dim3 grid(parts_of(job, resident, LEAST_PIXELS), grid_slices(job));
+        count_8<COUNT_ADD><<<grid, BYTES_THREADS, 0, stream>>>(job);
+    }
+    return ts_cuda_launched(context, "count_8");
+}
+
+static enum ts_status launch_16(const struct stage_context *context, const struct count_job &job, bool own,
+                                cudaStream_t stream)
+{
+    const int64_t resident = context->device->multiprocessors;
+    const size_t bytes = sizeof(struct words_shared);
+    const void *kernel = own ? (const void *)count_16<COUNT_OWN> : (const void *)count_16<COUNT_ADD>;
+    const enum ts_status status = ts_cuda_shared(context, kernel, bytes);
+    if (status != TS_OK)
+        return status;
+    if (own) {
+        const dim3 grid(1, (unsigned)(job.n_slices < resident ? job.n_slices : resident));
+        count_16<COUNT_OWN><<<grid, WORDS_THREADS, bytes, stream>>>(job);
+    } else {
+        const dim3 grid(parts_of(job, resident, LEAST_PIXELS), grid_slices(job));
+        count_16<COUNT_ADD><<<grid, WORDS_THREADS, bytes, stream>>>(job);
+    }
+    return ts_cuda_launched(context, "count_16");
+}
+
+static enum ts_status launch_plainly(const struct stage_context *context, struct count_job job, cudaStream_t stream)
+{
+    const int64_t n_slices = job.n_slices, blocks = ts_cuda_parts((int64_t)job.slice_pixels, THREADS * PIXELS_A_THREAD);
+    const unsigned columns = (unsigned)(blocks < 4096 ? blocks : 4096);
+    for (int64_t z = 0; z < n_slices; z += MOST_GRID_SLICES) {
+        job.n_slices = n_slices - z;
+        count_plainly<<<dim3(columns, grid_slices(job)), THREADS, 0, stream>>>(job);
+        job.data = (const uint16_t *)job.data + MOST_GRID_SLICES * job.slice_pixels;
+        job.partials = (char *)job.partials + MOST_GRID_SLICES * job.stride;
+    }
+    return ts_cuda_launched(context, "count_plainly");
+}
+
+static enum ts_status launch(const struct stage_context *context, const struct count_job &job, bool own,
+                             cudaStream_t stream)
+{
+    if (job.n_keys == VALUE_COUNTS_KEYS_8)
+        return launch_8(context, job, own, stream);
+    return roomy(context) ? launch_16(context, job, own, stream) : launch_plainly(context, job, stream);
+}
+
+static enum ts_status count_volume(const struct stage_context *context, const struct count_job &job,
+                                   cudaStream_t stream)
+{
+    const uint64_t all = job.slice_pixels * (uint64_t)job.n_slices; /* one long slice, in pieces of which */
+    const uint64_t most = UINT64_C(1) << 36;                        /* 16 blocks count at most 2^32 pixels each */
+    const size_t pixel_bytes = job.n_keys == VALUE_COUNTS_KEYS_8 ? 1 : 2;
+    enum ts_status status = TS_OK;
+    for (uint64_t done = 0; status == TS_OK && done < all; done += most) {
+        struct count_job piece = job;
+        piece.data = (const char *)job.data + done * pixel_bytes;
+        piece.slice_pixels = all - done < most ? all - done : most;
+        piece.n_slices = 1;
+        status = launch(context, piece, false, stream);
+    }
+    return status;
+}
+
+static enum ts_status count_slices(const struct stage_context *context, const struct count_job &job,
+                                   cudaStream_t stream)
 {
     const bool bytes = job.n_keys == VALUE_COUNTS_KEYS_8;
-    const int64_t blocks = ts_cuda_parts((int64_t)job.slice_pixels, THREADS * PIXELS_A_THREAD);
-    const dim3 grid((unsigned)(blocks < 4096 ? blocks : 4096), (unsigned)n);
-    job.data = (const char *)slices->data + (size_t)z * ts_slice_bytes(slices);
-    job.partials = (char *)job.partials + (size_t)z * job.stride;
-    if (bytes && job.stride)
-        count_pixels<uint8_t, uint32_t><<<grid, THREADS, 0, call->stream>>>(job);
-    else if (bytes)
-        count_pixels<uint8_t, unsigned long long><<<grid, THREADS, 0, call->stream>>>(job);
-    else if (job.stride)
-        count_pixels<uint16_t, uint32_t><<<grid, THREADS, 0, call->stream>>>(job);
-    else
-        count_pixels<uint16_t, unsigned long long><<<grid, THREADS, 0, call->stream>>>(job);
+    const bool enough = job.n_slices > context->device->multiprocessors * (bytes ? BYTES_BLOCKS : 1) / 2;
+    const bool own = enough && (bytes || (roomy(context) && job.slice_pixels <= words_own_pixels));
+    if (job.slice_pixels > UINT32_MAX) {
+        struct diag_site site = {};
+        site.code = "cuda-slice-size";
+        site.stage = context->stage->name;
+        return ts_diag_error(context->diag, TS_RUN_FAILED, &site,
+                             "a slice of %llu pixels is more than its counts on a CUDA device can hold",
+                             (unsigned long long)job.slice_pixels);
+    }
+    if (own)
+        return launch(context, job, true, stream);
+    if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, stream) != cudaSuccess)
+        return ts_cuda_launched(context, "clearing of counts");
+    enum ts_status status = launch(context, job, false, stream);
+    if (status == TS_OK) {
+        find_range<<<(unsigned)job.n_slices, 1024, 0, stream>>>(job.partials, job.stride, job.n_keys);
+        status = ts_cuda_launched(context, "find_range");
+    }
+    return status;
 }
 
 enum ts_status ts_cuda_value_counts(const struct stage_context *context, const struct ts_image *slices, bool per_slice,
                                     void *partials, const struct cuda_call *call)
 {
-    const int64_t n = slices->axes[0].n, most = 65535;
-    const size_t stride = per_slice ? ts_cuda_stride(ts_cuda_value_counts_bytes(slices->dtype, true)) : 0;
-    const struct count_job job = {.slice_pixels = ts_slice_count(slices),
-                                  .partials = partials,
-                                  .stride = stride,
-                                  .bias = bias_of(slices->dtype),
-                                  .n_keys = ts_value_counts_keys(slices->dtype)};
-    if (per_slice && job.slice_pixels > UINT32_MAX) {
-        const struct diag_site site = {.code = "cuda-slice-size", .stage = context->stage->name};
-        return ts_diag_error(context->diag, TS_RUN_FAILED, &site,
-                             "a slice of %zu pixels is more than its counts on a CUDA device can hold",
-                             (size_t)job.slice_pixels);
-    }
-    if (per_slice && cudaMemsetAsync(partials, 0, (size_t)n * stride, call->stream) != cudaSuccess)
-        return ts_cuda_launched(context, "clear_counts");
-    for (int64_t z = 0; z < n; z += most)
-        launch_counts(slices, z, n - z < most ? n - z : most, job, call);
-    enum ts_status status = ts_cuda_launched(context, "count_pixels");
-    if (status == TS_OK && per_slice) {
-        find_range<<<(unsigned)n, 1024, 0, call->stream>>>(partials, stride, job.n_keys);
-        status = ts_cuda_launched(context, "find_range");
-    }
-    return status;
+    struct count_job job = {};
+    job.data = slices->data;
+    job.slice_pixels = ts_slice_count(slices);
+    job.n_slices = slices->axes[0].n;
+    job.partials = partials;
+    job.stride = per_slice ? ts_cuda_stride(ts_cuda_value_counts_bytes(slices->dtype, true)) : 0;
+    job.bias = bias_of(slices->dtype);
+    job.n_keys = ts_value_counts_keys(slices->dtype);
+    return per_slice ? count_slices(context, job, call->stream) : count_volume(context, job, call->stream);
 }
 
 void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial, struct value_counts *counts)
