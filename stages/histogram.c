@@ -4,28 +4,40 @@
  * The last bin is closed (holds v == high), as numpy.histogram has it. Tables are (bin), or (z, bin) with scope slice.
  *
  * 8- and 16-bit integers are counted value by value, exactly, in one pass; any range and bins follow from that.
- * Other types are counted in the bins themselves; without a range that takes a pass before, which finds it.
+ * Other types, and values by label, are counted in the bins themselves; without a range that takes a pass before, which
+ * finds it.
  */
 #include "stages/histogram.h"
 
 #include <string.h>
 
-#include "stages/common/bins.h"
+#include "stages/common/histogram_tables.h"
+#include "stages/common/label_counts.h"
 #include "stages/common/limits.h"
 #include "stages/common/scope.h"
 
-enum { MAX_BINS = 65536 };
-enum {
-    TABLE_COUNTS,
-    TABLE_EDGES,
-    TABLE_UNDERFLOW,
-    TABLE_OVERFLOW,
-    TABLE_NAN,
-    TABLE_REFERENCE,
-    TABLE_DISTANCES,
-    TABLE_WASSERSTEIN
+enum { MAX_BINS = 65536, MAX_LABELS = 65536, LANE_PRIVATE_BINS = 512 };
+
+static const struct choice method_choices[] = {
+    {"auto", HISTOGRAM_AUTO, "the fastest measured on the device", 0},
+    {"global", HISTOGRAM_GLOBAL, "atomic adds to one table in global memory", ON_CUDA},
+    {"sub-histogram", HISTOGRAM_SUB, "a table in global memory for every strip of columns, then their sum", ON_CUDA},
+    {"shared", HISTOGRAM_SHARED, "a table in shared memory for every block, then their sum", ON_CUDA},
+    {"occupancy", HISTOGRAM_OCCUPANCY, "as shared, with as many blocks as the device holds at once and 8 rows a thread",
+     ON_CUDA},
+    {"warp-tagged", HISTOGRAM_WARP_TAGGED,
+     "a table for every warp, written without atomics: counts carry the lane's number in their top 5 bits, and a lane "
+     "whose number did not stay tries again (Podlozhnyuk 2007)",
+     ON_CUDA},
+    {"lane-private", HISTOGRAM_LANE_PRIVATE, "a table in shared memory for every lane of a warp: no bank conflicts",
+     ON_CUDA},
+    {"sampled", HISTOGRAM_SAMPLED,
+     "16-bit integers only: a table for the range that a sample spans, in copies for the lanes; or packed 16-bit "
+     "counts "
+     "of all values",
+     ON_CUDA},
+    {NULL, 0, NULL, 0},
 };
-enum { DISTANCE_TOTAL_VARIATION, DISTANCE_KOLMOGOROV_SMIRNOV, DISTANCES };
 
 static const struct param rows[] = {
     PARAM(struct histogram_params, bins, .min = 1, .max = MAX_BINS, .init.i = 256, .doc = "number of bins"),
@@ -36,8 +48,14 @@ static const struct param rows[] = {
                  "so that every bin holds equally many values"),
     PARAM(struct histogram_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
           .doc = "one histogram of the volume, or one of every slice"),
+    PARAM(struct histogram_params, method, .choices = method_choices, .init.choice = HISTOGRAM_AUTO,
+          .doc = "how a CUDA device counts; all give the same counts"),
     PARAM(struct histogram_params, reference, .optional = true,
           .doc = "an image whose histogram is taken in the same bins, and the distances to it; absent: none"),
+    PARAM(struct histogram_params, labels, .optional = true,
+          .doc = "an image of integers of the same shape: one histogram for the values under each label; absent: none"),
+    PARAM(struct histogram_params, n_labels, .min = 1, .max = MAX_LABELS, .init.i = 256,
+          .doc = "labels 0 to n_labels - 1 have a histogram each; values under any other label are counted together"),
 };
 
 /* The bins found; the reference's counts stay here for a reduction per slice. */
@@ -51,7 +69,12 @@ static const struct histogram_params *params_of(const struct stage_context *cont
     return context->params;
 }
 
-static bool fixed_bins(const struct stage_context *context)
+static const struct ts_image *labels_of(const struct stage_context *context)
+{
+    return context->references[HISTOGRAM_LABELS - 1];
+}
+
+bool ts_histogram_fixed_bins(const struct stage_context *context)
 {
     return params_of(context)->range.values || params_of(context)->limits == LIMITS_DTYPE;
 }
@@ -69,15 +92,63 @@ static struct bins bins_at_plan(const struct stage_context *context)
     return bins;
 }
 
-static enum ts_status resolve(const struct stage_context *context, void *values)
+enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value, int64_t n_bins)
 {
-    const struct histogram_params *params = values;
-    const enum ts_status status = ts_limits_check_range(context, "range", &params->range);
-    if (status != TS_OK)
-        return status;
+    if (by_value)
+        return ts_dtype_bytes(dtype) == 1 ? HISTOGRAM_LANE_PRIVATE : HISTOGRAM_SAMPLED;
+    return n_bins <= LANE_PRIVATE_BINS ? HISTOGRAM_LANE_PRIVATE : HISTOGRAM_SHARED;
+}
+
+static enum ts_status resolve_method(const struct stage_context *context, struct histogram_params *params)
+{
+    if (params->method == HISTOGRAM_SAMPLED && ts_dtype_bytes(context->in.dtype) != 2) {
+        ts_param_error(context->set, "method", "sampled-type", context->diag, "counts 16-bit integers, not %s",
+                       ts_dtype_name(context->in.dtype));
+        ts_diag_hint(context->diag, "leave method out");
+        return TS_BAD_CHAIN;
+    }
+    if (params->method != HISTOGRAM_AUTO && labels_of(context)) {
+        ts_param_error(context->set, "method", "method-of-labels", context->diag, "plays no part with `labels`");
+        ts_diag_hint(context->diag, "leave method out");
+        return TS_BAD_CHAIN;
+    }
+    if (!context->device || labels_of(context))
+        ts_param_idle(context->set, "method");
+    else if (params->method == HISTOGRAM_AUTO)
+        params->method = ts_histogram_fastest(context->in.dtype, ts_value_counts_fit(context->in.dtype), params->bins);
+    return TS_OK;
+}
+
+static enum ts_status check_labels(const struct stage_context *context, const struct histogram_params *params)
+{
+    const struct ts_image *labels = labels_of(context);
+    if (!labels) {
+        ts_param_idle(context->set, "n_labels");
+        return TS_OK;
+    }
+    if (!ts_dtype_is_integer(labels->dtype))
+        return ts_param_error(context->set, "labels", "labels-of-float", context->diag,
+                              "labels are integers, and these values are %s", ts_dtype_name(labels->dtype));
+    if (params->scope == SCOPE_SLICE) {
+        ts_param_error(context->set, "labels", "labels-per-slice", context->diag, "count over the whole volume");
+        ts_diag_hint(context->diag, "use scope: volume");
+        return TS_BAD_CHAIN;
+    }
+    if ((params->n_labels + 1) * (params->bins + BINS_EXTRA_SLOTS) > LABEL_COUNTS_MOST) {
+        ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
+                       "%lld labels with %lld bins each make more than %d counts", (long long)params->n_labels,
+                       (long long)params->bins, LABEL_COUNTS_MOST);
+        ts_diag_hint(context->diag, "use fewer bins");
+        return TS_BAD_CHAIN;
+    }
+    return TS_OK;
+}
+
+static enum ts_status check_bins(const struct stage_context *context, const struct histogram_params *params)
+{
     if (!params->range.values && params->limits == LIMITS_DTYPE && !ts_dtype_is_integer(context->in.dtype))
         return ts_limits_refuse_float(context);
-    if (fixed_bins(context)) {
+    if (ts_histogram_fixed_bins(context)) {
         const struct bins bins = bins_at_plan(context);
         if (!ts_bins_distinct(&bins))
             return ts_param_error(context->set, "range", "range-too-narrow", context->diag,
@@ -92,7 +163,18 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return TS_OK;
 }
 
-static bool per_slice(const struct stage_context *context)
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct histogram_params *params = values;
+    enum ts_status status = ts_limits_check_range(context, "range", &params->range);
+    if (status == TS_OK)
+        status = check_bins(context, params);
+    if (status == TS_OK)
+        status = check_labels(context, params);
+    return status == TS_OK ? resolve_method(context, params) : status;
+}
+
+bool ts_histogram_per_slice(const struct stage_context *context)
 {
     return params_of(context)->scope == SCOPE_SLICE;
 }
@@ -102,56 +184,78 @@ static enum ts_dtype dtype_of(const struct stage_context *context, int input)
     return input == 0 ? context->in.dtype : context->references[input - 1]->dtype;
 }
 
+bool ts_histogram_by_value(const struct stage_context *context, int input)
+{
+    return ts_value_counts_fit(dtype_of(context, input)) && !(input == 0 && labels_of(context));
+}
+
+static bool aligned(const struct stage_context *context, int reference)
+{
+    (void)context;
+    return reference == HISTOGRAM_LABELS - 1;
+}
+
 static int rounds(const struct stage_context *context)
 {
-    const bool counted_by_value = ts_value_counts_fit(context->in.dtype) &&
-                                  (!context->references[0] || ts_value_counts_fit(context->references[0]->dtype));
-    return fixed_bins(context) || counted_by_value ? 1 : 2;
+    const bool counted_by_value = ts_histogram_by_value(context, 0) &&
+                                  (!context->references[0] || ts_histogram_by_value(context, HISTOGRAM_REFERENCE));
+    return ts_histogram_fixed_bins(context) || counted_by_value ? 1 : 2;
 }
 
 /* The round that only looks for the range. */
-static bool ranging(const struct stage_context *context)
+bool ts_histogram_ranging(const struct stage_context *context)
 {
     return context->round + 1 < rounds(context);
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
-    if (ranging(context))
+    if (ts_histogram_ranging(context))
         return input == 0 ? sizeof(struct value_range) : 0;
-    return ts_value_counts_fit(dtype_of(context, input)) ? ts_value_counts_bytes(dtype_of(context, input))
-                                                         : ts_bin_counts_bytes(params_of(context)->bins);
+    if (input == HISTOGRAM_LABELS)
+        return 0;
+    if (input == 0 && labels_of(context))
+        return ts_label_counts_bytes(params_of(context)->n_labels, params_of(context)->bins);
+    return ts_histogram_by_value(context, input) ? ts_value_counts_bytes(dtype_of(context, input))
+                                                 : ts_bin_counts_bytes(params_of(context)->bins);
 }
 
-static struct bins bins_now(const struct stage_context *context)
+struct bins ts_histogram_bins(const struct stage_context *context)
 {
-    return fixed_bins(context) ? bins_at_plan(context) : ((const struct histogram_result *)context->result)->bins;
+    return ts_histogram_fixed_bins(context) ? bins_at_plan(context)
+                                            : ((const struct histogram_result *)context->result)->bins;
 }
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
     const size_t n = ts_image_count(slices);
-    if (ranging(context)) {
+    if (ts_histogram_ranging(context)) {
         memset(partial, 0, sizeof(struct value_range));
         ts_value_range_add(partial, slices->data, slices->dtype, n);
-    } else if (ts_value_counts_fit(slices->dtype)) {
+    } else if (input == 0 && labels_of(context)) {
+        const struct ts_image *labels = &slices[HISTOGRAM_LABELS];
+        const struct bins bins = ts_histogram_bins(context);
+        ts_label_counts_init(partial, params_of(context)->n_labels, bins.n);
+        ts_label_counts_add(partial, &bins, slices->data, slices->dtype, labels->data, labels->dtype, n);
+    } else if (ts_histogram_by_value(context, input)) {
         ts_value_counts_init(partial, slices->dtype);
         ts_value_counts_add(partial, slices->data, n);
         ts_value_counts_flush(partial);
     } else {
-        const struct bins bins = bins_now(context);
+        const struct bins bins = ts_histogram_bins(context);
         ts_bin_counts_init(partial, bins.n);
         ts_bin_counts_add(partial, &bins, slices->data, slices->dtype, n);
         ts_bin_counts_flush(partial);
     }
-    (void)input;
 }
 
 static void merge(const struct stage_context *context, int input, void *into, const void *from)
 {
-    if (ranging(context))
+    if (ts_histogram_ranging(context))
         ts_value_range_merge(into, from);
-    else if (ts_value_counts_fit(dtype_of(context, input)))
+    else if (input == 0 && labels_of(context))
+        ts_label_counts_merge(into, from);
+    else if (ts_histogram_by_value(context, input))
         ts_value_counts_merge(into, from);
     else
         ts_bin_counts_merge(into, from);
@@ -163,44 +267,49 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(struct histogram_result) + n_bins * sizeof(uint64_t);
 }
 
+/* Adds n slots: one below, the bins, and two above. */
+static void add_slots(const uint64_t *slots, int64_t n_bins, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+{
+    outside[0] += slots[0];
+    for (int64_t bin = 0; bin < n_bins; bin++)
+        in_bins[bin] += slots[1 + bin];
+    outside[1] += slots[n_bins + 1];
+    outside[2] += slots[n_bins + 2];
+}
+
 static void counts_of(const struct stage_context *context, int input, const struct bins *bins, const void *total,
                       uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
 {
-    const enum ts_dtype dtype = dtype_of(context, input);
-    if (ts_value_counts_fit(dtype))
-        ts_bins_fold(bins, total, dtype, in_bins, outside);
-    else
+    if (input == 0 && labels_of(context)) {
+        const struct label_counts *counts = total;
+        memset(in_bins, 0, (size_t)bins->n * sizeof *in_bins);
+        memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
+        for (uint64_t row = 0; row <= counts->n_labels; row++)
+            add_slots(ts_label_counts_row(counts, row), bins->n, in_bins, outside);
+    } else if (ts_histogram_by_value(context, input)) {
+        ts_bins_fold(bins, total, dtype_of(context, input), in_bins, outside);
+    } else {
         ts_bins_split(total, in_bins, outside);
+    }
 }
 
-/* Total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as shares of the values that are
- * numbers; values outside the range count as if they were at its nearer end. */
-static void compare(const struct bins *bins, const uint64_t *a, const uint64_t *a_outside, const uint64_t *b,
-                    const uint64_t *b_outside, double distances[DISTANCES], double *wasserstein)
+static void write_labels(const struct stage_context *context, const struct label_counts *counts, int64_t n_bins,
+                         const struct ts_image *tables)
 {
-    uint64_t n_a = a_outside[0] + a_outside[1], n_b = b_outside[0] + b_outside[1];
-    for (int64_t bin = 0; bin < bins->n; bin++) {
-        n_a += a[bin];
-        n_b += b[bin];
+    uint64_t *in_bins = tables[ts_histogram_table(context, TABLE_LABEL_COUNTS)].data;
+    uint64_t *others = tables[ts_histogram_table(context, TABLE_OTHER_COUNTS)].data;
+    for (uint64_t label = 0; label < counts->n_labels; label++) {
+        uint64_t outside[BINS_EXTRA_SLOTS] = {0};
+        uint64_t *of_label = in_bins + label * (uint64_t)n_bins;
+        memset(of_label, 0, (size_t)n_bins * sizeof *of_label);
+        add_slots(ts_label_counts_row(counts, label), n_bins, of_label, outside);
+        for (int i = 0; i < BINS_EXTRA_SLOTS; i++)
+            ((uint64_t *)tables[ts_histogram_table(context, TABLE_LABEL_UNDERFLOW + i)].data)[label] = outside[i];
     }
-    const double of_a = (double)n_a, of_b = (double)n_b;
-    uint64_t below_a = a_outside[0], below_b = b_outside[0];
-    double gap = fabs((double)below_a / of_a - (double)below_b / of_b), largest = gap, variation = gap;
-    double area =
-        gap * bins->step / 2; /* the values of a bin lie in its middle, so a gap reaches from middle to middle */
-    for (int64_t bin = 0; bin < bins->n; bin++) {
-        below_a += a[bin];
-        below_b += b[bin];
-        gap = fabs((double)below_a / of_a - (double)below_b / of_b);
-        largest = fmax(largest, gap);
-        variation += fabs((double)a[bin] / of_a - (double)b[bin] / of_b);
-        area += gap * (bin + 1 < bins->n ? bins->step : bins->step / 2);
-    }
-    variation += fabs((double)a_outside[1] / of_a - (double)b_outside[1] / of_b);
-    const bool known = n_a > 0 && n_b > 0;
-    distances[DISTANCE_TOTAL_VARIATION] = known ? variation / 2 : (double)NAN;
-    distances[DISTANCE_KOLMOGOROV_SMIRNOV] = known ? largest : (double)NAN;
-    *wasserstein = known ? area : (double)NAN;
+    uint64_t *outside = tables[ts_histogram_table(context, TABLE_OTHER_OUTSIDE)].data;
+    memset(others, 0, (size_t)n_bins * sizeof *others);
+    memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
+    add_slots(ts_label_counts_row(counts, counts->n_labels), n_bins, others, outside);
 }
 
 static void write_tables(const struct stage_context *context, const struct histogram_result *result, const void *total,
@@ -214,9 +323,11 @@ static void write_tables(const struct stage_context *context, const struct histo
         *(uint64_t *)tables[TABLE_UNDERFLOW + i].data = outside[i];
     if (context->references[0]) {
         memcpy(tables[TABLE_REFERENCE].data, result->reference, (size_t)bins->n * sizeof *counts);
-        compare(bins, counts, outside, result->reference, result->reference_outside, tables[TABLE_DISTANCES].data,
-                tables[TABLE_WASSERSTEIN].data);
+        ts_histogram_compare(bins, counts, outside, result->reference, result->reference_outside,
+                             tables[TABLE_DISTANCES].data, tables[TABLE_WASSERSTEIN].data);
     }
+    if (labels_of(context))
+        write_labels(context, total, bins->n, tables);
 }
 
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
@@ -224,11 +335,11 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 {
     struct histogram_result *histogram = result;
     const int64_t n_bins = params_of(context)->bins;
-    if (ranging(context)) {
+    if (ts_histogram_ranging(context)) {
         ts_bins_init_data(&histogram->bins, totals[0], n_bins);
         return TS_OK;
     }
-    if (fixed_bins(context)) {
+    if (ts_histogram_fixed_bins(context)) {
         histogram->bins = bins_at_plan(context);
     } else if (rounds(context) == 1) {
         const struct value_range range = ts_value_counts_range(totals[0], context->in.dtype);
@@ -241,59 +352,17 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
-{
-    static const struct {
-        const char *name, *doc;
-    } texts[] = {
-        [TABLE_COUNTS] = {"counts", "values in each bin"},
-        [TABLE_EDGES] = {"edges", "edges of the bins, one more than bins; the last bin holds its upper edge"},
-        [TABLE_UNDERFLOW] = {"underflow", "values below the first edge"},
-        [TABLE_OVERFLOW] = {"overflow", "values above the last edge"},
-        [TABLE_NAN] = {"nan", "values that are not numbers"},
-        [TABLE_REFERENCE] = {"reference_counts", "values of the reference in each bin"},
-        [TABLE_DISTANCES] = {"distances", "total variation and Kolmogorov-Smirnov distance to the reference, as "
-                                          "shares; values outside the range count at its nearer end"},
-        [TABLE_WASSERSTEIN] = {"wasserstein", "1-Wasserstein distance to the reference, in values; values outside the "
-                                              "range count at its nearer end"},
-    };
-    const int64_t n_bins = params_of(context)->bins;
-    const struct ts_axis axes[] = {
-        [TABLE_COUNTS] = {.kind = TS_AXIS_BIN, .n = n_bins, .unit = ""},
-        [TABLE_EDGES] = {.kind = TS_AXIS_BIN, .n = n_bins + 1, .unit = ""},
-        [TABLE_REFERENCE] = {.kind = TS_AXIS_BIN, .n = n_bins, .unit = ""},
-        [TABLE_DISTANCES] = {.kind = TS_AXIS_ITEM, .n = DISTANCES, .unit = ""},
-        [TABLE_WASSERSTEIN] = {.n = 0},
-    };
-    const int n = context->references[0] ? TABLE_WASSERSTEIN + 1 : TABLE_NAN + 1;
-    for (int i = 0; i < n; i++) {
-        const bool in_values = i == TABLE_EDGES || i == TABLE_WASSERSTEIN, real = in_values || i == TABLE_DISTANCES;
-        struct ts_image *image = &out[i].image;
-        out[i].name = texts[i].name;
-        out[i].doc = texts[i].doc;
-        *image = (struct ts_image){.dtype = real ? TS_F64 : TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
-        if (in_values) {
-            image->quantity = context->in.quantity;
-            image->unit = context->in.unit;
-        }
-        if (per_slice(context))
-            image->axes[image->rank++] = context->in.axes[0];
-        if (axes[i].n > 0)
-            image->axes[image->rank++] = axes[i];
-    }
-    return n;
-}
-
 static const struct stage_reduction reduction = {
-    .per_slice = per_slice,
+    .per_slice = ts_histogram_per_slice,
     .exact = true,
     .rounds = rounds,
     .partial_bytes = partial_bytes,
+    .aligned = aligned,
     .reduce = reduce,
     .merge = merge,
     .result_bytes = result_bytes,
     .finish = finish,
-    .tables = tables,
+    .tables = ts_histogram_tables,
 };
 
 const struct stage histogram_stage = {
@@ -308,7 +377,15 @@ const struct stage histogram_stage = {
         "With `reference` the reference's values are counted in the same bins, and three distances of the two "
         "distributions are written: total variation and Kolmogorov-Smirnov (`distances`), and 1-Wasserstein "
         "(`wasserstein`, the earth mover's, in values of the image).\n\n"
-        "Cost: one pass; one more to find the range, for 32-bit integers and floats without `range`.",
+        "With `labels`, an image of integers of the same shape, the values under each label are counted in the same "
+        "bins "
+        "as well: `label_counts` (label, bin), with the values outside the range beside it. Values under a label that "
+        "is negative, or `n_labels` or more, are in `other_counts`; nothing is dropped, and the rows add up to "
+        "`counts`.\n\n"
+        "`method` chooses how a CUDA device counts; the CPU has its own way. Tables that do not fit into shared memory "
+        "are counted in several passes, each over its share of the bins. 8- and 16-bit integers are counted value by "
+        "value, within `range` where it is given.\n\n"
+        "Cost: one pass; one more to find the range, for 32-bit integers, floats and labels without `range`.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
@@ -317,5 +394,6 @@ const struct stage histogram_stage = {
     .params_bytes = sizeof(struct histogram_params),
     .resolve = resolve,
     .reduction = &reduction,
+    .cuda = STAGE_CUDA(histogram_cuda),
     .tolerance = {.why = "counts of values are exact"},
 };

@@ -1,20 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * histogram: counts of values in bins of equal width; the image passes on unchanged.
+ * histogram: counts of values in bins of equal width, of the image or of every label; the image passes on unchanged.
  */
 #ifndef STAGES_HISTOGRAM_H
 #define STAGES_HISTOGRAM_H
 
+#include "stages/common/bins.h"
 #include "stages/stage.h"
+
+enum histogram_method {
+    HISTOGRAM_AUTO,
+    HISTOGRAM_GLOBAL,
+    HISTOGRAM_SUB,
+    HISTOGRAM_SHARED,
+    HISTOGRAM_OCCUPANCY,
+    HISTOGRAM_WARP_TAGGED,
+    HISTOGRAM_LANE_PRIVATE,
+    HISTOGRAM_SAMPLED
+};
 
 struct histogram_params {
     int64_t bins;
     struct ts_numbers range;
     int32_t limits; /* enum limits */
     int32_t scope;  /* enum scope */
-    struct ts_reference reference;
+    int32_t method; /* enum histogram_method */
+    struct ts_reference reference, labels;
+    int64_t n_labels;
 };
 
+enum { HISTOGRAM_REFERENCE = 1, HISTOGRAM_LABELS = 2 }; /* inputs */
+
 extern const struct stage histogram_stage;
+extern const struct stage_cuda histogram_cuda;
+
+/* For the CUDA side. */
+bool ts_histogram_per_slice(const struct stage_context *context);
+/* Whether this round only looks for the range. */
+bool ts_histogram_ranging(const struct stage_context *context);
+/* Whether the values of an input are counted one by one, and not in the bins. */
+bool ts_histogram_by_value(const struct stage_context *context, int input);
+/* Whether the bins are known before a pixel is read. */
+bool ts_histogram_fixed_bins(const struct stage_context *context);
+/* The bins of a round that is not ranging. */
+struct bins ts_histogram_bins(const struct stage_context *context);
+/* The fastest method on a CUDA device for values of this type. */
+enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value, int64_t n_bins);
 
 #endif

@@ -195,25 +195,35 @@ enum ts_status ts_cuda_value_counts(const struct stage_context *context, const s
     return per_slice ? count_slices(context, job, call->stream) : count_volume(context, job, call->stream);
 }
 
+void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,
+                                struct value_counts *counts)
+{
+    uint32_t low = 0, high = n - 1;
+    ts_value_counts_init(counts, dtype);
+    while (low < high && keys[low] == 0)
+        low++;
+    while (high > low && keys[high] == 0)
+        high--;
+    counts->low = first + low;
+    counts->high = first + high;
+    for (uint32_t i = low; i <= high; i++) {
+        counts->counts[first + i] = keys[i];
+        counts->n += keys[i];
+    }
+}
+
 void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial, struct value_counts *counts)
 {
     const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
-    const uint64_t *volume = (const uint64_t *)partial;
-    uint32_t low = 0, high = ts_value_counts_keys(dtype) - 1;
-    ts_value_counts_init(counts, dtype);
-    if (per_slice) {
-        low = slice->low;
-        high = slice->high;
-    } else {
-        while (low < high && volume[low] == 0)
-            low++;
-        while (high > low && volume[high] == 0)
-            high--;
+    if (!per_slice) {
+        ts_cuda_value_counts_place(dtype, (const uint64_t *)partial, 0, ts_value_counts_keys(dtype), counts);
+        return;
     }
-    counts->low = low;
-    counts->high = high;
-    for (uint32_t key = low; key <= high; key++) {
-        counts->counts[key] = per_slice ? slice->counts[key] : volume[key];
-        counts->n += counts->counts[key];
+    ts_value_counts_init(counts, dtype);
+    counts->low = slice->low;
+    counts->high = slice->high;
+    for (uint32_t key = slice->low; key <= slice->high; key++) {
+        counts->counts[key] = slice->counts[key];
+        counts->n += slice->counts[key];
     }
 }

@@ -42,5 +42,8 @@ enum ts_status ts_cuda_value_counts(const struct stage_context *context, const s
 /* Turns a partial copied to the host into the flushed counts of the host (ts_value_counts_bytes(dtype) bytes). */
 void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial,
                                   struct value_counts *counts);
+/* The same of n counts of the keys from `first` on. */
+void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,
+                                struct value_counts *counts);
 
 #endif

@@ -87,7 +87,7 @@ static size_t check_all(const char *assignments, enum ts_dtype dtype, enum stage
     return compared;
 }
 
-Test(histogram, agrees_with_the_definition)
+TEST_ON_BOTH(histogram, agrees_with_the_definition)
 {
     static const char *const cases[] = {"",
                                         "scope=slice",
@@ -106,7 +106,7 @@ Test(histogram, agrees_with_the_definition)
     cr_assert_eq(compared, 8 * (7 * 4 - 1) * 4);
 }
 
-Test(histogram, counts_every_value_of_an_integer_type)
+TEST_ON_BOTH(histogram, counts_every_value_of_an_integer_type)
 {
     size_t compared = 0;
     for (int dtype = TS_U8; dtype <= TS_I32; dtype++)
@@ -130,7 +130,7 @@ Test(histogram, counts_every_value_of_an_integer_type)
 }
 
 /* Every value on an edge and next to it: the edges alone decide, and the last bin is closed. */
-Test(histogram, values_on_edges_fall_as_stated)
+TEST_ON_BOTH(histogram, values_on_edges_fall_as_stated)
 {
     const double low = -0.3, high = 1.7;
     const int64_t bins = 1000;
@@ -160,7 +160,7 @@ Test(histogram, values_on_edges_fall_as_stated)
     free(in.data);
 }
 
-Test(histogram, one_value_and_no_value_have_numpys_range)
+TEST_ON_BOTH(histogram, one_value_and_no_value_have_numpys_range)
 {
     struct ts_image in = ts_test_image(1, 2, 2, TS_F32, VALUES_CONSTANT, 1);
     struct stage_run run;
@@ -180,7 +180,7 @@ Test(histogram, one_value_and_no_value_have_numpys_range)
 }
 
 /* Spans that grow from block to block, wide and narrow, so that lanes are folded and opened again. */
-Test(histogram, long_images_with_changing_spans)
+TEST_ON_BOTH(histogram, long_images_with_changing_spans)
 {
     struct ts_image in = ts_test_image(7, 300, 257, TS_U16, VALUES_RANDOM, 1);
     uint16_t *data = in.data;
@@ -211,7 +211,7 @@ static void expect_distances(const struct stage_run *run, int64_t z, double vari
         cr_assert(fabs(found[i] - expected[i]) <= 1e-12, "distance %d is %g, expected %g", i, found[i], expected[i]);
 }
 
-Test(histogram, distances_to_a_reference)
+TEST_ON_BOTH(histogram, distances_to_a_reference)
 {
     /* A shift by 3 of values that all lie in bins of width 1: earth mover's distance 3, no overlap. */
     for (int dtype = TS_U8; dtype <= TS_F32; dtype++) {
@@ -250,6 +250,8 @@ Test(histogram, refuses_what_cannot_be_counted)
     ts_test_refused(&histogram_stage, "limits=dtype", TS_F32, false, "limits-of-float");
     ts_test_refused(&histogram_stage, "range=1,1.0000000000000002 bins=65536", TS_F32, false, "range-too-narrow");
     ts_test_refused(&histogram_stage, "scope=slice", TS_U16, true, "reference-needs-range");
+    ts_test_refused(&histogram_stage, "method=shared", TS_U16, false, "choice-device");
+    ts_test_refused(&histogram_stage, "method=sampled", TS_U8, false, "sampled-type");
 }
 
 static void compare_with_numpy(const char *file)
@@ -283,7 +285,7 @@ static void compare_with_numpy(const char *file)
     free(counts);
 }
 
-Test(histogram, agrees_with_numpy_on_ct_and_mr)
+TEST_ON_BOTH(histogram, agrees_with_numpy_on_ct_and_mr)
 {
     SKIP_WITHOUT_DATA("histogram/agrees_with_numpy_on_ct_and_mr");
     compare_with_numpy("reference/generated/filters_ct_ge_head.h5");

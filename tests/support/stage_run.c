@@ -8,7 +8,15 @@
 enum ts_status ts_test_run(struct stage_run *run, const struct stage *stage, const char *assignments,
                            const struct ts_image *in, const struct ts_image *reference, int64_t slab, int threads)
 {
-    const struct ts_image *references[STAGE_REFERENCES] = {reference};
+    const struct ts_image *const references[STAGE_REFERENCES] = {reference};
+    return ts_test_run_references(run, stage, assignments, in, references, slab, threads);
+}
+
+enum ts_status ts_test_run_references(struct stage_run *run, const struct stage *stage, const char *assignments,
+                                      const struct ts_image *in,
+                                      const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
+                                      int threads)
+{
     *run = (struct stage_run){.diag = ts_diag_create()};
     ts_test_params(stage, assignments, &run->set);
     run->status = ts_stage_prepare(stage, &run->set, in, references, threads, ts_test_device, run->diag, &run->context);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * histogram on a CUDA device: which partials its rounds have, and which kernels fill them. The kernels are those of
+ * cuda/common/value_range.cu (the range), cuda/common/value_counts.cu (the fastest for 8- and 16-bit values) and
+ * cuda/histogram_*.cu (the methods by name, bins, labels).
+ *
+ * Partials: of ranges struct cuda_value_range; of the fastest methods as value_counts.cuh says; by label and of all
+ * other methods uint64_t counts of slots (cuda/histogram_slots.cuh).
+ */
+#include "cuda/common/value_range.cuh"
+#include "cuda/histogram_slots.cuh"
+
+extern "C" {
+#include "stages/common/label_counts.h"
+#include "stages/histogram.h"
+}
+
+/* A launch counts this many pixels of a partial at most, so that 32-bit counts hold. */
+static const uint64_t most_pixels = UINT64_C(1) << 31;
+enum { MOST_GRID_SLICES = 65535 };
+
+static const struct histogram_params *params_of(const struct stage_context *context)
+{
+    return (const struct histogram_params *)context->params;
+}
+
+static const struct ts_image *image_of(const struct stage_context *context, int input)
+{
+    return input == 0 ? &context->in : context->references[input - 1];
+}
+
+static bool of_labels(const struct stage_context *context, int input)
+{
+    return input == 0 && context->references[HISTOGRAM_LABELS - 1];
+}
+
+static bool per_slice(const struct stage_context *context, int input)
+{
+    return input == 0 && ts_histogram_per_slice(context);
+}
+
+/* The chosen method is the input's; a reference is counted by the fastest. */
+static enum histogram_method method_of(const struct stage_context *context, int input)
+{
+    if (input == 0 && params_of(context)->method != HISTOGRAM_AUTO)
+        return (enum histogram_method)params_of(context)->method;
+    return ts_histogram_fastest(image_of(context, input)->dtype, ts_histogram_by_value(context, input),
+                                params_of(context)->bins);
+}
+
+/* Whether the kernels that other stages use as well do the counting. */
+static bool by_common_kernels(const struct stage_context *context, int input)
+{
+    const enum histogram_method method = method_of(context, input);
+    if (of_labels(context, input) || !ts_histogram_by_value(context, input))
+        return false;
+    return method == HISTOGRAM_SAMPLED ||
+           (method == HISTOGRAM_LANE_PRIVATE && ts_dtype_bytes(image_of(context, input)->dtype) == 1);
+}
+
+/* ---- slots ------------------------------------------------------------------------------------- */
+
+static uint32_t clamped_key(double key, uint32_t n_keys)
+{
+    return key <= 0 ? 0 : key >= n_keys - 1 ? n_keys - 1 : (uint32_t)key;
+}
+
+/* With the range known the keys that matter are those within, and one on each side for what lies outside. */
+static struct slot_rule rule_of(const struct stage_context *context, int input)
+{
+    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    struct slot_rule rule = {};
+    if (!ts_histogram_by_value(context, input)) {
+        rule.bins = ts_histogram_bins(context);
+        rule.n = (float)rule.bins.n;
+        rule.low = (float)rule.bins.low;
+        rule.per_value = (float)rule.bins.per_value;
+        /* Three roundings of numbers up to low, high and n in size, and a value that may have been rounded. */
+        rule.margin = (float)((fabs(rule.bins.low) * rule.bins.per_value + (double)rule.bins.n) * 0x1p-20 +
+                              0x1p-148 * rule.bins.per_value);
+        if (!(rule.bins.per_value > 1e-30 && rule.bins.per_value < 1e30 && fabs(rule.bins.low) < 1e30))
+            rule.margin = INFINITY;
+        return rule;
+    }
+    const uint32_t n_keys = ts_value_counts_keys(dtype);
+    double lowest, highest;
+    ts_dtype_range(dtype, &lowest, &highest);
+    rule.bias = dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : 0;
+    rule.last = n_keys - 1;
+    if (ts_histogram_fixed_bins(context)) {
+        const struct bins bins = ts_histogram_bins(context);
+        rule.first = clamped_key(ceil(bins.low) - lowest - 1, n_keys);
+        rule.last = clamped_key(floor(bins.high) - lowest + 1, n_keys);
+    }
+    return rule;
+}
+
+static uint32_t slot_count(const struct stage_context *context, int input)
+{
+    if (!ts_histogram_by_value(context, input))
+        return (uint32_t)params_of(context)->bins + BINS_EXTRA_SLOTS;
+    const struct slot_rule rule = rule_of(context, input);
+    return rule.last - rule.first + 1;
+}
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    if (ts_histogram_ranging(context))
+        return input == 0 ? sizeof(struct cuda_value_range) : 0;
+    if (input == HISTOGRAM_LABELS)
+        return 0;
+    if (of_labels(context, input))
+        return ((size_t)params_of(context)->n_labels + 1) * slot_count(context, input) * sizeof(uint64_t);
+    return by_common_kernels(context, input)
+               ? ts_cuda_value_counts_bytes(image_of(context, input)->dtype, per_slice(context, input))
+               : slot_count(context, input) * sizeof(uint64_t);
+}
+
+static bool overwrites(const struct stage_context *context)
+{
+    return !ts_histogram_ranging(context) && by_common_kernels(context, 0);
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int input, int64_t n)
+{
+    if (ts_histogram_ranging(context) || input == HISTOGRAM_LABELS)
+        return 0;
+    if (by_common_kernels(context, input))
+        return ts_cuda_value_counts_scratch_bytes(context, image_of(context, input), per_slice(context, input), n);
+    return method_of(context, input) == HISTOGRAM_SUB
+               ? ts_cuda_histogram_sub_bytes(slot_count(context, input), per_slice(context, input) ? n : 1)
+               : 0;
+}
+
+/* ---- launching --------------------------------------------------------------------------------- */
+
+static enum ts_status launch(const struct stage_context *context, int input, const struct ts_image *slices,
+                             const struct slots_job *job, const struct cuda_call *call)
+{
+    const enum ts_dtype dtype = slices->dtype;
+    switch (method_of(context, input)) {
+    case HISTOGRAM_GLOBAL:
+        return ts_cuda_histogram_global(context, dtype, job, call);
+    case HISTOGRAM_SUB:
+        return ts_cuda_histogram_sub(context, dtype, job, call);
+    case HISTOGRAM_OCCUPANCY:
+        return ts_cuda_histogram_occupancy(context, dtype, job, call);
+    case HISTOGRAM_WARP_TAGGED:
+        return ts_cuda_histogram_warp_tagged(context, dtype, job, call);
+    case HISTOGRAM_LANE_PRIVATE:
+        return ts_cuda_histogram_shared(context, dtype, job, 32, call);
+    default:
+        return ts_cuda_histogram_shared(context, dtype, job, 1, call);
+    }
+}
+
+/* Whole slices as they are; or the rows of one partial, cut where they are too many for one launch. */
+static enum ts_status count_slots(const struct stage_context *context, int input, const struct ts_image *slices,
+                                  void *partials, const struct cuda_call *call)
+{
+    const bool each = per_slice(context, input);
+    const uint64_t columns = (uint64_t)slices->axes[2].n, rows = ts_slice_count(slices) / columns;
+    const int64_t n = each ? slices->axes[0].n : 1;
+    const uint64_t all_rows = each ? rows : rows * (uint64_t)slices->axes[0].n;
+    const uint64_t rows_at_once = columns < most_pixels ? most_pixels / columns : 1;
+    struct slots_job job = {};
+    enum ts_status status = TS_OK;
+    job.rule = rule_of(context, input);
+    job.work.n_keys = slot_count(context, input);
+    job.work.stride = each ? ts_cuda_stride(partial_bytes(context, input)) : 0;
+    job.columns = (uint32_t)columns;
+    for (int64_t z = 0; status == TS_OK && z < n;) {
+        const int64_t left = n - z, most = all_rows <= rows_at_once ? (int64_t)MOST_GRID_SLICES : 1;
+        job.work.n_slices = left < most ? left : most;
+        job.work.partials = (char *)partials + (size_t)z * job.work.stride;
+        for (uint64_t row = 0; status == TS_OK && row < all_rows; row += rows_at_once) {
+            job.rows = all_rows - row < rows_at_once ? all_rows - row : rows_at_once;
+            job.work.slice_pixels = job.rows * columns;
+            job.work.data =
+                (const char *)slices->data + ((size_t)z * all_rows + row) * columns * ts_dtype_bytes(slices->dtype);
+            status = launch(context, input, slices, &job, call);
+        }
+        z += job.work.n_slices;
+    }
+    return status;
+}
+
+static enum ts_status count_labels(const struct stage_context *context, const struct ts_image *slices, void *partial,
+                                   const struct cuda_call *call)
+{
+    const struct ts_image *labels = &slices[HISTOGRAM_LABELS];
+    const uint64_t all = ts_image_count(slices);
+    struct slots_job job = {};
+    enum ts_status status = TS_OK;
+    job.rule = rule_of(context, 0);
+    job.work.n_keys = slot_count(context, 0);
+    job.work.partials = partial;
+    job.work.n_slices = 1;
+    for (uint64_t done = 0; status == TS_OK && done < all; done += most_pixels) {
+        struct ts_image part = *labels;
+        part.data = (char *)labels->data + done * ts_dtype_bytes(labels->dtype);
+        job.work.data = (const char *)slices->data + done * ts_dtype_bytes(slices->dtype);
+        job.work.slice_pixels = all - done < most_pixels ? all - done : most_pixels;
+        status = ts_cuda_histogram_labels(context, slices, &part, (uint32_t)params_of(context)->n_labels, &job, call);
+    }
+    return status;
+}
+
+static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                             void *partials, const struct cuda_call *call)
+{
+    const bool each = per_slice(context, input);
+    if (ts_histogram_ranging(context))
+        return ts_cuda_value_range_add(context, slices, partials, each, ts_cuda_stride(sizeof(struct cuda_value_range)),
+                                       call);
+    if (of_labels(context, input))
+        return count_labels(context, slices, partials, call);
+    return by_common_kernels(context, input) ? ts_cuda_value_counts(context, slices, each, partials, call)
+                                             : count_slots(context, input, slices, partials, call);
+}
+
+static void collect(const struct stage_context *context, int input, const void *partial, void *total)
+{
+    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    const uint64_t *slots = (const uint64_t *)partial;
+    const uint32_t n_slots = input == HISTOGRAM_LABELS ? 0 : slot_count(context, input);
+    if (ts_histogram_ranging(context)) {
+        *(struct value_range *)total = ts_cuda_value_range_collect((const struct cuda_value_range *)partial, dtype);
+    } else if (of_labels(context, input)) {
+        struct label_counts *counts = (struct label_counts *)total;
+        ts_label_counts_init(counts, params_of(context)->n_labels, params_of(context)->bins);
+        memcpy(counts->counts, slots, partial_bytes(context, input));
+    } else if (by_common_kernels(context, input)) {
+        ts_cuda_value_counts_collect(dtype, per_slice(context, input), partial, (struct value_counts *)total);
+    } else if (ts_histogram_by_value(context, input)) {
+        ts_cuda_value_counts_place(dtype, slots, rule_of(context, input).first, n_slots, (struct value_counts *)total);
+    } else {
+        struct bin_counts *counts = (struct bin_counts *)total;
+        ts_bin_counts_init(counts, params_of(context)->bins);
+        memcpy(counts->slots, slots, n_slots * sizeof *slots);
+    }
+}
+
+static const struct cuda_reduction reduction = {
+    .partial_bytes = partial_bytes,
+    .overwrites = overwrites,
+    .scratch_bytes = scratch_bytes,
+    .reduce = reduce,
+    .collect = collect,
+};
+
+extern const struct stage_cuda histogram_cuda;
+const struct stage_cuda histogram_cuda = {.reduction = &reduction};

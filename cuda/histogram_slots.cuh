@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The slot that a pixel is counted in, the same as the CPU's, and the work of one launch of a method of `histogram`.
+ *
+ * Counted by value: slot = key - first, keys outside of [first, last] at the nearer end. In bins
+ * (stages/common/bins.h): 0 below, 1 to n the bins, n + 1 above, n + 2 NaN. There the edges decide in double; but where
+ * single precision puts a value further from an edge than it can err, it has found the bin already, which saves most of
+ * the double arithmetic.
+ */
+#ifndef CUDA_HISTOGRAM_SLOTS_CUH
+#define CUDA_HISTOGRAM_SLOTS_CUH
+
+#include "cuda/common/value_counts_job.cuh"
+
+extern "C" {
+#include "stages/common/bins.h"
+}
+
+struct slot_rule {
+    /* By value. */
+    uint32_t bias, first, last;
+    /* In bins. */
+    struct bins bins;
+    float low, per_value, n, margin; /* margin: how far `(value - low) * per_value` may be off, in bins */
+};
+
+/* Partials are uint64_t counts of n_slots each, work.stride bytes apart where there is one a slice. */
+struct slots_job {
+    struct count_job work; /* n_keys: slots */
+    struct slot_rule rule;
+    uint64_t rows;      /* of a slice (of all slices together, where they share one partial) */
+    uint32_t columns;   /* of a row */
+    uint32_t at_a_time; /* slots that one pass counts; blockIdx.z is the pass */
+};
+
+template <typename type> static __device__ uint32_t exact_slot(const struct slot_rule &rule, type pixel)
+{
+    const struct bins &bins = rule.bins;
+    const double value = (double)pixel, last = (double)(bins.n - 1);
+    if (value != value)
+        return (uint32_t)bins.n + 2;
+    if (value < bins.low || value > bins.high)
+        return value < bins.low ? 0 : (uint32_t)bins.n + 1;
+    const double guess = (value - bins.low) * bins.per_value;
+    const double positive = guess > 0 ? guess : 0, inside = positive < last ? positive : last;
+    const int32_t bin = (int32_t)inside;
+    const int32_t down = value < bins.low + (double)bin * bins.step;
+    const int32_t up = value >= bins.low + (double)(bin + 1) * bins.step;
+    const int32_t mended = bin - down + up + 1;
+    return (uint32_t)(mended < (int32_t)bins.n ? mended : (int32_t)bins.n);
+}
+
+template <typename type> static __device__ uint32_t bin_slot(const struct slot_rule &rule, type pixel)
+{
+    const float at = ((float)pixel - rule.low) * rule.per_value, whole = floorf(at), part = at - whole;
+    if (part > rule.margin && part < 1 - rule.margin && at > 0 && at < rule.n)
+        return (uint32_t)whole + 1;
+    if (at < -rule.margin)
+        return 0;
+    if (at > rule.n + rule.margin)
+        return (uint32_t)rule.bins.n + 1;
+    return exact_slot(rule, pixel);
+}
+
+template <typename type, bool by_value> static __device__ uint32_t slot_of(const struct slot_rule &rule, type pixel)
+{
+    if (!by_value)
+        return bin_slot(rule, pixel);
+    const uint32_t key = (uint32_t)pixel ^ rule.bias;
+    return min(max(key, rule.first), rule.last) - rule.first;
+}
+
+/* Adds to slot `slot` of the partial of this slice. */
+static __device__ void add_slot(const struct slots_job &job, int64_t slice, uint32_t slot, uint64_t n)
+{
+    char *partial = (char *)job.work.partials + (uint64_t)slice * job.work.stride;
+    atomicAdd((unsigned long long *)partial + slot, (unsigned long long)n);
+}
+
+/* Calls MACRO(C type, by value) for the type of the pixels. */
+#define TS_CUDA_SLOT_TYPES(dtype, MACRO)                                                                               \
+    switch (dtype) {                                                                                                   \
+    case TS_U8:                                                                                                        \
+    case TS_I8:                                                                                                        \
+        MACRO(uint8_t, true);                                                                                          \
+        break;                                                                                                         \
+    case TS_U16:                                                                                                       \
+    case TS_I16:                                                                                                       \
+        MACRO(uint16_t, true);                                                                                         \
+        break;                                                                                                         \
+    case TS_U32:                                                                                                       \
+        MACRO(uint32_t, false);                                                                                        \
+        break;                                                                                                         \
+    case TS_I32:                                                                                                       \
+        MACRO(int32_t, false);                                                                                         \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        MACRO(float, false);                                                                                           \
+        break;                                                                                                         \
+    }
+
+/* Each counts the pixels of a job into its partials, which are added to. At most 2^31 pixels a slice. */
+enum ts_status ts_cuda_histogram_global(const struct stage_context *context, enum ts_dtype dtype,
+                                        const struct slots_job *job, const struct cuda_call *call);
+enum ts_status ts_cuda_histogram_sub(const struct stage_context *context, enum ts_dtype dtype,
+                                     const struct slots_job *job, const struct cuda_call *call);
+/* Scratch of the strips' tables for n partials. */
+size_t ts_cuda_histogram_sub_bytes(uint32_t n_slots, int64_t n);
+/* With 1 or 32 copies of the table for the lanes of a warp. */
+enum ts_status ts_cuda_histogram_shared(const struct stage_context *context, enum ts_dtype dtype,
+                                        const struct slots_job *job, uint32_t copies, const struct cuda_call *call);
+enum ts_status ts_cuda_histogram_occupancy(const struct stage_context *context, enum ts_dtype dtype,
+                                           const struct slots_job *job, const struct cuda_call *call);
+enum ts_status ts_cuda_histogram_warp_tagged(const struct stage_context *context, enum ts_dtype dtype,
+                                             const struct slots_job *job, const struct cuda_call *call);
+/* Counts of (label, slot) with the labels' image; n_labels + 1 rows of work.n_keys slots in one partial. */
+enum ts_status ts_cuda_histogram_labels(const struct stage_context *context, const struct ts_image *slices,
+                                        const struct ts_image *labels, uint32_t n_labels, const struct slots_job *job,
+                                        const struct cuda_call *call);
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every method of a CUDA device counts what the definition says, over the types, ranges, distributions and shapes at
+ * which their tables change.
+ */
+#include "stages/histogram.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/reference/histogram_reference.h"
+#include "tests/support/stage_run.h"
+#include "tests/support/support.h"
+
+static const char *const methods[] = {"auto",      "global",      "sub-histogram", "shared",
+                                      "occupancy", "warp-tagged", "lane-private",  "sampled"};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+static bool has_method(const char *method, enum ts_dtype dtype)
+{
+    return strcmp(method, "sampled") != 0 || ts_dtype_bytes(dtype) == 2;
+}
+
+/* Counts, then below, above and NaN, of one row of the tables. */
+struct expected_row {
+    uint64_t *counts, outside[3];
+};
+
+static void expect_row(const struct stage_run *run, const struct expected_row *row, int64_t z, const char *what)
+{
+    static const char *const names[] = {"underflow", "overflow", "nan"};
+    const int64_t bins = ((const struct histogram_params *)run->set.values)->bins;
+    const uint64_t *counts = (const uint64_t *)ts_test_table(run, "counts")->data + z * bins;
+    for (int64_t bin = 0; bin < bins; bin++)
+        cr_assert_eq(counts[bin], row->counts[bin], "%s: z %lld bin %lld is %llu, expected %llu", what, (long long)z,
+                     (long long)bin, (unsigned long long)counts[bin], (unsigned long long)row->counts[bin]);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(((const uint64_t *)ts_test_table(run, names[i])->data)[z], row->outside[i], "%s: z %lld %s", what,
+                     (long long)z, names[i]);
+}
+
+/* All methods over slabs against the rows, which are the volume's or the slices'. Returns how many runs. */
+static size_t check_methods(const struct ts_image *in, const char *assignments, const struct expected_row *rows,
+                            int64_t n_rows)
+{
+    static const int64_t slabs[] = {0, 3};
+    size_t runs = 0;
+    for (int m = 0; m < METHODS; m++)
+        for (size_t s = 0; s < sizeof slabs / sizeof *slabs; s++) {
+            struct stage_run run;
+            char text[256], what[320];
+            if (!has_method(methods[m], in->dtype))
+                continue;
+            snprintf(text, sizeof text, "%s method=%s", assignments, methods[m]);
+            snprintf(what, sizeof what, "{%s} %s slab %lld", text, ts_dtype_name(in->dtype), (long long)slabs[s]);
+            const enum ts_status status = ts_test_run(&run, &histogram_stage, text, in, NULL, slabs[s], 1);
+            if (status != TS_OK)
+                ts_diag_print(run.diag, stderr);
+            cr_assert_eq(status, TS_OK, "%s", what);
+            cr_assert_eq(ts_image_count(ts_test_table(&run, "underflow")), (size_t)n_rows, "%s", what);
+            for (int64_t z = 0; z < n_rows; z++)
+                expect_row(&run, &rows[z], z, what);
+            ts_test_run_clear(&run);
+            runs++;
+        }
+    return runs;
+}
+
+/* By the definition, between edges that are known. */
+static size_t check_definition(const struct ts_image *in, const char *assignments, double low, double high,
+                               int64_t bins)
+{
+    const bool each = strstr(assignments, "scope=slice") != NULL;
+    const int64_t n_rows = each ? in->axes[0].n : 1;
+    const size_t n = ts_image_count(in) / (size_t)n_rows;
+    struct expected_row *rows = calloc((size_t)n_rows, sizeof *rows);
+    double *values = malloc(ts_image_count(in) * sizeof *values);
+    ts_load_f64(values, in->data, in->dtype, ts_image_count(in));
+    for (int64_t z = 0; z < n_rows; z++) {
+        rows[z].counts = calloc((size_t)bins, sizeof *rows[z].counts);
+        ts_histogram_reference(values + (size_t)z * n, n, low, high, bins, rows[z].counts, &rows[z].outside[0],
+                               &rows[z].outside[1], &rows[z].outside[2]);
+    }
+    const size_t runs = check_methods(in, assignments, rows, n_rows);
+    for (int64_t z = 0; z < n_rows; z++)
+        free(rows[z].counts);
+    free(rows);
+    free(values);
+    return runs;
+}
+
+Test(histogram, every_method_agrees_with_the_definition_on_cuda)
+{
+    static const struct {
+        const char *assignments;
+        double low, high;
+        int64_t bins;
+    } cases[] = {{"bins=64 range=0,64", 0, 64, 64},
+                 {"bins=33 range=-100,101.5 scope=slice", -100, 101.5, 33},
+                 {"bins=4096 range=-1024,3072", -1024, 3072, 4096},
+                 {"bins=1000 range=900,903", 900, 903, 1000},
+                 {"bins=700 range=-0.25,900 scope=slice", -0.25, 900, 700}};
+    size_t runs = 0;
+    ts_test_begin_cuda();
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
+            for (int values = VALUES_RANDOM; values <= VALUES_CONSTANT; values++) {
+                struct ts_image in = ts_test_image(4, 23, 41, (enum ts_dtype)dtype, (enum stage_values)values, 5);
+                if (dtype == TS_F32) {
+                    float *data = in.data;
+                    data[3] = data[2500] = NAN;
+                    data[5] = INFINITY;
+                    data[6] = -INFINITY;
+                }
+                runs += check_definition(&in, cases[c].assignments, cases[c].low, cases[c].high, cases[c].bins);
+                free(in.data);
+            }
+    ts_test_end_cuda();
+    cr_assert_eq(runs, 5 * 3 * 2 * (7 * METHODS - 5));
+}
+
+/* ---- whole types ------------------------------------------------------------------------------- */
+
+enum pattern { UNIFORM, NARROW, CHECKER, ONE_VALUE, RARE_OUTLIERS, PADDED, BRIGHT_PATCH, HALF_AND_HALF, PATTERNS };
+
+static uint32_t key_of(enum pattern pattern, size_t i, size_t x, size_t y, size_t z, uint64_t *state)
+{
+    const uint32_t random = (uint32_t)(ts_random_next(state) >> 32);
+    switch (pattern) {
+    case UNIFORM:
+        return random;
+    case NARROW:
+        return 31000 + random % 700 + random / 65536 % 700;
+    case CHECKER:
+        return (x ^ y) & 1 ? 3000 : 100;
+    case ONE_VALUE:
+        return 51966;
+    case RARE_OUTLIERS:
+        return random % 5003 == 0 ? random >> 16 : 1000 + (random >> 8) % 50;
+    case PADDED:
+        return x < 40 + 3 * (z % 7) ? 0 : 40000 + (random & 0xFFF);
+    case BRIGHT_PATCH:
+        return x / 61 == 1 && y / 50 == z % 3 ? random : 200 + (random & 0x3F);
+    default:
+        return i % 65536 < 32768 ? 5 : 32773; /* both halves of a packed word */
+    }
+}
+
+/* Fills the image and counts its keys, a row of them for each slice. */
+static uint64_t *fill(struct ts_image *in, enum pattern pattern)
+{
+    const bool bytes = ts_dtype_bytes(in->dtype) == 1, is_signed = in->dtype == TS_I8 || in->dtype == TS_I16;
+    const size_t n_keys = bytes ? 256 : 65536, columns = (size_t)in->axes[2].n, slice = ts_slice_count(in);
+    uint64_t *counts = calloc((size_t)in->axes[0].n * n_keys, sizeof *counts), state = 11 + (uint64_t)pattern;
+    for (size_t i = 0; i < ts_image_count(in); i++) {
+        const size_t z = i / slice;
+        const uint32_t key = key_of(pattern, i, i % columns, i % slice / columns, z, &state) & (uint32_t)(n_keys - 1);
+        if (bytes)
+            ((uint8_t *)in->data)[i] = (uint8_t)(key ^ (is_signed ? 0x80 : 0));
+        else
+            ((uint16_t *)in->data)[i] = (uint16_t)(key ^ (is_signed ? 0x8000 : 0));
+        counts[z * n_keys + key]++;
+    }
+    return counts;
+}
+
+static size_t check_pattern(enum pattern pattern, enum ts_dtype dtype, const int64_t shape[3])
+{
+    struct ts_image in = ts_test_image(1, 1, 1, dtype, VALUES_CONSTANT, 1);
+    const size_t n_keys = ts_dtype_bytes(dtype) == 1 ? 256 : 65536;
+    struct expected_row volume = {calloc(n_keys, sizeof(uint64_t)), {0}};
+    struct expected_row *rows = calloc((size_t)shape[0], sizeof *rows);
+    char text[64];
+    free(in.data);
+    for (int axis = 0; axis < 3; axis++)
+        in.axes[axis].n = shape[axis];
+    in.data = malloc(ts_image_bytes(&in));
+    uint64_t *counts = fill(&in, pattern);
+    for (size_t z = 0; z < (size_t)shape[0]; z++) {
+        rows[z].counts = counts + z * n_keys;
+        for (size_t key = 0; key < n_keys; key++)
+            volume.counts[key] += rows[z].counts[key];
+    }
+    snprintf(text, sizeof text, "limits=dtype bins=%zu", n_keys);
+    size_t runs = check_methods(&in, text, &volume, 1);
+    snprintf(text, sizeof text, "limits=dtype scope=slice bins=%zu", n_keys);
+    runs += check_methods(&in, text, rows, shape[0]);
+    free(volume.counts);
+    free(rows);
+    free(counts);
+    free(in.data);
+    return runs;
+}
+
+Test(histogram, every_method_counts_whole_types_on_cuda)
+{
+    static const int64_t shapes[][3] = {{5, 61, 67}, {1, 1, 1}, {3, 1, 7}, {2, 301, 523}};
+    size_t runs = 0;
+    ts_test_begin_cuda();
+    for (int pattern = UNIFORM; pattern < PATTERNS; pattern++)
+        for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++)
+            for (int dtype = TS_U8; dtype <= TS_I16; dtype++)
+                runs += check_pattern((enum pattern)pattern, (enum ts_dtype)dtype, shapes[shape]);
+    ts_test_end_cuda();
+    cr_assert_eq(runs, PATTERNS * 4 * 2 * 2 * 2 * (2 * METHODS - 1));
+}
+
+/* So many slices that each is counted by one block, small and large. */
+Test(histogram, many_slices_on_cuda)
+{
+    static const int64_t shapes[][3] = {{150, 97, 131}, {700, 5, 3}, {290, 64, 64}};
+    ts_test_begin_cuda();
+    for (int pattern = UNIFORM; pattern < PATTERNS; pattern++)
+        for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++) {
+            const enum ts_dtype dtype = shape == 1 ? TS_I8 : pattern % 2 ? TS_I16 : TS_U16;
+            struct ts_image in = ts_test_image(1, 1, 1, dtype, VALUES_CONSTANT, 1);
+            const size_t n_keys = ts_dtype_bytes(dtype) == 1 ? 256 : 65536;
+            struct stage_run run;
+            free(in.data);
+            for (int axis = 0; axis < 3; axis++)
+                in.axes[axis].n = shapes[shape][axis];
+            in.data = malloc(ts_image_bytes(&in));
+            uint64_t *counts = fill(&in, (enum pattern)pattern);
+            cr_assert_eq(
+                ts_test_run(&run, &histogram_stage,
+                            n_keys == 256 ? "limits=dtype scope=slice bins=256" : "limits=dtype scope=slice bins=65536",
+                            &in, NULL, 0, 1),
+                TS_OK);
+            cr_assert(
+                !memcmp(ts_test_table(&run, "counts")->data, counts, (size_t)in.axes[0].n * n_keys * sizeof *counts),
+                "pattern %d, %lld slices of %s", pattern, (long long)in.axes[0].n, ts_dtype_name(dtype));
+            ts_test_run_clear(&run);
+            free(counts);
+            free(in.data);
+        }
+    ts_test_end_cuda();
+}
+
+/* More pixels of one value than the 27 bits of a tagged count and the 16 of a packed one can hold. */
+Test(histogram, counts_past_27_bits_on_cuda)
+{
+    struct ts_image in = ts_test_image(1, 1, 1, TS_U8, VALUES_CONSTANT, 1);
+    const int64_t n = (INT64_C(1) << 27) + 3 * 4099;
+    ts_test_begin_cuda();
+    free(in.data);
+    in.axes[0].n = 1;
+    in.axes[1].n = n / 4099;
+    in.axes[2].n = 4099;
+    in.data = malloc(ts_image_bytes(&in));
+    memset(in.data, 3, ts_image_bytes(&in));
+    for (int m = 0; m < METHODS; m++) {
+        static const char *const ranges[] = {"bins=2 range=2,4", "bins=256 limits=dtype", "bins=256 limits=dtype"};
+        for (int wide = 0; wide < 3; wide++) {
+            struct stage_run run;
+            char text[128];
+            in.dtype = wide == 2 ? TS_U16 : TS_U8;
+            in.axes[2].n = wide == 2 ? 2049 : 4099;
+            if (!has_method(methods[m], in.dtype))
+                continue;
+            snprintf(text, sizeof text, "%s method=%s", ranges[wide], methods[m]);
+            cr_assert_eq(ts_test_run(&run, &histogram_stage, text, &in, NULL, 0, 1), TS_OK, "{%s}", text);
+            const uint64_t found = ((const uint64_t *)ts_test_table(&run, "counts")->data)[wide == 1   ? 3
+                                                                                           : wide == 2 ? 3
+                                                                                                       : 1];
+            cr_assert_eq(found, ts_image_count(&in), "{%s}: %llu of %zu", text, (unsigned long long)found,
+                         ts_image_count(&in));
+            ts_test_run_clear(&run);
+        }
+    }
+    free(in.data);
+    ts_test_end_cuda();
+}
+
+/* ---- labels ------------------------------------------------------------------------------------ */
+
+static int64_t label_at(size_t i, size_t columns, int64_t n_labels, uint64_t *state)
+{
+    const int64_t area = (int64_t)(i / columns / 7 + i % columns / 9 * 3);
+    return ts_random_next(state) >> 60 == 0 ? (int64_t)(ts_random_next(state) % 5000) - 40 : area % (n_labels + 1);
+}
+
+static struct ts_image make_labels(const struct ts_image *in, enum ts_dtype dtype, int64_t n_labels)
+{
+    struct ts_image labels = *in;
+    uint64_t state = 3;
+    labels.dtype = dtype;
+    labels.data = malloc(ts_image_bytes(&labels));
+    for (size_t i = 0; i < ts_image_count(&labels); i++) {
+        const int64_t label = label_at(i, (size_t)labels.axes[2].n, n_labels, &state);
+        memcpy((char *)labels.data + i * ts_dtype_bytes(dtype), &label, ts_dtype_bytes(dtype));
+    }
+    return labels;
+}
+
+/* Every label's values, picked out and counted by the definition; then all others'. */
+static void expect_labels(const struct stage_run *run, const struct ts_image *in, const struct ts_image *labels,
+                          const char *what)
+{
+    const struct histogram_params *params = run->set.values;
+    const size_t n = ts_image_count(in), bins = (size_t)params->bins;
+    const double *edges = ts_test_table(run, "edges")->data;
+    double *values = malloc(n * sizeof *values), *tags = malloc(n * sizeof *tags), *picked = malloc(n * sizeof *picked);
+    uint64_t *counts = calloc(bins, sizeof *counts), outside[3], total = 0;
+    ts_load_f64(values, in->data, in->dtype, n);
+    ts_load_f64(tags, labels->data, labels->dtype, n);
+    for (int64_t label = 0; label <= params->n_labels; label++) {
+        const bool others = label == params->n_labels;
+        size_t n_picked = 0;
+        for (size_t i = 0; i < n; i++)
+            if (others ? !(tags[i] >= 0 && tags[i] < (double)params->n_labels) : tags[i] == (double)label)
+                picked[n_picked++] = values[i];
+        ts_histogram_reference(picked, n_picked, edges[0], edges[bins], params->bins, counts, &outside[0], &outside[1],
+                               &outside[2]);
+        const uint64_t *found = others
+                                    ? ts_test_table(run, "other_counts")->data
+                                    : (const uint64_t *)ts_test_table(run, "label_counts")->data + (size_t)label * bins;
+        cr_assert(!memcmp(found, counts, bins * sizeof *counts), "%s: label %lld", what, (long long)label);
+        static const char *const names[] = {"label_underflow", "label_overflow", "label_nan"};
+        for (int i = 0; i < 3; i++) {
+            const double seen =
+                others ? ts_test_table_at(run, "other_outside", i) : ts_test_table_at(run, names[i], label);
+            cr_assert_eq(seen, (double)outside[i], "%s: label %lld outside %d", what, (long long)label, i);
+        }
+        total += n_picked;
+    }
+    cr_assert_eq(total, n);
+    ts_histogram_reference(values, n, edges[0], edges[bins], params->bins, counts, &outside[0], &outside[1],
+                           &outside[2]);
+    cr_assert(!memcmp(ts_test_table(run, "counts")->data, counts, bins * sizeof *counts), "%s: all", what);
+    free(values);
+    free(tags);
+    free(picked);
+    free(counts);
+}
+
+TEST_ON_BOTH(histogram, labels_have_a_histogram_each)
+{
+    static const struct {
+        const char *assignments;
+        int64_t n_labels;
+    } cases[] = {{"bins=16 n_labels=5", 5},
+                 {"bins=100 range=-50,90.5 n_labels=60", 60},
+                 {"bins=4 range=0,100 n_labels=4096", 4096}};
+    static const int64_t slabs[] = {0, 2};
+    size_t runs = 0;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
+            for (int tag = TS_U8; tag <= TS_I32; tag++)
+                for (size_t s = 0; s < 2; s++) {
+                    if (c == 2 && (dtype + tag) % 4 != 0) /* the definition by label takes its time */
+                        continue;
+                    struct ts_image in = ts_test_image(3, 23, 31, (enum ts_dtype)dtype, VALUES_RANDOM, 8);
+                    struct ts_image labels = make_labels(&in, (enum ts_dtype)tag, cases[c].n_labels);
+                    const struct ts_image *const references[STAGE_REFERENCES] = {NULL, &labels};
+                    struct stage_run run;
+                    char what[200];
+                    if (dtype == TS_F32)
+                        ((float *)in.data)[7] = NAN;
+                    snprintf(what, sizeof what, "{%s} %s by %s slab %lld", cases[c].assignments,
+                             ts_dtype_name(in.dtype), ts_dtype_name(labels.dtype), (long long)slabs[s]);
+                    const enum ts_status status = ts_test_run_references(&run, &histogram_stage, cases[c].assignments,
+                                                                         &in, references, slabs[s], 2);
+                    if (status != TS_OK)
+                        ts_diag_print(run.diag, stderr);
+                    cr_assert_eq(status, TS_OK, "%s", what);
+                    expect_labels(&run, &in, &labels, what);
+                    ts_test_run_clear(&run);
+                    free(in.data);
+                    free(labels.data);
+                    runs++;
+                }
+    cr_assert_eq(runs, (2 * 7 * 6 + 10) * 2);
+}
+
+/* With a reference as well all tables are there, each with its own name. */
+TEST_ON_BOTH(histogram, labels_and_a_reference)
+{
+    struct ts_image in = ts_test_image(2, 9, 11, TS_U16, VALUES_CT, 8), labels = make_labels(&in, TS_U8, 3);
+    const struct ts_image *const references[STAGE_REFERENCES] = {&in, &labels};
+    struct stage_run run;
+    cr_assert_eq(ts_test_run_references(&run, &histogram_stage, "bins=16 n_labels=3", &in, references, 1, 2), TS_OK);
+    expect_labels(&run, &in, &labels, "with a reference");
+    cr_assert_eq(ts_test_table_at(&run, "wasserstein", 0), 0);
+    cr_assert(!memcmp(ts_test_table(&run, "counts")->data, ts_test_table(&run, "reference_counts")->data,
+                      16 * sizeof(uint64_t)));
+    ts_test_run_clear(&run);
+    free(in.data);
+    free(labels.data);
+}
+
+static void expect_refused(const char *assignments, enum ts_dtype labels_dtype, const char *code)
+{
+    struct ts_image in = ts_test_image(2, 3, 4, TS_U16, VALUES_CONSTANT, 1);
+    struct ts_image labels = ts_test_image(2, 3, 4, labels_dtype, VALUES_CONSTANT, 1);
+    const struct ts_image *const references[STAGE_REFERENCES] = {NULL, &labels};
+    struct stage_run run;
+    cr_assert_eq(ts_test_run_references(&run, &histogram_stage, assignments, &in, references, 0, 1), TS_BAD_CHAIN,
+                 "{%s} was not refused", assignments);
+    cr_assert_eq(ts_diag_count(run.diag), 1);
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
+    ts_test_run_clear(&run);
+    free(in.data);
+    free(labels.data);
+}
+
+Test(histogram, refuses_labels_that_cannot_be)
+{
+    expect_refused("", TS_F32, "labels-of-float");
+    expect_refused("scope=slice", TS_U8, "labels-per-slice");
+    expect_refused("bins=65536 n_labels=65536", TS_U8, "labels-too-many-counts");
+    expect_refused("method=shared", TS_U8, "method-of-labels");
+}
