@@ -19,7 +19,7 @@ install(FILES LICENSE README.md DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY datasets/chains DESTINATION ${bundle_share}/datasets COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY docs/stages DESTINATION ${bundle_share}/docs COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY tests/chains DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
-install(PROGRAMS tests/sanitize_cuda.sh DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
+install(PROGRAMS tests/sanitize_cuda.sh tests/record_cuda.sh DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
 # DCMTK decodes nothing without its dictionary.
 find_file(DCMTK_DICTIONARY dicom.dic PATHS /usr/share /usr/local/share PATH_SUFFIXES libdcmtk17 libdcmtk18 libdcmtk19 dcmtk
   dcmtk-3.6.7 dcmtk-3.6.8 dcmtk-3.6.9)

@@ -237,6 +237,8 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
     if (status == TS_OK && !only && bench.device)
         status = bench_latency(&bench);
     ts_bench_print_end(&bench.report);
+    if (status == TS_OK && request->save)
+        status = ts_bench_save(request->save, bench.report.rows, bench.report.n_rows, diag);
     if (status == TS_OK && request->plot)
         status = ts_bench_plot(request->plot, bench.report.rows, bench.report.n_rows, diag);
     free(bench.report.rows);

@@ -31,15 +31,15 @@ struct bench_case {
 typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
 
 struct bench_request {
-    const char *stage;      /* NULL: all, and the chain on a single slice */
-    const char *parameters; /* NULL: the stage's own cases; else this one */
-    int dtype, values;      /* -1: all that are benchmarked */
-    int64_t nz, ny, nx;     /* 0: 32 x 512 x 512 on the CPU, 512 x 512 x 512 on a device */
-    int runs;               /* 0: as many as fit a quarter of a second, at least 5 */
-    int threads;            /* 0: one thread, and all */
-    const char *device;     /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
-    bool json;              /* an array of one object a row */
-    const char *plot;       /* file for a plot (SVG), or NULL */
+    const char *stage;       /* NULL: all, and the chain on a single slice */
+    const char *parameters;  /* NULL: the stage's own cases; else this one */
+    int dtype, values;       /* -1: all that are benchmarked */
+    int64_t nz, ny, nx;      /* 0: 32 x 512 x 512 on the CPU, 512 x 512 x 512 on a device */
+    int runs;                /* 0: as many as fit a quarter of a second, at least 5 */
+    int threads;             /* 0: one thread, and all */
+    const char *device;      /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
+    bool json;               /* an array of one object a row */
+    const char *save, *plot; /* files for the rows as JSON and as a plot (SVG), or NULL */
     bench_oracle *(*oracle)(const struct stage *stage); /* NULL: no error column */
 };
 
@@ -119,6 +119,8 @@ void ts_bench_print_head(const struct bench_report *report, const struct cuda_de
                          const struct cuda_ceilings *ceilings, const char *no_device);
 void ts_bench_print_row(const struct bench_report *report, const struct bench_row *row, bool first);
 void ts_bench_print_end(const struct bench_report *report);
+/* All rows as JSON. */
+enum ts_status ts_bench_save(const char *path, const struct bench_row *rows, int n, struct ts_diag *diag);
 /* A bar a row: percent of its ceiling. */
 enum ts_status ts_bench_plot(const char *path, const struct bench_row *rows, int n, struct ts_diag *diag);
 

@@ -124,3 +124,21 @@ void ts_bench_print_end(const struct bench_report *report)
     if (report->request->json)
         fprintf(report->stream, "]\n");
 }
+
+enum ts_status ts_bench_save(const char *path, const struct bench_row *rows, int n, struct ts_diag *diag)
+{
+    FILE *file = fopen(path, "w");
+    if (file)
+        fprintf(file, "[\n");
+    for (int i = 0; file && i < n; i++) {
+        fprintf(file, "%s", i > 0 ? "," : "");
+        print_json(file, &rows[i]);
+    }
+    if (file)
+        fprintf(file, "]\n");
+    const bool failed = !file || ferror(file);
+    if ((file && fclose(file)) || failed)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "could not write %s",
+                             path);
+    return TS_OK;
+}

@@ -32,7 +32,7 @@ static const char usage[] =
     "usage: tomostage-bench [--stage NAME [--parameters 'a=1 b=name']] [--dtype NAME] [--values "
     "ct|uniform|constant|checker]\n"
     "                       [--size ZxYxX] [--runs N] [--threads N] [--device auto|cpu|cuda|cuda:N] [--json]\n"
-    "                       [--plot FILE.svg]\n"
+    "                       [--save FILE.json] [--plot FILE.svg]\n"
     "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--parameters ...] --apply IN OUT\n"
     "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--values ...] --image OUT\n"
     "\n"
@@ -66,13 +66,21 @@ static const char *values_name(int i)
 static bool parse(int argc, char **argv, struct arguments *arguments)
 {
     static const struct option options[] = {
-        {"stage", required_argument, NULL, 's'},   {"parameters", required_argument, NULL, 'p'},
-        {"dtype", required_argument, NULL, 'd'},   {"values", required_argument, NULL, 'v'},
-        {"size", required_argument, NULL, 'z'},    {"runs", required_argument, NULL, 'r'},
-        {"threads", required_argument, NULL, 't'}, {"json", no_argument, NULL, 'j'},
-        {"apply", required_argument, NULL, 'a'},   {"image", required_argument, NULL, 'i'},
-        {"device", required_argument, NULL, 'D'},  {"plot", required_argument, NULL, 'P'},
-        {"help", no_argument, NULL, 'h'},          {0},
+        {"stage", required_argument, NULL, 's'},
+        {"parameters", required_argument, NULL, 'p'},
+        {"dtype", required_argument, NULL, 'd'},
+        {"values", required_argument, NULL, 'v'},
+        {"size", required_argument, NULL, 'z'},
+        {"runs", required_argument, NULL, 'r'},
+        {"threads", required_argument, NULL, 't'},
+        {"json", no_argument, NULL, 'j'},
+        {"apply", required_argument, NULL, 'a'},
+        {"image", required_argument, NULL, 'i'},
+        {"device", required_argument, NULL, 'D'},
+        {"plot", required_argument, NULL, 'P'},
+        {"save", required_argument, NULL, 'S'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
     };
     struct bench_request *request = &arguments->request;
     *arguments = (struct arguments){.request = {.dtype = -1, .values = -1, .oracle = find_oracle}};
@@ -106,6 +114,9 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
             break;
         case 'D':
             request->device = optarg;
+            break;
+        case 'S':
+            request->save = optarg;
             break;
         case 'P':
             request->plot = optarg;

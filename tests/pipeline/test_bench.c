@@ -119,10 +119,11 @@ Test(bench, every_method_has_a_case)
 
 Test(bench, plots_a_bar_a_row)
 {
-    char folder[64], path[96];
+    char folder[64], path[96], saved[96];
     size_t bytes, bars = 0;
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/plot.svg", folder);
+    snprintf(saved, sizeof saved, "%s/rows.json", folder);
     struct bench_request request = {.stage = "box",
                                     .parameters = "radius=1",
                                     .dtype = TS_U16,
@@ -133,6 +134,7 @@ Test(bench, plots_a_bar_a_row)
                                     .runs = 1,
                                     .threads = 1,
                                     .device = "cpu",
+                                    .save = saved,
                                     .plot = path};
     struct ts_diag *diag = ts_diag_create();
     FILE *sink = fopen("/dev/null", "w");
@@ -143,6 +145,9 @@ Test(bench, plots_a_bar_a_row)
     for (const char *at = text; (at = strstr(at, "<rect x=")); at++)
         bars++;
     cr_assert_eq(bars, 1);
+    free(text);
+    text = (char *)ts_test_read_file(saved, &bytes);
+    cr_assert(text && ts_test_is_json(text, bytes));
     free(text);
     snprintf(path, sizeof path, "%s/none/plot.svg", folder);
     cr_assert_eq(ts_bench_run(&request, sink, diag), TS_RUN_FAILED);

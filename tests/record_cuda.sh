@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The run of record on a machine with a GPU, from an unpacked bundle: the whole suite, the sanitizers, every stage's
+# benchmark on the device, cub and NPP beside it. Some minutes; one log a part, and summary.txt, in the folder OUT.
+# usage: record_cuda.sh OUT [SECONDS for the sanitizers, 240]
+set -uo pipefail
+out=${1:?a folder for the logs}
+sanitizer_seconds=${2:-240}
+bin=$(cd "$(dirname "$0")/../../../bin" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$out"
+export OMP_WAIT_POLICY=passive
+# NPP, where the toolkit is; the bundle's own libraries go first.
+export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64
+part() { # NAME SECONDS COMMAND...
+    local name=$1 seconds=$2 start=$SECONDS
+    shift 2
+    timeout "$seconds" "$@" >"$out/$name.log" 2>&1
+    echo "$name: exit code $?, $((SECONDS - start)) s; $(grep -oE 'Tested:.*' "$out/$name.log" | tail -n 1)" | tee -a "$out/summary.txt"
+}
+{ date -u +%F; uname -sr; nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv; "$bin/tomostage" doctor; } >"$out/machine.txt" 2>&1
+part peers 60 "$bin/tomostage-bench-peers"
+part bench 150 "$bin/tomostage-bench" --device cuda --save "$out/bench.json" --plot "$out/bench.svg"
+part tests 120 "$bin/tomostage-tests" -j8
+part sanitizers "$sanitizer_seconds" bash "$here/sanitize_cuda.sh"
+part bench-cpu 60 "$bin/tomostage-bench" --device cpu --runs 3
+cat "$out/summary.txt"
