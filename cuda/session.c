@@ -230,6 +230,14 @@ enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue
                 "waiting for a CUDA event");
 }
 
+bool ts_cuda_event_passed(const struct cuda_event *event)
+{
+    const cudaError_t error = event->recorded ? cudaEventQuery(event->event) : cudaSuccess;
+    if (error == cudaErrorNotReady)
+        cudaGetLastError(); /* no error, yet the next launch would find it */
+    return error == cudaSuccess;
+}
+
 enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event)
 {
     return event->recorded

@@ -44,6 +44,8 @@ struct cuda_event *ts_cuda_event_create(struct cuda_session *session);
 enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event, enum cuda_queue queue);
 /* An event that was never recorded is passed at once. */
 enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue queue, struct cuda_event *event);
+/* True where the host would not have to wait. */
+bool ts_cuda_event_passed(const struct cuda_event *event);
 enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event);
 /* Between two events that the host has waited for. */
 enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,

@@ -260,13 +260,16 @@ static enum ts_status device_write(struct run *run, int32_t i, const struct ts_i
     return status;
 }
 
-/* Hands the downloads up to this turn to the writer. */
+/* Hands the downloads up to this turn to the writer, and later ones that need no waiting for. */
 static enum ts_status flush(struct run *run, int64_t turn)
 {
     struct device *device = run->back;
-    while (device->n_pending > 0 && device->pending[device->first_pending].turn <= turn) {
+    while (device->n_pending > 0) {
         const struct pending *pending = &device->pending[device->first_pending];
-        enum ts_status status = ts_cuda_host_waits(device->session, device->downloaded[pending->turn % PLAN_RING]);
+        struct cuda_event *downloaded = device->downloaded[pending->turn % PLAN_RING];
+        if (pending->turn > turn && !ts_cuda_event_passed(downloaded))
+            break;
+        enum ts_status status = ts_cuda_host_waits(device->session, downloaded);
         if (status == TS_OK)
             status = ts_hdf5_write(run->writer, pending->dataset, &pending->slices);
         if (status != TS_OK)

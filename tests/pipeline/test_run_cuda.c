@@ -13,7 +13,9 @@
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/program.h"
 #include "tests/support/stage_check.h"
+#include "tests/support/support.h"
 
 static char folder[256], on_cpu[300], on_cuda[300];
 
@@ -200,7 +202,7 @@ static const struct {
      1e-5},
     {{"histogram bins=64 reference=atlas", "equalize reference=atlas"}, TS_U16, true, 0},
     {{"histogram bins=256", "equalize", "save equalized", "clahe"}, TS_U16, false, 0},
-    {{"convolve kernel=gaussian", "invert limits=data", "radon views=7"}, TS_I16, false, 1e-5},
+    {{"convolve kernel=gaussian-5x5", "invert limits=data", "radon views=7"}, TS_I16, false, 1e-5},
     {{"box radius=2 dimensions=3d border=wrap", "statistics", "rescale method=z-score",
       "box radius=1 dimensions=3d border=reflect", "equalize", "save equalized",
       "rescale method=percentiles scope=slice", "radon views=7"},
@@ -246,6 +248,54 @@ Test(run_cuda, chains_give_the_same_on_both_devices)
     }
     cr_assert_gt(compared, 0);
     free(atlas.data);
+}
+
+/* ---- real series, through the program ------------------------------------------------------------ */
+
+static const struct {
+    const char *series; /* of ct/ibsi_sts001: MR, CT and PET */
+    const char *stages;
+    double relative;
+} real_runs[] = {
+    {"2", "box radius=2 | histogram bins=256 | equalize | save name=equalized | radon views=45", 1e-5},
+    {"2", "statistics | window center=40 width=400 dtype=u8 | clahe", 1e-6},
+    {"1", "statistics percentiles=5,50,95 | rescale method=percentiles scope=slice dtype=u16 | equalize", 1e-6},
+    {"3", "box radius=1 dimensions=3d border=mirror | save name=smooth | histogram bins=100 | rescale", 1e-6},
+};
+
+static void run_program(const char *chain, const char *series, const char *device, const char *gpu_memory,
+                        const char *output)
+{
+    static struct program_outcome outcome;
+    char set[64];
+    snprintf(set, sizeof set, "input.series=%s", series);
+    const char *const arguments[] = {"run",      chain,      "--set", set,       "-o",
+                                     output,     "--device", device,  "--force", gpu_memory ? "--gpu-memory" : NULL,
+                                     gpu_memory, NULL};
+    ts_program_run(folder, arguments, &outcome);
+    cr_assert_eq(outcome.code, 0, "%s on %s: %s", chain, device, outcome.err);
+}
+
+Test(run_cuda, real_series_give_the_same_on_both_devices)
+{
+    unsigned char *bytes[2];
+    size_t sizes[2];
+    SKIP_WITHOUT_DATA("run_cuda/real_series_give_the_same_on_both_devices");
+    ts_test_begin_cuda();
+    for (size_t i = 0; i < sizeof real_runs / sizeof *real_runs; i++) {
+        char chain[4096];
+        snprintf(chain, sizeof chain, "dicom %s/ct/ibsi_sts001 | %s", ts_test_data(), real_runs[i].stages);
+        run_program(chain, real_runs[i].series, "cpu", NULL, on_cpu);
+        for (int small = 0; small < 2; small++) {
+            run_program(chain, real_runs[i].series, "cuda", small ? "6M" : NULL, on_cuda);
+            bytes[small] = ts_test_read_file(on_cuda, &sizes[small]);
+        }
+        cr_assert(sizes[0] == sizes[1] && !memcmp(bytes[0], bytes[1], sizes[0]), "%s: a budget shows in the bytes",
+                  chain);
+        cr_assert_gt(ts_test_compare_hdf5(on_cpu, on_cuda, real_runs[i].relative), 0);
+        free(bytes[0]);
+        free(bytes[1]);
+    }
 }
 
 /* ---- errors -------------------------------------------------------------------------------------- */
