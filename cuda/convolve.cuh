@@ -23,7 +23,8 @@ struct convolve_job {
     int border;
     int rows, columns, n_kernels;
     double constant, scale;
-    const double *weights; /* n_kernels x rows x step, on the device */
+    const double *weights;                  /* n_kernels x rows x step, on the device */
+    const struct convolve_weights *kernels; /* the same, on the host */
 };
 
 static inline __host__ __device__ int ts_cuda_convolve_step(int columns)
@@ -34,5 +35,13 @@ static inline __host__ __device__ int ts_cuda_convolve_step(int columns)
 /* Any kernel up to 31 x 31, any type (convolve_tile.cu). */
 enum ts_status ts_cuda_convolve_tile(const struct stage_context *context, const struct convolve_job *job,
                                      const struct cuda_call *call);
+/* Kernels up to 7 x 7 (convolve_taps.cu). exact: the sums of an 8- or 16-bit image are integers below 2^24, which float
+ * holds. Sums in double: f32 and 16-bit images, and magnitudes of 32-bit integers. */
+bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact);
+enum ts_status ts_cuda_convolve_taps(const struct stage_context *context, const struct convolve_job *job, bool exact,
+                                     const struct cuda_call *call);
+/* One kernel up to 31 x 31, weights[j][i] = down[j] * across[i]; any type (convolve_separable.cu). */
+enum ts_status ts_cuda_convolve_separable(const struct stage_context *context, const struct convolve_job *job,
+                                          const double *across, const double *down, const struct cuda_call *call);
 
 #endif

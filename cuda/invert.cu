@@ -44,6 +44,12 @@ static void collect(const struct stage_context *context, int input, const void *
 
 static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
 
+static size_t map_scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    (void)n;
+    return ts_cuda_point_scratch(context);
+}
+
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
@@ -61,4 +67,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 extern const struct stage_cuda invert_cuda;
-const struct stage_cuda invert_cuda = {.map = map, .reduction = &reduction};
+const struct stage_cuda invert_cuda = {.scratch_bytes = map_scratch_bytes, .map = map, .reduction = &reduction};

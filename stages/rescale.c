@@ -12,7 +12,6 @@
 
 #include "stages/common/limits.h"
 #include "stages/common/moments.h"
-#include "stages/common/percentile.h"
 #include "stages/common/point_map.h"
 #include "stages/common/scope.h"
 #include "stages/common/value_range.h"
@@ -45,19 +44,12 @@ static const struct param rows[] = {
     PARAM(struct rescale_params, out_high, .derived = OUT_HIGH_DERIVED, .doc = "result at the upper end of the range"),
 };
 
-/* What the map works with: the ends of the range, or mean and standard deviation. */
-struct rescale_result {
-    double numbers[2];
-    struct percentile_search search; /* left out where no second round is needed */
-};
-
 static const struct rescale_params *params_of(const struct stage_context *context)
 {
     return context->params;
 }
 
-/* The range is known before the run. */
-static bool fixed(const struct stage_context *context)
+bool ts_rescale_is_fixed(const struct stage_context *context)
 {
     const struct rescale_params *params = params_of(context);
     return params->method == RESCALE_RANGE && (params->range.values || params->limits == LIMITS_DTYPE);
@@ -95,7 +87,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         ts_diag_hint(context->diag, "leave range out, or use method range");
         return TS_BAD_CHAIN;
     }
-    if (params->method == RESCALE_RANGE && fixed(context) && !params->range.values &&
+    if (params->method == RESCALE_RANGE && ts_rescale_is_fixed(context) && !params->range.values &&
         !ts_dtype_is_integer(context->in.dtype))
         return ts_limits_refuse_float(context);
     if (params->method == RESCALE_PERCENTILES && !(params->low_percentile < params->high_percentile))
@@ -122,14 +114,21 @@ static bool by_value(const struct stage_context *context)
 
 static bool per_slice(const struct stage_context *context)
 {
-    return params_of(context)->scope == SCOPE_SLICE && !fixed(context);
+    return params_of(context)->scope == SCOPE_SLICE && !ts_rescale_is_fixed(context);
+}
+
+bool ts_rescale_by_ends(const struct stage_context *context)
+{
+    return context->device && params_of(context)->method == RESCALE_PERCENTILES && per_slice(context) &&
+           !by_value(context);
 }
 
 static int rounds(const struct stage_context *context)
 {
-    if (fixed(context))
+    if (ts_rescale_is_fixed(context))
         return 0;
-    return params_of(context)->method == RESCALE_PERCENTILES && !by_value(context) ? 2 : 1;
+    const bool search = params_of(context)->method == RESCALE_PERCENTILES && !by_value(context);
+    return search && !ts_rescale_by_ends(context) ? 2 : 1;
 }
 
 static size_t moment_count(const struct stage_context *context)
@@ -144,7 +143,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
         return ts_value_counts_bytes(context->in.dtype);
     switch (params_of(context)->method) {
     case RESCALE_PERCENTILES:
-        return ts_percentile_partial_bytes(context->round, 2);
+        return ts_rescale_by_ends(context) ? sizeof(struct percentile_ends)
+                                           : ts_percentile_partial_bytes(context->round, 2);
     case RESCALE_Z_SCORE:
         return moment_count(context) * sizeof(struct moments);
     default:
@@ -226,6 +226,8 @@ static bool find_percentiles(const struct stage_context *context, const void *to
     if (by_value(context))
         for (int i = 0; i < 2; i++)
             result->numbers[i] = ts_percentile_of_counts(total, dtype, percents[i]);
+    else if (ts_rescale_by_ends(context))
+        ts_percentile_of_ends(total, dtype, percents, 2, result->numbers);
     else if (context->round == 0)
         ts_percentile_locate(&result->search, total, percents, 2);
     else
@@ -258,7 +260,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     const bool z_score = params_of(context)->method == RESCALE_Z_SCORE;
-    if (fixed(context))
+    if (ts_rescale_is_fixed(context))
         return 0;
     out[0].name = z_score ? "mean" : "low";
     out[0].doc = z_score ? "mean that was taken off" : "value that became out_low";
@@ -307,7 +309,7 @@ static void map(const struct stage_context *context, int64_t z, double *values, 
 {
     const struct rescale_params *params = params_of(context);
     double numbers[2];
-    if (!fixed(context)) {
+    if (!ts_rescale_is_fixed(context)) {
         const size_t stride = per_slice(context) ? result_bytes(context) : 0;
         memcpy(numbers, (const char *)context->result + (size_t)z * stride, sizeof numbers);
     } else if (params->range.values) {
@@ -354,5 +356,6 @@ const struct stage rescale_stage = {
     .shape = shape,
     .reduction = &reduction,
     .cpu = cpu,
+    .cuda = STAGE_CUDA(rescale_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32"},
 };

@@ -5,6 +5,7 @@
 #ifndef STAGES_RESCALE_H
 #define STAGES_RESCALE_H
 
+#include "stages/common/percentile.h"
 #include "stages/stage.h"
 
 enum rescale_method { RESCALE_RANGE, RESCALE_PERCENTILES, RESCALE_Z_SCORE };
@@ -20,6 +21,18 @@ struct rescale_params {
     double out_low, out_high;
 };
 
+/* What the map works with: the ends of the range, or mean and standard deviation. */
+struct rescale_result {
+    double numbers[2];
+    struct percentile_search search; /* left out where no second round is needed */
+};
+
+/* The range is known before the run. */
+bool ts_rescale_is_fixed(const struct stage_context *context);
+/* Percentiles of slices of 32-bit integers or floats, which a device finds in one round: totals are percentile_ends. */
+bool ts_rescale_by_ends(const struct stage_context *context);
+
 extern const struct stage rescale_stage;
+extern const struct stage_cuda rescale_cuda;
 
 #endif

@@ -67,6 +67,35 @@ TEST_ON_BOTH(convolve, takes_the_largest_kernel)
     cr_assert_eq(ts_stage_check(&convolve_stage, ts_convolve_reference, cases, 1), 7);
 }
 
+/* Weights down times across, as numbers and as the same kernel with a corner changed: no longer a product. */
+static void write_product(char *text, size_t size, int side, const char *rest, bool spoiled)
+{
+    snprintf(text, size, "kernel=custom %s weights=", rest);
+    for (int j = 0; j < side; j++)
+        for (int i = 0; i < side; i++) {
+            const double down = 0.3 + 0.7 * j - 0.05 * j * j, across = i % 4 == 3 ? 0 : 1.1 - 0.13 * i;
+            const double weight = spoiled && i + j == 0 ? 7.25 : down * across;
+            snprintf(text + strlen(text), 32, "%.17g%s", weight, i < side - 1 ? "," : j < side - 1 ? ";" : "");
+        }
+}
+
+TEST_ON_BOTH(convolve, products_of_a_column_and_a_row_agree_with_the_definition)
+{
+    static const int sides[] = {3, 5, 7, 9, 15, 17, 31};
+    static const char *const borders[] = {"border=reflect", "border=wrap", "border=constant constant=9"};
+    char text[32768];
+    size_t compared = 0;
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        for (int spoiled = 0; spoiled < 2; spoiled++) {
+            write_product(text, sizeof text, sides[i], borders[i % 3], spoiled);
+            /* Rows that start at multiples of 4 values, wider than a strip; and rows that do not. */
+            const struct stage_case cases[] = {{.assignments = text, .nz = 2, .ny = 37, .nx = 264},
+                                               {.assignments = text, .nz = 3, .ny = 6, .nx = 149}};
+            compared += ts_stage_check(&convolve_stage, ts_convolve_reference, cases, 2);
+        }
+    cr_assert_eq(compared, 7 * 2 * 2 * 7);
+}
+
 /* Runs the stage; the caller frees the result's data. */
 static struct ts_image run(const char *assignments, const struct ts_image *in)
 {
@@ -104,12 +133,17 @@ TEST_ON_BOTH(convolve, leaves_out_what_has_no_weight)
 {
     struct ts_image in = ts_test_image(1, 9, 11, TS_F32, VALUES_RANDOM, 2);
     ((float *)in.data)[4 * 11 + 5] = NAN;
-    struct ts_image out = run("kernel=sobel-x", &in);
-    for (int y = 0; y < 9; y++)
-        for (int x = 0; x < 11; x++)
-            cr_assert_eq(isnan(((float *)out.data)[y * 11 + x]), abs(y - 4) <= 1 && abs(x - 5) == 1, "%d %d", y, x);
+    /* The second is wide, and a product of a column and a row, with a column of zeros in its middle. */
+    static const char *const ways[] = {"kernel=sobel-x", "kernel=custom weights=1,2,0,3,4;1,2,0,3,4;1,2,0,3,4"};
+    for (int way = 0; way < 2; way++) {
+        struct ts_image out = run(ways[way], &in);
+        for (int y = 0; y < 9; y++)
+            for (int x = 0; x < 11; x++)
+                cr_assert_eq(isnan(((float *)out.data)[y * 11 + x]),
+                             abs(y - 4) <= 1 && abs(x - 5) >= 1 && abs(x - 5) <= 1 + way, "%d: %d %d", way, y, x);
+        free(out.data);
+    }
     free(in.data);
-    free(out.data);
 }
 
 Test(convolve, averages_keep_the_quantity)

@@ -13,7 +13,7 @@
 
 TestSuite(rescale);
 
-Test(rescale, agrees_with_the_definition)
+TEST_ON_BOTH(rescale, agrees_with_the_definition)
 {
     const unsigned integers = TS_ANY_INTEGER;
     const struct stage_case cases[] = {
@@ -42,7 +42,7 @@ Test(rescale, agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&rescale_stage, ts_rescale_reference, cases, n), 8 * (7 * (n - 2) + 6 * 2));
 }
 
-Test(rescale, leaves_the_numbers_it_found)
+TEST_ON_BOTH(rescale, leaves_the_numbers_it_found)
 {
     struct ts_image in = ts_test_image(2, 1, 2, TS_F32, VALUES_CONSTANT, 1);
     const float values[] = {1, 3, 10, 20};
@@ -60,7 +60,7 @@ Test(rescale, leaves_the_numbers_it_found)
     free(in.data);
 }
 
-Test(rescale, numbers_that_are_none_count_nowhere)
+TEST_ON_BOTH(rescale, numbers_that_are_none_count_nowhere)
 {
     struct ts_image in = ts_test_image(1, 1, 6, TS_F32, VALUES_CONSTANT, 1);
     const float values[] = {NAN, 0, 5, 10, INFINITY, -INFINITY};

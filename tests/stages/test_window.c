@@ -29,6 +29,19 @@ TEST_ON_BOTH(window, agrees_with_dicom)
     cr_assert_eq(ts_stage_check(&window_stage, ts_window_reference, cases, n), 8 * 7 * n);
 }
 
+/* Large enough for the tables that a CUDA device makes of 16-bit images; a single slice is not. */
+TEST_ON_BOTH(window, large_images_of_16_bits_agree_with_dicom)
+{
+    const unsigned dtypes = TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_I16);
+    const struct stage_case cases[] = {
+        {"center=600 width=2000 function=sigmoid dtype=u8", 2, 1024, 1031, .dtypes = dtypes, .values = VALUES_CT},
+        {"center=600 width=2000 function=sigmoid dtype=u16", 2, 1024, 1031, .dtypes = dtypes},
+        {"center=600 width=2000 function=sigmoid", 2, 1024, 1031, .dtypes = dtypes, .values = VALUES_CT},
+        {"center=40 width=400 dtype=u8", 2, 1024, 1031, .dtypes = dtypes, .values = VALUES_CT},
+    };
+    cr_assert_eq(ts_stage_check(&window_stage, ts_window_reference, cases, 4), 2 * 4);
+}
+
 /* The examples of PS3.3 C.11.2.1.2.1: output 0 to 255, c = 2048 w = 4096, and c = 2048 w = 1. */
 TEST_ON_BOTH(window, the_examples_of_the_standard)
 {
