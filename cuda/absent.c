@@ -3,6 +3,7 @@
  * Stands for the CUDA side in builds without it: every way in refuses, so nothing behind it is ever reached.
  */
 #include "cuda/bench.h"
+#include "cuda/reduction_study.h"
 #include "cuda/session.h"
 #include "cuda/stage_state.h"
 
@@ -49,5 +50,18 @@ enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct t
 {
     (void)device;
     (void)ceilings;
+    return refuse(diag);
+}
+
+enum ts_status ts_cuda_reduction_study(const struct cuda_device *device, const int64_t *sizes, const double *sums,
+                                       int n_sizes, struct ts_diag *diag, struct study_row *rows, int room, int *n_rows)
+{
+    (void)device;
+    (void)sizes;
+    (void)sums;
+    (void)n_sizes;
+    (void)rows;
+    (void)room;
+    (void)n_rows;
     return refuse(diag);
 }

@@ -51,6 +51,10 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
  * the exit code. */
 int ts_bench(const struct bench_request *request, FILE *stream);
 
+/* bench_reduction.c: prints speed-up and efficiency of fan-in and two-level sums against size and number of processors.
+ * Uses device and json of the request. */
+enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
+
 /* ---- one case ---------------------------------------------------------------------------------- */
 
 /* What a case is compared with. */

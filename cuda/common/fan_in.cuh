@@ -23,21 +23,6 @@ static __host__ __device__ inline int64_t ts_cuda_stride_of(int64_t n)
     return stride;
 }
 
-/* Joins the values of threads 0 to n - 1 of the block into thread 0's: 0 with 128, 1 with 129, ... of 256. All threads
- * call it; shared holds as many values as half the power of two that n rounds up to. */
-template <typename type> static __device__ void ts_cuda_fan_in(type *value, type *shared, int n)
-{
-    const int thread = (int)threadIdx.x;
-    for (int stride = (int)ts_cuda_stride_of(n); stride > 0; n = stride, stride /= 2) {
-        if (thread >= stride && thread < n)
-            shared[thread - stride] = *value;
-        __syncthreads();
-        if (thread < stride && thread + stride < n)
-            ts_cuda_join(value, &shared[thread]);
-        __syncthreads();
-    }
-}
-
 static __device__ inline void ts_cuda_join(uint32_t *into, const uint32_t *from)
 {
     *into += *from;
@@ -51,6 +36,21 @@ static __device__ inline void ts_cuda_join(uint64_t *into, const uint64_t *from)
 static __device__ inline void ts_cuda_join(double *into, const double *from)
 {
     *into += *from;
+}
+
+/* Joins the values of threads 0 to n - 1 of the block into thread 0's: 0 with 128, 1 with 129, ... of 256. All threads
+ * call it; shared holds as many values as half the power of two that n rounds up to. */
+template <typename type> static __device__ void ts_cuda_fan_in(type *value, type *shared, int n)
+{
+    const int thread = (int)threadIdx.x;
+    for (int stride = (int)ts_cuda_stride_of(n); stride > 0; n = stride, stride /= 2) {
+        if (thread >= stride && thread < n)
+            shared[thread - stride] = *value;
+        __syncthreads();
+        if (thread < stride && thread + stride < n)
+            ts_cuda_join(value, &shared[thread]);
+        __syncthreads();
+    }
 }
 
 /* ---- tables of counts --------------------------------------------------------------------------- */

@@ -8,12 +8,13 @@
  * starts with two single values, 512 apart in a tile of 1,024, and everything fans in from there: log2(n) joins deep.
  *
  * That one pass is enough: with the center c the mean of k of a run's n values, (c - mean)^2 <= S/k, where S is the sum
- * of squared deviations; so sum (v - c)^2 = S + n (c - mean)^2 <= S (1 + n/k) = 9 S for n = 128 and k = 16, and taking
- * n (c - mean)^2 off again loses less than 9 (n + 2) 2^-53 < 2e-13 of S. Runs are joined by Chan, Golub and LeVeque
+ * of squared deviations; so sum (v - c)^2 = S + n (c - mean)^2 <= S (1 + n/k) = 17 S for n = 256 and k = 16, and taking
+ * n (c - mean)^2 off again loses less than 17 (n + 2) 2^-53 < 5e-13 of S. Runs are joined by Chan, Golub and LeVeque
  * (1983), with means as center + offset, so that only their small differences are rounded.
  *
- * 4 bytes read a pixel; about 15 instructions a value, 4 of them in double. 256 threads a block, 4 blocks a
- * multiprocessor: 64 registers a thread keep the sums and 64 bytes of loads in flight.
+ * 4 bytes read a pixel; about 15 instructions a value, 4 of them in double. 128 threads a block, 8 blocks a
+ * multiprocessor: 64 registers a thread keep the sums and 64 bytes of loads in flight, and while the runs of one block
+ * fan in the others read. Measured with other shapes: docs/performance.md.
  */
 #include "cuda/common/moments.cuh"
 
@@ -25,8 +26,8 @@ extern "C" {
 }
 
 enum {
-    THREADS = 256,
-    RUN_MOST = 128, /* values */
+    THREADS = 128,
+    RUN_MOST = 256, /* values */
     TILE_THREADS = 512,
     TILE = 2 * TILE_THREADS /* values or moments that fan in at once */
 };
@@ -76,7 +77,7 @@ template <typename type> static __device__ unsigned load_some(type values[GROUP]
 }
 
 template <typename type, bool wide>
-static __global__ void __launch_bounds__(THREADS, 4) sum_runs(struct moments_job job)
+static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job job)
 {
     typedef typename sum_of<type>::sum_type sum_type;
     __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
@@ -107,23 +108,36 @@ static __global__ void __launch_bounds__(THREADS, 4) sum_runs(struct moments_job
         *place<sum_type>(job) = moments;
 }
 
-/* A block a slice: each thread joins every 256th part, then the threads fan in. */
+/* A block joins job.part moments of a slice: each thread every THREADS-th, then the threads fan in. */
 template <typename sum_type> static __global__ void join_runs(struct moments_job job)
 {
     __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
+    const int64_t slice = blockIdx.x / job.n_parts, first = blockIdx.x % job.n_parts * job.part;
+    const int64_t n = job.n - first < job.part ? job.n - first : job.part;
     const struct cuda_moments<sum_type> *parts =
-        (const struct cuda_moments<sum_type> *)((const char *)job.data + blockIdx.x * job.in_stride);
+        (const struct cuda_moments<sum_type> *)((const char *)job.data + slice * job.in_stride) + first;
     struct cuda_moments<sum_type> moments;
     clear(&moments);
-    for (int64_t i = threadIdx.x; i < job.n; i += THREADS)
+    for (int64_t i = threadIdx.x; i < n; i += THREADS)
         ts_cuda_join(&moments, &parts[i]);
-    ts_cuda_fan_in(&moments, shared, job.n < THREADS ? (int)job.n : THREADS);
+    ts_cuda_fan_in(&moments, shared, n < THREADS ? (int)n : THREADS);
     if (threadIdx.x == 0)
         *place<sum_type>(job) = moments;
 }
 
 /* ---- fan-in ------------------------------------------------------------------------------------- */
 
+static __device__ double single_sum(float value)
+{
+    return (double)value;
+}
+
+template <typename type> static __device__ uint64_t single_sum(type value)
+{
+    return (uint64_t)(int64_t)value;
+}
+
+/* Of one value, of nothing past the end of the slice. */
 template <typename type, typename sum_type>
 static __device__ void single(struct cuda_moments<sum_type> *moments, const type *slice, int64_t i, int64_t n)
 {
@@ -131,20 +145,18 @@ static __device__ void single(struct cuda_moments<sum_type> *moments, const type
     if (i >= n)
         return;
     const type value = slice[i];
-    struct run<type> run = {
-    };
-    run.product = 1;
-    open_range(&run);
-    if (ts_cuda_is_finite(value)) {
-        run.center = (double)value;
-        run.n = 1;
-        run.product = add(&run, value);
-        normalize(&run.product, &run.exponent);
-    } else {
-        run.n_nan = value != value;
-        run.n_infinite = !run.n_nan;
+    if (!ts_cuda_is_finite(value)) {
+        moments->n_nan = value != value;
+        moments->n_infinite = value == value;
+        return;
     }
-    end_run(&run, moments);
+    moments->center = (double)value;
+    moments->product = factor((double)value, value == 0);
+    normalize(&moments->product, &moments->exponent);
+    moments->sum = single_sum(value);
+    moments->n = 1;
+    moments->n_zero = value == 0;
+    moments->low = moments->high = ts_cuda_order_key(value);
 }
 
 template <typename type> static __global__ void __launch_bounds__(TILE_THREADS) fan_in_values(struct moments_job job)
@@ -226,7 +238,7 @@ static enum ts_status join_parts(const struct stage_context *context, int64_t n_
     enum ts_status status = TS_OK;
     for (int pass = 0; status == TS_OK && job.n_parts > 1; pass++) {
         const bool fans_in = method == REDUCTION_FAN_IN;
-        const int64_t parts = fans_in ? ts_cuda_parts(job.n_parts, TILE) : 1;
+        const int64_t parts = ts_cuda_parts(job.n_parts, TILE);
         struct moments_job next = {.data = job.out, .n = job.n_parts, .part = TILE, .n_parts = parts};
         next.in_stride = job.out_stride;
         next.out = parts == 1 ? moments : rooms[1 - pass % 2];
@@ -234,7 +246,7 @@ static enum ts_status join_parts(const struct stage_context *context, int64_t n_
         if (fans_in)
             fan_in_parts<sum_type><<<(unsigned)(n_slices * parts), TILE_THREADS, 0, stream>>>(next);
         else
-            join_runs<sum_type><<<(unsigned)n_slices, THREADS, 0, stream>>>(next);
+            join_runs<sum_type><<<(unsigned)(n_slices * parts), THREADS, 0, stream>>>(next);
         status = ts_cuda_launched(context, fans_in ? "fan_in_parts" : "join_runs");
         job = next;
     }
