@@ -66,8 +66,14 @@ static bool per_slice(const struct stage_context *context)
 
 bool ts_statistics_by_slice(const struct stage_context *context)
 {
-    return !by_value(context) && ts_statistics_percentiles(context) > 0 && per_slice(context) &&
+    return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 && per_slice(context) &&
            (context->device || params_of(context)->percentile_method == PERCENTILE_SORT);
+}
+
+/* A device takes the numbers of a slice out of its counts itself. */
+bool ts_statistics_of_counts(const struct stage_context *context)
+{
+    return by_value(context) && !(context->device && per_slice(context));
 }
 
 /* HU becomes HU^2, 1/mm becomes (1/mm)^2, 1 stays 1. */
@@ -109,7 +115,10 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 
 static int rounds(const struct stage_context *context)
 {
-    return !by_value(context) && ts_statistics_percentiles(context) > 0 && !ts_statistics_by_slice(context) ? 2 : 1;
+    return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 &&
+                   !ts_statistics_by_slice(context)
+               ? 2
+               : 1;
 }
 
 static size_t moment_count(const struct stage_context *context)
@@ -145,7 +154,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 {
     const int n_percentiles = ts_statistics_percentiles(context);
     (void)input;
-    if (by_value(context))
+    if (ts_statistics_of_counts(context))
         return ts_value_counts_bytes(context->in.dtype);
     if (context->round == 1)
         return ts_percentile_partial_bytes(1, n_percentiles);
@@ -180,7 +189,7 @@ static void reduce_first(const struct stage_context *context, const struct ts_im
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
     (void)input;
-    if (by_value(context)) {
+    if (ts_statistics_of_counts(context)) {
         ts_value_counts_init(partial, slices->dtype);
         ts_value_counts_add(partial, slices->data, ts_image_count(slices));
         ts_value_counts_flush(partial);
@@ -197,7 +206,7 @@ static void reduce(const struct stage_context *context, int input, const struct 
 static void merge(const struct stage_context *context, int input, void *into, const void *from)
 {
     (void)input;
-    if (by_value(context)) {
+    if (ts_statistics_of_counts(context)) {
         ts_value_counts_merge(into, from);
     } else if (context->round == 0) {
         ts_value_range_merge(&((struct statistics_partial *)into)->range,
@@ -251,7 +260,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     const double *percents = params_of(context)->percentiles.values;
     const int n_percentiles = ts_statistics_percentiles(context);
     const enum ts_dtype dtype = context->in.dtype;
-    if (by_value(context)) {
+    if (ts_statistics_of_counts(context)) {
         const struct value_counts *counts = totals[0];
         double low, high;
         ts_dtype_range(dtype, &low, &high);

@@ -19,8 +19,8 @@ struct statistics_params {
     char square_unit[64];      /* no row: the unit of the variance, written by resolve() */
 };
 
-/* What finish() takes of values that are not counted one by one: this, then the moments of the slices, then what the
- * percentiles need. */
+/* What finish() takes where it does not take counts of single values: this, then the moments of the slices, then what
+ * the percentiles need. */
 struct statistics_partial {
     struct value_range range;
     uint64_t reserved[3]; /* the moments hold 128-bit integers */
@@ -33,6 +33,8 @@ struct statistics_result {
     struct percentile_search search; /* left out where no second round is needed */
 };
 
+/* Whether finish() takes counts of single values. */
+bool ts_statistics_of_counts(const struct stage_context *context);
 /* Percentiles whose end values are looked up slice by slice in one round, instead of in two over the image. */
 bool ts_statistics_by_slice(const struct stage_context *context);
 int ts_statistics_percentiles(const struct stage_context *context);

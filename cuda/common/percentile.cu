@@ -15,8 +15,9 @@
 
 #include "cuda/common/order_keys.cuh"
 #include "cuda/common/radix_sort.cuh"
+#include "cuda/common/ranks.cuh"
 
-enum { THREADS = 256, VALUES_A_THREAD = 16, FIND_THREADS = 1024, KEYS = VALUE_COUNTS_KEYS_16 };
+enum { THREADS = 256, VALUES_A_THREAD = 16, KEYS = VALUE_COUNTS_KEYS_16 };
 
 /* Slices that go through the tables or the sort at once; it bounds the scratch. */
 static const int64_t group_pixels = (int64_t)1 << 24;
@@ -73,32 +74,6 @@ template <typename type> static __global__ void count_lower(const type *values, 
 
 /* ---- ranks -------------------------------------------------------------------------------------- */
 
-/* As stages/common/percentile.c: rank of a percentile of n > 0 values, and the next one. */
-static __device__ uint64_t rank_of(uint64_t n, double percent, bool next)
-{
-    const double whole = floor((double)(n - 1) * (percent / 100));
-    const uint64_t rank = (uint64_t)whole < n - 1 ? (uint64_t)whole : n - 1;
-    return next && rank + 1 < n ? rank + 1 : rank;
-}
-
-/* The sum of the values of the block's earlier threads; *total that of all. All FIND_THREADS call it. */
-static __device__ uint64_t sum_before(uint64_t value, uint64_t *total)
-{
-    __shared__ uint64_t sums[FIND_THREADS];
-    sums[threadIdx.x] = value;
-    __syncthreads();
-    for (unsigned stride = 1; stride < FIND_THREADS; stride *= 2) {
-        const uint64_t before = threadIdx.x >= stride ? sums[threadIdx.x - stride] : 0;
-        __syncthreads();
-        sums[threadIdx.x] += before;
-        __syncthreads();
-    }
-    *total = sums[FIND_THREADS - 1];
-    const uint64_t before = sums[threadIdx.x] - value;
-    __syncthreads();
-    return before;
-}
-
 struct find_job {
     const double *percents;
     int n_percentiles;
@@ -115,22 +90,22 @@ static __device__ uint64_t upper_count(const struct find_job &job, const struct 
 }
 
 /* A block a slice: in which upper halves the ranks lie. */
-static __global__ void __launch_bounds__(FIND_THREADS) find_buckets(struct find_job job)
+static __global__ void __launch_bounds__(RANK_THREADS) find_buckets(struct find_job job)
 {
     const struct cuda_slice_counts *counts =
         (const struct cuda_slice_counts *)(job.counts + blockIdx.x * job.counts_stride);
     struct percentile_search *search = (struct percentile_search *)(job.search + blockIdx.x * job.search_stride);
     struct percentile_ends *ends = (struct percentile_ends *)(job.ends + blockIdx.x * job.ends_stride);
     __shared__ uint16_t upper[PERCENTILE_BUCKETS_MAX];
-    const uint32_t run = KEYS / FIND_THREADS, first = threadIdx.x * run;
+    const uint32_t run = KEYS / RANK_THREADS, first = threadIdx.x * run;
     uint64_t sum = 0, n;
     for (uint32_t key = first; key < first + run; key++) {
         sum += upper_count(job, counts, key);
         search->bucket_of[key] = 0;
     }
-    const uint64_t before = sum_before(sum, &n);
+    const uint64_t before = ts_cuda_sum_before(sum, &n);
     for (int i = 0; i < 2 * job.n_percentiles; i++) {
-        uint64_t rank = n ? rank_of(n, job.percents[i / 2], i % 2) : 0;
+        uint64_t rank = n ? ts_cuda_rank(n, job.percents[i / 2], i % 2) : 0;
         if (n == 0 || rank < before || rank >= before + sum)
             continue;
         uint32_t key = first;
@@ -154,12 +129,12 @@ static __global__ void __launch_bounds__(FIND_THREADS) find_buckets(struct find_
 }
 
 /* A block a slice (x) and rank (y): the key at the rank within its bucket. */
-static __global__ void __launch_bounds__(FIND_THREADS) find_keys(struct find_job job)
+static __global__ void __launch_bounds__(RANK_THREADS) find_keys(struct find_job job)
 {
     const struct percentile_search *search =
         (const struct percentile_search *)(job.search + blockIdx.x * job.search_stride);
     struct percentile_ends *ends = (struct percentile_ends *)(job.ends + blockIdx.x * job.ends_stride);
-    const uint32_t run = KEYS / FIND_THREADS, first = threadIdx.x * run;
+    const uint32_t run = KEYS / RANK_THREADS, first = threadIdx.x * run;
     uint64_t sum = 0, total;
     if (ends->n == 0)
         return;
@@ -167,7 +142,7 @@ static __global__ void __launch_bounds__(FIND_THREADS) find_keys(struct find_job
     const uint64_t *counts = (const uint64_t *)(job.tables + blockIdx.x * job.tables_stride) + (size_t)bucket * KEYS;
     for (uint32_t key = first; key < first + run; key++)
         sum += counts[key];
-    const uint64_t before = sum_before(sum, &total);
+    const uint64_t before = ts_cuda_sum_before(sum, &total);
     uint64_t rank = search->rank[blockIdx.y];
     if (rank < before || rank >= before + sum)
         return;
@@ -194,7 +169,7 @@ static __global__ void pick_keys(struct find_job job, const uint32_t *keys, int6
     if (threadIdx.x == 0)
         ends->n = finite;
     if (finite > 0)
-        ends->keys[threadIdx.x] = keys[rank_of(finite, job.percents[threadIdx.x / 2], threadIdx.x % 2)];
+        ends->keys[threadIdx.x] = keys[ts_cuda_rank(finite, job.percents[threadIdx.x / 2], threadIdx.x % 2)];
 }
 
 /* ---- launchers ---------------------------------------------------------------------------------- */
@@ -355,7 +330,7 @@ static enum ts_status count_group(const struct stage_context *context, const str
     enum ts_status status = count_upper(context, slices, true, scratch + layout->counts, scratch, call);
     if (status != TS_OK)
         return status;
-    find_buckets<<<(unsigned)n, FIND_THREADS, 0, call->stream>>>(job);
+    find_buckets<<<(unsigned)n, RANK_THREADS, 0, call->stream>>>(job);
     status = ts_cuda_launched(context, "find_buckets");
     if (status == TS_OK &&
         cudaMemsetAsync(job.tables, 0, (size_t)n * layout->tables_stride, call->stream) != cudaSuccess)
@@ -363,7 +338,7 @@ static enum ts_status count_group(const struct stage_context *context, const str
     if (status == TS_OK)
         status = count_buckets(context, slices, &lower, n, call->stream);
     if (status == TS_OK) {
-        find_keys<<<dim3((unsigned)n, 2 * (unsigned)job.n_percentiles), FIND_THREADS, 0, call->stream>>>(job);
+        find_keys<<<dim3((unsigned)n, 2 * (unsigned)job.n_percentiles), RANK_THREADS, 0, call->stream>>>(job);
         status = ts_cuda_launched(context, "find_keys");
     }
     return status;

@@ -260,6 +260,16 @@ void ts_moments_join(struct moments *into, const struct moments *from, enum ts_d
     into->log_rest += from->log_rest;
 }
 
+void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares)
+{
+    /* n * deviations = n * squares - sum^2: below 2^127 for any image of fewer than 2^47 values. */
+    const __int128 n = (__int128)moments->n;
+    moments->whole_sum = sum;
+    moments->sum = (double)sum;
+    moments->mean = moments->center = (double)sum / (double)moments->n;
+    moments->deviations = (double)(n * squares - sum * sum) / (double)moments->n;
+}
+
 void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts, enum ts_dtype dtype)
 {
     double low, high;
@@ -277,12 +287,7 @@ void ts_moments_of_counts(struct moments *moments, const struct value_counts *co
         if (value != 0 && n != 0)
             moments->log_rest += (double)n * log(fabs((double)value));
     }
-    /* n * deviations = n * squares - sum^2: below 2^127 for any image of fewer than 2^47 values. */
-    const __int128 n = (__int128)counts->n;
-    moments->whole_sum = sum;
-    moments->sum = (double)sum;
-    moments->mean = moments->center = (double)sum / (double)counts->n;
-    moments->deviations = (double)(n * squares - sum * sum) / (double)counts->n;
+    ts_moments_of_sums(moments, sum, squares);
 }
 
 double ts_moments_log_product(const struct moments *moments)

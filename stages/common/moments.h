@@ -30,6 +30,8 @@ void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtyp
 void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype);
 /* From counts of single values: sums in integers, each result rounded once. */
 void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts, enum ts_dtype dtype);
+/* Fills in sum, mean and deviations of n integers from exact sums of values and squares. */
+void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares);
 /* Natural logarithm of the absolute product of the values that are not zero (0 where there is none). */
 double ts_moments_log_product(const struct moments *moments);
 

@@ -89,6 +89,11 @@ static size_t keys_of(uint32_t *keys, const void *data, enum ts_dtype dtype, siz
 
 double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype)
 {
+    double low, high;
+    if (ts_value_counts_fit(dtype)) {
+        ts_dtype_range(dtype, &low, &high);
+        return low + key;
+    }
     if (dtype != TS_F32)
         return dtype == TS_I32 ? (double)(int32_t)(key ^ 0x80000000u) : (double)key;
     const uint32_t bits = key ^ (key >> 31 ? 0x80000000u : 0xFFFFFFFFu);

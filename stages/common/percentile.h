@@ -43,7 +43,7 @@ void ts_percentile_locate(struct percentile_search *search, const void *total, c
 void ts_percentile_values(const struct percentile_search *search, const void *total, enum ts_dtype dtype,
                           double *values);
 
-/* The value of a key of 32-bit integers or floats. */
+/* The value of a key: its rank in the type, of floats the order key. */
 double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype);
 
 /* ---- sort --------------------------------------------------------------------------------------- */
