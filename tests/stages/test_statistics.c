@@ -54,7 +54,8 @@ static size_t check_image(const char *assignments, const struct ts_image *in, co
     double *values = malloc(n * sizeof *values);
     unsigned char *first[STAGE_TABLES] = {NULL};
     ts_load_f64(values, in->data, in->dtype, n);
-    for (int64_t slab = 0; slab < 4 && (slab == 0 || slab < in->axes[0].n); slab++) {
+    const int64_t slabs = ts_test_few() ? 2 : 4;
+    for (int64_t slab = 0; slab < slabs && (slab == 0 || slab < in->axes[0].n); slab++) {
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, &statistics_stage, assignments, in, NULL, slab, 1 + (int)slab), TS_OK);
         const bool whole = ts_test_table(&run, "count")->rank == 0;
@@ -91,11 +92,13 @@ TEST_ON_BOTH(statistics, agree_with_their_definitions)
                                         PERCENTILES "method=fan-in percentile_method=histogram",
                                         PERCENTILES "scope=slice percentile_method=sort"};
     static const int64_t shapes[][3] = {{1, 1, 1}, {5, 23, 41}, {3, 1, 2}, {2, 53, 71}};
+    const size_t n_shapes = ts_test_few() ? 2 : sizeof shapes / sizeof *shapes;
+    const int last = ts_test_few() ? VALUES_RANDOM : VALUES_EXTREME;
     size_t compared = 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (size_t s = 0; s < n_shapes; s++)
             for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
-                for (int values = VALUES_RANDOM; values <= VALUES_EXTREME; values++) {
+                for (int values = VALUES_RANDOM; values <= last; values++) {
                     struct ts_image in = ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], (enum ts_dtype)dtype,
                                                        (enum stage_values)values, 31);
                     char what[256];
@@ -104,7 +107,7 @@ TEST_ON_BOTH(statistics, agree_with_their_definitions)
                     compared += check_image(cases[c], &in, what);
                     free(in.data);
                 }
-    cr_assert_eq(compared, 6 * 4 * 7 * 4);
+    cr_assert_eq(compared, 6 * n_shapes * 7 * (size_t)(last - VALUES_RANDOM + 1));
 }
 
 /* Sizes around those of runs, groups, tiles and blocks, whole vectors and not, past 2^20. */
@@ -116,7 +119,7 @@ TEST_ON_BOTH(statistics, of_slices_of_any_size)
     static const char *const cases[] = {"method=two-level", "method=fan-in",
                                         "method=two-level " PERCENTILES "scope=slice percentile_method=sort",
                                         "method=fan-in " PERCENTILES "scope=slice percentile_method=histogram"};
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+    for (size_t s = ts_test_few() ? 11 : 0; s < (ts_test_few() ? 12 : sizeof sizes / sizeof *sizes); s++)
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
             for (int dtype = TS_U32; dtype <= TS_F32; dtype++) {
                 const bool large = sizes[s][0] * sizes[s][1] > 60000;
@@ -139,7 +142,7 @@ TEST_ON_BOTH(statistics, repeat)
     static const char *const cases[] = {"method=two-level " PERCENTILES, "method=fan-in",
                                         PERCENTILES "scope=slice percentile_method=sort"};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < (ts_test_few() ? 1 : 3); i++)
             check_image(cases[c], &in, cases[c]);
     free(in.data);
 }
@@ -152,7 +155,7 @@ TEST_ON_BOTH(statistics, take_finite_values_only)
                                         PERCENTILES "scope=slice percentile_method=sort"};
     const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-45f, -3e-39f, 3e38f, -3e38f, 1e-30f};
     for (int m = 0; m < 2; m++)
-        for (int c = 0; c < 3; c++) {
+        for (int c = 0; c < (ts_test_few() ? 1 : 3); c++) {
             struct ts_image in = ts_test_image(4, 3, 5, TS_F32, VALUES_RANDOM, 8);
             struct ts_image wide = ts_test_image(2, 131, 257, TS_F32, VALUES_RANDOM, 9);
             float *data = in.data, *values = wide.data;

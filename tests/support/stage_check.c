@@ -292,8 +292,7 @@ static void compare_with_cpu(struct check *check, const unsigned char *data, con
     ts_test_params_clear(&check->set);
 }
 
-/* TOMOSTAGE_TESTS_FEW: fewer shapes and slabs, for tools that make everything slow. */
-static bool few_cases(void)
+bool ts_test_few(void)
 {
     const char *few = getenv("TOMOSTAGE_TESTS_FEW");
     return few && *few;
@@ -305,7 +304,7 @@ static size_t check_image(struct check *check)
         int64_t slab;
         int threads;
     } ways[] = {{0, 1}, {1, 1}, {2, 3}, {3, 2}, {0, 2}};
-    const size_t n_ways = few_cases() ? 2 : sizeof ways / sizeof *ways - (ts_test_device ? 1 : 0);
+    const size_t n_ways = ts_test_few() ? 2 : sizeof ways / sizeof *ways - (ts_test_device ? 1 : 0);
     char what[512];
     describe(check, what, sizeof what);
     unsigned char *first = NULL;
@@ -338,7 +337,7 @@ size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const str
     /* Odd, prime, one pixel thin, tiny, and larger than any vector or tile, never square. */
     static const int64_t shapes[][3] = {{1, 1, 1},  {2, 1, 37}, {3, 41, 1},   {5, 7, 11},
                                         {4, 8, 16}, {7, 3, 2},  {3, 67, 131}, {2, 130, 259}};
-    const size_t step = few_cases() ? 3 : 1;
+    const size_t step = ts_test_few() ? 3 : 1;
     size_t compared = 0;
     for (size_t c = 0; c < n_cases; c++)
         for (size_t s = 0; s < (cases[c].nx ? 1 : sizeof shapes / sizeof *shapes); s += step)

@@ -61,6 +61,9 @@ enum ts_status ts_test_apply(struct stage_context *context, const struct ts_imag
     }                                                                                                                  \
     static void suite##_##name(void)
 
+/* TOMOSTAGE_TESTS_FEW is set: fewer shapes and slabs, for tools that make everything slow. */
+bool ts_test_few(void);
+
 /* For tests of tables and special rules: a parameter set from assignments ("bins=256 low=0"), numbers as
  * "angles=0,10,20" and "weights=1,2,3;4,5,6;7,8,9". Fails the test where they are wrong. Freed by ts_test_params_clear.
  */
