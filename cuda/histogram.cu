@@ -66,41 +66,46 @@ static uint32_t clamped_key(double key, uint32_t n_keys)
 }
 
 /* With the range known the keys that matter are those within, and one on each side for what lies outside. */
-static struct slot_rule rule_of(const struct stage_context *context, int input)
+static void key_window(const struct stage_context *context, int input, uint32_t *first, uint32_t *last)
 {
     const enum ts_dtype dtype = image_of(context, input)->dtype;
-    struct slot_rule rule = {};
-    if (!ts_histogram_by_value(context, input)) {
-        rule.bins = ts_histogram_bins(context);
-        rule.n = (float)rule.bins.n;
-        rule.low = (float)rule.bins.low;
-        rule.per_value = (float)rule.bins.per_value;
-        /* Three roundings of numbers up to low, high and n in size, and a value that may have been rounded. */
-        rule.margin = (float)((fabs(rule.bins.low) * rule.bins.per_value + (double)rule.bins.n) * 0x1p-20 +
-                              0x1p-148 * rule.bins.per_value);
-        if (!(rule.bins.per_value > 1e-30 && rule.bins.per_value < 1e30 && fabs(rule.bins.low) < 1e30))
-            rule.margin = INFINITY;
-        return rule;
-    }
     const uint32_t n_keys = ts_value_counts_keys(dtype);
     double lowest, highest;
     ts_dtype_range(dtype, &lowest, &highest);
-    rule.bias = dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : 0;
-    rule.last = n_keys - 1;
+    *first = 0;
+    *last = n_keys - 1;
     if (ts_histogram_fixed_bins(context)) {
         const struct bins bins = ts_histogram_bins(context);
-        rule.first = clamped_key(ceil(bins.low) - lowest - 1, n_keys);
-        rule.last = clamped_key(floor(bins.high) - lowest + 1, n_keys);
+        *first = clamped_key(ceil(bins.low) - lowest - 1, n_keys);
+        *last = clamped_key(floor(bins.high) - lowest + 1, n_keys);
     }
-    return rule;
 }
 
 static uint32_t slot_count(const struct stage_context *context, int input)
 {
+    uint32_t first, last;
     if (!ts_histogram_by_value(context, input))
         return (uint32_t)params_of(context)->bins + BINS_EXTRA_SLOTS;
-    const struct slot_rule rule = rule_of(context, input);
-    return rule.last - rule.first + 1;
+    key_window(context, input, &first, &last);
+    return last - first + 1;
+}
+
+/* The bins of slices that the first round found are in its results on the device. */
+static struct slots_job job_of(const struct stage_context *context, int input, const struct cuda_call *call)
+{
+    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    struct slots_job job = {};
+    job.work.n_keys = slot_count(context, input);
+    job.work.bias = dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : 0;
+    if (ts_histogram_by_value(context, input)) {
+        key_window(context, input, &job.first, &job.last);
+    } else if (per_slice(context, input) && !ts_histogram_fixed_bins(context)) {
+        job.slice_bins = call->result; /* struct histogram_result starts with them */
+        job.bins_stride = ts_cuda_stride(context->stage->reduction->result_bytes(context));
+    } else {
+        job.bins = ts_histogram_bins(context);
+    }
+    return job;
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -163,16 +168,16 @@ static enum ts_status count_slots(const struct stage_context *context, int input
     const int64_t n = each ? slices->axes[0].n : 1;
     const uint64_t all_rows = each ? rows : rows * (uint64_t)slices->axes[0].n;
     const uint64_t rows_at_once = columns < most_pixels ? most_pixels / columns : 1;
-    struct slots_job job = {};
+    struct slots_job job = job_of(context, input, call);
+    const char *slice_bins = (const char *)job.slice_bins;
     enum ts_status status = TS_OK;
-    job.rule = rule_of(context, input);
-    job.work.n_keys = slot_count(context, input);
     job.work.stride = each ? ts_cuda_stride(partial_bytes(context, input)) : 0;
     job.columns = (uint32_t)columns;
     for (int64_t z = 0; status == TS_OK && z < n;) {
         const int64_t left = n - z, most = all_rows <= rows_at_once ? (int64_t)MOST_GRID_SLICES : 1;
         job.work.n_slices = left < most ? left : most;
         job.work.partials = (char *)partials + (size_t)z * job.work.stride;
+        job.slice_bins = slice_bins ? slice_bins + (size_t)z * job.bins_stride : NULL;
         for (uint64_t row = 0; status == TS_OK && row < all_rows; row += rows_at_once) {
             job.rows = all_rows - row < rows_at_once ? all_rows - row : rows_at_once;
             job.work.slice_pixels = job.rows * columns;
@@ -190,10 +195,8 @@ static enum ts_status count_labels(const struct stage_context *context, const st
 {
     const struct ts_image *labels = &slices[HISTOGRAM_LABELS];
     const uint64_t all = ts_image_count(slices);
-    struct slots_job job = {};
+    struct slots_job job = job_of(context, 0, call);
     enum ts_status status = TS_OK;
-    job.rule = rule_of(context, 0);
-    job.work.n_keys = slot_count(context, 0);
     job.work.partials = partial;
     job.work.n_slices = 1;
     for (uint64_t done = 0; status == TS_OK && done < all; done += most_pixels) {
@@ -223,7 +226,7 @@ static void collect(const struct stage_context *context, int input, const void *
 {
     const enum ts_dtype dtype = image_of(context, input)->dtype;
     const uint64_t *slots = (const uint64_t *)partial;
-    const uint32_t n_slots = input == HISTOGRAM_LABELS ? 0 : slot_count(context, input);
+    const uint32_t n_slots = slot_count(context, input);
     if (ts_histogram_ranging(context)) {
         *(struct value_range *)total = ts_cuda_value_range_collect((const struct cuda_value_range *)partial, dtype);
     } else if (of_labels(context, input)) {
@@ -233,7 +236,9 @@ static void collect(const struct stage_context *context, int input, const void *
     } else if (by_common_kernels(context, input)) {
         ts_cuda_value_counts_collect(dtype, per_slice(context, input), partial, (struct value_counts *)total);
     } else if (ts_histogram_by_value(context, input)) {
-        ts_cuda_value_counts_place(dtype, slots, rule_of(context, input).first, n_slots, (struct value_counts *)total);
+        uint32_t first, last;
+        key_window(context, input, &first, &last);
+        ts_cuda_value_counts_place(dtype, slots, first, n_slots, (struct value_counts *)total);
     } else {
         struct bin_counts *counts = (struct bin_counts *)total;
         ts_bin_counts_init(counts, params_of(context)->bins);

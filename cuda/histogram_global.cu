@@ -18,9 +18,10 @@ enum { THREADS = 256, ROWS = 8, STRIPS = 16, NARROWEST_STRIP = 32, MOST_BLOCKS =
 template <typename type, bool by_value> static __global__ void count_global(struct slots_job job)
 {
     const type *slice = (const type *)job.work.data + blockIdx.y * job.work.slice_pixels;
+    const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.work.slice_pixels; i += step)
-        add_slot(job, blockIdx.y, slot_of<type, by_value>(job.rule, slice[i]), 1);
+        add_slot(job, blockIdx.y, slot_of<type, by_value>(rule, slice[i]), 1);
 }
 
 enum ts_status ts_cuda_histogram_global(const struct stage_context *context, enum ts_dtype dtype,
@@ -48,11 +49,12 @@ static __global__ void count_strips(struct slots_job job, uint32_t *tables, uint
 {
     const type *slice = (const type *)job.work.data + blockIdx.z * job.work.slice_pixels;
     uint32_t *table = tables + ((uint64_t)blockIdx.z * gridDim.x + blockIdx.x) * job.work.n_keys;
+    const struct slot_rule rule = open_rule<by_value>(job, blockIdx.z);
     const uint32_t first = blockIdx.x * width, end = min(first + width, job.columns);
     for (uint64_t row = blockIdx.y * (uint64_t)blockDim.y + threadIdx.y; row < job.rows;
          row += (uint64_t)gridDim.y * blockDim.y)
         for (uint32_t column = first + threadIdx.x; column < end; column += blockDim.x)
-            atomicAdd(&table[slot_of<type, by_value>(job.rule, slice[row * job.columns + column])], 1u);
+            atomicAdd(&table[slot_of<type, by_value>(rule, slice[row * job.columns + column])], 1u);
 }
 
 static __global__ void sum_strips(struct slots_job job, const uint32_t *tables, uint32_t n_strips)
@@ -88,6 +90,7 @@ enum ts_status ts_cuda_histogram_sub(const struct stage_context *context, enum t
         const int64_t left = job->work.n_slices - done, n = left < batch ? left : batch;
         part.work.data = (const char *)job->work.data + (size_t)done * job->work.slice_pixels * ts_dtype_bytes(dtype);
         part.work.partials = (char *)job->work.partials + (size_t)done * job->work.stride;
+        part.slice_bins = job->slice_bins ? (const char *)job->slice_bins + (size_t)done * job->bins_stride : NULL;
         if (cudaMemsetAsync(call->scratch, 0, one * (size_t)n, call->stream) != cudaSuccess)
             return ts_cuda_launched(context, "clearing of strips");
         const dim3 grid(n_strips, (unsigned)(chunks < 256 ? chunks : 256), (unsigned)n), block(THREADS / ROWS, ROWS);

@@ -65,6 +65,7 @@ template <typename type>
 static __global__ void __launch_bounds__(THREADS) count_labels(struct slots_job job, struct label_image labels)
 {
     extern __shared__ uint32_t memory[];
+    const struct slot_rule rule = open_rule<false>(job, 0);
     const struct pair_cache cache = {(int32_t *)memory, memory + CACHE};
     const type *pixels = (const type *)job.work.data;
     const uint64_t step = (uint64_t)gridDim.x * THREADS, n = job.work.slice_pixels;
@@ -85,7 +86,7 @@ static __global__ void __launch_bounds__(THREADS) count_labels(struct slots_job 
 #pragma unroll
         for (uint32_t i = 0; i < FLIGHT; i++)
             if (first + i * step < n)
-                count_pair(job, cache, rows[i] * job.work.n_keys + bin_slot(job.rule, values[i]));
+                count_pair(job, cache, rows[i] * job.work.n_keys + bin_slot(rule, values[i]));
     }
     __syncthreads();
     for (uint32_t place = threadIdx.x; place < CACHE; place += THREADS)

@@ -68,32 +68,34 @@ static __device__ void count_word(const struct block_table &table, const struct 
 template <typename type, bool by_value>
 static __global__ void __launch_bounds__(THREADS) count_shared(struct slots_job job, uint32_t log2_copies)
 {
+    const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
     const struct block_table table = open_table(job, log2_copies);
     const struct pixel_span<type> span = span_of<type>(job.work, blockIdx.y, blockIdx.x, gridDim.x);
-    for (uint64_t i = threadIdx.x; i < span.n_vectors; i += 2 * THREADS) {
+    for (uint32_t i = threadIdx.x; i < span.n_vectors; i += 2 * THREADS) {
         const bool both = i + THREADS < span.n_vectors;
         const uint4 one = load_vector(span.vectors + i), two = both ? load_vector(span.vectors + i + THREADS) : one;
-        count_word<type, by_value>(table, job.rule, one.x);
-        count_word<type, by_value>(table, job.rule, one.y);
-        count_word<type, by_value>(table, job.rule, one.z);
-        count_word<type, by_value>(table, job.rule, one.w);
+        count_word<type, by_value>(table, rule, one.x);
+        count_word<type, by_value>(table, rule, one.y);
+        count_word<type, by_value>(table, rule, one.z);
+        count_word<type, by_value>(table, rule, one.w);
         if (both) {
-            count_word<type, by_value>(table, job.rule, two.x);
-            count_word<type, by_value>(table, job.rule, two.y);
-            count_word<type, by_value>(table, job.rule, two.z);
-            count_word<type, by_value>(table, job.rule, two.w);
+            count_word<type, by_value>(table, rule, two.x);
+            count_word<type, by_value>(table, rule, two.y);
+            count_word<type, by_value>(table, rule, two.z);
+            count_word<type, by_value>(table, rule, two.w);
         }
     }
     if (threadIdx.x < span.n_head)
-        count_pixel<type, by_value>(table, job.rule, span.head[threadIdx.x]);
+        count_pixel<type, by_value>(table, rule, span.head[threadIdx.x]);
     if (threadIdx.x < span.n_tail)
-        count_pixel<type, by_value>(table, job.rule, span.tail[threadIdx.x]);
+        count_pixel<type, by_value>(table, rule, span.tail[threadIdx.x]);
     add_table(table, job, blockIdx.y);
 }
 
 template <typename type, bool by_value>
 static __global__ void __launch_bounds__(TILE_COLUMNS) count_occupancy(struct slots_job job)
 {
+    const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
     const struct block_table table = open_table(job, 0);
     const type *slice = (const type *)job.work.data + blockIdx.y * job.work.slice_pixels;
     const uint64_t across = (job.columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
@@ -111,7 +113,7 @@ static __global__ void __launch_bounds__(TILE_COLUMNS) count_occupancy(struct sl
 #pragma unroll
         for (uint32_t row = 0; row < TILE_ROWS; row++)
             if (first_row + row < job.rows)
-                count_pixel<type, by_value>(table, job.rule, pixels[row]);
+                count_pixel<type, by_value>(table, rule, pixels[row]);
     }
     add_table(table, job, blockIdx.y);
 }

@@ -16,26 +16,50 @@ extern "C" {
 #include "stages/common/bins.h"
 }
 
-struct slot_rule {
-    /* By value. */
-    uint32_t bias, first, last;
-    /* In bins. */
-    struct bins bins;
-    float low, per_value, n, margin; /* margin: how far `(value - low) * per_value` may be off, in bins */
-};
-
 /* Partials are uint64_t counts of n_slots each, work.stride bytes apart where there is one a slice. */
 struct slots_job {
     struct count_job work; /* n_keys: slots */
-    struct slot_rule rule;
+    uint32_t first, last;  /* keys, by value */
+    struct bins bins;
+    const void *slice_bins; /* on the device, struct bins of each slice, bins_stride bytes apart; NULL: bins of all */
+    size_t bins_stride;
     uint64_t rows;      /* of a slice (of all slices together, where they share one partial) */
     uint32_t columns;   /* of a row */
     uint32_t at_a_time; /* slots that one pass counts; blockIdx.z is the pass */
 };
 
+/* What a thread needs to find slots. */
+struct slot_rule {
+    uint32_t bias, first, last;
+    float low, per_value, n, margin; /* margin: how far (value - low) * per_value may be off, in bins */
+    const struct bins *bins;         /* in shared memory */
+};
+
+/* All threads of the block come here. */
+template <bool by_value> static __device__ struct slot_rule open_rule(const struct slots_job &job, int64_t slice)
+{
+    __shared__ struct bins bins;
+    struct slot_rule rule = {job.work.bias, job.first, job.last};
+    if (by_value)
+        return rule;
+    if (threadIdx.x == 0 && threadIdx.y == 0)
+        bins = job.slice_bins ? *(const struct bins *)((const char *)job.slice_bins + (uint64_t)slice * job.bins_stride)
+                              : job.bins;
+    __syncthreads();
+    rule.bins = &bins;
+    rule.low = (float)bins.low;
+    rule.per_value = (float)bins.per_value;
+    rule.n = (float)bins.n;
+    /* Four roundings of numbers up to low, high and n in size; and single precision must reach as far at all. */
+    const bool ordinary = bins.per_value > 1e-30 && bins.per_value < 1e30 && fabs(bins.low) < 1e30;
+    const double error = (fabs(bins.low) * bins.per_value + (double)bins.n) * 0x1p-20 + 0x1p-148 * bins.per_value;
+    rule.margin = ordinary ? (float)error : INFINITY;
+    return rule;
+}
+
 template <typename type> static __device__ uint32_t exact_slot(const struct slot_rule &rule, type pixel)
 {
-    const struct bins &bins = rule.bins;
+    const struct bins &bins = *rule.bins;
     const double value = (double)pixel, last = (double)(bins.n - 1);
     if (value != value)
         return (uint32_t)bins.n + 2;
@@ -58,7 +82,7 @@ template <typename type> static __device__ uint32_t bin_slot(const struct slot_r
     if (at < -rule.margin)
         return 0;
     if (at > rule.n + rule.margin)
-        return (uint32_t)rule.bins.n + 1;
+        return (uint32_t)rule.n + 1;
     return exact_slot(rule, pixel);
 }
 

@@ -61,6 +61,7 @@ template <typename type, bool by_value>
 static __global__ void __launch_bounds__(WARPS *LANES) count_warp_tagged(struct slots_job job)
 {
     extern __shared__ uint32_t tables[];
+    const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
     const uint32_t warp = threadIdx.x / LANES, n_warps = gridDim.x * WARPS, none = ~0u;
     const uint32_t first = blockIdx.z * job.at_a_time, left = job.work.n_keys - first, n = min(left, job.at_a_time);
     const struct warp_table table = {tables + warp * job.at_a_time, first, n, threadIdx.x % LANES};
@@ -75,7 +76,7 @@ static __global__ void __launch_bounds__(WARPS *LANES) count_warp_tagged(struct 
     __syncwarp();
     for (uint64_t i = begin; i < end; i += LANES) {
         const uint64_t pixel = i + table.lane;
-        count_tagged(table, pixel < end ? slot_of<type, by_value>(job.rule, slice[pixel]) : none);
+        count_tagged(table, pixel < end ? slot_of<type, by_value>(rule, slice[pixel]) : none);
         if (++since == tries) {
             flush(table, job, blockIdx.y);
             since = 0;
