@@ -415,6 +415,8 @@ static enum ts_status run(struct peers_bench *bench, const char *only)
     struct cuda_devices found;
     char npp_version[64] = "";
     enum ts_status status = ts_cuda_query(&found, bench->diag);
+    if (!ts_stage_find("histogram")->cuda || !ts_stage_find("box")->cuda)
+        return fail(bench, "a stage that is compared has no CUDA code");
     if (status == TS_OK)
         status = ts_cuda_session_create(&found.devices[0], bench->diag, &bench->session);
     if (status == TS_OK)
