@@ -11,6 +11,7 @@
  */
 #include "cuda/common/block_scan.cuh"
 #include "cuda/common/clahe.cuh"
+#include "cuda/common/resident.cuh"
 #include "cuda/common/value_range.cuh"
 
 enum { WINDOW = 8192, TABLE_THREADS = 512, MAP_THREADS = 256, MAP_PIXELS = 4, WARP_KEYS = 128 };
@@ -82,7 +83,7 @@ static __device__ void sum_window(const uint32_t *counts, uint32_t first, uint32
 
 /* Block (tile, slice). ranges: of the slices, or NULL where all values may occur. */
 template <typename T>
-static __global__ void __launch_bounds__(TABLE_THREADS, 4)
+static __global__ void __launch_bounds__(TABLE_THREADS, TS_CUDA_BLOCKS(TABLE_THREADS, 4))
     make_tables(struct clahe_tiles tiles, float scale, const T *in, const struct cuda_value_range *ranges,
                 size_t range_stride, T *tables)
 {

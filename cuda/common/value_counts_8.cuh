@@ -10,6 +10,7 @@
 #ifndef CUDA_COMMON_VALUE_COUNTS_8_CUH
 #define CUDA_COMMON_VALUE_COUNTS_8_CUH
 
+#include "cuda/common/resident.cuh"
 #include "cuda/common/value_counts_job.cuh"
 
 enum { BYTES_THREADS = 512, BYTES_BLOCKS = 4, BYTES_LOADS = 4, BYTES_TABLE = 256 * 32 };
@@ -61,7 +62,8 @@ static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
 }
 
 template <enum count_mode mode>
-static __global__ void __launch_bounds__(BYTES_THREADS, BYTES_BLOCKS) count_8(struct count_job job)
+static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THREADS, BYTES_BLOCKS))
+    count_8(struct count_job job)
 {
     __shared__ uint32_t table[BYTES_TABLE];
     __shared__ uint32_t low, high;
