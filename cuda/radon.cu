@@ -5,13 +5,16 @@
  * ray (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982; output-organized): one thread computes one sample of the
  * sinogram: it walks along its ray, one linear interpolation in every line of the major axis, and writes the sum once.
  * (z, y, x) -> (z, view, detector).
+ * Views along columns read a copy of the slices with rows and columns exchanged, so that neighboring rays always read
+ * neighboring pixels.
  * Memory: every pixel is read about twice for each view from the caches, and from device memory about once for as many
- * views as run at once; 4 bytes written a ray. A block is 128 neighboring rays of one view: neighbors read the same
- * cache lines, and more would leave lanes idle where a scan has few detectors.
+ * views as run at once; the copy reads and writes each pixel once; 4 bytes written a ray. A block is 128 neighboring
+ * rays of one view: neighbors read the same cache lines, and more would leave lanes idle where a scan has few
+ * detectors.
  */
 #include "cuda/radon_methods.cuh"
 
-enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24 };
+enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24, TURN_TILE = 32, TURN_ROWS = 8 };
 
 static size_t constants_bytes(const struct stage_context *context)
 {
@@ -29,33 +32,54 @@ static void constants(const struct stage_context *context, void *host)
     ts_cuda_beams_sort(table, n_views);
 }
 
+/* out[z][x][y] = in[z][y][x]. grid: tiles of columns, of rows, slices (any number). */
+template <typename T>
+static __global__ void __launch_bounds__(TURN_TILE *TURN_ROWS) turn(const T *in, T *out, int64_t nz, int ny, int nx)
+{
+    __shared__ T tile[TURN_TILE][TURN_TILE + 1];
+    const int x = (int)blockIdx.x * TURN_TILE, y_tiles = (ny + TURN_TILE - 1) / TURN_TILE;
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    for (int64_t part = blockIdx.y; part < nz * y_tiles; part += gridDim.y) {
+        const int y = (int)(part % y_tiles) * TURN_TILE;
+        const int64_t slice = part / y_tiles * ny * nx;
+        for (int k = ty; k < TURN_TILE && y + k < ny; k += TURN_ROWS)
+            if (x + tx < nx)
+                tile[k][tx] = in[slice + (int64_t)(y + k) * nx + x + tx];
+        __syncthreads();
+        for (int k = ty; k < TURN_TILE && x + k < nx; k += TURN_ROWS)
+            if (y + tx < ny)
+                out[slice + (int64_t)(x + k) * ny + y + tx] = tile[tx][k];
+        __syncthreads();
+    }
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(RAY_THREADS)
-    rays(const T *in, float *out, const struct cuda_beams *table, int64_t nz, int ny, int nx, int n_detectors)
+    rays(const T *in, const T *turned, float *out, const struct cuda_beams *table, int64_t nz, int ny, int nx,
+         int n_detectors)
 {
     const int64_t parts = ts_cuda_parts(n_detectors, RAY_THREADS), n_views = table->n;
     for (int64_t task = blockIdx.x; task < nz * n_views * parts; task += gridDim.x) {
         const struct cuda_beam beam = table->beams[task / parts % n_views];
         const int64_t z = task / parts / n_views, detector = task % parts * RAY_THREADS + threadIdx.x;
         const int n_major = beam.along_rows ? ny : nx, n_minor = beam.along_rows ? nx : ny;
-        const int64_t per_major = beam.along_rows ? nx : 1, per_minor = beam.along_rows ? 1 : nx;
         if (detector >= n_detectors)
             continue;
         const double start = beam.base + (double)detector * beam.per_detector;
         int first, end;
         ts_cuda_beam_lines(start, beam.per_major, 0, n_major, n_minor, &first, &end);
-        const T *line = in + z * ny * nx + first * per_major;
+        const T *line = (beam.along_rows ? in : turned) + z * ny * nx + (int64_t)first * n_minor;
         const int64_t step = ts_cuda_fixed(beam.per_major);
         int64_t at = ts_cuda_fixed(start + first * beam.per_major) + TS_CUDA_BEAM_HALF;
         float total = 0;
         for (int m = first; m < end;) {
             const int stop = min(end, m / RADON_LINES * RADON_LINES + RADON_LINES);
             float sum = 0;
-            for (; m < stop; m++, at += step, line += per_major) {
+            for (; m < stop; m++, at += step, line += n_minor) {
                 const int i = (int)(at >> 32);
                 const float weight = ts_cuda_beam_weight((uint32_t)at);
-                const float below = (unsigned)i < (unsigned)n_minor ? (float)line[i * per_minor] : 0;
-                const float above = (unsigned)(i + 1) < (unsigned)n_minor ? (float)line[(i + 1) * per_minor] : 0;
+                const float below = (unsigned)i < (unsigned)n_minor ? (float)line[i] : 0;
+                const float above = (unsigned)(i + 1) < (unsigned)n_minor ? (float)line[i + 1] : 0;
                 sum = __fmaf_rn(weight - 1, above, __fmaf_rn(2 - weight, below, sum));
             }
             total += sum;
@@ -71,9 +95,19 @@ static enum ts_status ray(const struct stage_context *context, const struct ts_i
     const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n_detectors = out->axes[2].n;
     const int64_t tasks = nz * n_views * ts_cuda_parts(n_detectors, RAY_THREADS);
     const unsigned blocks = (unsigned)(tasks < RAY_BLOCKS ? tasks : RAY_BLOCKS);
+    const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
+    const int64_t tiles = nz * ts_cuda_parts(ny, TURN_TILE);
+    const dim3 turns((unsigned)ts_cuda_parts(nx, TURN_TILE), (unsigned)(tiles < 65535 ? tiles : 65535));
+    const dim3 tile(TURN_TILE, TURN_ROWS);
+#define TURN(T) turn<T><<<turns, tile, 0, call->stream>>>((const T *)in->data, (T *)call->scratch, nz, ny, nx)
+    TS_CUDA_DTYPES(in->dtype, TURN);
+#undef TURN
+    const enum ts_status status = ts_cuda_launched(context, "turn");
+    if (status != TS_OK)
+        return status;
 #define LAUNCH(T)                                                                                                      \
-    rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>((const T *)in->data, (float *)out->data, table, nz,              \
-                                                      (int)in->axes[1].n, (int)in->axes[2].n, (int)n_detectors)
+    rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)call->scratch,                   \
+                                                      (float *)out->data, table, nz, ny, nx, (int)n_detectors)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "rays");
@@ -87,7 +121,7 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     case RADON_STACK:
         return ts_cuda_radon_stack_scratch(context, n);
     default:
-        return 0;
+        return (size_t)n * ts_slice_bytes(&context->in);
     }
 }
 

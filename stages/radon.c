@@ -472,6 +472,7 @@ const struct stage radon_stage = {
     .scratch_bytes = radon_scratch,
     .cpu = radon_cpu,
     .cuda = STAGE_CUDA(radon_cuda),
+    .bench = "views=720 detectors=512",
     .tolerance = {.relative = 1e-5,
                   .why = "weights are rounded once to float and up to some thousand products summed in float"},
 };
