@@ -14,7 +14,9 @@
  */
 #include "cuda/radon_methods.cuh"
 
-enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24, TURN_TILE = 32, TURN_ROWS = 8 };
+#include "cuda/common/turn.cuh"
+
+enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24 };
 
 static size_t constants_bytes(const struct stage_context *context)
 {
@@ -30,27 +32,6 @@ static void constants(const struct stage_context *context, void *host)
         table->beams[v] = ts_cuda_beam(&view, v);
     }
     ts_cuda_beams_sort(table, n_views);
-}
-
-/* out[z][x][y] = in[z][y][x]. grid: tiles of columns, of rows, slices (any number). */
-template <typename T>
-static __global__ void __launch_bounds__(TURN_TILE *TURN_ROWS) turn(const T *in, T *out, int64_t nz, int ny, int nx)
-{
-    __shared__ T tile[TURN_TILE][TURN_TILE + 1];
-    const int x = (int)blockIdx.x * TURN_TILE, y_tiles = (ny + TURN_TILE - 1) / TURN_TILE;
-    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    for (int64_t part = blockIdx.y; part < nz * y_tiles; part += gridDim.y) {
-        const int y = (int)(part % y_tiles) * TURN_TILE;
-        const int64_t slice = part / y_tiles * ny * nx;
-        for (int k = ty; k < TURN_TILE && y + k < ny; k += TURN_ROWS)
-            if (x + tx < nx)
-                tile[k][tx] = in[slice + (int64_t)(y + k) * nx + x + tx];
-        __syncthreads();
-        for (int k = ty; k < TURN_TILE && x + k < nx; k += TURN_ROWS)
-            if (y + tx < ny)
-                out[slice + (int64_t)(x + k) * ny + y + tx] = tile[tx][k];
-        __syncthreads();
-    }
 }
 
 template <typename T>
@@ -96,13 +77,7 @@ static enum ts_status ray(const struct stage_context *context, const struct ts_i
     const int64_t tasks = nz * n_views * ts_cuda_parts(n_detectors, RAY_THREADS);
     const unsigned blocks = (unsigned)(tasks < RAY_BLOCKS ? tasks : RAY_BLOCKS);
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
-    const int64_t tiles = nz * ts_cuda_parts(ny, TURN_TILE);
-    const dim3 turns((unsigned)ts_cuda_parts(nx, TURN_TILE), (unsigned)(tiles < 65535 ? tiles : 65535));
-    const dim3 tile(TURN_TILE, TURN_ROWS);
-#define TURN(T) turn<T><<<turns, tile, 0, call->stream>>>((const T *)in->data, (T *)call->scratch, nz, ny, nx)
-    TS_CUDA_DTYPES(in->dtype, TURN);
-#undef TURN
-    const enum ts_status status = ts_cuda_launched(context, "turn");
+    const enum ts_status status = ts_cuda_turn(context, in, call->scratch, call->stream);
     if (status != TS_OK)
         return status;
 #define LAUNCH(T)                                                                                                      \
@@ -125,6 +100,12 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     }
 }
 
+/* Fewer leave lanes of `stack` idle; more would make it faster still, but the slabs large. */
+static int64_t least_slices(const struct stage_context *context)
+{
+    return ((const struct radon_params *)context->params)->method == RADON_STACK ? 32 : 1;
+}
+
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
@@ -144,4 +125,5 @@ const struct stage_cuda radon_cuda = {
     .constants = constants,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .least_slices = least_slices,
 };

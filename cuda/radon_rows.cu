@@ -10,10 +10,13 @@
  * and every detector is in one run of a line. In a first phase each pixel adds to the run it lies below, in a second to
  * the run it lies above: no two threads meet, so there are no atomics and the order is fixed.
  *
- * Memory: each pixel is read once a view; a partial vector is written, read and written again by the fan-in, about 12
- * bytes a detector and block. 256 threads: a line of 512 pixels takes two turns, and the barriers stay cheap.
+ * Memory: columns are read from a turned copy of the slices; each pixel is read once a view; a partial vector is
+ * written, read and written again by the fan-in, about 12 bytes a detector and block. 256 threads: a line of 512 pixels
+ * takes two turns, and the barriers stay cheap.
  */
 #include "cuda/radon_methods.cuh"
+
+#include "cuda/common/turn.cuh"
 
 enum {
     ROWS_THREADS = 256,
@@ -54,10 +57,16 @@ static struct rows_size size_of(const struct stage_context *context, int64_t n)
     return size;
 }
 
+/* In front of the turned slices. */
+static size_t partials_bytes(const struct rows_size *size)
+{
+    return ts_cuda_stride((size_t)(size->pairs * pair_bytes(size)));
+}
+
 size_t ts_cuda_radon_rows_scratch(const struct stage_context *context, int64_t n)
 {
     const struct rows_size size = size_of(context, n);
-    return (size_t)(size.pairs * pair_bytes(&size));
+    return partials_bytes(&size) + (size_t)n * ts_slice_bytes(&context->in);
 }
 
 /* The first detector, counted from the window's, whose ray is at or past pixel i: where one run ends and the next
@@ -76,7 +85,7 @@ static __device__ float4 add(float4 sum, float weight, const float pixels[ROWS_S
 
 /* Adds one line of n_slices slices, `slice` pixels apart, to vector[0, n). per_sample: detectors a pixel, positive. */
 template <typename T>
-static __device__ void add_line(const T *line, int64_t slice, int n_slices, int64_t stride, int n_minor, double start,
+static __device__ void add_line(const T *line, int64_t slice, int n_slices, int n_minor, double start,
                                 double per_detector, double per_sample, int n, float4 *vector)
 {
     for (int phase = 0; phase < 2; phase++) {
@@ -89,7 +98,7 @@ static __device__ void add_line(const T *line, int64_t slice, int n_slices, int6
                 continue;
 #pragma unroll
             for (int z = 0; z < ROWS_SLICES; z++)
-                pixels[z] = z < n_slices ? (float)line[z * slice + i * stride] : 0;
+                pixels[z] = z < n_slices ? (float)line[z * slice + i] : 0;
             for (; d < end; d++) {
                 const double weight = start + d * per_detector - below;
                 vector[d] = add(vector[d], (float)(phase ? weight : 1 - weight), pixels);
@@ -102,14 +111,14 @@ static __device__ void add_line(const T *line, int64_t slice, int n_slices, int6
 /* grid: parts, windows of detectors, pairs from `first` on. */
 template <typename T>
 static __global__ void __launch_bounds__(ROWS_THREADS)
-    project_rows(const T *in, float4 *partials, const struct cuda_beams *table, struct rows_size size, int64_t first)
+    project_rows(const T *in, const T *turned, float4 *partials, const struct cuda_beams *table, struct rows_size size,
+                 int64_t first)
 {
     __shared__ float4 vector[WINDOW];
     const int64_t pair = first + blockIdx.z, z = pair / size.n_views * ROWS_SLICES, slice = (int64_t)size.ny * size.nx;
     const int n_slices = (int)min((int64_t)ROWS_SLICES, size.n_slices - z);
     const struct cuda_beam beam = table->beams[pair % size.n_views];
     const int n_major = beam.along_rows ? size.ny : size.nx, n_minor = beam.along_rows ? size.nx : size.ny;
-    const int64_t per_major = beam.along_rows ? size.nx : 1, per_minor = beam.along_rows ? 1 : size.nx;
     const int window = (int)blockIdx.y * WINDOW, n = min(WINDOW, size.n_detectors - window);
     /* Where positions fall with rising detectors the vector is filled from its end. */
     const bool mirrored = beam.per_detector < 0;
@@ -120,8 +129,8 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
     __syncthreads();
     const int m_first = (int)blockIdx.x * RADON_LINES, m_end = min(m_first + RADON_LINES, n_major);
     for (int m = m_first; m < m_end; m++)
-        add_line(in + z * slice + m * per_major, slice, n_slices, per_minor, n_minor, origin + m * beam.per_major,
-                 per_detector, per_sample, n, vector);
+        add_line((beam.along_rows ? in : turned) + z * slice + (int64_t)m * n_minor, slice, n_slices, n_minor,
+                 origin + m * beam.per_major, per_detector, per_sample, n, vector);
     float4 *partial = partials + ((int64_t)blockIdx.z * size.n_parts + blockIdx.x) * size.n_detectors + window;
     for (int d = (int)threadIdx.x; d < n; d += ROWS_THREADS)
         partial[d] = vector[mirrored ? n - 1 - d : d];
@@ -158,14 +167,15 @@ enum ts_status ts_cuda_radon_rows(const struct stage_context *context, const str
     const struct rows_size size = size_of(context, out->axes[0].n);
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
     const int64_t all = all_pairs(&size);
-    enum ts_status status = TS_OK;
+    void *turned = (char *)call->scratch + partials_bytes(&size);
+    enum ts_status status = ts_cuda_turn(context, in, turned, call->stream);
     for (int64_t first = 0; status == TS_OK && first < all; first += size.pairs) {
         const unsigned pairs = (unsigned)(all - first < size.pairs ? all - first : size.pairs);
         const dim3 blocks((unsigned)size.n_parts, (unsigned)ts_cuda_parts(size.n_detectors, WINDOW), pairs);
         const dim3 runs((unsigned)ts_cuda_parts(size.n_detectors, ROWS_THREADS), pairs);
 #define LAUNCH(T)                                                                                                      \
-    project_rows<T>                                                                                                    \
-        <<<blocks, ROWS_THREADS, 0, call->stream>>>((const T *)in->data, (float4 *)call->scratch, table, size, first)
+    project_rows<T><<<blocks, ROWS_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)turned,                 \
+                                                               (float4 *)call->scratch, table, size, first)
         TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
         status = ts_cuda_launched(context, "project_rows");

@@ -187,6 +187,19 @@ static bool fits(struct ts_plan *plan, struct simulation *simulation, int64_t sl
     return plan->memory_bytes <= plan->budget_bytes && plan->gpu_bytes <= plan->gpu_budget_bytes;
 }
 
+/* The most that a stage wants at once, so that no part of the device stands idle. */
+static int64_t least_on_device(const struct ts_plan *plan)
+{
+    int64_t least = 1;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct stage_context *context = &plan->nodes[i].context;
+        const struct stage_cuda *cuda = context->stage->cuda;
+        const int64_t slices = cuda && cuda->least_slices ? cuda->least_slices(context) : 1;
+        least = slices > least ? slices : least;
+    }
+    return least;
+}
+
 /* Slices whose largest image fills SLAB_BYTES: enough for every thread, small enough to overlap. */
 static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
 {
@@ -196,7 +209,7 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
         largest = bytes > largest ? bytes : largest;
     }
     int64_t slab = (int64_t)((plan->cuda ? CUDA_SLAB_BYTES : SLAB_BYTES) / largest);
-    const int64_t least = plan->cuda ? 1 : plan->threads;
+    const int64_t least = plan->cuda ? least_on_device(plan) : plan->threads;
     slab = slab < least ? least : slab;
     return slab < nz ? slab : nz;
 }

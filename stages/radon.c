@@ -20,8 +20,8 @@ enum {
     BLOCK_MAJOR = 16,  /* rows or columns of a block at most */
     DETECTOR_RUN = 64, /* detectors whose indices are worked out at once */
     ALIGNMENT = 64,
-    STACK_FROM_SLICES = 4, /* fewer leave too many lanes of a CUDA device idle */
-    SUM_BYTES = 8 << 20    /* of the sums that one thread has in work */
+    STACK_FROM_SLICES = 16, /* fewer leave too many lanes of a CUDA device idle */
+    SUM_BYTES = 8 << 20     /* of the sums that one thread has in work */
 };
 
 /* ---- parameters -------------------------------------------------------------------------------- */

@@ -138,6 +138,9 @@ struct stage_cuda {
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *);
     const struct cuda_reduction *reduction; /* NULL where the stage has none */
+    /* Slices of one map() below which much of the device stands idle; the runner cuts z no finer where memory allows
+     * it. NULL: 1. */
+    int64_t (*least_slices)(const struct stage_context *);
 };
 
 #ifdef TS_HAVE_CUDA

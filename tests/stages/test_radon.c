@@ -411,13 +411,13 @@ Test(radon, refuses_angles_given_twice)
 /* What the plan records is a method that the device has. */
 TEST_ON_BOTH(radon, auto_is_resolved_for_the_device)
 {
-    struct ts_image in = ts_test_image(4, 5, 4, TS_F32, VALUES_RANDOM, 1);
+    struct ts_image in = ts_test_image(16, 5, 4, TS_F32, VALUES_RANDOM, 1);
     struct stage_run run;
-    for (int64_t n = 3; n <= 4; n++) {
+    for (int64_t n = 15; n <= 16; n++) {
         const struct ts_image some = ts_image_slices(&in, 0, n);
         cr_assert_eq(ts_test_run(&run, &radon_stage, "views=2", &some, NULL, 0, 1), TS_OK);
         cr_assert_eq(((const struct radon_params *)run.context.params)->method, !ts_test_device ? RADON_JOSEPH
-                                                                                : n < 4         ? RADON_RAY
+                                                                                : n < 16        ? RADON_RAY
                                                                                                 : RADON_STACK);
         ts_test_run_clear(&run);
     }
