@@ -76,6 +76,8 @@ static const struct {
     {{"run", "a.yaml", "--force=1"}, "tomostage run: option '--force' takes no value\n"},
     {{"run", "a.yaml", "--threads", "0"}, "tomostage run: '--threads 0' is not a whole number from 1 to 4096\n"},
     {{"run", "a.yaml", "--threads", "2x"}, "tomostage run: '--threads 2x' is not a whole number from 1 to 4096\n"},
+    {{"run", "a.yaml", "--gpu-memory", "2GB"},
+     "tomostage run: '--gpu-memory 2GB' is not a size such as 512M, 2GiB or 1048576 (bytes)\n"},
     {{"check", "a.yaml", "--device", "gpu"}, "tomostage check: '--device gpu' is none of auto, cpu, cuda, cuda:N\n"},
     {{"run", "a.yaml", "--device", "cuda:-1"},
      "tomostage run: '--device cuda:-1' is none of auto, cpu, cuda, cuda:N\n"},

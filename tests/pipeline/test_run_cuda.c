@@ -28,7 +28,7 @@ static void begin(void)
 
 static void end(void)
 {
-    ts_test_remove_folder(folder);
+    ts_program_folder_remove(folder); /* the program's outputs beside it as well */
 }
 
 TestSuite(run_cuda, .init = begin, .fini = end);
@@ -183,31 +183,34 @@ Test(run_cuda, a_mask_travels_with_its_image)
 
 /* ---- chains of the registry's stages ------------------------------------------------------------- */
 
+enum second { ALONE, ATLAS, MASK }; /* a second source: another volume, or labels of the same shape */
+
 static const struct {
     const char *stages[MEMORY_MAX]; /* "save NAME" keeps an image */
     enum ts_dtype dtype;
-    bool atlas;
+    enum second second;
     double relative; /* of floats: what the stages' tolerances make of each other */
 } chains[] = {
-    {{"invert"}, TS_I16, false, 0},
-    {{"invert limits=data", "save inverted", "invert limits=data scope=slice"}, TS_U16, false, 0},
-    {{"window low=-100 high=300 dtype=u8", "save seen", "invert limits=data"}, TS_I16, false, 0},
+    {{"invert"}, TS_I16, ALONE, 0},
+    {{"invert limits=data", "save inverted", "invert limits=data scope=slice"}, TS_U16, ALONE, 0},
+    {{"window low=-100 high=300 dtype=u8", "save seen", "invert limits=data"}, TS_I16, ALONE, 0},
     {{"box radius=2 dimensions=3d border=wrap", "save smooth", "box radius=1 dimensions=3d border=constant"},
      TS_U16,
-     false,
+     ALONE,
      1e-6},
     {{"statistics", "rescale method=z-score", "save scaled", "rescale method=percentiles scope=slice"},
      TS_I16,
-     false,
+     ALONE,
      1e-5},
-    {{"histogram bins=64 reference=atlas", "equalize reference=atlas"}, TS_U16, true, 0},
-    {{"histogram bins=256", "equalize", "save equalized", "clahe"}, TS_U16, false, 0},
-    {{"convolve kernel=gaussian-5x5", "invert limits=data", "radon views=7"}, TS_I16, false, 1e-5},
+    {{"histogram bins=64 reference=atlas", "equalize reference=atlas"}, TS_U16, ATLAS, 0},
+    {{"box radius=1 dimensions=3d border=wrap", "histogram bins=64 labels=atlas n_labels=9"}, TS_U16, MASK, 1e-6},
+    {{"histogram bins=256", "equalize", "save equalized", "clahe"}, TS_U16, ALONE, 0},
+    {{"convolve kernel=gaussian-5x5", "invert limits=data", "radon views=7"}, TS_I16, ALONE, 1e-5},
     {{"box radius=2 dimensions=3d border=wrap", "statistics", "rescale method=z-score",
       "box radius=1 dimensions=3d border=reflect", "equalize", "save equalized",
       "rescale method=percentiles scope=slice", "radon views=7"},
      TS_I16,
-     false,
+     ALONE,
      1e-5},
 };
 
@@ -231,13 +234,17 @@ static bool add_stages(struct memory_chain *memory, const char *const *stages)
 
 Test(run_cuda, chains_give_the_same_on_both_devices)
 {
-    struct ts_image atlas = ts_test_image(5, 12, 6, TS_U16, VALUES_RANDOM, 8);
+    struct ts_image atlas = ts_test_image(5, 12, 6, TS_U16, VALUES_RANDOM, 8),
+                    mask = ts_test_image(21, 34, 39, TS_U8, VALUES_RANDOM, 8);
     size_t compared = 0;
     ts_test_begin_cuda();
+    for (size_t i = 0; i < ts_image_count(&mask); i++)
+        ((uint8_t *)mask.data)[i] %= 11;
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         struct ts_image image = ts_test_image(21, 34, 39, chains[i].dtype, VALUES_CT, 7);
+        const enum second second = chains[i].second;
         struct memory_chain memory;
-        memory_chain_init(&memory, &image, chains[i].atlas ? &atlas : NULL, NULL);
+        memory_chain_init(&memory, &image, second == ATLAS ? &atlas : second == MASK ? &mask : NULL, NULL);
         if (add_stages(&memory, chains[i].stages)) {
             fprintf(stderr, "chain %zu\n", i);
             compare_devices(&memory, chains[i].relative);
@@ -248,6 +255,7 @@ Test(run_cuda, chains_give_the_same_on_both_devices)
     }
     cr_assert_gt(compared, 0);
     free(atlas.data);
+    free(mask.data);
 }
 
 /* ---- real series, through the program ------------------------------------------------------------ */
@@ -296,6 +304,39 @@ Test(run_cuda, real_series_give_the_same_on_both_devices)
         free(bytes[0]);
         free(bytes[1]);
     }
+}
+
+/* The second run of a process forks its decoders while CUDA is running. */
+Test(run_cuda, a_process_may_run_twice)
+{
+    const struct ts_options options = {.device = "cuda", .threads = 2, .force = true};
+    static struct program_outcome outcome;
+    char text[600];
+    unsigned char *bytes[2];
+    size_t sizes[2];
+    ts_test_begin_cuda();
+    ts_program_run(folder, (const char *const[]){"phantom", "disc", "-o", "study", "--size", "64", NULL}, &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    snprintf(text, sizeof text, "dicom %s/study | invert limits=data | hdf5 %s", folder, on_cuda);
+    for (int i = 0; i < 2; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_chain *chain;
+        struct ts_plan *plan = NULL;
+        cr_assert_eq(ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag), TS_OK);
+        enum ts_status status = ts_plan_create(chain, &options, &plan, diag);
+        if (status == TS_OK)
+            status = ts_plan_run(plan, diag);
+        if (status != TS_OK)
+            ts_diag_print(diag, stderr);
+        cr_assert_eq(status, TS_OK);
+        bytes[i] = ts_test_read_file(on_cuda, &sizes[i]);
+        ts_plan_destroy(plan);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+    cr_assert(sizes[0] == sizes[1] && !memcmp(bytes[0], bytes[1], sizes[0]));
+    free(bytes[0]);
+    free(bytes[1]);
 }
 
 /* ---- errors -------------------------------------------------------------------------------------- */
