@@ -351,7 +351,8 @@ Test(cli_run, signals_end_it_soon_and_leave_nothing)
                  {SIGINT, 3, 0.6}, {SIGTERM, 2, 1.0}, {SIGQUIT, 1, 0.4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const pid_t pid = ts_program_start(
-            folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"), -1);
+            folder,
+            ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1", "--device", "cpu"), -1);
         wait_seconds(cases[i].after);
         for (int k = 0; k < cases[i].times; k++) {
             cr_assert_eq(kill(pid, cases[i].number), 0, "it had ended before the signal");
