@@ -69,8 +69,9 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     struct stage_context probe = *context;
     for (int input = 0; cuda->reduction && cuda->reduction->scratch_bytes && input < STAGE_INPUTS; input++)
         for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++) {
-            const bool there = input == 0 || context->references[input - 1];
-            const size_t bytes = there ? cuda->reduction->scratch_bytes(&probe, input, n) : 0;
+            const bool reduced =
+                (input == 0 || context->references[input - 1]) && cuda->reduction->partial_bytes(&probe, input) > 0;
+            const size_t bytes = reduced ? cuda->reduction->scratch_bytes(&probe, input, n) : 0;
             largest = bytes > largest ? bytes : largest;
         }
     return ts_cuda_stride(largest);

@@ -15,7 +15,7 @@ static struct program_outcome outcome;
 static char folder[256];
 
 #define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHAIN "dicom study | invert | hdf5 out.h5"
+#define CHAIN "dicom study | window low=0 high=100 dtype=u16 | hdf5 out.h5"
 
 static void make_folder(void)
 {
