@@ -289,7 +289,7 @@ Test(chain, set_replaces_one_parameter)
     char *text = ts_chain_canonical(chain);
     static const char *const expected[] = {"- box: {name: smooth, radius: 4,",
                                            "- box: {radius: 5, dimensions: 2d, border: mirror",
-                                           "reference: atlas}",
+                                           "reference: atlas, n_labels: 256}",
                                            "clip: false",
                                            "angles: [0, 15]",
                                            "input: {dicom: input, series: \"1.2.3\"",

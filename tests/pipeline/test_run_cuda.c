@@ -4,6 +4,7 @@
  * errors that leave nothing. Without a device every test says that it was skipped.
  */
 #include <criterion/criterion.h>
+#include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -311,6 +312,36 @@ Test(run_cuda, real_series_give_the_same_on_both_devices)
         free(bytes[0]);
         free(bytes[1]);
     }
+}
+
+/* What the result says of its device, and the check command of the plan. */
+Test(run_cuda, the_device_is_recorded)
+{
+    static const char *const names[] = {"cuda_device", "cuda_compute_capability", "cuda_driver", "cuda_runtime"};
+    struct ts_image image = ts_test_image(3, 8, 7, TS_U16, VALUES_RANDOM, 13);
+    struct memory_chain memory;
+    char *text = NULL;
+    size_t length;
+    ts_test_begin_cuda();
+    memory_chain_init(&memory, &image, NULL, NULL);
+    memory_chain_add_stage(&memory, &shift_stage, "by=1", NULL);
+    struct ts_plan *plan = make_plan(&memory, "auto", on_cuda);
+    cr_assert_str_eq(plan->device, "cuda:0");
+    FILE *stream = open_memstream(&text, &length);
+    ts_plan_print(plan, stream, false);
+    fclose(stream);
+    cr_assert(strstr(text, "\nupload       input") && strstr(text, "\ndownload     shift"), "%s", text);
+    cr_assert(strstr(text, plan->cuda->name), "%s", text);
+    run_plan(plan);
+    const hid_t file = H5Fopen(on_cuda, H5F_ACC_RDONLY, H5P_DEFAULT), group = H5Gopen2(file, "/entry/provenance", 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        cr_assert(H5Lexists(group, names[i], H5P_DEFAULT) > 0, "no %s", names[i]);
+    H5Gclose(group);
+    H5Fclose(file);
+    free(text);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
 }
 
 /* The second run of a process forks its decoders while CUDA is running. */
