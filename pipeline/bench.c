@@ -99,7 +99,10 @@ static enum ts_status bench_case(struct bench *bench, const struct bench_case *w
         status = case_on_cpu(bench, &sized, diag);
     }
     if ((status == TS_OK || status == TS_BAD_CHAIN) && bench->device) {
-        sized.nz = which->nz ? which->nz : 512;
+        /* What only reads is done with 512 slices before all of the device is at work. */
+        const int64_t bytes = which->ny * which->nx * (int64_t)ts_dtype_bytes(which->dtype);
+        const int64_t gib = ((int64_t)1 << 30) / bytes > 512 ? ((int64_t)1 << 30) / bytes : 512;
+        sized.nz = which->nz ? which->nz : which->stage->cpu ? 512 : gib;
         status = case_on_cuda(bench, &sized, diag);
     }
     return status == TS_BAD_CHAIN ? TS_OK : status; /* a method that does not fit this type, size or device */

@@ -31,15 +31,15 @@ struct bench_case {
 typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
 
 struct bench_request {
-    const char *stage;       /* NULL: all, and the chain on a single slice */
-    const char *parameters;  /* NULL: the stage's own cases; else this one */
-    int dtype, values;       /* -1: all that are benchmarked */
-    int64_t nz, ny, nx;      /* 0: 32 x 512 x 512 on the CPU, 512 x 512 x 512 on a device */
-    int runs;                /* 0: as many as fit a quarter of a second, at least 5 */
-    int threads;             /* 0: one thread, and all */
-    const char *device;      /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
-    bool json;               /* an array of one object a row */
-    const char *save, *plot; /* files for the rows as JSON and as a plot (SVG), or NULL */
+    const char *stage;      /* NULL: all, and the chain on a single slice */
+    const char *parameters; /* NULL: the stage's own cases; else this one */
+    int dtype, values;      /* -1: all that are benchmarked */
+    int64_t nz, ny, nx;     /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB of what only reads */
+    int runs;               /* 0: as many as fit a quarter of a second, at least 5 */
+    int threads;            /* 0: one thread, and all */
+    const char *device;     /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
+    bool json;              /* an array of one object a row */
+    const char *save, *plot;                            /* files for the rows as JSON and as a plot (SVG), or NULL */
     bench_oracle *(*oracle)(const struct stage *stage); /* NULL: no error column */
 };
 

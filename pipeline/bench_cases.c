@@ -31,8 +31,11 @@ static int values_of(const struct param *row, char values[][32])
     static const int64_t sizes[] = {1, 2, 3, 7, 15, 63};
     int n = 0;
     if (row->kind == PARAM_CHOICE) {
+        bool on_cpu = false;
+        for (const struct choice *choice = row->choices; choice->name; choice++)
+            on_cpu |= strcmp(choice->name, "auto") && (!choice->devices || choice->devices & ON_CPU);
         for (const struct choice *choice = row->choices; choice->name && n < BENCH_MAX_CASES; choice++)
-            if (strcmp(choice->name, "auto")) /* it is one of the others */
+            if (strcmp(choice->name, "auto") || !on_cpu) /* it is one of the others, where there are others */
                 snprintf(values[n++], 32, "%s", choice->name);
     } else if (row->kind == PARAM_INTEGER || row->kind == PARAM_REAL) {
         const bool bounded = row->min < row->max;

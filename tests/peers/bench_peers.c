@@ -261,7 +261,7 @@ static void print_text(struct peers_bench *bench, const struct comparison *it, c
 {
     const struct bench_case *which = &it->which;
     if (bench->n_rows++ == 0)
-        printf("%-9s %-26s %-5s %-8s %11s  %-9s %9s %7s %5s %9s  %s\n", "stage", "parameters", "dtype", "values",
+        printf("%-9s %-26s %-5s %-8s %12s  %-9s %9s %7s %5s %9s  %s\n", "stage", "parameters", "dtype", "values",
                "z*y*x", "by", "ms", "GB/s", "of", "tomostage", "error");
     for (int i = 0; i < CONTENDERS; i++) {
         char times[24] = "", error[24];
@@ -270,7 +270,7 @@ static void print_text(struct peers_bench *bench, const struct comparison *it, c
         if (i > 0)
             snprintf(times, sizeof times, "%.1fx", it->seconds[i] / it->seconds[0]);
         snprintf(error, sizeof error, "%.1e", it->differences[i]);
-        printf("%-9s %-26s %-5s %-8s %3lldx%lldx%lld  %-9s %9.4f %7.0f %4.0f%% %9s  %s\n", which->stage->name,
+        printf("%-9s %-26s %-5s %-8s %4lldx%lldx%lld  %-9s %9.4f %7.0f %4.0f%% %9s  %s\n", which->stage->name,
                which->parameters, ts_dtype_name(which->dtype), ts_bench_values_names[which->values],
                (long long)which->nz, (long long)which->ny, (long long)which->nx, names[i], 1e3 * it->seconds[i],
                1e-9 * bytes / it->seconds[i], 100 * bytes / it->seconds[i] / ceiling, times,
@@ -366,15 +366,16 @@ static enum ts_status histograms(struct peers_bench *bench, const struct cuda_de
     enum ts_status status = TS_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (int values = 0; status == TS_OK && values < BENCH_VALUES; values++) {
+            const int slices = kinds[k].dtype == TS_U8 ? 4096 : 2048; /* 1 GiB */
             const int high = kinds[k].dtype == TS_U8 ? 256 : kinds[k].bins == 65536 ? 65536 : 4096;
             struct comparison it = {.which = {.stage = ts_stage_find("histogram"),
                                               .dtype = kinds[k].dtype,
                                               .values = (enum bench_values)values,
-                                              .nz = 512,
+                                              .nz = slices,
                                               .ny = 512,
                                               .nx = 512},
                                     .work = {.dtype = kinds[k].dtype == TS_U8 ? PEER_U8 : PEER_U16,
-                                             .rows = 512 * 512,
+                                             .rows = slices * 512,
                                              .nx = 512,
                                              .bins = kinds[k].bins,
                                              .high = high},

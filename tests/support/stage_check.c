@@ -304,11 +304,11 @@ static size_t check_image(struct check *check)
         int64_t slab;
         int threads;
     } ways[] = {{0, 1}, {1, 1}, {2, 3}, {3, 2}, {0, 2}};
-    const size_t n_ways = ts_test_few() ? 2 : sizeof ways / sizeof *ways - (ts_test_device ? 1 : 0);
+    const size_t n_ways = sizeof ways / sizeof *ways - (ts_test_device ? 1 : 0);
     char what[512];
     describe(check, what, sizeof what);
     unsigned char *first = NULL;
-    for (size_t i = 0; i < n_ways; i++) {
+    for (size_t i = ts_test_few() ? 2 : 0; i < (ts_test_few() ? 3 : n_ways); i++) {
         struct stage_context context;
         unsigned char *guarded = NULL;
         ts_test_params(check->stage, check->row->assignments, &check->set);
@@ -332,15 +332,27 @@ static size_t check_image(struct check *check)
     return 1;
 }
 
+/* 1 where the device has the method. */
+static size_t plan_image(struct check *check)
+{
+    struct stage_context context;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_params(check->stage, check->row->assignments, &check->set);
+    const enum ts_status status =
+        ts_stage_prepare(check->stage, &check->set, check->in, NULL, 1, ts_test_device, diag, &context);
+    ts_test_params_clear(&check->set);
+    ts_diag_destroy(diag);
+    return status == TS_OK;
+}
+
 size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const struct stage_case *cases, size_t n_cases)
 {
     /* Odd, prime, one pixel thin, tiny, and larger than any vector or tile, never square. */
     static const int64_t shapes[][3] = {{1, 1, 1},  {2, 1, 37}, {3, 41, 1},   {5, 7, 11},
                                         {4, 8, 16}, {7, 3, 2},  {3, 67, 131}, {2, 130, 259}};
-    const size_t step = ts_test_few() ? 3 : 1;
     size_t compared = 0;
     for (size_t c = 0; c < n_cases; c++)
-        for (size_t s = 0; s < (cases[c].nx ? 1 : sizeof shapes / sizeof *shapes); s += step)
+        for (size_t s = 0; s < (cases[c].nx ? 1 : sizeof shapes / sizeof *shapes); s++)
             for (int dtype = TS_U8; dtype <= TS_F32; dtype++) {
                 const unsigned wanted = cases[c].dtypes ? cases[c].dtypes : stage->dtypes;
                 if (!(wanted & stage->dtypes & TS_DTYPE_BIT(dtype)))
@@ -351,7 +363,8 @@ size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const str
                                 : ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], dtype, cases[c].values, seed);
                 in.quantity = cases[c].quantity ? cases[c].quantity : TS_INTENSITY;
                 struct check check = {.stage = stage, .oracle = oracle, .row = &cases[c], .in = &in, .seed = seed};
-                compared += check_image(&check);
+                const bool left_out = ts_test_few() && (5 * c + 3 * s + (size_t)dtype) % 6 != 0;
+                compared += left_out ? plan_image(&check) : check_image(&check);
                 free(in.data);
             }
     return compared;

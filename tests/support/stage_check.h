@@ -42,6 +42,9 @@ extern const struct cuda_device *ts_test_device;
  * ts_test_end_cuda fails the test if no kernel of this program was launched in between. */
 void ts_test_begin_cuda(void);
 void ts_test_end_cuda(void);
+/* The environment variable TOMOSTAGE_TESTS_FEW, for tools that make everything slow: ts_stage_check runs a sixth of its
+ * cases, in one way each, and only plans the others. Tests that take long may do less as well. */
+bool ts_test_few(void);
 /* Applies the prepared context on its device. */
 enum ts_status ts_test_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                              const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
@@ -60,9 +63,6 @@ enum ts_status ts_test_apply(struct stage_context *context, const struct ts_imag
         ts_test_end_cuda();                                                                                            \
     }                                                                                                                  \
     static void suite##_##name(void)
-
-/* TOMOSTAGE_TESTS_FEW is set: fewer shapes and slabs, for tools that make everything slow. */
-bool ts_test_few(void);
 
 /* For tests of tables and special rules: a parameter set from assignments ("bins=256 low=0"), numbers as
  * "angles=0,10,20" and "weights=1,2,3;4,5,6;7,8,9". Fails the test where they are wrong. Freed by ts_test_params_clear.
