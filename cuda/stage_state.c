@@ -329,9 +329,8 @@ enum ts_status ts_cuda_stage_slab(struct cuda_stage *stage, const struct ts_imag
     for (int round = 0; status == TS_OK && round < rounds; round++) {
         stage->context.round = round;
         const size_t bytes = (size_t)n * ts_cuda_stride(reduction->partial_bytes(&stage->context, 0));
-        if (!reduction->overwrites || !reduction->overwrites(&stage->context))
-            status = mark(stage, TS_OK);
-        if (status == TS_OK)
+        status = mark(stage, TS_OK);
+        if (status == TS_OK && (!reduction->overwrites || !reduction->overwrites(&stage->context)))
             status = ts_cuda_fill(stage->session, CUDA_COMPUTE, stage->partials[0], 0, bytes);
         if (status == TS_OK)
             status = reduction->reduce(&stage->context, 0, slab, stage->partials[0], &call);
