@@ -6,12 +6,12 @@
 #include "cuda/common/clahe.cuh"
 
 enum { MAX_BATCH = 32768 }; /* a dimension of a grid */
-static const size_t batch_bytes = (size_t)256 << 20;
+static const size_t batch_bytes = (size_t)128 << 20;
 
 struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, const struct cuda_call *call)
 {
     const struct clahe_run run = ts_clahe_describe(context);
-    const struct neighbor *near = (const struct neighbor *)call->constants;
+    const struct neighbor *near = (const struct neighbor *)(call ? call->constants : NULL);
     struct clahe_tiles tiles;
     tiles.ny = (int)run.ny;
     tiles.nx = (int)run.nx;
@@ -22,14 +22,13 @@ struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, cons
     tiles.values = (int)run.values;
     tiles.clip = run.clip_count < CLAHE_NO_CLIP ? (int)run.clip_count : CLAHE_NO_CLIP;
     tiles.near_y = near;
-    tiles.near_x = near + run.ny;
+    tiles.near_x = near ? near + run.ny : NULL;
     return tiles;
 }
 
-int64_t ts_cuda_clahe_batch(const struct stage_context *context, size_t slice_bytes, int64_t n)
+int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n)
 {
     const int64_t fitting = (int64_t)(batch_bytes / (slice_bytes > 0 ? slice_bytes : 1));
-    (void)context;
     const int64_t most = fitting < MAX_BATCH ? fitting : (int64_t)MAX_BATCH;
     return most < 1 ? 1 : most < n ? most : n;
 }

@@ -230,7 +230,7 @@ static struct parts parts_of(const struct stage_context *context, int64_t n)
     parts.table_bytes = entries * sizeof(uint16_t);
     parts.bin_bytes = (size_t)(run.ny * run.nx) * sizeof(uint16_t);
     parts.open_bytes = run.values > SHARED_BINS ? entries * sizeof(uint32_t) : 0;
-    parts.batch = ts_cuda_clahe_batch(context, parts.table_bytes + parts.bin_bytes + parts.open_bytes, n);
+    parts.batch = ts_cuda_clahe_batch(parts.table_bytes + parts.bin_bytes + parts.open_bytes, n);
     return parts;
 }
 

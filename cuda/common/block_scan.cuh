@@ -19,6 +19,18 @@ template <typename T> static __device__ inline T warp_inclusive_sum(T value)
     return value;
 }
 
+/* For all lanes. */
+static __device__ inline uint32_t warp_sum(uint32_t value)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xFFFFFFFFu, value);
+#else
+    for (int distance = CUDA_WARP / 2; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(0xFFFFFFFFu, value, distance);
+    return value;
+#endif
+}
+
 /* The sum of the values of all earlier threads; *total is that of all. `warp_sums` has CUDA_BLOCK_WARPS entries in
  * shared memory. Starts and ends in a barrier. */
 template <typename T> static __device__ inline T block_exclusive_sum(T value, T *warp_sums, T *total)

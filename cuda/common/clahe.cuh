@@ -21,10 +21,11 @@ struct clahe_tiles {
     const struct neighbor *near_y, *near_x;      /* device: the stage's constants */
 };
 
+/* call NULL: without the neighbors. */
 struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, const struct cuda_call *call);
 
 /* Slices that one round of kernels takes, so that their tables stay a moderate piece of memory. */
-int64_t ts_cuda_clahe_batch(const struct stage_context *context, size_t slice_bytes, int64_t n);
+int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n);
 
 /* Of one map() of n slices. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n);

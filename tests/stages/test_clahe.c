@@ -40,8 +40,20 @@ TEST_ON_BOTH(clahe, opencv_rule_agrees_with_the_definition)
         {.assignments = "method=opencv", .dtypes = u16, .values = VALUES_CONSTANT, .nz = 1, .ny = 9, .nx = 20},
         {.assignments = "method=opencv", .dtypes = u16, .values = VALUES_CT, .nz = 3, .ny = 256, .nx = 512},
         {.assignments = "method=opencv", .dtypes = u8, .values = VALUES_CT, .nz = 2, .ny = 256, .nx = 320},
+        {.assignments = "method=opencv clip_limit=500 tiles_y=2 tiles_x=17",
+         .dtypes = u16,
+         .values = VALUES_CT,
+         .nz = 3,
+         .ny = 70,
+         .nx = 272},
+        {.assignments = "method=opencv tiles_y=1 tiles_x=2",
+         .dtypes = u16,
+         .values = VALUES_CT,
+         .nz = 1,
+         .ny = 300,
+         .nx = 600},
     };
-    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_reference, cases, sizeof cases / sizeof *cases), 4 * 8 + 7);
+    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_reference, cases, sizeof cases / sizeof *cases), 4 * 8 + 9);
 }
 
 TEST_ON_BOTH(clahe, skimage_rule_agrees_with_the_definition)
@@ -162,6 +174,38 @@ TEST_ON_BOTH(clahe, nan_stays_and_takes_nothing_with_it)
         cr_assert(i == 7 * 30 + 11 ? isnan(out[i]) : out[i] >= 0 && out[i] <= 1, "%d: %g", i, out[i]);
     free(in.data);
     free(out);
+}
+
+/* A CUDA device takes slices with low and with high values different ways. */
+TEST_ON_BOTH(clahe, slices_of_any_range_side_by_side)
+{
+    struct ts_image in = ts_test_image(5, 64, 128, TS_U16, VALUES_CT, 3);
+    const size_t slice = ts_slice_count(&in), n = ts_image_count(&in);
+    uint16_t *data = in.data;
+    data[slice + 70] = 4095;
+    data[2 * slice + 5000] = 4096;
+    for (size_t i = 3 * slice; i < 4 * slice; i++)
+        data[i] = (uint16_t)(data[i] * 16 + i % 5);
+    struct param_set set;
+    struct stage_context context;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_params(&clahe_stage, "method=opencv clip_limit=300 tiles_y=4 tiles_x=4", &set);
+    cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, &in, NULL, 2, ts_test_device, diag, &context), TS_OK);
+    struct ts_image out = context.out;
+    out.data = malloc(ts_image_bytes(&out));
+    cr_assert_eq(ts_test_apply(&context, &in, &out, NULL, 0, NULL), TS_OK);
+    double *values = malloc(n * sizeof *values), *expected = malloc(n * sizeof *expected);
+    ts_load_f64(values, in.data, in.dtype, n);
+    ts_clahe_reference(&context, values, expected);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq((double)((const uint16_t *)out.data)[i], expected[i], "element %zu is %u, expected %g", i,
+                     ((const uint16_t *)out.data)[i], expected[i]);
+    free(values);
+    free(expected);
+    free(in.data);
+    free(out.data);
+    ts_test_params_clear(&set);
+    ts_diag_destroy(diag);
 }
 
 Test(clahe, refuses_what_its_rule_does_not_know)

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables of clahe_opencv_stream.cu: how a block counts tiles and makes their levels in shared memory.
+ */
+#ifndef CUDA_COMMON_CLAHE_STREAM_CUH
+#define CUDA_COMMON_CLAHE_STREAM_CUH
+
+#include "cuda/common/block_scan.cuh"
+#include "cuda/common/clahe.cuh"
+
+enum {
+    MOST_TILES = 64, /* along an axis */
+    MAX_THREADS = 1024,
+    MAX_WARPS = MAX_THREADS / 32,
+    PIXELS = 8,
+    MAP_PIXELS = 4 /* that a thread counts and maps at a time */
+};
+static const uint32_t two_23 = 0x4B000000u; /* bits of 2^23 as a float: | v is 2^23 + v for v < 2^23 */
+
+struct stream_job {
+    struct clahe_tiles tiles;
+    const void *in;
+    void *out;
+    uint32_t *wide;             /* of each slice; NULL: values are never too high */
+    float scale;                /* from counts to levels */
+    float inverse_y, inverse_x; /* 1 / tile */
+    int rows, columns;          /* regions of a block along y and x */
+    int row_groups, column_groups, tables;
+};
+
+/* What a block has: regions, tiles along x, and the shared memory. */
+struct stream_part {
+    int row, row_end, tile, tile_end;
+    int x, x_end; /* pixels of its regions */
+    uint32_t *pairs, *counts;
+    uint32_t address;      /* of the pairs, within shared memory */
+    uint32_t *cuts, *sums; /* of warps */
+    int *row_starts;       /* first rows of all regions, and the end */
+};
+
+/* Position between tile centers in OpenCV's own roundings; the region is its integer part + 1. */
+static __device__ inline float tile_position(int i, float inverse)
+{
+    return (float)i * inverse - 0.5f;
+}
+
+static __device__ inline int region_of(int i, float inverse)
+{
+    return (int)floorf(tile_position(i, inverse)) + 1;
+}
+
+/* The first sample of a region, n where there is none. */
+static __device__ int region_start(int region, int n, int tile, float inverse)
+{
+    int i = min(max(region * tile - tile / 2, 0), n);
+    while (i > 0 && region_of(i - 1, inverse) >= region)
+        i--;
+    while (i < n && region_of(i, inverse) < region)
+        i++;
+    return i;
+}
+
+/* Threads side by side on a row of n units: a power of two. */
+static __device__ inline int threads_across(int n)
+{
+    return n <= 1 ? 1 : min(1 << (32 - __clz(n - 1)), (int)blockDim.x);
+}
+
+/* V pixels as words of memory. */
+template <typename T, int V> struct pixels {
+    enum { WORDS = V * sizeof(T) / 4 > 0 ? V * sizeof(T) / 4 : 1, BITS = 8 * sizeof(T) };
+    uint32_t words[WORDS];
+};
+
+template <typename T, int V> static __device__ inline struct pixels<T, V> load_pixels(const T *from) {
+    struct pixels<T, V> loaded;
+    if constexpr (V == 1) {
+        loaded.words[0] = *from;
+    } else if constexpr (loaded.WORDS == 4) {
+        const uint4 four = *(const uint4 *)from;
+        loaded.words[0] = four.x;
+        loaded.words[1] = four.y;
+        loaded.words[2] = four.z;
+        loaded.words[3] = four.w;
+    } else if constexpr (loaded.WORDS == 2) {
+        const uint2 two = *(const uint2 *)from;
+        loaded.words[0] = two.x;
+        loaded.words[1] = two.y;
+    } else {
+        loaded.words[0] = *(const uint32_t *)from;
+    }
+    return loaded;
+}
+
+/* `base` and the bytes from a table's start to the entry of pixel i: a mask, then a shift and an addition in one. */
+template <typename T, int V, uint32_t RANGE>
+static __device__ inline uint32_t entry_at(const struct pixels<T, V> &pixels, int i, uint32_t base)
+{
+    const uint32_t shift = (uint32_t)i * pixels.BITS % 32, word = pixels.words[i * pixels.BITS / 32];
+    const uint32_t key = word & (RANGE - 1) << shift;
+    return base + (shift >= 2 ? key >> (shift - 2) : key << 2);
+}
+
+/* Reading and counting at an address within shared memory: the compiler's own would add a base each time. */
+static __device__ inline uint32_t load_shared(uint32_t address)
+{
+    uint32_t value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+    return value;
+}
+
+static __device__ inline void count_shared(uint32_t address)
+{
+    asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(address) : "memory");
+}
+
+/* Keeps the compiler from working this sum out anew wherever it is added to. */
+static __device__ inline uint32_t kept(uint32_t sum)
+{
+    asm("" : "+r"(sum));
+    return sum;
+}
+
+/* Returns the bits of the values or'ed, as words. */
+template <typename T, int V, int RANGE>
+static __device__ inline uint32_t count_pixels(const struct pixels<T, V> &pixels, uint32_t table)
+{
+    uint32_t bits = 0;
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        count_shared(entry_at<T, V, RANGE>(pixels, i, table));
+#pragma unroll
+    for (int i = 0; i < pixels.WORDS; i++)
+        bits |= pixels.words[i];
+    return bits;
+}
+
+/* Counts the tiles [tile, tile + n) of a row of tiles in tables at address `counts` of shared memory. Returns the
+ * bits of all values or'ed: those that do not fit in the range. */
+template <typename T, int V, int RANGE>
+static __device__ uint32_t count_tiles(const struct clahe_tiles &tiles, const T *slice, int tile_row, int tile, int n,
+                                       uint32_t counts, float inverse_x)
+{
+    const int units = n * tiles.width / V, across = threads_across(units), step = (int)blockDim.x / across;
+    const int y_first = tile_row * tiles.height, row_first = (int)threadIdx.x / across;
+    const int stride = step * tiles.nx;
+    const uint32_t stride_1 = (uint32_t)tiles.nx;
+    uint32_t bits = 0;
+    for (int unit = (int)threadIdx.x & (across - 1); unit < units; unit += across) {
+        const int column = tile * tiles.width + unit * V;
+        const uint32_t table = kept(counts + (uint32_t)(((float)(unit * V) + 0.5f) * inverse_x) * (RANGE * 4));
+        const T *at = slice + (V == 1 ? clahe_mirror(column, tiles.nx) : column);
+        const T *next = at + (uint32_t)(y_first + row_first) * (uint32_t)tiles.nx;
+        for (int row = row_first; row < tiles.height; row += 2 * step, next += 2 * stride) {
+            const bool second = row + step < tiles.height;
+            struct pixels<T, V> loaded[2];
+            if (V == 1) {
+                loaded[0] = load_pixels<T, V>(at + (uint32_t)clahe_mirror(y_first + row, tiles.ny) * stride_1);
+                if (second)
+                    loaded[1] =
+                        load_pixels<T, V>(at + (uint32_t)clahe_mirror(y_first + row + step, tiles.ny) * stride_1);
+            } else {
+                loaded[0] = load_pixels<T, V>(next);
+                if (second)
+                    loaded[1] = load_pixels<T, V>(next + stride);
+            }
+            bits |= count_pixels<T, V, RANGE>(loaded[0], table);
+            if (second)
+                bits |= count_pixels<T, V, RANGE>(loaded[1], table);
+        }
+    }
+    return sizeof(T) == 1 ? 0 : bits & ~((RANGE - 1) * 0x10001u);
+}
+
+/* How singles are handed out: one to the keys 0, step, 2 step, ..., `rest` in all. v / step is v * reciprocal >> shift
+ * for all v < 4096: the reciprocal, 2^shift / step in whole numbers, is too high by less than 3, and 3 v step <
+ * 2^shift. */
+struct singles {
+    uint32_t most, reciprocal, shift; /* most: rest - 1 */
+};
+
+/* values: a power of two, so that its quotient by `rest` is a whole number or misses one by more than a float's error.
+ */
+static __device__ inline struct singles share_singles(uint32_t rest, uint32_t values)
+{
+    const uint32_t step = (uint32_t)((float)values * __frcp_rn((float)rest));
+    const uint32_t shift = 46 - (uint32_t)__clz((int)step); /* 2^(shift - 14) > step */
+    const float quotient = (float)(1u << shift) * __frcp_rn((float)step);
+    const struct singles singles = {rest - 1, (uint32_t)quotient + 2, shift};
+    return singles;
+}
+
+/* One level. biased: the bits of 2^23 plus the counts up to the key. The sum and the product are float operations of
+ * their own: fma(2^23 + n, scale, -2^23 scale) is n * scale rounded once. No level is above the last, since no sum is
+ * above the pixels of a tile. */
+static __device__ inline uint32_t level_of(uint32_t biased, float scale, float shift)
+{
+    return __float_as_uint(__fmaf_rn(__uint_as_float(biased), scale, shift) + 8388608.0f);
+}
+
+/* What a thread knows of its KEYS keys, in groups of four. Group i of memory is group (i + turn) of the keys, so that
+ * the lanes of a warp reach all banks. */
+template <int KEYS> struct thread_keys {
+    enum { GROUPS = KEYS / 4 };
+    uint32_t counts[GROUPS][4];
+    uint32_t sums[GROUPS]; /* of groups, in their order of memory */
+    uint32_t turn, first;  /* first: the lowest key */
+};
+
+template <int KEYS> static __device__ inline uint32_t group_key(const struct thread_keys<KEYS> &keys, int i)
+{
+    return keys.first + (i + keys.turn) % keys.GROUPS * 4;
+}
+
+/* The levels of a thread's keys take the high halves of the pairs; `below`: cut counts of the keys before them. What
+ * was cut off goes to all values evenly, the rest of the division to single ones. */
+template <int KEYS>
+static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, uint32_t cut, uint32_t below,
+                                          float scale, uint32_t *pairs)
+{
+    const uint32_t values = KEYS == 16 ? 65536 : 256, each = KEYS == 16 ? 0 : cut / values, rest = cut % values;
+    struct singles singles = {0, 0, 0};
+    if (rest > 0) {
+        singles = share_singles(rest, values);
+        below += 1; /* that of key 0 */
+    }
+    const float shift = scale * -8388608.0f;
+    uint32_t all = 0;
+    below += two_23;
+#pragma unroll
+    for (uint32_t i = 0; i < keys.GROUPS; i++) {
+        all += keys.sums[i];
+        below += i + keys.turn >= keys.GROUPS ? keys.sums[i] : 0;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < keys.GROUPS; i++) {
+        const uint32_t key = group_key(keys, (int)i);
+        uint32_t product = key * singles.reciprocal;
+        uint32_t counted = (i + keys.turn == keys.GROUPS ? below -= all : below) + each * key;
+        uint4 *pair = (uint4 *)(pairs + key), made = *pair;
+#define NEXT(half, j)                                                                                                  \
+    counted += keys.counts[i][j] + each;                                                                               \
+    half = __byte_perm(half, level_of(counted + min(singles.most, product >> singles.shift), scale, shift), 0x5432);   \
+    product += singles.reciprocal
+        NEXT(made.x, 0);
+        NEXT(made.y, 1);
+        NEXT(made.z, 2);
+        NEXT(made.w, 3);
+#undef NEXT
+        below += keys.sums[i];
+        *pair = made;
+    }
+}
+
+/* Turns the counts of n tiles into levels and clears them. Starts behind and ends before a barrier of the caller's. */
+template <int KEYS, int TILE_THREADS>
+static __device__ void make_tables(const struct stream_job &job, const struct stream_part &part, int tile, int n)
+{
+    enum { RANGE = KEYS * TILE_THREADS, WARPS = TILE_THREADS / 32 };
+    const int local = (int)threadIdx.x / TILE_THREADS, warp = (int)threadIdx.x / 32;
+    struct thread_keys<KEYS> keys;
+    keys.first = threadIdx.x % TILE_THREADS * KEYS;
+    keys.turn = threadIdx.x / (32 / KEYS) % keys.GROUPS;
+    uint32_t *counts = part.counts + local * RANGE, cut = 0, sum = 0, up_to = 0;
+    if (local < n) {
+#pragma unroll
+        for (int i = 0; i < keys.GROUPS; i++) {
+            uint4 *source = (uint4 *)(counts + group_key(keys, i));
+            const uint4 four = *source;
+            *source = make_uint4(0, 0, 0, 0);
+            cut += four.x + four.y + four.z + four.w;
+            const uint32_t clip = (uint32_t)job.tiles.clip;
+            keys.counts[i][0] = min(four.x, clip);
+            keys.counts[i][1] = min(four.y, clip);
+            keys.counts[i][2] = min(four.z, clip);
+            keys.counts[i][3] = min(four.w, clip);
+            keys.sums[i] = keys.counts[i][0] + keys.counts[i][1] + keys.counts[i][2] + keys.counts[i][3];
+            sum += keys.sums[i];
+        }
+        up_to = warp_inclusive_sum(sum);
+        cut = warp_sum(cut - sum);
+        if (threadIdx.x % 32 == 31) {
+            part.cuts[warp] = cut;
+            part.sums[warp] = up_to;
+        }
+    }
+    __syncthreads();
+    if (local < n) {
+        uint32_t below = up_to - sum;
+        cut = 0;
+#pragma unroll
+        for (int i = 0; i < WARPS; i++) {
+            cut += part.cuts[local * WARPS + i];
+            below += i < warp % WARPS ? part.sums[local * WARPS + i] : 0;
+        }
+        make_levels<KEYS>(keys, cut, below, job.scale, part.pairs + (tile + local - part.tile) * RANGE);
+    }
+}
+
+#endif
