@@ -45,9 +45,9 @@ static bool separate(const struct convolve_weights *kernel, double *across, doub
         return false;
     const int64_t row = pivot / kernel->columns, column = pivot % kernel->columns;
     for (int64_t i = 0; i < kernel->columns; i++)
-        across[i] = weights[row * kernel->columns + i];
+        across[i] = weights[row * kernel->columns + i] + 0.0; /* no -0 */
     for (int64_t j = 0; j < kernel->rows; j++)
-        down[j] = weights[j * kernel->columns + column] / weights[pivot];
+        down[j] = weights[j * kernel->columns + column] / weights[pivot] + 0.0;
     for (int64_t i = 0; i < n; i++)
         if (!(fabs(weights[i] - down[i / kernel->columns] * across[i % kernel->columns]) <=
               rounding * fabs(weights[i])))
@@ -94,6 +94,8 @@ static enum ts_status launch(const struct stage_context *context, const struct c
                              const struct cuda_call *call)
 {
     double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
+    if (job->nx > CONVOLVE_MOST || job->ny > CONVOLVE_MOST)
+        return ts_cuda_convolve_tile(context, job, call);
     const bool exact = is_exact(job) && ts_cuda_convolve_taps_fit(job, true);
     const int n_taps = count(job->kernels[0].weights, job->rows * job->columns);
     const int few = exact ? has_fast_doubles(context->device) ? 25 : INT32_MAX : 9;

@@ -14,6 +14,8 @@ extern "C" {
 
 /* Weights lie on the device in rows of a multiple of this many, filled up with 0. */
 enum { CONVOLVE_STEP = 8 };
+/* Columns and rows that the kernels with 32-bit indices take. */
+enum { CONVOLVE_MOST = 1 << 30 };
 
 struct convolve_job {
     const void *in;

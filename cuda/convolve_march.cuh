@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * convolve by marching down the rows: a warp takes a strip of 32 * RUN columns and a chunk of rows, lane l the columns
- * l * RUN ... of it, and keeps the unfinished sums of SIDE - 1 output rows in registers. Each input row is read once:
- * it is brought into the warp's part of shared memory several rows ahead, converted once, and added to all output rows
- * that it touches; the oldest of them is then finished and written. Warps never wait for one another.
+ * l * RUN ... of it, and keeps the unfinished sums of SIDE - 1 output rows in registers. Each input row is fetched
+ * once, several rows ahead, converted, and added to all output rows that it touches; the oldest of them is then
+ * finished and written. Warps never wait for one another. What is common to kernels whose lanes pass neighboring values
+ * on by
  *
  *   taps:      SIDE * SIDE multiply-adds a pixel
  *   separable: a row is first summed across (SIDE), then down (SIDE)
  *
- * Sums run over rows, then columns, as on the CPU. Memory traffic: each value once, EDGE columns on both sides and
- * SIDE - 1 rows above each chunk again (from cache), 4 bytes written a pixel. 128 threads a block, because what limits
- * is registers, and blocks of few warps fill a multiprocessor best.
+ * Sums run over rows, then columns, as on the CPU. Memory traffic: each value once, a few columns on both sides of a
+ * strip and SIDE - 1 rows above each chunk again (from cache), 4 bytes written a pixel. 128 threads a block, because
+ * what limits is registers, and blocks of few warps fill a multiprocessor best.
  */
 #ifndef CUDA_CONVOLVE_MARCH_CUH
 #define CUDA_CONVOLVE_MARCH_CUH
 
-#include <cuda_pipeline_primitives.h>
 #include <type_traits>
 
 #include "cuda/convolve.cuh"
 
-enum { MARCH_WARPS = 4, MARCH_STAGES = 8, MARCH_GROUP = 4, WARP = 32 };
+enum { MARCH_WARPS = 4, MARCH_GROUP = 4, WARP = 32 };
 
 /* Kernel rows that a launch needs: one after the other where there are two kernels; across, down where separable. */
 template <typename Sum, int SIDE, int ROWS> struct march_weights {
@@ -29,18 +29,12 @@ template <typename Sum, int SIDE, int ROWS> struct march_weights {
 };
 
 struct march_plan {
-    int64_t nx, ny, nz;
-    int n_strips, n_chunks, chunk_rows, border;
+    int nx, ny, n_strips, n_chunks, n_items, chunk_rows, border;
     bool aligned;  /* rows of input and output start at multiples of 4 values */
     bool scaled;   /* scale is not 1 */
     uint32_t flip; /* sign bit of signed integers */
     double offset; /* what an integer put into the lowest digits of a float has too much */
     double constant, scale;
-};
-
-/* Raw row of a stage: EDGE columns, the strip, EDGE columns. */
-template <int SIDE, int RUN> struct march_shape {
-    enum { HALF = SIDE / 2, EDGE = (HALF + 3) / 4 * 4, STRIP = WARP * RUN, WIDTH = STRIP + 2 * EDGE };
 };
 
 template <typename T, typename Sum> static __device__ Sum march_convert(T raw, const struct march_plan &plan)
@@ -53,25 +47,9 @@ template <typename T, typename Sum> static __device__ Sum march_convert(T raw, c
         return __hiloint2double(0x43300000, (int)(raw ^ plan.flip)) - plan.offset;
 }
 
-/* Converted rows stand as vectors of 16 bytes; those that neighboring lanes read together stand side by side. */
-template <typename Sum, int SIDE, int RUN> struct march_line {
-    enum {
-        VECTOR = 16 / sizeof(Sum),
-        APART = RUN / VECTOR,
-        N = march_shape<SIDE, RUN>::WIDTH / VECTOR,
-        EACH = (N + APART - 1) / APART,
-        PITCH = APART == 1 ? EACH : EACH + (12 - EACH % 8) % 8, /* 4 modulo 8: stores meet in no bank either */
-        VECTORS = APART * PITCH
-    };
-    struct __align__(16) vector
-    {
-        Sum values[VECTOR];
-    };
-    struct vector vectors[VECTORS];
-    static __device__ int place(int vector)
-    {
-        return vector % APART * PITCH + vector / APART;
-    }
+/* Where a warp works. */
+struct march_place {
+    int first_column, first_row, end_row, z;
 };
 
 /* Neighboring raw values, fetched at once. */
@@ -79,104 +57,6 @@ template <typename T, int N> struct __align__(N * sizeof(T)) march_few
 {
     T values[N];
 };
-
-template <typename T, typename Sum, int SIDE, int RUN> struct march_warp {
-    __align__(16) T raw[MARCH_STAGES][march_shape<SIDE, RUN>::WIDTH];
-    struct march_line<Sum, SIDE, RUN> lines[2];
-};
-
-/* Where a warp works. */
-struct march_place {
-    int64_t first_column, first_row, end_row, z;
-};
-
-/* Starts the copy of a row's part inside the image; row is inside. */
-template <typename T, int SIDE, int RUN>
-static __device__ void march_fetch(const T *row, const struct march_plan &plan, int64_t first_column, T *raw)
-{
-    typedef struct march_shape<SIDE, RUN> shape;
-    const int lane = threadIdx.x % WARP;
-    const int64_t left = first_column - shape::EDGE;
-    if (plan.aligned) {
-        for (int at = lane * MARCH_GROUP; at < shape::WIDTH; at += WARP * MARCH_GROUP)
-            if (left + at >= 0 && left + at < plan.nx)
-                __pipeline_memcpy_async(raw + at, row + left + at, MARCH_GROUP * sizeof(T));
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < (shape::WIDTH + WARP - 1) / WARP; i++) {
-        const int at = i * WARP + lane;
-        if (at < shape::WIDTH && left + at >= 0 && left + at < plan.nx)
-            raw[at] = row[left + at];
-    }
-}
-
-/* A value outside the image, or any: from the raw row where that holds the sample that stands for it. */
-template <typename T, typename Sum, int SIDE, int RUN>
-static __device__ Sum march_border(const T *row, const T *raw, const struct march_plan &plan, int64_t first_column,
-                                   int at)
-{
-    const int64_t left = first_column - march_shape<SIDE, RUN>::EDGE;
-    const int64_t from = ts_cuda_border_index(left + at, plan.nx, plan.border);
-    if (from < 0)
-        return (Sum)plan.constant;
-    const bool here = from >= left && from < left + march_shape<SIDE, RUN>::WIDTH;
-    return march_convert<T, Sum>(here ? raw[from - left] : row[from], plan);
-}
-
-/* Converts a raw row; row NULL: the constant. */
-template <typename T, typename Sum, int SIDE, int RUN>
-static __device__ void march_fill(const T *row, const T *raw, const struct march_plan &plan, int64_t first_column,
-                                  struct march_line<Sum, SIDE, RUN> *line)
-{
-    typedef struct march_shape<SIDE, RUN> shape;
-    typedef struct march_line<Sum, SIDE, RUN> type;
-    const int lane = threadIdx.x % WARP;
-    const int64_t left = first_column - shape::EDGE;
-#pragma unroll
-    for (int i = 0; i < type::APART; i++) {
-        const int vector = i * WARP + lane, at = vector * type::VECTOR;
-        typename type::vector values = {};
-        if (row && left + at >= 0 && left + at + type::VECTOR <= plan.nx) {
-            const march_few<T, type::VECTOR> few = *(const march_few<T, type::VECTOR> *)(raw + at);
-#pragma unroll
-            for (int k = 0; k < type::VECTOR; k++)
-                values.values[k] = march_convert<T, Sum>(few.values[k], plan);
-        } else if (!row || left + at < plan.nx + shape::EDGE) {
-            for (int k = 0; k < type::VECTOR; k++)
-                values.values[k] =
-                    row ? march_border<T, Sum, SIDE, RUN>(row, raw, plan, first_column, at + k) : (Sum)plan.constant;
-        }
-        line->vectors[type::place(vector)] = values;
-    }
-    if (lane < 2 * shape::EDGE) {
-        const int at = shape::STRIP + lane;
-        Sum value = (Sum)plan.constant;
-        if (row && left + at < plan.nx)
-            value = march_convert<T, Sum>(raw[at], plan);
-        else if (row && left + at < plan.nx + shape::EDGE)
-            value = march_border<T, Sum, SIDE, RUN>(row, raw, plan, first_column, at);
-        line->vectors[type::place(at / type::VECTOR)].values[at % type::VECTOR] = value;
-    }
-}
-
-/* x[i]: the value under tap i of the lane's first pixel, and of its neighbors further on. */
-template <typename Sum, int SIDE, int RUN>
-static __device__ void march_window(const struct march_line<Sum, SIDE, RUN> *line, Sum x[RUN + SIDE - 1])
-{
-    typedef struct march_shape<SIDE, RUN> shape;
-    typedef struct march_line<Sum, SIDE, RUN> type;
-    enum { SKIP = shape::EDGE - shape::HALF };
-    const int lane = threadIdx.x % WARP;
-#pragma unroll
-    for (int v = SKIP / type::VECTOR; v <= (SKIP + RUN + SIDE - 2) / type::VECTOR; v++) {
-        const typename type::vector values = line->vectors[lane + type::place(v)];
-#pragma unroll
-        for (int k = 0; k < type::VECTOR; k++)
-            if (v * type::VECTOR + k >= SKIP && v * type::VECTOR + k < SKIP + RUN + SIDE - 1)
-                x[v * type::VECTOR + k - SKIP] = values.values[k];
-    }
-}
 
 static __device__ double march_add(double weight, double x, double sum)
 {
@@ -215,22 +95,21 @@ static __device__ void march_taps(const Sum (*weights)[SIDE], const uint32_t *ma
                                          j > 0 ? pending[j > 0 ? j - 1 : 0] : (const Sum *)NULL, pending[j]);
 }
 
-template <typename Sum, int SIDE, int RUN>
+template <typename Sum, int SIDE, int RUN, bool ZEROS>
 static __device__ void march_separable(const Sum (*weights)[SIDE], const uint32_t *masks, const Sum *x,
                                        Sum pending[SIDE - 1][RUN], Sum done[RUN])
 {
     Sum across[RUN];
-    march_row<Sum, SIDE, RUN, true>(weights[0], masks[0], x, NULL, across);
+    march_row<Sum, SIDE, RUN, ZEROS>(weights[0], masks[0], x, NULL, across);
 #pragma unroll
     for (int j = SIDE - 1; j >= 0; j--) {
+        const bool left_out = ZEROS && !(masks[1] >> j & 1);
         Sum *const to = j == SIDE - 1 ? done : pending[j < SIDE - 1 ? j : 0];
 #pragma unroll
-        for (int k = 0; k < RUN; k++)
-            to[k] = j > 0 ? pending[j > 0 ? j - 1 : 0][k] : (Sum)0;
-        if (masks[1] >> j & 1)
-#pragma unroll
-            for (int k = 0; k < RUN; k++)
-                to[k] = march_add(weights[1][j], across[k], to[k]);
+        for (int k = 0; k < RUN; k++) {
+            const Sum from = j > 0 ? pending[j > 0 ? j - 1 : 0][k] : (Sum)0;
+            to[k] = left_out ? from : march_add(weights[1][j], across[k], from);
+        }
     }
 }
 
@@ -244,7 +123,7 @@ static __device__ float march_result(const struct march_plan &plan, Sum a, Sum b
 }
 
 template <typename Sum, int RUN, int N_KERNELS>
-static __device__ void march_store(const struct march_plan &plan, float *row, int64_t x, Sum done[N_KERNELS][RUN])
+static __device__ void march_store(const struct march_plan &plan, float *row, int x, Sum done[N_KERNELS][RUN])
 {
     float values[RUN];
 #pragma unroll
@@ -265,67 +144,31 @@ static __device__ void march_store(const struct march_plan &plan, float *row, in
 
 static __device__ bool march_find(const struct march_plan &plan, int strip_columns, struct march_place *place)
 {
-    const int64_t item = (int64_t)blockIdx.x * MARCH_WARPS + threadIdx.x / WARP;
-    const int64_t chunk = item / plan.n_strips % plan.n_chunks;
+    const int item = blockIdx.x * MARCH_WARPS + threadIdx.x / WARP, row = item / plan.n_strips;
     place->first_column = item % plan.n_strips * strip_columns;
-    place->z = item / plan.n_strips / plan.n_chunks;
-    place->first_row = chunk * plan.chunk_rows;
+    place->z = row / plan.n_chunks;
+    place->first_row = row % plan.n_chunks * plan.chunk_rows;
     place->end_row = min(place->first_row + plan.chunk_rows, plan.ny);
-    return place->z < plan.nz;
+    return item < plan.n_items;
+}
+
+/* A function of its own: what is rarely needed should not take the loop's registers. */
+static __device__ __noinline__ int march_outside(int i, int n, int border)
+{
+    return (int)ts_cuda_border_index(i, n, border);
+}
+
+/* As ts_cuda_border_index. */
+static __device__ int march_border(int i, int n, int border)
+{
+    return (unsigned)i < (unsigned)n ? i : march_outside(i, n, border);
 }
 
 /* The row of the slice that stands for row y, or NULL for the constant. */
-template <typename T> static __device__ const T *march_source(const T *slice, int64_t y, const struct march_plan &plan)
+template <typename T> static __device__ const T *march_source(const T *slice, int y, const struct march_plan &plan)
 {
-    const int64_t from = ts_cuda_border_index(y, plan.ny, plan.border);
-    return from < 0 ? NULL : slice + from * plan.nx;
-}
-
-template <typename T, typename Sum, int SIDE, int RUN, int N_KERNELS, bool SEPARABLE, bool ZEROS>
-static __global__ void __launch_bounds__(MARCH_WARPS *WARP)
-    convolve_march(const T *in, float *out, const __grid_constant__ struct march_plan plan,
-                   const __grid_constant__ struct march_weights<Sum, SIDE, SEPARABLE ? 2 : N_KERNELS * SIDE> weights)
-{
-    extern __shared__ __align__(16) char shared[];
-    typedef struct march_warp<T, Sum, SIDE, RUN> warp_type;
-    warp_type *own = (warp_type *)shared + threadIdx.x / WARP;
-    struct march_place place;
-    if (!march_find(plan, WARP * RUN, &place))
-        return;
-    const int64_t begin = place.first_row - SIDE / 2, end = place.end_row + SIDE / 2;
-    const int64_t x_first = place.first_column + threadIdx.x % WARP * RUN;
-    in += place.z * plan.ny * plan.nx;
-    out += place.z * plan.ny * plan.nx;
-    Sum pending[N_KERNELS][SIDE - 1][RUN] = {}, done[N_KERNELS][RUN], x[RUN + SIDE - 1];
-    for (int64_t y = begin; y < begin + MARCH_STAGES - 1; y++) {
-        const T *row = y < end ? march_source(in, y, plan) : NULL;
-        if (row)
-            march_fetch<T, SIDE, RUN>(row, plan, place.first_column, own->raw[(y - begin) % MARCH_STAGES]);
-        __pipeline_commit();
-    }
-    for (int64_t y = begin; y < end; y++) {
-        const int stage = (int)((y - begin) % MARCH_STAGES), line = (int)((y - begin) % 2);
-        __pipeline_wait_prior(MARCH_STAGES - 2);
-        __syncwarp();
-        const int64_t ahead = y + MARCH_STAGES - 1;
-        const T *next = ahead < end ? march_source(in, ahead, plan) : NULL;
-        if (next)
-            march_fetch<T, SIDE, RUN>(next, plan, place.first_column, own->raw[(ahead - begin) % MARCH_STAGES]);
-        __pipeline_commit();
-        march_fill<T, Sum, SIDE, RUN>(march_source(in, y, plan), own->raw[stage], plan, place.first_column,
-                                      &own->lines[line]);
-        __syncwarp();
-        march_window<Sum, SIDE, RUN>(&own->lines[line], x);
-#pragma unroll
-        for (int i = 0; i < N_KERNELS; i++)
-            if constexpr (SEPARABLE)
-                march_separable<Sum, SIDE, RUN>(weights.rows, weights.masks, x, pending[i], done[i]);
-            else
-                march_taps<Sum, SIDE, RUN, ZEROS>(weights.rows + i * SIDE, weights.masks + i * SIDE, x, pending[i],
-                                                  done[i]);
-        if (y - SIDE / 2 >= place.first_row)
-            march_store<Sum, RUN, N_KERNELS>(plan, out + (y - SIDE / 2) * plan.nx, x_first, done);
-    }
+    const int from = march_border(y, plan.ny, plan.border);
+    return from < 0 ? NULL : slice + (int64_t)from * plan.nx;
 }
 
 /* ---- launch ------------------------------------------------------------------------------------ */
@@ -345,7 +188,7 @@ static struct march_plan march_plan_of(const struct convolve_job *job, bool to_d
 {
     const int digits = job->dtype == TS_I8 ? 8 : job->dtype == TS_I16 ? 16 : job->dtype == TS_I32 ? 32 : 0;
     const size_t bytes = ts_dtype_bytes(job->dtype);
-    struct march_plan plan = {.nx = job->nx, .ny = job->ny, .nz = job->nz};
+    struct march_plan plan = {.nx = (int)job->nx, .ny = (int)job->ny};
     plan.border = job->border;
     plan.constant = job->constant;
     plan.scale = job->scale;
@@ -357,30 +200,18 @@ static struct march_plan march_plan_of(const struct convolve_job *job, bool to_d
     return plan;
 }
 
-/* Long chunks read few rows twice; short ones keep a small image's warps many. */
-static unsigned march_cut(const struct stage_context *context, struct march_plan *plan, int side, int strip)
+/* Long chunks read few rows twice; short ones keep a small image's warps many. Returns the blocks. */
+static unsigned march_cut(const struct stage_context *context, struct march_plan *plan, int64_t nz, int side, int strip)
 {
-    const int64_t wanted = (int64_t)context->device->multiprocessors * 16;
+    const int64_t wanted = (int64_t)context->device->multiprocessors * 32;
     plan->n_strips = (int)ts_cuda_parts(plan->nx, strip);
     plan->chunk_rows = side > 7 ? 256 : 128;
     while (plan->chunk_rows > 2 * side && plan->chunk_rows > 16 &&
-           plan->n_strips * ts_cuda_parts(plan->ny, plan->chunk_rows) * plan->nz < wanted)
+           plan->n_strips * ts_cuda_parts(plan->ny, plan->chunk_rows) * nz < wanted)
         plan->chunk_rows /= 2;
     plan->n_chunks = (int)ts_cuda_parts(plan->ny, plan->chunk_rows);
-    return (unsigned)ts_cuda_parts(plan->n_strips * (int64_t)plan->n_chunks * plan->nz, MARCH_WARPS);
-}
-
-template <typename T, typename Sum, int SIDE, int RUN, int N_KERNELS, bool SEPARABLE, bool ZEROS>
-static enum ts_status march_launch(const struct stage_context *context, const struct convolve_job *job,
-                                   const struct march_weights<Sum, SIDE, SEPARABLE ? 2 : N_KERNELS * SIDE> *weights,
-                                   const struct cuda_call *call)
-{
-    struct march_plan plan = march_plan_of(job, std::is_same<Sum, double>::value);
-    const unsigned blocks = march_cut(context, &plan, SIDE, WARP * RUN);
-    convolve_march<T, Sum, SIDE, RUN, N_KERNELS, SEPARABLE, ZEROS>
-        <<<blocks, MARCH_WARPS * WARP, MARCH_WARPS * sizeof(struct march_warp<T, Sum, SIDE, RUN>), call->stream>>>(
-            (const T *)job->in, job->out, plan, *weights);
-    return ts_cuda_launched(context, SEPARABLE ? "convolve_separable" : "convolve_taps");
+    plan->n_items = (int)(plan->n_strips * plan->n_chunks * nz);
+    return (unsigned)ts_cuda_parts(plan->n_items, MARCH_WARPS);
 }
 
 #endif

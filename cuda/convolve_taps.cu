@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * convolve with kernels up to 7 x 7, every tap by itself: see convolve_march.cuh for what a thread does and why.
+ * convolve with kernels up to 7 x 7, every tap by itself: see convolve_rows.cuh for what a thread does and why.
  */
-#include "cuda/convolve_march.cuh"
-
-enum { RUN = 4 };
+#include "cuda/convolve_rows.cuh"
 
 bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact)
 {
@@ -32,8 +30,8 @@ static enum ts_status launch(const struct stage_context *context, const struct c
         zeros |= weights.masks[row] != (1u << SIDE) - 1;
     if constexpr (std::is_same<T, float>::value)
         if (zeros)
-            return march_launch<T, Sum, SIDE, RUN, N_KERNELS, false, true>(context, job, &weights, call);
-    return march_launch<T, Sum, SIDE, RUN, N_KERNELS, false, false>(context, job, &weights, call);
+            return rows_launch<T, Sum, SIDE, N_KERNELS, false, true>(context, job, &weights, call);
+    return rows_launch<T, Sum, SIDE, N_KERNELS, false, false>(context, job, &weights, call);
 }
 
 template <typename T, typename Sum>

@@ -54,7 +54,7 @@ static __device__ void add_row(const double *weights, int step, const double *li
 #pragma unroll
         for (int i = 0; i < RUN; i++) {
             const double weight = __ldg(weights + first + i);
-            if (weight != 0)
+            if (__double_as_longlong(weight) << 1 != 0) /* not -0 either */
 #pragma unroll
                 for (int k = 0; k < RUN; k++)
                     sums[k] = __fma_rn(weight, window[i + k], sums[k]);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * convolve with kernels up to 7 x 7: a lane fetches 4 columns of each row into registers, FLIGHT rows ahead, and takes
+ * what it needs of its neighbors' by shuffles. In a shuffle to the right lane 0 would get what lane 31 has, and the
+ * other way round: so these two lanes fetch the columns beside the strip as well, and send those.
+ */
+#ifndef CUDA_CONVOLVE_ROWS_CUH
+#define CUDA_CONVOLVE_ROWS_CUH
+
+#include "cuda/convolve_march.cuh"
+
+enum { RUN = 4, ROWS_STRIP = 128 };
+
+/* Which columns a lane fetches. */
+template <int HALF> struct rows_columns {
+    int first, own[RUN], edge[HALF];
+    bool whole, has_edge;
+};
+
+template <typename T, int HALF> struct rows_raw {
+    struct march_few<T, RUN> own;
+    T edge[HALF];
+};
+
+template <int HALF>
+static __device__ struct rows_columns<HALF> rows_find(const struct march_plan &plan, int first_column) {
+    const int lane = threadIdx.x % WARP, edge = lane == 0 ? first_column + ROWS_STRIP : first_column - HALF;
+    struct rows_columns<HALF> columns;
+    columns.first = first_column + lane * RUN;
+    columns.whole = plan.aligned && columns.first + RUN <= plan.nx;
+    columns.has_edge = lane == 0 || lane == WARP - 1;
+#pragma unroll
+    for (int k = 0; k < RUN; k++)
+        columns.own[k] = max(march_border(columns.first + k, plan.nx, plan.border), 0);
+#pragma unroll
+    for (int j = 0; j < HALF; j++)
+        columns.edge[j] = max(march_border(edge + j, plan.nx, plan.border), 0);
+    return columns;
+}
+
+template <typename T, int HALF>
+static __device__ void rows_fetch(const T *row, const struct rows_columns<HALF> &columns, struct rows_raw<T, HALF> *raw)
+{
+    if (columns.whole)
+        raw->own = *(const march_few<T, RUN> *)(row + columns.first);
+    else
+#pragma unroll
+        for (int k = 0; k < RUN; k++)
+            raw->own.values[k] = row[columns.own[k]];
+    if (columns.has_edge)
+#pragma unroll
+        for (int j = 0; j < HALF; j++)
+            raw->edge[j] = row[columns.edge[j]];
+}
+
+/* Sums in float are made of values that are converted before they are passed on, others after. */
+template <typename T, typename Sum> struct rows_carried {
+    typedef T type;
+};
+template <typename T> struct rows_carried<T, float> {
+    typedef float type;
+};
+
+template <typename T, typename Sum>
+static __device__ typename rows_carried<T, Sum>::type rows_carry(T raw, const struct march_plan &plan)
+{
+    if constexpr (std::is_same<Sum, float>::value)
+        return march_convert<T, Sum>(raw, plan);
+    else
+        return raw;
+}
+
+template <typename T, typename Sum>
+static __device__ Sum rows_deliver(typename rows_carried<T, Sum>::type carried, const struct march_plan &plan)
+{
+    if constexpr (std::is_same<Sum, float>::value)
+        return carried;
+    else
+        return march_convert<T, Sum>(carried, plan);
+}
+
+/* x[i]: the value under tap i of the lane's first pixel, and of its neighbors further on. */
+template <typename T, typename Sum, int HALF>
+static __device__ void rows_window(const struct rows_raw<T, HALF> &raw, const struct march_plan &plan,
+                                   Sum x[RUN + 2 * HALF])
+{
+    typename rows_carried<T, Sum>::type own[RUN], edge[HALF];
+    const int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int k = 0; k < RUN; k++) {
+        own[k] = rows_carry<T, Sum>(raw.own.values[k], plan);
+        x[HALF + k] = rows_deliver<T, Sum>(own[k], plan);
+    }
+#pragma unroll
+    for (int j = 0; j < HALF; j++) {
+        edge[j] = rows_carry<T, Sum>(raw.edge[j], plan);
+        const auto left = __shfl_sync(0xFFFFFFFFu, lane == WARP - 1 ? edge[j] : own[RUN - HALF + j], lane - 1, WARP);
+        const auto right = __shfl_sync(0xFFFFFFFFu, lane == 0 ? edge[j] : own[j], lane + 1, WARP);
+        x[j] = rows_deliver<T, Sum>(left, plan);
+        x[HALF + RUN + j] = rows_deliver<T, Sum>(right, plan);
+    }
+}
+
+/* With border constant: in place of what was fetched outside. */
+template <typename Sum, int N>
+static __device__ void rows_constant(const struct march_plan &plan, int x_first, int y, Sum x[N])
+{
+    const bool outside = (unsigned)y >= (unsigned)plan.ny;
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        if (outside || (unsigned)(x_first + i) >= (unsigned)plan.nx)
+            x[i] = (Sum)plan.constant;
+}
+
+/* Registers allow so many blocks a multiprocessor. */
+static constexpr int rows_blocks(int side, bool to_double, int n_kernels)
+{
+    const int work = side - 3 + 2 * (n_kernels - 1) + 2 * to_double;
+    return work == 0 ? 6 : work <= 2 ? 5 : work <= 4 ? 4 : 3;
+}
+
+template <typename T, typename Sum, int SIDE, int N_KERNELS, bool SEPARABLE, bool ZEROS>
+static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
+                                         rows_blocks(SIDE, std::is_same<Sum, double>::value, N_KERNELS))
+    convolve_rows(const T *in, float *out, const __grid_constant__ struct march_plan plan,
+                  const __grid_constant__ struct march_weights<Sum, SIDE, SEPARABLE ? 2 : N_KERNELS * SIDE> weights)
+{
+    enum { HALF = SIDE / 2, FLIGHT = 4 };
+    struct march_place place;
+    if (!march_find(plan, ROWS_STRIP, &place))
+        return;
+    const struct rows_columns<HALF> columns = rows_find<HALF>(plan, place.first_column);
+    const int begin = place.first_row - HALF, end = place.end_row + HALF;
+    Sum pending[N_KERNELS][SIDE - 1][RUN] = {}, done[N_KERNELS][RUN], x[RUN + SIDE - 1];
+    struct rows_raw<T, HALF> raw[FLIGHT];
+    in += (int64_t)place.z * plan.ny * plan.nx;
+    out += ((int64_t)place.z * plan.ny + begin - HALF) * plan.nx;
+#pragma unroll
+    for (int i = 0; i < FLIGHT; i++)
+        rows_fetch<T, HALF>(in + (int64_t)max(march_border(begin + i, plan.ny, plan.border), 0) * plan.nx, columns,
+                            &raw[i]);
+    for (int first = begin; first < end; first += FLIGHT) {
+#pragma unroll
+        for (int i = 0; i < FLIGHT; i++) {
+            const int y = first + i;
+            if (y >= end)
+                break;
+            rows_window<T, Sum, HALF>(raw[i], plan, x);
+            if (y + FLIGHT < end)
+                rows_fetch<T, HALF>(in + (int64_t)max(march_border(y + FLIGHT, plan.ny, plan.border), 0) * plan.nx,
+                                    columns, &raw[i]);
+            if (plan.border == BORDER_CONSTANT)
+                rows_constant<Sum, RUN + SIDE - 1>(plan, columns.first - HALF, y, x);
+#pragma unroll
+            for (int k = 0; k < N_KERNELS; k++)
+                if constexpr (SEPARABLE)
+                    march_separable<Sum, SIDE, RUN, ZEROS>(weights.rows, weights.masks, x, pending[k], done[k]);
+                else
+                    march_taps<Sum, SIDE, RUN, ZEROS>(weights.rows + k * SIDE, weights.masks + k * SIDE, x, pending[k],
+                                                      done[k]);
+            if (y - HALF >= place.first_row)
+                march_store<Sum, RUN, N_KERNELS>(plan, out, columns.first, done);
+            out += plan.nx;
+        }
+    }
+}
+
+template <typename T, typename Sum, int SIDE, int N_KERNELS, bool SEPARABLE, bool ZEROS>
+static enum ts_status rows_launch(const struct stage_context *context, const struct convolve_job *job,
+                                  const struct march_weights<Sum, SIDE, SEPARABLE ? 2 : N_KERNELS * SIDE> *weights,
+                                  const struct cuda_call *call)
+{
+    struct march_plan plan = march_plan_of(job, std::is_same<Sum, double>::value);
+    const unsigned blocks = march_cut(context, &plan, job->nz, SIDE, ROWS_STRIP);
+    convolve_rows<T, Sum, SIDE, N_KERNELS, SEPARABLE, ZEROS>
+        <<<blocks, MARCH_WARPS * WARP, 0, call->stream>>>((const T *)job->in, job->out, plan, *weights);
+    return ts_cuda_launched(context, SEPARABLE ? "convolve_separable" : "convolve_taps");
+}
+
+#endif
