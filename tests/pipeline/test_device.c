@@ -4,12 +4,17 @@
  * stands before the real one.
  */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cuda/device.h"
+#include "tests/support/local_stages.h"
+#include "tests/support/memory_chain.h"
+#include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
+#include "tests/support/stage_check.h"
 
 static struct program_outcome outcome;
 static char folder[256];
@@ -148,6 +153,48 @@ Test(device, auto_says_why_it_takes_the_cpu)
     check("auto", NULL);
     cr_assert_eq(outcome.code, 0, "%s", outcome.out);
     cr_assert_null(strstr(outcome.out, "device-auto"));
+}
+
+/* A method that only the CPU has. */
+Test(device, a_method_of_the_cpu_keeps_auto_there)
+{
+    const char *const chain = "dicom study | radon views=3 method=joseph | hdf5 out.h5";
+    use_driver("two");
+    ts_program_run(folder, ARGUMENTS("check", chain, "--json"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    expect("\"device_note\": \"'joseph' of radon runs there alone\"");
+    expect("the chain runs on the CPU: 'joseph' of radon runs there alone");
+    ts_program_run(folder, ARGUMENTS("check", chain, "--json", "--device", "cuda"), &outcome);
+    cr_assert_eq(outcome.code, 2);
+    expect("\"code\": \"choice-device\"");
+}
+
+Test(device, a_stage_without_cuda_code_is_named)
+{
+    struct stage stage = shift_stage;
+    struct ts_image image = ts_test_image(2, 3, 4, TS_U16, VALUES_RANDOM, 1);
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_options options = {.device = "cuda", .threads = 1};
+    struct memory_chain memory;
+    struct ts_plan *plan;
+    use_driver("two");
+    cr_assert(dlopen(FAKE_DRIVER_FOLDER "/libcuda.so.1", RTLD_NOW)); /* from now on it is this process's libcuda */
+    stage.cuda = NULL;
+    memory_chain_init(&memory, &image, NULL, "out.h5");
+    memory_chain_add_stage(&memory, &stage, "by=1", NULL);
+    cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_BAD_CHAIN);
+    cr_assert(ts_test_has_code(diag, "stage-device"));
+    cr_assert_str_eq(ts_diag_get(diag, 0)->stage, "shift");
+    ts_diag_clear(diag);
+    options.device = "auto";
+    cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_OK);
+    cr_assert(ts_test_has_code(diag, "device-auto"));
+    cr_assert_str_eq(plan->device, "cpu");
+    cr_assert_str_eq(plan->device_note, "shift has no CUDA code");
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    ts_diag_destroy(diag);
+    free(image.data);
 }
 
 /* The number after "name": in the plan. */
