@@ -129,9 +129,11 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     take_cpu(plan, "no CUDA driver is installed");
     if (!ts_cuda_driver_present())
         return TS_OK;
+    bool computes = false;
     for (int32_t i = 0; i < plan->chain->n_stages; i++) {
         const struct chain_stage *stage = &plan->chain->stages[i];
         const char *choice = cpu_choice(&stage->set);
+        computes |= stage->stage->cuda != NULL;
         if (lacks_cuda(stage->stage) || choice) {
             decline(plan, true,
                     choice ? ts_arena_printf(plan->arena, "'%s' of %s runs there alone", choice, stage->stage->name)
@@ -139,6 +141,10 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
                     diag);
             return TS_OK;
         }
+    }
+    if (!computes) {
+        take_cpu(plan, "no stage computes anything");
+        return TS_OK;
     }
     struct ts_diag *reasons = ts_diag_create();
     if (!reasons)

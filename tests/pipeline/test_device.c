@@ -169,6 +169,14 @@ Test(device, a_method_of_the_cpu_keeps_auto_there)
     expect("\"code\": \"choice-device\"");
 }
 
+Test(device, a_chain_that_computes_nothing_takes_the_cpu)
+{
+    use_driver("two");
+    ts_program_run(folder, ARGUMENTS("check", "dicom study | save name=copy | hdf5 out.h5", "--json"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    expect("\"device_note\": \"no stage computes anything\"");
+}
+
 Test(device, a_stage_without_cuda_code_is_named)
 {
     struct stage stage = shift_stage;

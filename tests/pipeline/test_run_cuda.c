@@ -193,6 +193,7 @@ static const struct {
     double relative; /* of floats: what the stages' tolerances make of each other */
 } chains[] = {
     {{"invert"}, TS_I16, ALONE, 0},
+    {{"save raw", "invert limits=data", "save turned"}, TS_U8, ALONE, 0},
     {{"invert limits=data", "save inverted", "invert limits=data scope=slice"}, TS_U16, ALONE, 0},
     {{"window low=-100 high=300 dtype=u8", "save seen", "invert limits=data"}, TS_I16, ALONE, 0},
     {{"box radius=2 dimensions=3d border=wrap", "save smooth", "box radius=1 dimensions=3d border=constant"},
