@@ -415,7 +415,7 @@ static enum ts_status run(struct peers_bench *bench, const char *only)
 {
     struct cuda_devices found;
     char npp_version[64] = "";
-    enum ts_status status = ts_cuda_query(&found, bench->diag);
+    enum ts_status status = ts_cuda_query_here(&found, bench->diag);
     if (!ts_stage_find("histogram")->cuda || !ts_stage_find("box")->cuda)
         return fail(bench, "a stage that is compared has no CUDA code");
     if (status == TS_OK)
