@@ -177,6 +177,7 @@ Test(bench, times_a_device_on_cuda, .timeout = 240)
         snprintf(name, sizeof name, "{\"stage\": \"%s\"", (*stage)->name);
         cr_assert(!(*stage)->cuda || strstr(text, name), "%s has no row", (*stage)->name);
     }
+    cr_assert(!strstr(text, "\"seconds\": 0,") && !strstr(text, "\"seconds\": null,"), "%s", text);
     ts_test_end_cuda();
     ts_diag_destroy(diag);
     free(text);
