@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The run of record on a machine with a GPU, from an unpacked bundle: the whole suite, the sanitizers, every stage's
 # benchmark on the device, cub and NPP beside it. Some minutes; one log a part, and summary.txt, in the folder OUT.
-# usage: record_cuda.sh OUT [SECONDS for the sanitizers, 240]
+# usage: record_cuda.sh OUT [SECONDS for the sanitizers, 200]
 set -uo pipefail
 out=${1:?a folder for the logs}
-sanitizer_seconds=${2:-240}
+sanitizer_seconds=${2:-200}
 bin=$(cd "$(dirname "$0")/../../../bin" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
@@ -19,9 +19,10 @@ part() { # NAME SECONDS COMMAND...
     echo "$name: exit code $?, $((SECONDS - start)) s; $(grep -oE 'Tested:.*' "$out/$name.log" | tail -n 1)" | tee -a "$out/summary.txt"
 }
 { date -u +%F; uname -sr; nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv; "$bin/tomostage" doctor; } >"$out/machine.txt" 2>&1
-part peers 60 "$bin/tomostage-bench-peers"
-part bench 150 "$bin/tomostage-bench" --device cuda --save "$out/bench.json" --plot "$out/bench.svg"
-part tests 120 "$bin/tomostage-tests" -j8
+part peers 40 "$bin/tomostage-bench-peers"
+part bench 130 "$bin/tomostage-bench" --device cuda --save "$out/bench.json" --plot "$out/bench.svg"
+part tests 90 "$bin/tomostage-tests" -j8
+part bench-cpu 40 "$bin/tomostage-bench" --device cpu --runs 3
+export TOMOSTAGE_JOBS=${TOMOSTAGE_JOBS:-14} TOMOSTAGE_SECONDS=$((sanitizer_seconds - 5))
 part sanitizers "$sanitizer_seconds" bash "$here/sanitize_cuda.sh"
-part bench-cpu 60 "$bin/tomostage-bench" --device cpu --runs 3
 cat "$out/summary.txt"
