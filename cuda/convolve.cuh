@@ -37,8 +37,8 @@ static inline __host__ __device__ int ts_cuda_convolve_step(int columns)
 /* Any kernel up to 31 x 31, any type (convolve_tile.cu). */
 enum ts_status ts_cuda_convolve_tile(const struct stage_context *context, const struct convolve_job *job,
                                      const struct cuda_call *call);
-/* Kernels up to 7 x 7 (convolve_taps.cu). exact: the sums of an 8- or 16-bit image are integers below 2^24, which float
- * holds. Sums in double: f32 and 16-bit images, and magnitudes of 32-bit integers. */
+/* Kernels up to 7 x 7, two of them only up to 3 x 3 (convolve_taps.cu). exact: the sums of an 8- or 16-bit image are
+ * integers that float holds. */
 bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact);
 enum ts_status ts_cuda_convolve_taps(const struct stage_context *context, const struct convolve_job *job, bool exact,
                                      const struct cuda_call *call);

@@ -52,12 +52,6 @@ struct march_place {
     int first_column, first_row, end_row, z;
 };
 
-/* Neighboring raw values, fetched at once. */
-template <typename T, int N> struct __align__(N * sizeof(T)) march_few
-{
-    T values[N];
-};
-
 static __device__ double march_add(double weight, double x, double sum)
 {
     return __fma_rn(weight, x, sum);

@@ -17,10 +17,49 @@ template <int HALF> struct rows_columns {
     bool whole, has_edge;
 };
 
-template <typename T, int HALF> struct rows_raw {
-    struct march_few<T, RUN> own;
-    T edge[HALF];
+/* 4 raw values as they are fetched: taking them apart at once would wait for them. */
+template <int BYTES> struct rows_word;
+template <> struct rows_word<4> {
+    typedef uint32_t type;
 };
+template <> struct rows_word<8> {
+    typedef uint2 type;
+};
+template <> struct rows_word<16> {
+    typedef uint4 type;
+};
+
+/* A raw value in a register of its own. */
+template <typename T> struct rows_wide {
+    typedef uint32_t type;
+};
+template <> struct rows_wide<float> {
+    typedef float type;
+};
+
+template <typename T, int HALF> struct rows_raw {
+    typename rows_word<RUN * sizeof(T)>::type own;
+    typename rows_wide<T>::type edge[HALF];
+};
+
+template <typename T> static __device__ typename rows_wide<T>::type rows_take(uint32_t word, int k)
+{
+    return word >> 8 * k & 0xFF;
+}
+
+template <typename T> static __device__ typename rows_wide<T>::type rows_take(uint2 word, int k)
+{
+    return (k < 2 ? word.x : word.y) >> 16 * (k % 2) & 0xFFFF;
+}
+
+template <typename T> static __device__ typename rows_wide<T>::type rows_take(uint4 word, int k)
+{
+    const uint32_t bits = k == 0 ? word.x : k == 1 ? word.y : k == 2 ? word.z : word.w;
+    if constexpr (std::is_same<T, float>::value)
+        return __uint_as_float(bits);
+    else
+        return bits;
+}
 
 template <int HALF>
 static __device__ struct rows_columns<HALF> rows_find(const struct march_plan &plan, int first_column) {
@@ -41,12 +80,19 @@ static __device__ struct rows_columns<HALF> rows_find(const struct march_plan &p
 template <typename T, int HALF>
 static __device__ void rows_fetch(const T *row, const struct rows_columns<HALF> &columns, struct rows_raw<T, HALF> *raw)
 {
-    if (columns.whole)
-        raw->own = *(const march_few<T, RUN> *)(row + columns.first);
-    else
+    typedef typename rows_word<RUN * sizeof(T)>::type word;
+    if (columns.whole) {
+        raw->own = *(const word *)(row + columns.first);
+    } else {
+        union {
+            T values[RUN];
+            word own;
+        } apart;
 #pragma unroll
         for (int k = 0; k < RUN; k++)
-            raw->own.values[k] = row[columns.own[k]];
+            apart.values[k] = row[columns.own[k]];
+        raw->own = apart.own;
+    }
     if (columns.has_edge)
 #pragma unroll
         for (int j = 0; j < HALF; j++)
@@ -55,17 +101,18 @@ static __device__ void rows_fetch(const T *row, const struct rows_columns<HALF> 
 
 /* Sums in float are made of values that are converted before they are passed on, others after. */
 template <typename T, typename Sum> struct rows_carried {
-    typedef T type;
+    typedef typename rows_wide<T>::type type;
 };
 template <typename T> struct rows_carried<T, float> {
     typedef float type;
 };
 
 template <typename T, typename Sum>
-static __device__ typename rows_carried<T, Sum>::type rows_carry(T raw, const struct march_plan &plan)
+static __device__ typename rows_carried<T, Sum>::type rows_carry(typename rows_wide<T>::type raw,
+                                                                 const struct march_plan &plan)
 {
     if constexpr (std::is_same<Sum, float>::value)
-        return march_convert<T, Sum>(raw, plan);
+        return march_convert<typename rows_wide<T>::type, Sum>(raw, plan);
     else
         return raw;
 }
@@ -76,7 +123,7 @@ static __device__ Sum rows_deliver(typename rows_carried<T, Sum>::type carried, 
     if constexpr (std::is_same<Sum, float>::value)
         return carried;
     else
-        return march_convert<T, Sum>(carried, plan);
+        return march_convert<typename rows_wide<T>::type, Sum>(carried, plan);
 }
 
 /* x[i]: the value under tap i of the lane's first pixel, and of its neighbors further on. */
@@ -88,7 +135,7 @@ static __device__ void rows_window(const struct rows_raw<T, HALF> &raw, const st
     const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int k = 0; k < RUN; k++) {
-        own[k] = rows_carry<T, Sum>(raw.own.values[k], plan);
+        own[k] = rows_carry<T, Sum>(rows_take<T>(raw.own, k), plan);
         x[HALF + k] = rows_deliver<T, Sum>(own[k], plan);
     }
 #pragma unroll
@@ -101,6 +148,19 @@ static __device__ void rows_window(const struct rows_raw<T, HALF> &raw, const st
     }
 }
 
+/* Whether all values that the warp fetched of a row are finite: a weight of 0 then leaves out what it multiplies. */
+template <typename T, int HALF> static __device__ bool rows_finite(const struct rows_raw<T, HALF> &raw)
+{
+    bool finite = true;
+#pragma unroll
+    for (int k = 0; k < RUN; k++)
+        finite &= fabsf(rows_take<float>(raw.own, k)) < INFINITY;
+#pragma unroll
+    for (int j = 0; j < HALF; j++)
+        finite &= fabsf(raw.edge[j]) < INFINITY;
+    return __all_sync(0xFFFFFFFFu, finite);
+}
+
 /* With border constant: in place of what was fetched outside. */
 template <typename Sum, int N>
 static __device__ void rows_constant(const struct march_plan &plan, int x_first, int y, Sum x[N])
@@ -110,6 +170,18 @@ static __device__ void rows_constant(const struct march_plan &plan, int x_first,
     for (int i = 0; i < N; i++)
         if (outside || (unsigned)(x_first + i) >= (unsigned)plan.nx)
             x[i] = (Sum)plan.constant;
+}
+
+template <typename Sum, int SIDE, int N_KERNELS, bool SEPARABLE, bool ZEROS>
+static __device__ void rows_add(const Sum (*weights)[SIDE], const uint32_t *masks, const Sum *x,
+                                Sum pending[N_KERNELS][SIDE - 1][RUN], Sum done[N_KERNELS][RUN])
+{
+#pragma unroll
+    for (int k = 0; k < N_KERNELS; k++)
+        if constexpr (SEPARABLE)
+            march_separable<Sum, SIDE, RUN, ZEROS>(weights, masks, x, pending[k], done[k]);
+        else
+            march_taps<Sum, SIDE, RUN, ZEROS>(weights + k * SIDE, masks + k * SIDE, x, pending[k], done[k]);
 }
 
 /* Registers allow so many blocks a multiprocessor. */
@@ -132,7 +204,8 @@ static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
     const struct rows_columns<HALF> columns = rows_find<HALF>(plan, place.first_column);
     const int begin = place.first_row - HALF, end = place.end_row + HALF;
     Sum pending[N_KERNELS][SIDE - 1][RUN] = {}, done[N_KERNELS][RUN], x[RUN + SIDE - 1];
-    struct rows_raw<T, HALF> raw[FLIGHT];
+    struct rows_raw<T, HALF> raw[FLIGHT] = {
+    };
     in += (int64_t)place.z * plan.ny * plan.nx;
     out += ((int64_t)place.z * plan.ny + begin - HALF) * plan.nx;
 #pragma unroll
@@ -145,19 +218,19 @@ static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
             const int y = first + i;
             if (y >= end)
                 break;
+            bool dense = true;
+            if constexpr (ZEROS)
+                dense = rows_finite<T, HALF>(raw[i]);
             rows_window<T, Sum, HALF>(raw[i], plan, x);
             if (y + FLIGHT < end)
                 rows_fetch<T, HALF>(in + (int64_t)max(march_border(y + FLIGHT, plan.ny, plan.border), 0) * plan.nx,
                                     columns, &raw[i]);
             if (plan.border == BORDER_CONSTANT)
                 rows_constant<Sum, RUN + SIDE - 1>(plan, columns.first - HALF, y, x);
-#pragma unroll
-            for (int k = 0; k < N_KERNELS; k++)
-                if constexpr (SEPARABLE)
-                    march_separable<Sum, SIDE, RUN, ZEROS>(weights.rows, weights.masks, x, pending[k], done[k]);
-                else
-                    march_taps<Sum, SIDE, RUN, ZEROS>(weights.rows + k * SIDE, weights.masks + k * SIDE, x, pending[k],
-                                                      done[k]);
+            if (dense)
+                rows_add<Sum, SIDE, N_KERNELS, SEPARABLE, false>(weights.rows, weights.masks, x, pending, done);
+            else
+                rows_add<Sum, SIDE, N_KERNELS, SEPARABLE, true>(weights.rows, weights.masks, x, pending, done);
             if (y - HALF >= place.first_row)
                 march_store<Sum, RUN, N_KERNELS>(plan, out, columns.first, done);
             out += plan.nx;

@@ -11,11 +11,12 @@
  */
 #include "cuda/convolve_rows.cuh"
 
-enum { THREADS = 128, TILE = 64, SUMS = 8, PER_ROW = TILE / SUMS, MOST_COLUMNS = 3 };
+enum { THREADS = 128, TILE = 64, SUMS = 8, PER_ROW = TILE / SUMS, MOST_COLUMNS = 3, ROWS_AT_ONCE = 8 };
 
-/* Weights, filled up with 0 to a multiple of 8. */
+/* Bit i of a mask: weight i is not 0. */
 struct separable_weights {
     double across[32], down[32];
+    uint32_t across_mask, down_mask;
 };
 
 struct separable_tile {
@@ -34,6 +35,33 @@ static __host__ __device__ struct separable_tile tile_of(int rows, int columns, 
     return tile;
 }
 
+/* A warp's next rows: all fetched before the first is converted. */
+template <typename T>
+static __device__ void load_rows(const T *slice, const struct march_plan &plan, const struct separable_tile &tile,
+                                 const int from[MOST_COLUMNS], int y, int first, double *values)
+{
+    const T *sources[ROWS_AT_ONCE];
+    typedef typename rows_wide<T>::type wide; /* narrow ones would be packed, and waited for */
+    wide raw[ROWS_AT_ONCE][MOST_COLUMNS];
+    const int lane = threadIdx.x % WARP, step = THREADS / WARP;
+#pragma unroll
+    for (int j = 0; j < ROWS_AT_ONCE; j++)
+        sources[j] = first + j * step < tile.n_rows ? march_source(slice, y + first + j * step, plan) : NULL;
+#pragma unroll
+    for (int j = 0; j < ROWS_AT_ONCE; j++)
+#pragma unroll
+        for (int i = 0; i < MOST_COLUMNS; i++)
+            if (sources[j] && from[i] >= 0)
+                raw[j][i] = sources[j][from[i]];
+#pragma unroll
+    for (int j = 0; j < ROWS_AT_ONCE; j++)
+#pragma unroll
+        for (int i = 0; i < MOST_COLUMNS; i++)
+            if (first + j * step < tile.n_rows && i * WARP + lane < tile.width)
+                values[(first + j * step) * tile.stride + place_of(i * WARP + lane)] =
+                    sources[j] && from[i] >= 0 ? march_convert<wide, double>(raw[j][i], plan) : plan.constant;
+}
+
 template <typename T>
 static __device__ void load_tile(const T *slice, const struct march_plan &plan, const struct separable_tile &tile,
                                  int x, int y, double *values)
@@ -43,19 +71,20 @@ static __device__ void load_tile(const T *slice, const struct march_plan &plan, 
 #pragma unroll
     for (int i = 0; i < MOST_COLUMNS; i++)
         from[i] = march_border(x - tile.columns / 2 + i * WARP + lane, plan.nx, plan.border);
-#pragma unroll 4
-    for (int row = threadIdx.x / WARP; row < tile.n_rows; row += THREADS / WARP) {
-        const T *source = march_source(slice, y - tile.rows / 2 + row, plan);
+    for (int first = threadIdx.x / WARP; first < tile.n_rows; first += ROWS_AT_ONCE * (THREADS / WARP))
+        load_rows(slice, plan, tile, from, y - tile.rows / 2, first, values);
+}
+
+static __device__ void sum_tap(double weight, const double *values, double sums[SUMS])
+{
 #pragma unroll
-        for (int i = 0; i < MOST_COLUMNS; i++)
-            if (i * WARP + lane < tile.width)
-                values[row * tile.stride + place_of(i * WARP + lane)] =
-                    source && from[i] >= 0 ? march_convert<T, double>(source[from[i]], plan) : plan.constant;
-    }
+    for (int k = 0; k < SUMS; k++)
+        sums[k] = __fma_rn(weight, values[k], sums[k]);
 }
 
 /* 8 sums over a line of values, of which the i-th of the b-th 8 stands at b * far + i * near. */
-static __device__ void sum_line(const double *weights, int n, const double *line, int near, int far, double sums[SUMS])
+static __device__ void sum_line(const double *weights, uint32_t mask, int n, const double *line, int near, int far,
+                                double sums[SUMS])
 {
     double window[2 * SUMS];
 #pragma unroll
@@ -68,13 +97,15 @@ static __device__ void sum_line(const double *weights, int n, const double *line
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
             window[SUMS + i] = line[i * near];
+        if ((mask >> first & 0xFF) == 0xFF) {
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) {
-            const double weight = weights[first + i];
-            if (__double_as_longlong(weight) != 0)
+            for (int i = 0; i < SUMS; i++)
+                sum_tap(weights[first + i], window + i, sums);
+        } else {
 #pragma unroll
-                for (int k = 0; k < SUMS; k++)
-                    sums[k] = __fma_rn(weight, window[i + k], sums[k]);
+            for (int i = 0; i < SUMS; i++)
+                if (mask >> (first + i) & 1)
+                    sum_tap(weights[first + i], window + i, sums);
         }
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
@@ -82,7 +113,8 @@ static __device__ void sum_line(const double *weights, int n, const double *line
     }
 }
 
-static __device__ void sum_across(const double *weights, const struct separable_tile &tile, double *values)
+static __device__ void sum_across(const struct separable_weights &weights, const struct separable_tile &tile,
+                                  double *values)
 {
     double sums[SUMS];
     const int at = threadIdx.x % PER_ROW * (SUMS + 1);
@@ -90,7 +122,7 @@ static __device__ void sum_across(const double *weights, const struct separable_
         const int row = first + threadIdx.x / PER_ROW;
         double *const line = values + row * tile.stride + at;
         if (row < tile.n_rows)
-            sum_line(weights, tile.columns, line, 1, SUMS + 1, sums);
+            sum_line(weights.across, weights.across_mask, tile.columns, line, 1, SUMS + 1, sums);
         __syncwarp();
         if (row < tile.n_rows)
 #pragma unroll
@@ -110,14 +142,14 @@ static __global__ void __launch_bounds__(THREADS)
     double sums[SUMS];
     load_tile(in + (int64_t)z * plan.ny * plan.nx, plan, tile, x, y, values);
     __syncthreads();
-    sum_across(weights.across, tile, values);
+    sum_across(weights, tile, values);
     __syncthreads();
     const int column = threadIdx.x % TILE;
     out += (int64_t)z * plan.ny * plan.nx + x + column;
     for (int row = threadIdx.x / TILE * SUMS; row < tile.height; row += THREADS / TILE * SUMS) {
         if (x + column >= plan.nx || y + row >= plan.ny)
             break;
-        sum_line(weights.down, tile.rows, values + row * tile.stride + place_of(column), tile.stride,
+        sum_line(weights.down, weights.down_mask, tile.rows, values + row * tile.stride + place_of(column), tile.stride,
                  SUMS * tile.stride, sums);
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
@@ -143,6 +175,10 @@ static enum ts_status launch_large(const struct stage_context *context, const st
         tile = tile_of(job->rows, job->columns, TILE / 4);
     memcpy(weights.across, across, (size_t)job->columns * sizeof *across);
     memcpy(weights.down, down, (size_t)job->rows * sizeof *down);
+    for (int i = 0; i < CONVOLVE_MAX_SIDE; i++) {
+        weights.across_mask |= (uint32_t)(weights.across[i] != 0) << i;
+        weights.down_mask |= (uint32_t)(weights.down[i] != 0) << i;
+    }
     plan.n_strips = (int)ts_cuda_parts(plan.nx, TILE);
     plan.n_chunks = (int)ts_cuda_parts(plan.ny, tile.height);
     const enum ts_status status = ts_cuda_shared(context, (const void *)convolve_separable<T>, tile_bytes(&tile));

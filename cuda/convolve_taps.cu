@@ -7,10 +7,7 @@
 bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact)
 {
     const int side = job->rows > job->columns ? job->rows : job->columns;
-    const size_t bytes = ts_dtype_bytes(job->dtype);
-    if (job->n_kernels == 2)
-        return side <= 3 && (exact || bytes == 4);
-    return side <= 7 && (exact || bytes == 2 || job->dtype == TS_F32);
+    return job->n_kernels == 2 ? side <= 3 && (exact || ts_dtype_bytes(job->dtype) == 4) : side <= 7;
 }
 
 template <typename T, typename Sum, int SIDE, int N_KERNELS>
@@ -57,6 +54,8 @@ enum ts_status ts_cuda_convolve_taps(const struct stage_context *context, const 
     if (exact)
         return bytes == 1 ? launch_side<uint8_t, float>(context, job, call)
                           : launch_side<uint16_t, float>(context, job, call);
-    return bytes == 2 ? launch_side<uint16_t, double>(context, job, call)
-                      : launch_side<float, double>(context, job, call);
+    return bytes == 1             ? launch_side<uint8_t, double>(context, job, call)
+           : bytes == 2           ? launch_side<uint16_t, double>(context, job, call)
+           : job->dtype == TS_F32 ? launch_side<float, double>(context, job, call)
+                                  : launch_side<uint32_t, double>(context, job, call);
 }
