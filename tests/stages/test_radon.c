@@ -73,7 +73,7 @@ TEST_ON_BOTH(radon, agrees_on_larger_slices)
     cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), each_method(6));
 }
 
-/* From 50 rays a pixel to rays many pixels apart, and an axis far outside the slice. */
+/* From 50 rays a pixel to rays many pixels apart, in every width of a group, and an axis far outside the slice. */
 TEST_ON_BOTH(radon, agrees_at_any_distance_of_detectors)
 {
     static const struct stage_case cases[] = {
@@ -89,8 +89,12 @@ TEST_ON_BOTH(radon, agrees_at_any_distance_of_detectors)
                      .dtypes = TS_DTYPE_BIT(TS_F32)),
         EVERY_METHOD("views=8 detectors=70 center=45", .nz = 2, .ny = 21, .nx = 34, .dtypes = TS_DTYPE_BIT(TS_F32)),
         EVERY_METHOD("views=8 detectors=9 center=-400", .nz = 2, .ny = 21, .nx = 34, .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=6 detectors=9 detector_spacing=1.7", .nz = 40, .ny = 15, .nx = 22,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("views=6 detectors=9 detector_spacing=1.7", .nz = 71, .ny = 15, .nx = 22,
+                     .dtypes = TS_DTYPE_BIT(TS_F32)),
     };
-    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), each_method(7));
+    cr_assert_eq(ts_stage_check(&radon_stage, ts_radon_reference, cases, sizeof cases / sizeof *cases), each_method(9));
 }
 
 TEST_ON_BOTH(radon, has_no_limit_at_2048_views_or_4096_detectors)
