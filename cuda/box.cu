@@ -58,6 +58,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         return ts_cuda_box_separable(&launch);
     case BOX_TILE:
         return ts_cuda_box_tile(&launch);
+    case BOX_FUSED:
+        return ts_cuda_box_fused(&launch);
     default:
         return ts_cuda_box_running(&launch);
     }

@@ -140,12 +140,13 @@ static inline struct box_mean box_mean_of(double count)
             MACRO(T, int32_t);                                                                                         \
         break;
 
-/* cuda/box_direct.cu, box_separable.cu, box_running.cu, box_tile.cu */
+/* cuda/box_direct.cu, box_separable.cu, box_running.cu, box_tile.cu, box_fused.cu */
 enum ts_status ts_cuda_box_direct(const struct box_launch *launch);
 enum ts_status ts_cuda_box_unrolled(const struct box_launch *launch);
 enum ts_status ts_cuda_box_separable(const struct box_launch *launch);
 enum ts_status ts_cuda_box_running(const struct box_launch *launch);
 enum ts_status ts_cuda_box_tile(const struct box_launch *launch);
+enum ts_status ts_cuda_box_fused(const struct box_launch *launch);
 /* Bytes of one image between two passes. */
 size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
 

@@ -32,6 +32,8 @@ static const struct choice method_choices[] = {
     {"unrolled", BOX_UNROLLED, "adds the samples of each window in loops of a fixed length; for radius 1", ON_CUDA},
     {"separable", BOX_SEPARABLE, "one pass an axis, each pixel adds the samples of its line", ON_CUDA},
     {"tile", BOX_TILE, "loads a tile with its halo into shared memory, which it must fit, and adds there", ON_CUDA},
+    {"fused", BOX_FUSED,
+     "reads and writes each pixel once; in 3d for a radius of at most 4, and not of 32-bit integers", ON_CUDA},
     {NULL, 0, NULL},
 };
 
@@ -56,6 +58,16 @@ static enum ts_status check_on_cuda(const struct stage_context *context, const s
     if (params->method == BOX_UNROLLED && params->radius != 1)
         return ts_param_error(context->set, "method", "method-radius", context->diag,
                               "unrolled is for a radius of 1 pixel, and radius is %lld", (long long)params->radius);
+    const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    if (params->method == BOX_FUSED && !ts_box_fuses(params, context->in.dtype, ny, nx, context->device))
+        return ts_param_error(context->set, "method", "method-radius", context->diag,
+                              volume
+                                  ? "fused is for a radius of at most %d pixel in 3d, for integers of 8 and 16 bits "
+                                    "and floats; the image is of %s, and radius is %lld"
+                                  : "fused, beyond a radius of %d pixel, has no room for rows of %s with a radius of "
+                                    "%lld pixel in a block's shared memory",
+                              volume ? BOX_VOLUME_MAX_RADIUS : BOX_SMALL_MAX_RADIUS, ts_dtype_name(context->in.dtype),
+                              (long long)params->radius);
     if (params->method != BOX_TILE)
         return TS_OK;
     const size_t between = ts_box_between_bytes(context->in.dtype, window * window * (volume ? window : 1));
@@ -67,6 +79,18 @@ static enum ts_status check_on_cuda(const struct stage_context *context, const s
             "%d",
             (long long)params->radius, tile.bytes, context->device->name, context->device->block_shared_bytes);
     return TS_OK;
+}
+
+/* The fastest one, as measured on an H200. */
+static int32_t method_on_cuda(const struct stage_context *context, const struct box_params *params)
+{
+    enum { FEW = 16 };
+    const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    if (params->radius == 0)
+        return BOX_DIRECT;
+    if (ts_box_fuses(params, context->in.dtype, ny, nx, context->device))
+        return BOX_FUSED;
+    return params->radius <= FEW ? BOX_SEPARABLE : BOX_RUNNING_SUM;
 }
 
 static enum ts_status box_resolve(const struct stage_context *context, void *values)
@@ -85,7 +109,7 @@ static enum ts_status box_resolve(const struct stage_context *context, void *val
                               "%lld is outside [0, %d] pixel for a 3d window over %s, whose sum must fit 64 bits",
                               (long long)params->radius, WIDE_RADIUS, ts_dtype_name(context->in.dtype));
     if (params->method == BOX_AUTO && context->device)
-        params->method = params->radius == 1 ? BOX_UNROLLED : BOX_SEPARABLE;
+        params->method = method_on_cuda(context, params);
     if (params->method == BOX_AUTO) { /* as measured */
         const int64_t widest = context->in.dtype == TS_F32 ? 2 : 1;
         params->method = params->radius <= widest ? BOX_DIRECT : BOX_RUNNING_SUM;
@@ -414,6 +438,15 @@ static const char box_doc[] =
     "on the radius, but for the first window of each chunk of rows (at least 256 and 4 radius rows) and the radius "
     "samples beyond both ends of a row. Float sums are made in double; a chunk of rows that meets a NaN or an infinity "
     "is done over, which takes several times as long.\n"
+    "\n"
+    "**On a CUDA device.** Integers are the bytes of the CPU. `direct`, `unrolled` and `tile` add the samples of each "
+    "window (`tile`: axis by axis, in shared memory), `separable` those of each line, `running-sum` carries sums along "
+    "whole rows and columns; the last two write an image of sums between their passes. `fused` reads and writes each "
+    "pixel once: up to a radius of 8 pixel it adds the samples of the columns, then of the rows, in registers; beyond, "
+    "it "
+    "carries sums from row to row and takes differences of their prefix sums, floats in double. There a float image is "
+    "cut into chunks of rows, and a chunk that meets a NaN or an infinity is done over, every window anew, whose time "
+    "grows with the radius. In 3D `fused` adds the 2D sums of the slices.\n"
     "\n"
     "**Source.** M. J. McDonnell, Box-filtering techniques, 1981; F. C. Crow, Summed-area tables for texture mapping, "
     "1984. Blocks in place of subtraction, for floats along z and near a NaN: M. van Herk, A fast algorithm for local "

@@ -10,7 +10,7 @@
 #include "stages/stage.h"
 
 enum box_dimensions { BOX_2D, BOX_3D };
-enum box_method { BOX_AUTO, BOX_DIRECT, BOX_RUNNING_SUM, BOX_UNROLLED, BOX_SEPARABLE, BOX_TILE };
+enum box_method { BOX_AUTO, BOX_DIRECT, BOX_RUNNING_SUM, BOX_UNROLLED, BOX_SEPARABLE, BOX_TILE, BOX_FUSED };
 
 struct box_params {
     int64_t radius;
@@ -48,6 +48,35 @@ static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
         return 8;
     return dtype != TS_F32 && count * (bytes ? 255 : 65535) > INT32_MAX ? 8 : 4;
 }
+
+/* What the method `fused` takes, and how it cuts an image into strips of columns and chunks of rows for the windows
+ * that cuda/box_fused_march.cuh does. */
+enum { BOX_SMALL_MAX_RADIUS = 8, BOX_VOLUME_MAX_RADIUS = 4, BOX_MARCH_STEP = 4, BOX_MARCH_THREADS = 512 /* at most */ };
+struct box_march {
+    int threads;       /* of a block, 4 columns each; a multiple of 32 */
+    int strips, strip; /* of a row; columns of outputs of one, but for the last */
+    int halo;          /* columns that a strip owns beyond its outputs; 0: one strip */
+    int chunks, chunk; /* of a slice; rows of one, but for the last */
+    size_t bytes;      /* of shared memory */
+};
+/* Of its sums: 4 where those of integers fit, and can be divided by a multiplication in 32 bits. */
+size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius);
+/* Elements of shared memory that a row of sums takes. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline int
+    ts_box_march_length(int threads, size_t sum_bytes)
+{
+    const int elements = 4 * threads + 4;
+    return elements + (elements + 15) / 16 * (int)(16 / sum_bytes) + 4;
+}
+/* False where strips have no room beside their halos, or a block's shared memory is too small. */
+bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct cuda_device *device,
+                  struct box_march *march);
+/* Whether `fused` takes this image and window. */
+bool ts_box_fuses(const struct box_params *params, enum ts_dtype dtype, int64_t ny, int64_t nx,
+                  const struct cuda_device *device);
 
 extern const struct stage box_stage;
 extern const struct stage_cuda box_cuda;

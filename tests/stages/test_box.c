@@ -87,44 +87,112 @@ TEST_ON_BOTH(box, agrees_with_the_definition_in_3d)
     cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 5 * 8 * 7 + 28);
 }
 
-/* Methods that the CPU does not have, or has for few radii. */
-Test(box, has_more_methods_on_cuda)
-{
-#define WIDE_WINDOWS(text)                                                                                             \
+/* All borders over one shape, one over the loop's list. */
+#define BORDERS_ONCE(text, types)                                                                                      \
+    {.assignments = text " border=mirror", .dtypes = (types)},                                                         \
+        {.assignments = text " border=reflect", .nz = 3, .ny = 9, .nx = 37, .dtypes = (types)},                        \
+        {.assignments = text " border=nearest", .nz = 3, .ny = 9, .nx = 40, .dtypes = (types)},                        \
+        {.assignments = text " border=wrap", .nz = 3, .ny = 9, .nx = 37, .dtypes = (types)},                           \
+    {                                                                                                                  \
+        .assignments = text " border=constant constant=7", .nz = 3, .ny = 9, .nx = 36, .dtypes = (types),              \
+        .absolute = 1e-6 * LARGEST_INPUT                                                                               \
+    }
+#define UP_TO_16_BITS_OR_FLOAT (TS_ANY_DTYPE & ~(TS_DTYPE_BIT(TS_U32) | TS_DTYPE_BIT(TS_I32)))
+#define WIDE_WINDOWS_2D(text)                                                                                          \
     {.assignments = text " radius=5", .nz = 2, .ny = 67, .nx = 131},                                                   \
         {.assignments = text " radius=16 border=mirror", .nz = 2, .ny = 75, .nx = 70, .values = VALUES_EXTREME},       \
-        {.assignments = text " radius=31 border=constant constant=3", .nz = 1, .ny = 20, .nx = 33},                    \
+    {                                                                                                                  \
+        .assignments = text " radius=31 border=constant constant=3", .nz = 1, .ny = 20, .nx = 33                       \
+    }
+#define WIDE_WINDOWS(text)                                                                                             \
+    WIDE_WINDOWS_2D(text),                                                                                             \
     {                                                                                                                  \
         .assignments = text " radius=3 dimensions=3d border=mirror", .nz = 19, .ny = 17, .nx = 45,                     \
         .values = VALUES_EXTREME                                                                                       \
     }
-#define ANY_WINDOW(text)                                                                                               \
+#define ANY_WINDOW_2D(text)                                                                                            \
     {.assignments = text " radius=100 border=constant constant=77",                                                    \
      .nz = 1,                                                                                                          \
      .ny = 3,                                                                                                          \
      .nx = 5,                                                                                                          \
      .values = VALUES_EXTREME},                                                                                        \
-        {.assignments = text " radius=1024", .nz = 1, .ny = 1, .nx = 2, .values = VALUES_EXTREME},                     \
+    {                                                                                                                  \
+        .assignments = text " radius=1024", .nz = 1, .ny = 1, .nx = 2, .values = VALUES_EXTREME                        \
+    }
+#define ANY_WINDOW(text)                                                                                               \
+    ANY_WINDOW_2D(text),                                                                                               \
     {                                                                                                                  \
         .assignments = text " radius=16 dimensions=3d border=constant constant=2", .nz = 3, .ny = 4, .nx = 5,          \
         .values = VALUES_EXTREME                                                                                       \
     }
+
+/* Methods that the CPU does not have, or has for few radii. */
+Test(box, has_more_methods_on_cuda)
+{
     static const struct stage_case cases[] = {
-        ALL_BORDERS("radius=1 method=unrolled"),
-        ALL_BORDERS("radius=1 method=unrolled dimensions=3d"),
-        ALL_BORDERS("radius=2 method=direct"),
+        BORDERS_ONCE("radius=1 method=unrolled", 0),
+        BORDERS_ONCE("radius=1 method=unrolled dimensions=3d", 0),
+        BORDERS_ONCE("radius=2 method=direct", 0),
         WIDE_WINDOWS("method=direct"),
         ANY_WINDOW("method=direct"),
-        ALL_BORDERS("radius=2 method=separable"),
+        BORDERS_ONCE("radius=2 method=separable", 0),
         WIDE_WINDOWS("method=separable"),
         ANY_WINDOW("method=separable"),
-        ALL_BORDERS("radius=2 method=tile"),
+        BORDERS_ONCE("radius=2 method=tile", 0),
         WIDE_WINDOWS("method=tile"),
         WIDE_WINDOWS("method=running-sum"),
         ANY_WINDOW("method=running-sum"),
     };
     ts_test_begin_cuda();
-    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 5 * 5 * 8 * 7);
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 600);
+    ts_test_end_cuda();
+}
+
+Test(box, fuses_its_passes_on_cuda)
+{
+    static const struct stage_case cases[] = {
+        {.assignments = "radius=1 method=fused"},
+        {.assignments = "radius=3 method=fused"},
+        BORDERS_ONCE("radius=8 method=fused", 0),
+        BORDERS_ONCE("radius=9 method=fused", 0),
+        {.assignments = "radius=2 method=fused", .nz = 2, .ny = 67, .nx = 268},
+        {.assignments = "radius=4 method=fused border=mirror", .nz = 2, .ny = 37, .nx = 244, .values = VALUES_EXTREME},
+        {.assignments = "radius=7 method=fused border=wrap", .nz = 2, .ny = 45, .nx = 132},
+        WIDE_WINDOWS_2D("method=fused"),
+        {.assignments = "radius=12 method=fused border=wrap", .nz = 1, .ny = 40, .nx = 1101, .values = VALUES_EXTREME},
+        {.assignments = "radius=20 method=fused border=constant constant=5", .nz = 1, .ny = 115, .nx = 600},
+        {.assignments = "radius=70 method=fused border=mirror", .nz = 1, .ny = 230, .nx = 21},
+        {.assignments = "radius=40 method=fused border=nearest", .nz = 1, .ny = 21, .nx = 1024},
+        {.assignments = "radius=140 method=fused border=constant constant=9",
+         .nz = 1,
+         .ny = 12,
+         .nx = 60,
+         .values = VALUES_EXTREME},
+        ANY_WINDOW_2D("method=fused"),
+    };
+    ts_test_begin_cuda();
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 350);
+    ts_test_end_cuda();
+}
+
+Test(box, fuses_its_passes_in_3d_on_cuda)
+{
+    static const struct stage_case cases[] = {
+        BORDERS_ONCE("radius=2 dimensions=3d method=fused", UP_TO_16_BITS_OR_FLOAT),
+        {.assignments = "radius=4 dimensions=3d method=fused",
+         .nz = 5,
+         .ny = 21,
+         .nx = 33,
+         .dtypes = UP_TO_16_BITS_OR_FLOAT},
+        {.assignments = "radius=3 dimensions=3d method=fused",
+         .nz = 70,
+         .ny = 11,
+         .nx = 140,
+         .dtypes = UP_TO_16_BITS_OR_FLOAT,
+         .values = VALUES_EXTREME},
+    };
+    ts_test_begin_cuda();
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 65);
     ts_test_end_cuda();
 }
 
@@ -142,7 +210,9 @@ TEST_ON_BOTH(box, is_exact_for_32_bit_integers)
                                        "radius=9 border=wrap method=separable",
                                        "radius=2 dimensions=3d method=separable",
                                        "radius=2 dimensions=3d method=running-sum",
-                                       "radius=7 method=tile"};
+                                       "radius=7 method=tile",
+                                       "radius=9 method=fused",
+                                       "radius=9 border=wrap method=fused"};
     const size_t n_ways = ts_test_device ? sizeof ways / sizeof *ways : ON_BOTH;
     for (size_t way = 0; way < n_ways; way++)
         for (enum ts_dtype dtype = TS_U32; dtype <= TS_I32; dtype++)
@@ -187,6 +257,10 @@ TEST_ON_BOTH(box, keeps_nan_and_infinity_in_their_own_windows)
         {"radius=11 method=separable", 11, 0},
         {"radius=11 method=running-sum", 11, 0},
         {"radius=11 method=tile", 11, 0},
+        {"radius=3 method=fused", 3, 0},
+        {"radius=8 method=fused", 8, 0},
+        {"radius=11 method=fused", 11, 0},
+        {"radius=3 dimensions=3d method=fused", 3, 3},
         {"radius=1 dimensions=3d method=unrolled", 1, 1},
         {"radius=3 dimensions=3d method=separable", 3, 3},
         {"radius=3 dimensions=3d method=running-sum", 3, 3},
@@ -237,7 +311,9 @@ TEST_ON_BOTH(box, is_as_exact_as_stated_for_hard_floats)
                                        "radius=40 method=direct",
                                        "radius=63 method=separable",
                                        "radius=63 method=running-sum",
-                                       "radius=40 method=tile"};
+                                       "radius=40 method=tile",
+                                       "radius=7 method=fused",
+                                       "radius=63 method=fused"};
     const size_t n_ways = ts_test_device ? sizeof ways / sizeof *ways : ON_BOTH;
     for (size_t way = 0; way < n_ways; way++) {
         struct ts_image out = run(ways[way], &in);
@@ -292,16 +368,19 @@ Test(box, refuses_what_a_cuda_device_cannot_do)
     static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 48 << 10};
     static const struct {
         const char *assignments, *part;
+        int64_t nx;
     } bad[] = {
-        {"radius=2 method=unrolled", "for a radius of 1 pixel"},
-        {"radius=60 method=tile", "and a block of a device has 49152"},
-        {"radius=12 method=tile dimensions=3d", "and a block of a device has 49152"},
+        {"radius=5 method=fused dimensions=3d", "at most 4 pixel in 3d", 4},
+        {"radius=1024 method=fused", "no room", 3000},
+        {"radius=2 method=unrolled", "for a radius of 1 pixel", 4},
+        {"radius=60 method=tile", "and a block of a device has 49152", 4},
+        {"radius=12 method=tile dimensions=3d", "and a block of a device has 49152", 4},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct param_set set;
         struct stage_context context;
         struct ts_diag *diag = ts_diag_create();
-        struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
+        struct ts_image in = ts_test_image(1, 3, bad[i].nx, TS_F32, VALUES_RANDOM, 1);
         ts_test_params(&box_stage, bad[i].assignments, &set);
         cr_assert_eq(ts_stage_prepare(&box_stage, &set, &in, NULL, 1, &device, diag, &context), TS_BAD_CHAIN);
         cr_assert_eq(ts_diag_count(diag), 1);

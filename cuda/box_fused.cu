@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * box, method `fused`: each pixel is read once from device memory and written once. Three kernels, by window:
+ *
+ *     box_fused_small.cuh    2D, radius 1 to 8: a warp a tile, sums in registers
+ *     box_fused_march.cuh     2D, any radius: a block goes down the rows and carries their sums
+ *     box_fused_volume.cuh   3D, radius 1 to 4: a warp a tile, which goes through the slices
+ *
+ * Radius 0 copies. What a thread computes, the traffic and the sizes of blocks stand in those files.
+ */
+#include "cuda/box_fused_march.cuh"
+#include "cuda/box_fused_small.cuh"
+#include "cuda/box_fused_volume.cuh"
+
+enum { VOLUME_CHUNK = 16 };
+
+/* Samples of 8 and 16 bits are unsigned to the kernels: the sign bit of signed ones is turned. */
+static uint32_t sign_of(enum ts_dtype dtype)
+{
+    return dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : dtype == TS_I32 ? 0x80000000u : 0;
+}
+
+/* Whether 4 columns are one access. */
+static bool is_aligned(const struct box_launch *launch)
+{
+    const size_t bytes = 4 * ts_dtype_bytes(launch->context->in.dtype);
+    return launch->sizes.nx % 4 == 0 && ((uintptr_t)launch->in | (uintptr_t)launch->out) % bytes == 0;
+}
+
+static struct box_divisor divisor_of(const struct box_launch *launch)
+{
+    const uint64_t count = (uint64_t)launch->mean.count;
+    const uint64_t highest = launch->context->in.dtype == TS_U8 || launch->context->in.dtype == TS_I8 ? 255 : 65535;
+    struct box_divisor divisor = {0, 0, 0};
+    box_divisor_of(count, count * highest + count / 2, &divisor);
+    return divisor;
+}
+
+static struct small_plan small_plan_of(const struct box_launch *launch, int rows)
+{
+    const struct box_sizes sizes = launch->sizes;
+    struct small_plan plan = {};
+    plan.nz = sizes.nz;
+    plan.ny = (int)sizes.ny;
+    plan.nx = (int)sizes.nx;
+    plan.border = sizes.border;
+    plan.strips = (int)ts_cuda_parts(sizes.nx, small_width(sizes.radius));
+    plan.tiles = (int)ts_cuda_parts(sizes.ny, rows);
+    plan.aligned = is_aligned(launch);
+    plan.sign = sign_of(launch->context->in.dtype);
+    plan.scale = (float)launch->mean.scale;
+    plan.divisor = divisor_of(launch);
+    return plan;
+}
+
+/* The constant as raw bits of the unsigned type that stands for the dtype. */
+template <typename T> static T outside_of(const struct box_launch *launch)
+{
+    const double constant = ((const struct box_params *)launch->context->params)->constant;
+    return (T)0.5 != 0 ? (T)constant : (T)(int64_t)constant;
+}
+
+/* Rows of a tile, and blocks a multiprocessor that the registers must allow (0: as the compiler likes), as measured. */
+template <typename T> static constexpr int small_rows(int radius)
+{
+    return sizeof(T) == 4 ? (radius == 7 ? 12 : 8) : radius <= 2 ? 16 : radius <= 4 ? 12 : 8;
+}
+template <typename T> static constexpr int small_blocks(int radius)
+{
+    if (sizeof(T) == 4)
+        return radius <= 4 ? 0 : radius <= 6 ? 5 : 4;
+    return radius <= 2 ? 0 : radius <= 4 ? 7 : 6;
+}
+
+template <typename T, int R> static enum ts_status launch_small(const struct box_launch *launch)
+{
+    const struct small_plan plan = small_plan_of(launch, small_rows<T>(R) * SMALL_WARPS);
+    const unsigned blocks = (unsigned)(plan.strips * (int64_t)plan.tiles * plan.nz);
+    fused_small<T, R, small_rows<T>(R), small_blocks<T>(R)><<<blocks, 32 * SMALL_WARPS, 0, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, plan, outside_of<T>(launch));
+    return ts_cuda_launched(launch->context, "fused_small");
+}
+
+template <typename T> static enum ts_status small(const struct box_launch *launch)
+{
+    switch (launch->sizes.radius) {
+    case 1:
+        return launch_small<T, 1>(launch);
+    case 2:
+        return launch_small<T, 2>(launch);
+    case 3:
+        return launch_small<T, 3>(launch);
+    case 4:
+        return launch_small<T, 4>(launch);
+    case 5:
+        return launch_small<T, 5>(launch);
+    case 6:
+        return launch_small<T, 6>(launch);
+    case 7:
+        return launch_small<T, 7>(launch);
+    default:
+        return launch_small<T, 8>(launch);
+    }
+}
+
+template <typename T, int R> static enum ts_status launch_volume(const struct box_launch *launch)
+{
+    const size_t bytes = (size_t)(2 * R + 1) * VOLUME_ROWS * 32 * VOLUME_WARPS * sizeof(volume_sums<float>);
+    struct volume_plan plan = {};
+    plan.small = small_plan_of(launch, VOLUME_ROWS);
+    plan.divisor = divisor_of(launch);
+    plan.chunks = (int)ts_cuda_parts(plan.small.nz, VOLUME_CHUNK);
+    plan.chunk = (int)ts_cuda_parts(plan.small.nz, plan.chunks);
+    const unsigned blocks = (unsigned)(plan.small.strips * (int64_t)plan.small.tiles * plan.chunks);
+    const enum ts_status status = ts_cuda_shared(launch->context, (const void *)fused_volume<T, R>, bytes);
+    if (status != TS_OK)
+        return status;
+    fused_volume<T, R><<<blocks, 32 * VOLUME_WARPS, bytes, launch->stream>>>((const T *)launch->in, (T *)launch->out,
+                                                                             plan, outside_of<T>(launch));
+    return ts_cuda_launched(launch->context, "fused_volume");
+}
+
+template <typename T> static enum ts_status volume(const struct box_launch *launch)
+{
+    switch (launch->sizes.radius) {
+    case 1:
+        return launch_volume<T, 1>(launch);
+    case 2:
+        return launch_volume<T, 2>(launch);
+    case 3:
+        return launch_volume<T, 3>(launch);
+    default:
+        return launch_volume<T, 4>(launch);
+    }
+}
+
+template <typename T, typename SUM> static enum ts_status march(const struct box_launch *launch)
+{
+    const struct stage_context *const context = launch->context;
+    const struct box_sizes sizes = launch->sizes;
+    struct march_plan plan = {};
+    ts_box_march(context->in.dtype, sizes.radius, sizes.ny, sizes.nx, context->device, &plan.cut);
+    plan.slice = sizes.ny * sizes.nx;
+    plan.ny = (int)sizes.ny;
+    plan.nx = (int)sizes.nx;
+    plan.radius = sizes.radius;
+    plan.border = sizes.border;
+    plan.aligned = is_aligned(launch);
+    plan.bias = sign_of(context->in.dtype);
+    plan.divisor = divisor_of(launch);
+    plan.mean = launch->mean;
+    const T outside = outside_of<T>(launch);
+    const SUM beyond =
+        ((T)0.5 != 0 ? (SUM)outside : (SUM)(T)((uint32_t)outside ^ plan.bias)) * (SUM)(2 * sizes.radius + 1);
+    const unsigned blocks = (unsigned)((int64_t)plan.cut.strips * plan.cut.chunks * sizes.nz);
+    const enum ts_status status = ts_cuda_shared(context, (const void *)fused_march<T, SUM>, plan.cut.bytes);
+    if (status != TS_OK)
+        return status;
+    fused_march<T, SUM><<<blocks, plan.cut.threads, plan.cut.bytes, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, plan, outside, beyond);
+    return ts_cuda_launched(context, "fused_march");
+}
+
+enum ts_status ts_cuda_box_fused(const struct box_launch *launch)
+{
+    const enum ts_dtype dtype = launch->context->in.dtype;
+    const bool bytes = dtype == TS_U8 || dtype == TS_I8, words = dtype == TS_U16 || dtype == TS_I16;
+    const int radius = launch->sizes.radius;
+    if (radius == 0)
+        return ts_cuda_box_direct(launch);
+    if (launch->sizes.reach)
+        return bytes ? volume<uint8_t>(launch) : words ? volume<uint16_t>(launch) : volume<float>(launch);
+    if (radius <= BOX_SMALL_MAX_RADIUS && (bytes || words || dtype == TS_F32))
+        return bytes ? small<uint8_t>(launch) : words ? small<uint16_t>(launch) : small<float>(launch);
+    if (bytes)
+        return march<uint8_t, uint32_t>(launch);
+    if (words && ts_box_march_sum_bytes(dtype, radius) == 4)
+        return march<uint16_t, uint32_t>(launch);
+    if (words)
+        return march<uint16_t, uint64_t>(launch);
+    return dtype == TS_F32 ? march<float, double>(launch) : march<uint32_t, uint64_t>(launch);
+}
