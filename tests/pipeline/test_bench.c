@@ -139,8 +139,10 @@ Test(bench, plots_a_bar_a_row)
     struct ts_diag *diag = ts_diag_create();
     FILE *sink = fopen("/dev/null", "w");
     cr_assert_eq(ts_bench_run(&request, sink, diag), TS_OK);
-    char *text = (char *)ts_test_read_file(path, &bytes);
-    cr_assert_not_null(text);
+    unsigned char *file = ts_test_read_file(path, &bytes);
+    cr_assert_not_null(file);
+    char *text = strndup((const char *)file, bytes);
+    free(file);
     cr_assert(!strncmp(text, "<svg ", 5) && !strncmp(text + bytes - 7, "</svg>\n", 7));
     for (const char *at = text; (at = strstr(at, "<rect x=")); at++)
         bars++;
