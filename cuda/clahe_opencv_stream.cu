@@ -7,8 +7,9 @@
  * by row of regions: it makes the tables of the next row of tiles and maps the pixels between these and the tables
  * before. An entry of shared memory holds both tables' levels of one value (the upper tile's in the low half), so that
  * a pixel costs two lookups, left and right. Counts are 32 bits wide: the hardware joins equal addresses of a warp only
- * in additions of one. Tables of TILE_THREADS threads, KEYS neighboring keys each, whose counts stay in registers
- * between the cut and the sums. A slice with a higher value is left to the other kernel: its entry of `wide` is set.
+ * in additions of one. TILE_THREADS threads make one table after the other, waiting only for each other, KEYS
+ * neighboring keys each, whose counts stay in registers between the cut and the sums. A slice with a higher value is
+ * left to the other kernel: its entry of `wide` is set.
  *
  * Memory: 2 reads of a pixel, of which the second-level cache serves one, and a write. One block of 1024 threads an SM
  * for 12-bit values in eight tiles across: its tables take 128 KiB, the counts of four tiles 64 KiB.
@@ -114,7 +115,8 @@ static __device__ void map_region_row(const struct stream_job &job, const struct
     const struct clahe_tiles &tiles = job.tiles;
     const bool one = region == 0 || region == tiles.tiles_y;
     const int y_first = part.row_starts[region], y_end = part.row_starts[region + 1];
-    const int units = (part.x_end - part.x) / V, across = threads_across(units), step = (int)blockDim.x / across;
+    const int units = (part.x_end - part.x) / V, across = threads_across(units, (int)blockDim.x),
+              step = (int)blockDim.x / across;
     const int y = y_first + (int)threadIdx.x / across;
     for (int unit = (int)threadIdx.x & (across - 1); unit < units; unit += across) {
         const int x = part.x + unit * V, right_tile = region_of(x, job.inverse_x);
@@ -128,16 +130,22 @@ static __device__ void map_region_row(const struct stream_job &job, const struct
     }
 }
 
+/* Of a tile: more than make its table where that is small. */
+static __host__ __device__ constexpr int count_threads(int tile_threads)
+{
+    return tile_threads < 128 ? 128 : tile_threads;
+}
+
 template <typename T, int V, int KEYS, int TILE_THREADS>
 static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct stream_job job)
 {
-    enum { RANGE = KEYS * TILE_THREADS };
+    enum { RANGE = KEYS * TILE_THREADS, COUNT_THREADS = count_threads(TILE_THREADS) };
     extern __shared__ uint4 shared[];
-    __shared__ uint32_t warp_cuts[MAX_WARPS], warp_sums[MAX_WARPS];
+    __shared__ uint32_t warp_sums[MAX_WARPS];
     __shared__ int row_starts[MOST_TILES + 2];
     const struct clahe_tiles &tiles = job.tiles;
     const int groups = job.row_groups * job.column_groups, group = (int)(blockIdx.x % groups);
-    const int z = (int)(blockIdx.x / groups), together = (int)blockDim.x / TILE_THREADS;
+    const int z = (int)(blockIdx.x / groups), together = (int)blockDim.x / COUNT_THREADS;
     const int column = group % job.column_groups * job.columns, row = group / job.column_groups * job.rows;
     const int column_end = min(column + job.columns, tiles.tiles_x + 1);
     struct stream_part part;
@@ -149,9 +157,9 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     part.x_end = column_end > tiles.tiles_x ? tiles.nx : region_start(column_end, tiles.nx, tiles.width, job.inverse_x);
     part.pairs = (uint32_t *)shared;
     part.address = (uint32_t)__cvta_generic_to_shared(shared);
-    const uint32_t counts = part.address + (uint32_t)job.tables * (RANGE * 4);
+    const int local = (int)threadIdx.x / COUNT_THREADS, thread = (int)threadIdx.x % COUNT_THREADS;
+    const uint32_t counts = kept(part.address + (uint32_t)(job.tables + local) * (RANGE * 4));
     part.counts = part.pairs + job.tables * RANGE;
-    part.cuts = warp_cuts;
     part.sums = warp_sums;
     part.row_starts = row_starts;
     if (threadIdx.x < tiles.tiles_y + 2)
@@ -163,18 +171,21 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     __syncthreads();
     int made = max(part.row - 1, 0) - 1; /* the last row of tiles that has tables */
     for (int region = part.row; region < part.row_end; region++) {
+        uint32_t high = 0;
         for (; made < min(region, tiles.tiles_y - 1); made++)
-            for (int tile = part.tile; tile < part.tile_end; tile += together) {
-                const int n = min(together, part.tile_end - tile);
-                if (__syncthreads_or(
-                        (int)count_tiles<T, V, RANGE>(tiles, slice, made + 1, tile, n, counts, job.inverse_x))) {
-                    if (threadIdx.x == 0)
-                        job.wide[z] = 1;
-                    return;
-                }
-                make_tables<KEYS, TILE_THREADS>(job, part, tile, n);
-                __syncthreads();
+            for (int tile = part.tile + local; tile < part.tile_end; tile += together) {
+                high |= count_tile<T, V, RANGE, COUNT_THREADS>(tiles, slice, made + 1, tile, counts);
+                group_barrier<COUNT_THREADS>();
+                if (thread < TILE_THREADS)
+                    make_table<KEYS, TILE_THREADS>(job, part, tile, local, thread);
+                if (TILE_THREADS < COUNT_THREADS)
+                    group_barrier<COUNT_THREADS>();
             }
+        if (__syncthreads_or((int)high)) {
+            if (threadIdx.x == 0)
+                job.wide[z] = 1;
+            return;
+        }
         prefetch_tiles(tiles, part, made + 1, slice);
         map_region_row<T, V == 1 ? 1 : MAP_PIXELS, RANGE>(job, part, region, slice, out);
         __syncthreads();
@@ -202,7 +213,7 @@ static bool choose_block(const struct cuda_device *device, int table_bytes, int 
 {
     const int reserved = 1024; /* static */
     for (*threads = MAX_THREADS; *threads >= 256; *threads /= 2) {
-        *tables = (device->block_shared_bytes - reserved) / table_bytes - *threads / tile_threads;
+        *tables = (device->block_shared_bytes - reserved) / table_bytes - *threads / count_threads(tile_threads);
         if (*tables >= 9 || (*tables >= 2 && *threads == 256))
             return true;
     }
@@ -234,7 +245,8 @@ template <typename T, int V, int KEYS, int TILE_THREADS>
 static enum ts_status launch(const struct stage_context *context, const struct stream_job &job, int64_t n, int threads,
                              const struct cuda_call *call)
 {
-    const size_t shared = (size_t)(job.tables + threads / TILE_THREADS) * (KEYS * TILE_THREADS) * sizeof(uint32_t);
+    const size_t shared =
+        (size_t)(job.tables + threads / count_threads(TILE_THREADS)) * (KEYS * TILE_THREADS) * sizeof(uint32_t);
     const enum ts_status status =
         ts_cuda_shared(context, (const void *)stream_slices<T, V, KEYS, TILE_THREADS>, shared);
     if (status != TS_OK)

@@ -14,7 +14,7 @@
 #include "cuda/common/clahe.cuh"
 #include "cuda/common/value_range.cuh"
 
-enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024 };
+enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* of a block */ };
 
 /* Of a slice; zero bytes before its kernels. */
 struct slice_state {
@@ -45,9 +45,11 @@ static __device__ struct gray_scale gray_scale_of(const struct cuda_value_range 
     return scale;
 }
 
+/* EXACT: u8 and u16, whose levels are whole numbers by themselves. */
+template <bool EXACT>
 static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double value, uint32_t bin_size)
 {
-    double level = rint((value - scale.low) / scale.span * scale.factor);
+    double level = EXACT ? value * scale.factor : rint((value - scale.low) / scale.span * scale.factor);
     level = level > 0 ? level : 0;
     level = level < 65535 ? level : 65535;
     double gray = rint((level - scale.level_low) / scale.level_span * (CLAHE_GRAY_LEVELS - 1));
@@ -55,65 +57,61 @@ static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double 
     return (uint32_t)gray / bin_size;
 }
 
-/* Passes of single counts: each step hands out one to every step-th bin that is open, from bin `first` on. Where no bin
- * is open nothing more can change. */
-static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t excess, int64_t *sums)
+/* One warp. Passes of single counts: each step hands out one to every step-th bin that is open, from bin `first` on.
+ * Where no bin is open nothing more can change. */
+static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t excess, int open)
 {
     for (int64_t before = excess + 1; excess > 0 && excess != before;) {
         before = excess;
-        for (int first = 0; first < n && excess > 0; first++) {
-            int64_t open = 0;
-            for (int i = (int)threadIdx.x; i < n; i += THREADS)
-                open += counts[i] < limit;
-            open = block_sum(open, sums);
-            if (open == 0)
-                return;
-            const int64_t step = open / excess > 1 ? open / excess : 1;
-            int64_t given = 0;
-            for (int64_t i = first + (int64_t)threadIdx.x * step; i < n; i += THREADS * step)
+        for (int first = 0; first < n && excess > 0 && open > 0; first++) {
+            const int step = open > excess ? (int)(open / (uint32_t)excess) : 1;
+            uint32_t given = 0, closed = 0;
+            for (int64_t i = first + (int64_t)threadIdx.x * step; i < n; i += (int64_t)CUDA_WARP * step)
                 if (counts[i] < limit) {
-                    counts[i]++;
+                    closed += ++counts[i] == limit;
                     given++;
                 }
-            excess -= block_sum(given, sums);
+            excess -= warp_sum(given);
+            open -= (int)warp_sum(closed);
+            __syncwarp();
         }
+        if (open == 0)
+            return;
     }
 }
 
-/* cut_counts() of the CPU: what is done to one bin depends on the others through sums only. */
-static __device__ void cut_counts(uint32_t *counts, int n, uint32_t limit, int64_t *sums)
+/* One warp. cut_counts() of the CPU: what is done to one bin depends on the others through sums only. */
+static __device__ void cut_counts(uint32_t *counts, int n, uint32_t limit)
 {
-    int64_t excess = 0;
-    for (int i = (int)threadIdx.x; i < n; i += THREADS)
+    uint32_t cut = 0;
+    for (int i = (int)threadIdx.x; i < n; i += CUDA_WARP)
         if (counts[i] > limit) {
-            excess += counts[i] - limit;
+            cut += counts[i] - limit;
             counts[i] = limit;
         }
-    excess = block_sum(excess, sums);
-    const int64_t each = excess / n, upper = (int64_t)limit - each;
-    int64_t given = 0;
-    for (int i = (int)threadIdx.x; i < n; i += THREADS) {
-        int64_t count = counts[i];
-        if (count < upper) {
+    const int64_t excess = warp_sum(cut), each = excess / n, upper = (int64_t)limit - each;
+    uint32_t given = 0, open = 0;
+    for (int i = (int)threadIdx.x; i < n; i += CUDA_WARP) {
+        const uint32_t before = counts[i];
+        int64_t count = before;
+        if (count < upper)
             count += each;
-            given += each;
-        }
-        if (count >= upper && count < limit) {
-            given += limit - count;
+        if (count >= upper && count < limit)
             count = limit;
-        }
         counts[i] = (uint32_t)count;
+        given += (uint32_t)count - before;
+        open += count < limit;
     }
-    excess -= block_sum(given, sums);
-    hand_out(counts, n, limit, excess, sums);
+    __syncwarp();
+    hand_out(counts, n, limit, excess - (int64_t)warp_sum(given), (int)warp_sum(open));
 }
 
-static __device__ void write_table(const uint32_t *counts, int n, double scale, int64_t *sums, uint16_t *table)
+static __device__ void write_table(const uint32_t *counts, int n, double scale, uint32_t *sums, uint16_t *table)
 {
-    int64_t below = 0, total;
+    uint32_t below = 0, total;
     for (int first = 0; first < n; first += THREADS) {
         const int i = first + (int)threadIdx.x;
-        const int64_t count = i < n ? counts[i] : 0, sum = below + block_exclusive_sum(count, sums, &total) + count;
+        const uint32_t count = i < n ? counts[i] : 0, sum = below + block_exclusive_sum(count, sums, &total) + count;
         const double mapped = (double)sum * scale;
         if (i < n)
             table[i] = (uint16_t)(mapped < CLAHE_GRAY_LEVELS - 1 ? mapped : CLAHE_GRAY_LEVELS - 1);
@@ -128,12 +126,13 @@ static __global__ void __launch_bounds__(THREADS)
                 size_t state_stride, uint32_t *open_counts, uint16_t *bins, uint16_t *tables)
 {
     extern __shared__ uint32_t shared_counts[];
-    __shared__ int64_t sums[CUDA_BLOCK_WARPS];
+    __shared__ uint32_t sums[CUDA_BLOCK_WARPS];
     const int tile = (int)blockIdx.x, n_tiles = (int)gridDim.x, n = tiles.values;
     const size_t block = (size_t)blockIdx.y * n_tiles + tile, pixels = (size_t)tiles.ny * tiles.nx;
     const struct slice_state *state = (const struct slice_state *)(states + blockIdx.y * state_stride);
     const struct gray_scale scale = gray_scale_of(&state->range, dtype);
     const uint32_t bin_size = 1 + CLAHE_GRAY_LEVELS / (uint32_t)n;
+    const bool exact = sizeof(T) <= 2 && (T)-1 > 0;
     uint32_t *counts = n <= SHARED_BINS ? shared_counts : open_counts + block * n;
     in += blockIdx.y * pixels;
     bins += blockIdx.y * pixels;
@@ -141,14 +140,14 @@ static __global__ void __launch_bounds__(THREADS)
         counts[i] = 0;
     __syncthreads();
     clahe_visit_tile(tiles, tile, [&](size_t at, bool itself) {
-        const uint32_t bin = bin_of(scale, (double)in[at], bin_size);
+        const uint32_t bin = bin_of<exact>(scale, (double)in[at], bin_size);
         atomicAdd(&counts[bin], 1u);
         if (itself)
             bins[at] = (uint16_t)bin;
     });
     __syncthreads();
-    if (tiles.clip != CLAHE_NO_CLIP)
-        cut_counts(counts, n, (uint32_t)tiles.clip, sums);
+    if (tiles.clip != CLAHE_NO_CLIP && threadIdx.x < CUDA_WARP)
+        cut_counts(counts, n, (uint32_t)tiles.clip);
     __syncthreads();
     write_table(counts, n, table_scale, sums, tables + block * n);
 }
@@ -156,13 +155,24 @@ static __global__ void __launch_bounds__(THREADS)
 /* The span of a block's integers joins the slice's. */
 static __device__ void join_span(uint32_t low, uint32_t high, struct slice_state *state)
 {
-    for (int distance = 16; distance > 0; distance /= 2) {
+    __shared__ uint32_t span[2];
+    if (threadIdx.x == 0) {
+        span[0] = 0xFFFFFFFFu;
+        span[1] = 0;
+    }
+    __syncthreads();
+    for (int distance = CUDA_WARP / 2; distance > 0; distance /= 2) {
         low = min(low, __shfl_xor_sync(0xFFFFFFFFu, low, distance));
         high = max(high, __shfl_xor_sync(0xFFFFFFFFu, high, distance));
     }
-    if (threadIdx.x % 32 == 0 && low <= high) {
-        atomicMax(&state->not_low, ~low);
-        atomicMax(&state->high, high);
+    if (threadIdx.x % CUDA_WARP == 0) {
+        atomicMin(&span[0], low);
+        atomicMax(&span[1], high);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && span[0] <= span[1]) {
+        atomicMax(&state->not_low, ~span[0]);
+        atomicMax(&state->high, span[1]);
     }
 }
 
@@ -271,7 +281,8 @@ static enum ts_status run_batch(const struct stage_context *context, const struc
     enum ts_status status = ts_cuda_launched(context, "clahe_skimage: tables");
     if (status != TS_OK)
         return status;
-    const unsigned rows = (unsigned)(tiles.ny < 65535 ? tiles.ny : 65535);
+    const int64_t most = 65535, wanted = ts_cuda_parts(tiles.ny, ROWS);
+    const unsigned rows = (unsigned)(wanted < most ? wanted : most);
     const dim3 grid((unsigned)ts_cuda_parts(tiles.nx, THREADS), rows, n);
     interpolate<<<grid, THREADS, 0, call->stream>>>(tiles, bins, tables, batch->states, stride, batch->out);
     status = ts_cuda_launched(context, "clahe_skimage: interpolate");

@@ -4,8 +4,9 @@
  * stages/common/value_maps.c.
  *
  * A cluster of blocks (one block where few keys occur, many slices are at hand, or the device knows no clusters) makes
- * one map; a thread sums eight neighboring keys. Counts are read twice, from the second-level cache the second time;
- * 8 bytes a key of the volume, 4 of a slice, and 1 to 4 written. 1024 threads, because a map is made by so few blocks.
+ * one map; a thread sums eight neighboring keys, whose counts it keeps where there are no more. 8 bytes a key of the
+ * volume, 4 of a slice, and 1 to 4 written. 1024 threads where a map is made by so few blocks, 256 where there are many
+ * maps.
  */
 #include <cooperative_groups.h>
 
@@ -13,20 +14,21 @@
 #include "cuda/common/equalize.cuh"
 #include "cuda/common/value_counts.cuh"
 
-enum { THREADS = 1024, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
+enum { THREADS = 1024, FEW_THREADS = 256, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
 
 struct finish_job {
     const char *partials;
     size_t partial_stride, result_stride;
     char *results;
     unsigned long long total; /* pixels of a map */
-    uint32_t n_keys, bias, blocks;
+    uint32_t n_keys, bias, blocks, threads;
 };
 
 /* Of the keys of one block. */
 struct part {
     unsigned long long sum;
-    uint32_t low, high; /* of keys that occur; low > high: none */
+    uint32_t low, high;        /* of keys that occur; low > high: none */
+    unsigned long long lowest; /* count of the key low */
 };
 
 /* Eight keys' counts from `key` on, 0 outside [low, high]. */
@@ -57,33 +59,46 @@ static __device__ inline void load_counts(const uint32_t *counts, uint32_t key, 
         loaded[i] = key + i >= low && key + i <= high ? loaded[i] : 0;
 }
 
-/* Sum and range of the keys [begin, end) for the block; valid for all its threads. */
+/* The lowest and the highest of the keys that a warp has seen. */
+static __device__ inline void join_range(uint32_t low, uint32_t high, struct part *part)
+{
+    for (int distance = CUDA_WARP / 2; distance > 0; distance /= 2) {
+        low = min(low, __shfl_xor_sync(0xFFFFFFFFu, low, distance));
+        high = max(high, __shfl_xor_sync(0xFFFFFFFFu, high, distance));
+    }
+    if (threadIdx.x % CUDA_WARP == 0 && low <= high) {
+        atomicMin(&part->low, low);
+        atomicMax(&part->high, high);
+    }
+}
+
+/* Sum and range of the keys [begin, end) for the block; valid behind a barrier. `loaded`: the last counts of this
+ * thread. */
 template <typename COUNT>
 static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32_t end, uint32_t low, uint32_t high,
-                                     unsigned long long *warp_sums, struct part *part)
+                                     unsigned long long *warp_sums, struct part *part, COUNT loaded[KEYS])
 {
-    unsigned long long sum = 0;
+    unsigned long long sum = 0, own_count = 0;
+    uint32_t own_low = 0xFFFFFFFFu, own_high = 0;
     if (threadIdx.x == 0)
-        *part = (struct part){0, 0xFFFFFFFFu, 0};
-    __syncthreads();
-    for (uint32_t key = begin + threadIdx.x * KEYS; key < end; key += THREADS * KEYS) {
-        COUNT loaded[KEYS];
+        *part = (struct part){0, own_low, own_high, 0};
+    for (uint32_t key = begin + threadIdx.x * KEYS; key < end; key += blockDim.x * KEYS) {
         load_counts(counts, key, low, high, loaded);
-        uint32_t seen = 0;
 #pragma unroll
-        for (int i = 0; i < KEYS; i++) {
+        for (uint32_t i = 0; i < KEYS; i++) {
             sum += loaded[i];
-            seen |= loaded[i] ? 1u << i : 0;
-        }
-        if (seen) {
-            atomicMin(&part->low, key + (uint32_t)__ffs((int)seen) - 1);
-            atomicMax(&part->high, key + 31 - (uint32_t)__clz((int)seen));
+            if (loaded[i] && own_low > own_high)
+                own_low = key + i, own_count = loaded[i];
+            own_high = loaded[i] ? key + i : own_high;
         }
     }
-    sum = block_sum(sum, warp_sums);
+    sum = block_sum(sum, warp_sums); /* with barriers */
+    join_range(own_low, own_high, part);
+    __syncthreads();
+    if (own_low == part->low && own_low <= own_high)
+        part->lowest = own_count;
     if (threadIdx.x == 0)
         part->sum = sum;
-    __syncthreads();
 }
 
 /* Adds up the parts of the cluster: *part becomes the map's range, with the sum of all keys before this block's. */
@@ -94,15 +109,20 @@ static __device__ void join_parts(struct part *shared_part, struct part *part)
     const groups::cluster_group cluster = groups::this_cluster();
     const unsigned rank = cluster.block_rank(), n = cluster.num_blocks();
     cluster.sync();
-    *part = (struct part){0, 0xFFFFFFFFu, 0};
-    for (unsigned i = 0; i < n; i++) {
+    *part = (struct part){0, 0xFFFFFFFFu, 0, 0};
+#pragma unroll
+    for (unsigned i = 0; i < CLUSTER; i++) {
+        if (i >= n)
+            break;
         const struct part other = *cluster.map_shared_rank(shared_part, i);
         part->sum += i < rank ? other.sum : 0;
+        part->lowest = other.low < part->low ? other.lowest : part->lowest;
         part->low = min(part->low, other.low);
         part->high = max(part->high, other.high);
     }
     cluster.sync(); /* no block leaves while another reads its part */
 #else
+    __syncthreads();
     *part = *shared_part;
     part->sum = 0;
 #endif
@@ -141,37 +161,39 @@ static __global__ void __launch_bounds__(THREADS) make_maps(struct finish_job jo
     const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
     const COUNT *counts = (const COUNT *)(of_slice ? (const char *)slice->counts : partial);
     const uint32_t per_block = job.n_keys / job.blocks, begin = rank * per_block, end = begin + per_block;
-    struct part part = {0, 0, job.n_keys - 1};
+    struct part part = {0, 0, job.n_keys - 1, 0};
     if (of_slice) {
         part.low = slice->low;
         part.high = slice->high;
     }
     const uint32_t low = part.low, high = part.high; /* where counts are valid */
-    if (!of_slice || job.blocks > 1) {
-        describe_part(counts, begin, end, low, high, warp_sums, &shared_part);
+    const bool described = !of_slice || job.blocks > 1;
+    COUNT loaded[KEYS] = {0};
+    if (described) {
+        describe_part(counts, begin, end, low, high, warp_sums, &shared_part, loaded);
         join_parts(&shared_part, &part);
+    } else {
+        part.lowest = counts[low];
     }
     struct cuda_value_map *result = (struct cuda_value_map *)(job.results + map * job.result_stride);
     ENTRY *entries = (ENTRY *)(result + 1);
     if (rank == 0 && threadIdx.x == 0)
         *result = (struct cuda_value_map){part.low, part.high, {0, 0}};
-    const unsigned long long lowest = part.low <= part.high ? counts[part.low] : 0;
-    const struct levels levels = {job.total, lowest,     (float)(job.n_keys - 1) / (float)(job.total - lowest),
-                                  part.low,  job.n_keys, job.bias};
+    const struct levels levels = {job.total, part.lowest, (float)(job.n_keys - 1) / (float)(job.total - part.lowest),
+                                  part.low,  job.n_keys,  job.bias};
     unsigned long long before = part.sum, total;
-    const uint32_t step = THREADS * KEYS;
+    const uint32_t step = blockDim.x * KEYS;
     for (uint32_t first = begin; first < end && first <= part.high; first += step) {
         if (first + step <= part.low)
             continue;
         const uint32_t key = first + threadIdx.x * KEYS;
         const bool inside = key < end && key <= part.high && key + KEYS > part.low;
-        COUNT loaded[KEYS] = {0};
         unsigned long long sum = 0;
-        if (inside)
+        if (inside && !(described && per_block <= step)) /* else they are at hand */
             load_counts(counts, key, low, high, loaded);
 #pragma unroll
         for (int i = 0; i < KEYS; i++)
-            sum += loaded[i];
+            sum += inside ? loaded[i] : 0;
         unsigned long long below = before + block_exclusive_sum(sum, warp_sums, &total);
         before += total;
         __align__(16) ENTRY made[KEYS];
@@ -200,7 +222,7 @@ static enum ts_status launch(const struct stage_context *context, const struct f
     attribute.val.clusterDim = {job->blocks, 1, 1};
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)n * job->blocks);
-    config.blockDim = dim3(THREADS);
+    config.blockDim = dim3(job->threads);
     config.stream = call->stream;
     config.attrs = &attribute;
     config.numAttrs = job->blocks > 1 ? 1 : 0;
@@ -224,6 +246,7 @@ enum ts_status ts_cuda_equalize_finish(const struct stage_context *context, cons
         .n_keys = n_keys,
         .bias = levels ? ts_cuda_key_bias(dtype) : 0,
         .blocks = clusters ? (uint32_t)CLUSTER : 1u,
+        .threads = !wide || n >= MANY_SLICES ? (uint32_t)FEW_THREADS : (uint32_t)THREADS,
     };
     if (per_slice)
         return !levels ? launch<uint32_t, float>(context, &job, n, call)

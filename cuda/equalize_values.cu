@@ -3,13 +3,13 @@
  * out[i] = map[in[i]] for 8- and 16-bit images: one map for all pixels, or one a slice.
  *
  * A block holds the map in shared memory, from the lowest value that occurs on and as many entries as fit; the caches
- * serve the others, and all of them where the block has fewer pixels than the map entries. A thread takes FLIGHT groups
+ * serve the others, and all of them where the block has fewer pixels than the map entries. A thread takes some groups
  * of 16 bytes at a time. Each pixel is read and written once. One block of 1024 threads an SM, since the map of all
- * 16-bit values takes half of its shared memory; blocks walk neighboring groups, so that few change their map.
+ * 16-bit values takes half of its shared memory.
  */
 #include "cuda/common/equalize.cuh"
 
-enum { THREADS = 1024, SMALL_THREADS = 128, FLIGHT = 2 };
+enum { THREADS = 1024, SMALL_THREADS = 128 };
 
 struct value_job {
     const char *maps;
@@ -64,21 +64,30 @@ static __device__ inline void map_group(const uint4 &group, const struct window<
         __stcs((uint4 *)out + i, ((const uint4 *)mapped)[i]);
 }
 
-/* T: the unsigned type of a pixel. Blocks share the chunks of all maps evenly. */
+/* Groups that a thread has in the air. */
+template <typename ENTRY> static __host__ __device__ constexpr int flight(void)
+{
+    return sizeof(ENTRY) == 4 ? 2 : 4;
+}
+
+/* T: the unsigned type of a pixel. Blocks take turns where there is one map; else each has neighboring chunks, so that
+ * few change their map. They begin with the last chunks, which were counted last. */
 template <typename T, typename ENTRY>
 static __global__ void __launch_bounds__(THREADS, 1) map_values(const T *all_in, ENTRY *all_out, struct value_job job)
 {
-    enum { N = 16 / sizeof(T) };
+    enum { N = 16 / sizeof(T), FLIGHT = flight<ENTRY>() };
     extern __shared__ uint4 shared[];
-    const int64_t all = job.n_maps * job.chunks, first = blockIdx.x * all / gridDim.x;
-    const int64_t end = (blockIdx.x + 1) * all / gridDim.x, chunk_groups = (int64_t)blockDim.x * FLIGHT;
+    const int64_t all = job.n_maps * job.chunks, chunk_groups = (int64_t)blockDim.x * FLIGHT, block = blockIdx.x;
+    const int64_t first = block * all / gridDim.x, end = (block + 1) * all / gridDim.x;
+    const bool turns = job.n_maps == 1;
+    const int64_t mine = turns ? (all - 1 - block) / gridDim.x + 1 : end - first;
     int64_t current = -1;
     struct window<ENTRY> window = {
     };
-    for (int64_t chunk = first; chunk < end; chunk++) {
-        const int64_t map = chunk / job.chunks;
+    for (int64_t i = 0; i < mine; i++) {
+        const int64_t chunk = turns ? all - 1 - block - i * gridDim.x : end - 1 - i, map = chunk / job.chunks;
         if (map != current)
-            load_window(job, map, (end - chunk) * chunk_groups * N, shared, &window);
+            load_window(job, map, (mine - i) * chunk_groups * N, shared, &window);
         current = map;
         const int64_t phase = (job.phase + map * job.count) % N, past = job.count + phase;
         const bool aligned = (job.out_phase + map * job.count) % N == phase;
@@ -104,18 +113,19 @@ template <typename T, typename ENTRY>
 static enum ts_status launch(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                              struct value_job job, const struct cuda_call *call)
 {
-    const int64_t per_group = 16 / sizeof(T), processors = context->device->multiprocessors;
-    const bool small = job.count * job.n_maps < processors * THREADS * FLIGHT * per_group;
+    const struct cuda_device *device = context->device;
+    const int64_t per_group = 16 / sizeof(T), flights = flight<ENTRY>();
+    const bool small = job.count * job.n_maps < device->multiprocessors * THREADS * flights * per_group;
     const int threads = small ? SMALL_THREADS : THREADS;
-    const size_t room = (size_t)context->device->block_shared_bytes / 16 * 16;
+    const size_t room = (size_t)device->block_shared_bytes / 16 * 16;
     const size_t table = (size_t)ts_value_counts_keys(in->dtype) * sizeof(ENTRY);
     const size_t shared = small ? 0 : table < room ? table : room;
     job.phase = (int64_t)((uintptr_t)in->data / sizeof(T)) % per_group;
     job.out_phase = (int64_t)((uintptr_t)out->data / sizeof(ENTRY)) % per_group;
-    job.chunks = ts_cuda_parts(job.count + per_group - 1, threads * FLIGHT * per_group);
+    job.chunks = ts_cuda_parts(job.count + per_group - 1, threads * flights * per_group);
     job.capacity = (uint32_t)(shared / sizeof(ENTRY));
-    const int64_t chunks = job.n_maps * job.chunks;
-    const int64_t blocks = small || chunks < processors ? chunks : processors;
+    const int64_t chunks = job.n_maps * job.chunks, resident = device->multiprocessors;
+    const int64_t blocks = small || chunks < resident ? chunks : resident;
     enum ts_status status = TS_OK;
     if (shared > 48 << 10)
         status = ts_cuda_shared(context, (const void *)map_values<T, ENTRY>, shared);

@@ -33,9 +33,9 @@ struct stream_part {
     int row, row_end, tile, tile_end;
     int x, x_end; /* pixels of its regions */
     uint32_t *pairs, *counts;
-    uint32_t address;      /* of the pairs, within shared memory */
-    uint32_t *cuts, *sums; /* of warps */
-    int *row_starts;       /* first rows of all regions, and the end */
+    uint32_t address; /* of the pairs, within shared memory */
+    uint32_t *sums;   /* of warps: of the cut counts, and above them what was cut off */
+    int *row_starts;  /* first rows of all regions, and the end */
 };
 
 /* Position between tile centers in OpenCV's own roundings; the region is its integer part + 1. */
@@ -61,9 +61,9 @@ static __device__ int region_start(int region, int n, int tile, float inverse)
 }
 
 /* Threads side by side on a row of n units: a power of two. */
-static __device__ inline int threads_across(int n)
+static __device__ inline int threads_across(int n, int most)
 {
-    return n <= 1 ? 1 : min(1 << (32 - __clz(n - 1)), (int)blockDim.x);
+    return n <= 1 ? 1 : min(1 << (32 - __clz(n - 1)), most);
 }
 
 /* V pixels as words of memory. */
@@ -135,30 +135,37 @@ static __device__ inline uint32_t count_pixels(const struct pixels<T, V> &pixels
     return bits;
 }
 
-/* Counts the tiles [tile, tile + n) of a row of tiles in tables at address `counts` of shared memory. Returns the
- * bits of all values or'ed: those that do not fit in the range. */
-template <typename T, int V, int RANGE>
-static __device__ uint32_t count_tiles(const struct clahe_tiles &tiles, const T *slice, int tile_row, int tile, int n,
-                                       uint32_t counts, float inverse_x)
+/* Waits for the others of THREADS neighboring threads. */
+template <int THREADS> static __device__ inline void group_barrier(void)
 {
-    const int units = n * tiles.width / V, across = threads_across(units), step = (int)blockDim.x / across;
-    const int y_first = tile_row * tiles.height, row_first = (int)threadIdx.x / across;
-    const int stride = step * tiles.nx;
-    const uint32_t stride_1 = (uint32_t)tiles.nx;
+    if constexpr (THREADS == 32)
+        __syncwarp();
+    else
+        asm volatile("bar.sync %0, %1;" : : "r"(1 + threadIdx.x / THREADS), "n"(THREADS) : "memory");
+}
+
+/* COUNT_THREADS threads count a tile in the table at address `table` of shared memory. Returns the bits of all values
+ * or'ed: those that do not fit in the range. */
+template <typename T, int V, int RANGE, int COUNT_THREADS>
+static __device__ uint32_t count_tile(const struct clahe_tiles &tiles, const T *slice, int tile_row, int tile,
+                                      uint32_t table)
+{
+    const int thread = (int)threadIdx.x % COUNT_THREADS, units = tiles.width / V;
+    const int across = threads_across(units, COUNT_THREADS), step = COUNT_THREADS / across, stride = step * tiles.nx;
+    const int row_first = thread / across, y_first = tile_row * tiles.height;
     uint32_t bits = 0;
-    for (int unit = (int)threadIdx.x & (across - 1); unit < units; unit += across) {
+    for (int unit = thread & (across - 1); unit < units; unit += across) {
         const int column = tile * tiles.width + unit * V;
-        const uint32_t table = kept(counts + (uint32_t)(((float)(unit * V) + 0.5f) * inverse_x) * (RANGE * 4));
         const T *at = slice + (V == 1 ? clahe_mirror(column, tiles.nx) : column);
         const T *next = at + (uint32_t)(y_first + row_first) * (uint32_t)tiles.nx;
         for (int row = row_first; row < tiles.height; row += 2 * step, next += 2 * stride) {
             const bool second = row + step < tiles.height;
             struct pixels<T, V> loaded[2];
             if (V == 1) {
-                loaded[0] = load_pixels<T, V>(at + (uint32_t)clahe_mirror(y_first + row, tiles.ny) * stride_1);
-                if (second)
-                    loaded[1] =
-                        load_pixels<T, V>(at + (uint32_t)clahe_mirror(y_first + row + step, tiles.ny) * stride_1);
+                const uint32_t y = (uint32_t)clahe_mirror(y_first + row, tiles.ny);
+                const uint32_t y_second = (uint32_t)clahe_mirror(y_first + row + step, tiles.ny);
+                loaded[0] = load_pixels<T, V>(at + y * (uint32_t)tiles.nx);
+                loaded[1] = load_pixels<T, V>(at + y_second * (uint32_t)tiles.nx);
             } else {
                 loaded[0] = load_pixels<T, V>(next);
                 if (second)
@@ -172,6 +179,14 @@ static __device__ uint32_t count_tiles(const struct clahe_tiles &tiles, const T 
     return sizeof(T) == 1 ? 0 : bits & ~((RANGE - 1) * 0x10001u);
 }
 
+/* Of 1 to 65,536; at most 2^-23 off. */
+static __device__ inline float reciprocal_of(float value)
+{
+    float reciprocal;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(value));
+    return reciprocal;
+}
+
 /* How singles are handed out: one to the keys 0, step, 2 step, ..., `rest` in all. v / step is v * reciprocal >> shift
  * for all v < 4096: the reciprocal, 2^shift / step in whole numbers, is too high by less than 3, and 3 v step <
  * 2^shift. */
@@ -179,13 +194,13 @@ struct singles {
     uint32_t most, reciprocal, shift; /* most: rest - 1 */
 };
 
-/* values: a power of two, so that its quotient by `rest` is a whole number or misses one by more than a float's error.
- */
+/* The quotient of two whole numbers below 2^17 misses the next one by 1 / rest at least, which is more than the errors
+ * of a float reciprocal (2^-23 of it): half of that is room enough on both sides. */
 static __device__ inline struct singles share_singles(uint32_t rest, uint32_t values)
 {
-    const uint32_t step = (uint32_t)((float)values * __frcp_rn((float)rest));
+    const uint32_t step = (uint32_t)(((float)values + 0.5f) * reciprocal_of((float)rest));
     const uint32_t shift = 46 - (uint32_t)__clz((int)step); /* 2^(shift - 14) > step */
-    const float quotient = (float)(1u << shift) * __frcp_rn((float)step);
+    const float quotient = (float)(1u << shift) * reciprocal_of((float)step);
     const struct singles singles = {rest - 1, (uint32_t)quotient + 2, shift};
     return singles;
 }
@@ -252,49 +267,48 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
     }
 }
 
-/* Turns the counts of n tiles into levels and clears them. Starts behind and ends before a barrier of the caller's. */
+/* TILE_THREADS threads turn the counts of a tile, table `local` of them, into levels and clear them. `thread`: among
+ * these. Starts behind a barrier. */
 template <int KEYS, int TILE_THREADS>
-static __device__ void make_tables(const struct stream_job &job, const struct stream_part &part, int tile, int n)
+static __device__ void make_table(const struct stream_job &job, const struct stream_part &part, int tile, int local,
+                                  int thread)
 {
     enum { RANGE = KEYS * TILE_THREADS, WARPS = TILE_THREADS / 32 };
-    const int local = (int)threadIdx.x / TILE_THREADS, warp = (int)threadIdx.x / 32;
+    uint32_t *sums = part.sums + local * WARPS;
+    const int warp = thread / 32;
+    const uint32_t clip = (uint32_t)job.tiles.clip;
     struct thread_keys<KEYS> keys;
-    keys.first = threadIdx.x % TILE_THREADS * KEYS;
+    keys.first = (uint32_t)thread * KEYS;
     keys.turn = threadIdx.x / (32 / KEYS) % keys.GROUPS;
-    uint32_t *counts = part.counts + local * RANGE, cut = 0, sum = 0, up_to = 0;
-    if (local < n) {
+    uint32_t *counts = part.counts + local * RANGE, cut = 0, sum = 0;
 #pragma unroll
-        for (int i = 0; i < keys.GROUPS; i++) {
-            uint4 *source = (uint4 *)(counts + group_key(keys, i));
-            const uint4 four = *source;
-            *source = make_uint4(0, 0, 0, 0);
-            cut += four.x + four.y + four.z + four.w;
-            const uint32_t clip = (uint32_t)job.tiles.clip;
-            keys.counts[i][0] = min(four.x, clip);
-            keys.counts[i][1] = min(four.y, clip);
-            keys.counts[i][2] = min(four.z, clip);
-            keys.counts[i][3] = min(four.w, clip);
-            keys.sums[i] = keys.counts[i][0] + keys.counts[i][1] + keys.counts[i][2] + keys.counts[i][3];
-            sum += keys.sums[i];
-        }
-        up_to = warp_inclusive_sum(sum);
-        cut = warp_sum(cut - sum);
-        if (threadIdx.x % 32 == 31) {
-            part.cuts[warp] = cut;
-            part.sums[warp] = up_to;
-        }
+    for (int i = 0; i < keys.GROUPS; i++) {
+        uint4 *source = (uint4 *)(counts + group_key(keys, i));
+        const uint4 four = *source;
+        *source = make_uint4(0, 0, 0, 0);
+        cut += four.x + four.y + four.z + four.w;
+        keys.counts[i][0] = min(four.x, clip);
+        keys.counts[i][1] = min(four.y, clip);
+        keys.counts[i][2] = min(four.z, clip);
+        keys.counts[i][3] = min(four.w, clip);
+        keys.sums[i] = keys.counts[i][0] + keys.counts[i][1] + keys.counts[i][2] + keys.counts[i][3];
+        sum += keys.sums[i];
     }
-    __syncthreads();
-    if (local < n) {
-        uint32_t below = up_to - sum;
-        cut = 0;
+    /* A tile has fewer than 65,536 pixels: one word for both sums. */
+    const uint32_t up_to = warp_inclusive_sum(sum | (cut - sum) << 16), lane = threadIdx.x % 32;
+    if (lane == 31)
+        sums[warp] = up_to;
+    group_barrier<TILE_THREADS>();
+    uint32_t warps = lane < WARPS ? sums[lane] : 0;
 #pragma unroll
-        for (int i = 0; i < WARPS; i++) {
-            cut += part.cuts[local * WARPS + i];
-            below += i < warp % WARPS ? part.sums[local * WARPS + i] : 0;
-        }
-        make_levels<KEYS>(keys, cut, below, job.scale, part.pairs + (tile + local - part.tile) * RANGE);
+    for (int distance = 1; distance < WARPS; distance *= 2) {
+        const uint32_t other = __shfl_up_sync(0xFFFFFFFFu, warps, distance);
+        warps += lane >= distance ? other : 0;
     }
+    const uint32_t before = __shfl_sync(0xFFFFFFFFu, warps, warp - 1);
+    const uint32_t below = (warp > 0 ? before & 0xFFFF : 0) + (up_to & 0xFFFF) - sum;
+    cut = __shfl_sync(0xFFFFFFFFu, warps, WARPS - 1) >> 16;
+    make_levels<KEYS>(keys, cut, below, job.scale, part.pairs + (tile - part.tile) * RANGE);
 }
 
 #endif
