@@ -10,7 +10,7 @@
 #include "cuda/common/value_counts_16.cuh"
 #include "cuda/common/value_counts_8.cuh"
 
-enum { THREADS = 256, PIXELS_A_THREAD = 64, MOST_GRID_SLICES = 65535, LEAST_PIXELS = 32768 };
+enum { THREADS = 256, PIXELS_A_THREAD = 64, MOST_GRID_SLICES = 65535, LEAST_PIXELS = 32768, LEAST_BYTES = 131072 };
 
 static __global__ void count_plainly(struct count_job job)
 {
@@ -30,11 +30,16 @@ static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys
         high = 0;
     }
     __syncthreads();
-    for (uint32_t key = threadIdx.x; key < n_keys; key += blockDim.x)
-        if (slice->counts[key]) {
-            atomicMin(&low, key);
-            atomicMax(&high, key);
+    uint32_t found_low = n_keys, found_high = 0;
+#pragma unroll 8
+    for (uint32_t first = threadIdx.x * 4; first < n_keys; first += blockDim.x * 4) {
+        const uint4 n = *(const uint4 *)(slice->counts + first);
+        if (n.x | n.y | n.z | n.w) {
+            found_low = min(found_low, first + (n.x ? 0 : n.y ? 1 : n.z ? 2 : 3));
+            found_high = first + (n.w ? 3 : n.z ? 2 : n.y ? 1 : 0);
         }
+    }
+    widen_range(&low, &high, found_low, found_high);
     __syncthreads();
     if (threadIdx.x == 0) {
         slice->low = low;
@@ -60,13 +65,15 @@ size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, c
     (void)image;
     (void)per_slice;
     (void)n;
-    return 0;
+    return 0; /* so far; the callers need not know */
 }
+
+static const size_t wide_bytes = sizeof(struct words_shared) + sizeof(uint32_t) * PACKED_WORDS;
 
 /* Whether blocks can have the table that 16-bit values take. */
 static bool roomy(const struct stage_context *context)
 {
-    return context->device->block_shared_bytes >= (int)sizeof(struct words_shared);
+    return context->device->block_shared_bytes >= (int)wide_bytes;
 }
 
 /* ---- launching --------------------------------------------------------------------------------- */
@@ -88,33 +95,44 @@ static unsigned grid_slices(const struct count_job &job)
 static enum ts_status launch_8(const struct stage_context *context, const struct count_job &job, bool own,
                                cudaStream_t stream)
 {
-    const int64_t resident = (int64_t)context->device->multiprocessors * BYTES_BLOCKS;
+    /* Four times as many blocks as there is room for even out what some of them wait. */
+    const int64_t wanted = (int64_t)context->device->multiprocessors * BYTES_BLOCKS * 4;
     if (own) {
         count_8<COUNT_OWN><<<dim3(1, grid_slices(job)), BYTES_THREADS, 0, stream>>>(job);
     } else {
-        const dim3 grid(parts_of(job, resident, LEAST_PIXELS), grid_slices(job));
+        const dim3 grid(parts_of(job, wanted, LEAST_BYTES), grid_slices(job));
         count_8<COUNT_ADD><<<grid, BYTES_THREADS, 0, stream>>>(job);
     }
     return ts_cuda_launched(context, "count_8");
 }
 
-static enum ts_status launch_16(const struct stage_context *context, const struct count_job &job, bool own,
-                                cudaStream_t stream)
+static enum ts_status share_16(const struct stage_context *context, const struct count_job &job, cudaStream_t stream)
+{
+    const dim3 grid(parts_of(job, context->device->multiprocessors, LEAST_PIXELS), grid_slices(job));
+    const enum ts_status status = ts_cuda_shared(context, (const void *)count_16_shared, wide_bytes);
+    if (status == TS_OK)
+        count_16_shared<<<grid, WIDE_THREADS, wide_bytes, stream>>>(job);
+    return status == TS_OK ? ts_cuda_launched(context, "count_16_shared") : status;
+}
+
+static enum ts_status launch_16(const struct stage_context *context, const struct count_job &job, cudaStream_t stream)
 {
     const int64_t resident = context->device->multiprocessors;
-    const size_t bytes = sizeof(struct words_shared);
-    const void *kernel = own ? (const void *)count_16<COUNT_OWN> : (const void *)count_16<COUNT_ADD>;
-    const enum ts_status status = ts_cuda_shared(context, kernel, bytes);
+    const size_t window_bytes = sizeof(struct words_shared) + (sizeof(uint32_t) << LOG2_WINDOW_TABLE);
+    enum ts_status status = TS_OK;
+    status = ts_cuda_shared(context, (const void *)count_16_windows, window_bytes);
+    if (status == TS_OK)
+        status = ts_cuda_shared(context, (const void *)count_16_packed, wide_bytes);
     if (status != TS_OK)
         return status;
-    if (own) {
-        const dim3 grid(1, (unsigned)(job.n_slices < resident ? job.n_slices : resident));
-        count_16<COUNT_OWN><<<grid, WORDS_THREADS, bytes, stream>>>(job);
-    } else {
-        const dim3 grid(parts_of(job, resident, LEAST_PIXELS), grid_slices(job));
-        count_16<COUNT_ADD><<<grid, WORDS_THREADS, bytes, stream>>>(job);
+    count_16_windows<<<(unsigned)job.n_slices, WINDOW_THREADS, window_bytes, stream>>>(job);
+    status = ts_cuda_launched(context, "count_16_windows");
+    if (status == TS_OK) {
+        const unsigned blocks = (unsigned)(job.n_slices < resident ? job.n_slices : resident);
+        count_16_packed<<<blocks, WIDE_THREADS, wide_bytes, stream>>>(job);
+        status = ts_cuda_launched(context, "count_16_packed");
     }
-    return ts_cuda_launched(context, "count_16");
+    return status;
 }
 
 static enum ts_status launch_plainly(const struct stage_context *context, struct count_job job, cudaStream_t stream)
@@ -131,18 +149,22 @@ static enum ts_status launch_plainly(const struct stage_context *context, struct
 }
 
 static enum ts_status launch(const struct stage_context *context, const struct count_job &job, bool own,
-                             cudaStream_t stream)
+                             const struct cuda_call *call)
 {
+    const cudaStream_t stream = call->stream;
     if (job.n_keys == VALUE_COUNTS_KEYS_8)
         return launch_8(context, job, own, stream);
-    return roomy(context) ? launch_16(context, job, own, stream) : launch_plainly(context, job, stream);
+    if (!roomy(context))
+        return launch_plainly(context, job, stream);
+    return own ? launch_16(context, job, stream) : share_16(context, job, stream);
 }
 
 static enum ts_status count_volume(const struct stage_context *context, const struct count_job &job,
-                                   cudaStream_t stream)
+                                   const struct cuda_call *call)
 {
-    const uint64_t all = job.slice_pixels * (uint64_t)job.n_slices; /* one long slice, in pieces of which */
-    const uint64_t most = UINT64_C(1) << 36;                        /* 16 blocks count at most 2^32 pixels each */
+    /* One long slice, in pieces of which a block counts far less than 2^32 pixels. */
+    const uint64_t all = job.slice_pixels * (uint64_t)job.n_slices;
+    const uint64_t most = (uint64_t)context->device->multiprocessors << 30;
     const size_t pixel_bytes = job.n_keys == VALUE_COUNTS_KEYS_8 ? 1 : 2;
     enum ts_status status = TS_OK;
     for (uint64_t done = 0; status == TS_OK && done < all; done += most) {
@@ -150,14 +172,15 @@ static enum ts_status count_volume(const struct stage_context *context, const st
         piece.data = (const char *)job.data + done * pixel_bytes;
         piece.slice_pixels = all - done < most ? all - done : most;
         piece.n_slices = 1;
-        status = launch(context, piece, false, stream);
+        status = launch(context, piece, false, call);
     }
     return status;
 }
 
 static enum ts_status count_slices(const struct stage_context *context, const struct count_job &job,
-                                   cudaStream_t stream)
+                                   const struct cuda_call *call)
 {
+    const cudaStream_t stream = call->stream;
     const bool bytes = job.n_keys == VALUE_COUNTS_KEYS_8;
     const bool enough = job.n_slices > context->device->multiprocessors * (bytes ? BYTES_BLOCKS : 1) / 2;
     const bool own = enough && (bytes || (roomy(context) && job.slice_pixels <= words_own_pixels));
@@ -170,10 +193,10 @@ static enum ts_status count_slices(const struct stage_context *context, const st
                              (unsigned long long)job.slice_pixels);
     }
     if (own)
-        return launch(context, job, true, stream);
+        return launch(context, job, true, call);
     if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, stream) != cudaSuccess)
         return ts_cuda_launched(context, "clearing of counts");
-    enum ts_status status = launch(context, job, false, stream);
+    enum ts_status status = launch(context, job, false, call);
     if (status == TS_OK) {
         find_range<<<(unsigned)job.n_slices, 1024, 0, stream>>>(job.partials, job.stride, job.n_keys);
         status = ts_cuda_launched(context, "find_range");
@@ -192,7 +215,7 @@ enum ts_status ts_cuda_value_counts(const struct stage_context *context, const s
     job.stride = per_slice ? ts_cuda_stride(ts_cuda_value_counts_bytes(slices->dtype, true)) : 0;
     job.bias = bias_of(slices->dtype);
     job.n_keys = ts_value_counts_keys(slices->dtype);
-    return per_slice ? count_slices(context, job, call->stream) : count_volume(context, job, call->stream);
+    return per_slice ? count_slices(context, job, call) : count_volume(context, job, call);
 }
 
 void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,

@@ -13,7 +13,7 @@
 #include "cuda/common/resident.cuh"
 #include "cuda/common/value_counts_job.cuh"
 
-enum { BYTES_THREADS = 512, BYTES_BLOCKS = 4, BYTES_LOADS = 4, BYTES_TABLE = 256 * 32 };
+enum { BYTES_THREADS = 512, BYTES_BLOCKS = 4, BYTES_LOADS = 2, BYTES_TABLE = 256 * 32 };
 
 static __device__ void count_byte_word(char *lane_table, uint32_t word)
 {
@@ -24,24 +24,38 @@ static __device__ void count_byte_word(char *lane_table, uint32_t word)
     atomicAdd((uint32_t *)(lane_table + (word >> 17 & keys)), 1u);
 }
 
-static __device__ void count_bytes(const struct pixel_span<uint8_t> &span, uint32_t *table, uint32_t bias)
+/* The next vectors that a thread counts. */
+struct byte_ring {
+    uint4 next[BYTES_LOADS];
+};
+
+static __device__ void fill_bytes(struct byte_ring &ring, const struct pixel_span<uint8_t> &span)
+{
+#pragma unroll
+    for (uint32_t load = 0; load < BYTES_LOADS; load++)
+        if (threadIdx.x + load * BYTES_THREADS < span.n_vectors)
+            ring.next[load] = load_vector(span.vectors + threadIdx.x + load * BYTES_THREADS);
+}
+
+static __device__ void count_bytes(const struct pixel_span<uint8_t> &span, struct byte_ring &ring, uint32_t *table,
+                                   uint32_t bias)
 {
     char *lane_table = (char *)(table + threadIdx.x % 32);
     const uint32_t bias4 = bias * 0x01010101;
-    for (uint64_t i = threadIdx.x; i < span.n_vectors; i += BYTES_LOADS * BYTES_THREADS) {
-        uint4 vectors[BYTES_LOADS];
+    for (uint32_t i = threadIdx.x; i < span.n_vectors; i += BYTES_LOADS * BYTES_THREADS) {
 #pragma unroll
-        for (int load = 0; load < BYTES_LOADS; load++)
-            if (i + load * BYTES_THREADS < span.n_vectors)
-                vectors[load] = load_vector(span.vectors + i + load * BYTES_THREADS);
-#pragma unroll
-        for (int load = 0; load < BYTES_LOADS; load++)
-            if (i + load * BYTES_THREADS < span.n_vectors) {
-                count_byte_word(lane_table, vectors[load].x ^ bias4);
-                count_byte_word(lane_table, vectors[load].y ^ bias4);
-                count_byte_word(lane_table, vectors[load].z ^ bias4);
-                count_byte_word(lane_table, vectors[load].w ^ bias4);
+        for (uint32_t load = 0; load < BYTES_LOADS; load++) {
+            const uint32_t now = i + load * BYTES_THREADS, then = now + BYTES_LOADS * BYTES_THREADS;
+            const uint4 vector = ring.next[load];
+            if (then < span.n_vectors)
+                ring.next[load] = load_vector(span.vectors + then);
+            if (now < span.n_vectors) {
+                count_byte_word(lane_table, vector.x ^ bias4);
+                count_byte_word(lane_table, vector.y ^ bias4);
+                count_byte_word(lane_table, vector.z ^ bias4);
+                count_byte_word(lane_table, vector.w ^ bias4);
             }
+        }
     }
     if (threadIdx.x < span.n_head)
         atomicAdd((uint32_t *)(lane_table + ((uint32_t)(span.head[threadIdx.x] ^ bias) << 7)), 1u);
@@ -68,6 +82,9 @@ static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THR
     __shared__ uint32_t table[BYTES_TABLE];
     __shared__ uint32_t low, high;
     const uint32_t key = threadIdx.x;
+    struct pixel_span<uint8_t> span = span_of<uint8_t>(job, blockIdx.y, blockIdx.x, gridDim.x);
+    struct byte_ring ring;
+    fill_bytes(ring, span);
     for (uint32_t i = threadIdx.x; i < BYTES_TABLE; i += BYTES_THREADS)
         table[i] = 0;
     for (int64_t slice = blockIdx.y; slice < job.n_slices; slice += gridDim.y) {
@@ -76,7 +93,11 @@ static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THR
             high = 0;
         }
         __syncthreads();
-        count_bytes(span_of<uint8_t>(job, slice, blockIdx.x, gridDim.x), table, job.bias);
+        count_bytes(span, ring, table, job.bias);
+        if (slice + gridDim.y < job.n_slices) {
+            span = span_of<uint8_t>(job, slice + gridDim.y, blockIdx.x, gridDim.x);
+            fill_bytes(ring, span);
+        }
         __syncthreads();
         const uint32_t n = key < VALUE_COUNTS_KEYS_8 ? take_lanes(table, key) : 0;
         struct cuda_slice_counts *out =

@@ -25,11 +25,10 @@ struct count_job {
 template <typename type> struct pixel_span {
     const type *head, *tail;
     const uint4 *vectors;
-    uint32_t n_head, n_tail;
-    uint64_t n_vectors;
+    uint32_t n_head, n_vectors, n_tail;
 };
 
-/* Part `part` of `parts` of the slice. */
+/* Part `part` of `parts` of the slice; less than 2^32 pixels. */
 template <typename type>
 static __device__ struct pixel_span<type> span_of(const struct count_job &job, int64_t slice, uint32_t part,
                                                   uint32_t parts) {
@@ -44,8 +43,8 @@ static __device__ struct pixel_span<type> span_of(const struct count_job &job, i
     span.head = data;
     span.n_head = to_vector < n ? to_vector : (uint32_t)n;
     span.vectors = (const uint4 *)(data + span.n_head);
-    span.n_vectors = (n - span.n_head) / in_vector;
-    span.tail = data + span.n_head + span.n_vectors * in_vector;
+    span.n_vectors = (uint32_t)((n - span.n_head) / in_vector);
+    span.tail = data + span.n_head + (uint64_t)span.n_vectors * in_vector;
     span.n_tail = (uint32_t)((n - span.n_head) % in_vector);
     return span;
 }
@@ -61,10 +60,10 @@ add_count(const struct count_job &job, int64_t slice, uint32_t key, int64_t n)
         atomicAdd((unsigned long long *)partial + key, (unsigned long long)n);
 }
 
-/* A vector that is read once. */
+/* Left in the caches as usual: a map may read it again. */
 static __device__ uint4 load_vector(const uint4 *at)
 {
-    return __ldcs(at);
+    return __ldg(at);
 }
 
 #endif
