@@ -41,8 +41,7 @@ static __device__ void load_rows(const T *slice, const struct march_plan &plan, 
                                  const int from[MOST_COLUMNS], int y, int first, double *values)
 {
     const T *sources[ROWS_AT_ONCE];
-    typedef typename rows_wide<T>::type wide; /* narrow ones would be packed, and waited for */
-    wide raw[ROWS_AT_ONCE][MOST_COLUMNS];
+    T raw[ROWS_AT_ONCE][MOST_COLUMNS];
     const int lane = threadIdx.x % WARP, step = THREADS / WARP;
 #pragma unroll
     for (int j = 0; j < ROWS_AT_ONCE; j++)
@@ -59,7 +58,7 @@ static __device__ void load_rows(const T *slice, const struct march_plan &plan, 
         for (int i = 0; i < MOST_COLUMNS; i++)
             if (first + j * step < tile.n_rows && i * WARP + lane < tile.width)
                 values[(first + j * step) * tile.stride + place_of(i * WARP + lane)] =
-                    sources[j] && from[i] >= 0 ? march_convert<wide, double>(raw[j][i], plan) : plan.constant;
+                    sources[j] && from[i] >= 0 ? march_convert<T, double>(raw[j][i], plan) : plan.constant;
 }
 
 template <typename T>
