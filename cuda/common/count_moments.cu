@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over the counts c[k] of the values v[k] of a slice: c, c v, c v^2 and c log|v|, integers exactly; and the values
- * at the ranks of percentiles.
+ * Sums over the counts c of the keys k of a slice: c k, c k^2 and c log|v|, integers exactly; and the values at the
+ * ranks of percentiles.
  *
- * A block a slice. Sums: a thread takes every 256th key, then the threads fan in. Ranks: a thread takes a run of
- * neighbors. 4 bytes read a key, and 8 of the logarithms, which all slices share; 256 and 1,024 threads a block: a
- * slice has 256 or 65,536 keys.
+ * Sums: a block takes two slices, a thread every 512th key of both, so that a logarithm is read once for two counts;
+ * then the threads fan in. 4 bytes read a key and slice, and 4 of the logarithms, which stay in the second cache.
+ * Ranks: a block a slice, a thread a run of neighbors. 512 and 1,024 threads a block: a slice has 256 or 65,536 keys.
  */
 #include "cuda/common/count_moments.cuh"
 
 #include "cuda/common/fan_in.cuh"
 #include "cuda/common/ranks.cuh"
 
-enum { THREADS = 256 };
+enum { THREADS = 512, SLICES = 2 };
 
-/* Zero bytes are nothing. */
+/* Sums below 2^64: a slice has fewer than 2^32 pixels. */
 struct count_moments {
-    unsigned __int128 squares;
-    int64_t sum;
+    uint64_t keys, squares; /* of the keys */
     uint64_t n, n_zero, n_negative;
     double logs;
     uint32_t low, high; /* keys */
@@ -25,10 +24,9 @@ struct count_moments {
 
 static __device__ void ts_cuda_join(struct count_moments *into, const struct count_moments *from)
 {
+    into->keys += from->keys;
     into->squares += from->squares;
-    into->sum += from->sum;
     into->n += from->n;
-    into->n_zero += from->n_zero;
     into->n_negative += from->n_negative;
     into->logs += from->logs;
 }
@@ -42,34 +40,53 @@ struct count_job {
     uint32_t n_keys;
 };
 
-static __global__ void __launch_bounds__(THREADS) sum_counts(struct count_job job, const double *logs)
+static __device__ const struct cuda_slice_counts *counts_of(const struct count_job &job, int64_t slice)
+{
+    return (const struct cuda_slice_counts *)(job.counts + slice * job.counts_stride);
+}
+
+static __global__ void __launch_bounds__(THREADS) sum_counts(struct count_job job, const double *logs, int64_t n_slices)
 {
     __shared__ struct count_moments shared[THREADS / 2];
-    const struct cuda_slice_counts *counts =
-        (const struct cuda_slice_counts *)(job.counts + blockIdx.x * job.counts_stride);
-    struct count_moments moments = {};
-    for (uint32_t key = counts->low + threadIdx.x; key <= counts->high; key += THREADS) {
-        const int64_t value = job.lowest + (int64_t)key, n = counts->counts[key];
-        moments.squares += (unsigned __int128)(uint64_t)(value * value) * (uint64_t)n;
-        moments.sum += value * n;
-        moments.n += (uint64_t)n;
-        moments.n_zero += value == 0 ? (uint64_t)n : 0;
-        moments.n_negative += value < 0 ? (uint64_t)n : 0;
-        moments.logs += (double)n * logs[key];
+    const int64_t first = (int64_t)blockIdx.x * SLICES;
+    const struct cuda_slice_counts *counts[SLICES];
+    struct count_moments moments[SLICES] = {};
+    const uint32_t zero_key = (uint32_t)-job.lowest;
+    uint32_t low = UINT32_MAX, high = 0;
+    for (int i = 0; i < SLICES; i++) {
+        counts[i] = counts_of(job, first + i < n_slices ? first + i : first);
+        low = min(low, counts[i]->low);
+        high = max(high, counts[i]->high);
     }
-    ts_cuda_fan_in(&moments, shared, THREADS);
-    if (threadIdx.x == 0) {
-        moments.low = counts->low;
-        moments.high = counts->high;
-        *(struct count_moments *)(job.out + blockIdx.x * job.out_stride) = moments;
+#pragma unroll 4
+    for (uint32_t key = low + threadIdx.x; key <= high; key += THREADS) {
+        const double logarithm = logs[key];
+#pragma unroll
+        for (int i = 0; i < SLICES; i++) {
+            const uint32_t count = ts_cuda_slice_count(counts[i], key);
+            moments[i].keys += (uint64_t)key * count;
+            moments[i].squares += (uint64_t)(key * key) * count; /* a key is below 2^16 */
+            moments[i].n += count;
+            moments[i].n_negative += key < zero_key ? count : 0;
+            moments[i].logs += (double)count * logarithm;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < SLICES; i++) {
+        ts_cuda_fan_in(&moments[i], shared, THREADS);
+        if (threadIdx.x > 0 || first + i >= n_slices)
+            continue;
+        moments[i].n_zero = ts_cuda_slice_count(counts[i], zero_key);
+        moments[i].low = counts[i]->low;
+        moments[i].high = counts[i]->high;
+        *(struct count_moments *)(job.out + (first + i) * job.out_stride) = moments[i];
     }
 }
 
 static __global__ void __launch_bounds__(RANK_THREADS)
     find_values(struct count_job job, const double *percents, int n_percentiles)
 {
-    const struct cuda_slice_counts *counts =
-        (const struct cuda_slice_counts *)(job.counts + blockIdx.x * job.counts_stride);
+    const struct cuda_slice_counts *counts = counts_of(job, blockIdx.x);
     struct percentile_ends *ends = (struct percentile_ends *)(job.out + blockIdx.x * job.out_stride);
     const uint32_t run = (job.n_keys + RANK_THREADS - 1) / RANK_THREADS, first = threadIdx.x * run;
     uint64_t sum = 0, n;
@@ -122,7 +139,8 @@ enum ts_status ts_cuda_count_moments(const struct stage_context *context, enum t
                                      int64_t n, const double *logs, void *moments, size_t stride,
                                      const struct cuda_call *call)
 {
-    sum_counts<<<(unsigned)n, THREADS, 0, call->stream>>>(job_of(dtype, counts, moments, stride), logs);
+    const unsigned blocks = (unsigned)ts_cuda_parts(n, SLICES);
+    sum_counts<<<blocks, THREADS, 0, call->stream>>>(job_of(dtype, counts, moments, stride), logs, n);
     return ts_cuda_launched(context, "sum_counts");
 }
 
@@ -148,6 +166,8 @@ void ts_cuda_count_moments_collect(enum ts_dtype dtype, const void *copied, stru
     moments->n_zero = from.n_zero;
     moments->n_negative = from.n_negative;
     moments->log_rest = from.logs;
-    ts_moments_of_sums(moments, from.sum, (__int128)from.squares);
+    /* From keys to values = keys + low. */
+    const __int128 n = (__int128)from.n, keys = (__int128)from.keys, least = (__int128)low;
+    ts_moments_of_sums(moments, keys + least * n, (__int128)from.squares + 2 * least * keys + least * least * n);
     ts_value_range_merge(range, &own);
 }

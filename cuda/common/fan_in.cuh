@@ -39,11 +39,12 @@ static __device__ inline void ts_cuda_join(double *into, const double *from)
 }
 
 /* Joins the values of threads 0 to n - 1 of the block into thread 0's: 0 with 128, 1 with 129, ... of 256. All threads
- * call it; shared holds as many values as half the power of two that n rounds up to. */
+ * call it; shared holds as many values as half the power of two that n rounds up to, and is free again afterwards. */
 template <typename type> static __device__ void ts_cuda_fan_in(type *value, type *shared, int n)
 {
-    const int thread = (int)threadIdx.x;
-    for (int stride = (int)ts_cuda_stride_of(n); stride > 0; n = stride, stride /= 2) {
+    const int thread = (int)threadIdx.x, warp = 32;
+    int stride = (int)ts_cuda_stride_of(n);
+    for (; stride >= warp; n = stride, stride /= 2) {
         if (thread >= stride && thread < n)
             shared[thread - stride] = *value;
         __syncthreads();
@@ -51,6 +52,15 @@ template <typename type> static __device__ void ts_cuda_fan_in(type *value, type
             ts_cuda_join(value, &shared[thread]);
         __syncthreads();
     }
+    for (; thread < warp && stride > 0; n = stride, stride /= 2) { /* one warp is left */
+        if (thread >= stride && thread < n)
+            shared[thread - stride] = *value;
+        __syncwarp();
+        if (thread < stride && thread + stride < n)
+            ts_cuda_join(value, &shared[thread]);
+        __syncwarp();
+    }
+    __syncthreads();
 }
 
 /* ---- tables of counts --------------------------------------------------------------------------- */

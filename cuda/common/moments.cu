@@ -4,8 +4,9 @@
  *
  * two-level: a thread takes a run of about the square root of the slice's size (at most RUN_MOST values), 16 values at
  * a time, the block's threads side by side in memory; sums and squares are of the differences from the mean of the
- * run's first 16 values. The runs of a block fan in; one more block a slice joins the blocks' results. fan-in: a thread
- * starts with two single values, 512 apart in a tile of 1,024, and everything fans in from there: log2(n) joins deep.
+ * run's first 16 values. The runs of a block fan in; the last block of a slice joins the blocks' results. fan-in: a
+ * thread starts with two single values, 512 apart in a tile of 1,024, and everything fans in from there: log2(n) joins
+ * deep.
  *
  * That one pass is enough: with the center c the mean of k of a run's n values, (c - mean)^2 <= S/k, where S is the sum
  * of squared deviations; so sum (v - c)^2 = S + n (c - mean)^2 <= S (1 + n/k) = 17 S for n = 256 and k = 16, and taking
@@ -29,7 +30,8 @@ enum {
     THREADS = 128,
     RUN_MOST = 256, /* values */
     TILE_THREADS = 512,
-    TILE = 2 * TILE_THREADS /* values or moments that fan in at once */
+    TILE = 2 * TILE_THREADS, /* values or moments that fan in at once */
+    LAST_BLOCK_PARTS = 128   /* more are joined by a kernel of its own */
 };
 
 /* ---- two-level ---------------------------------------------------------------------------------- */
@@ -41,6 +43,10 @@ struct moments_job {
     int64_t n, part, n_parts;
     char *out;
     size_t in_stride, out_stride;
+    /* Where not NULL: the last block of a slice to end also joins its parts, into the moments at joined + z * stride.
+     */
+    char *joined;
+    size_t joined_stride;
 };
 
 template <typename type> static __device__ cuda_moments<type> *place(const struct moments_job &job)
@@ -76,6 +82,39 @@ template <typename type> static __device__ unsigned load_some(type values[GROUP]
     return present;
 }
 
+/* Joins n parts, each thread every THREADS-th, then the threads fan in: into thread 0's *moments. */
+template <typename sum_type>
+static __device__ void join_all(struct cuda_moments<sum_type> *moments, const struct cuda_moments<sum_type> *parts,
+                                int64_t n, struct cuda_moments<sum_type> *shared)
+{
+    clear(moments);
+    for (int64_t i = threadIdx.x; i < n; i += THREADS)
+        ts_cuda_join(moments, &parts[i]);
+    ts_cuda_fan_in(moments, shared, n < THREADS ? (int)n : THREADS);
+}
+
+/* The blocks of a slice count themselves in its moments, which are zero until the one that ends last joins all parts
+ * there. */
+template <typename sum_type>
+static __device__ void join_last(const struct moments_job &job, struct cuda_moments<sum_type> *shared)
+{
+    __shared__ bool last;
+    const int64_t slice = blockIdx.x / job.n_parts;
+    struct cuda_moments<sum_type> *joined = (struct cuda_moments<sum_type> *)(job.joined + slice * job.joined_stride);
+    if (threadIdx.x == 0) {
+        __threadfence(); /* after the block's part, before the count */
+        last = atomicAdd(&joined->low, 1u) + 1 == job.n_parts;
+    }
+    __syncthreads();
+    if (!last)
+        return;
+    __threadfence(); /* after the count, before the others' parts */
+    struct cuda_moments<sum_type> moments;
+    join_all(&moments, (const struct cuda_moments<sum_type> *)(job.out + slice * job.out_stride), job.n_parts, shared);
+    if (threadIdx.x == 0)
+        *joined = moments;
+}
+
 template <typename type, bool wide>
 static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job job)
 {
@@ -84,10 +123,8 @@ static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job
     const type *slice = (const type *)job.data + blockIdx.x / job.n_parts * job.n;
     const int64_t first = blockIdx.x % job.n_parts * job.part;
     const int64_t end = first + job.part < job.n ? first + job.part : job.n;
-    struct run<type> run = {
-    };
-    run.product = 1;
-    open_range(&run);
+    struct run<type> run;
+    begin_run(&run);
     for (int64_t group = first; group < end; group += GROUP * THREADS) {
         const int64_t at = group + 4 * (int64_t)threadIdx.x;
         type values[GROUP];
@@ -106,9 +143,11 @@ static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job
     ts_cuda_fan_in(&moments, shared, THREADS);
     if (threadIdx.x == 0)
         *place<sum_type>(job) = moments;
+    if (job.joined)
+        join_last<sum_type>(job, shared);
 }
 
-/* A block joins job.part moments of a slice: each thread every THREADS-th, then the threads fan in. */
+/* A block joins job.part moments of a slice. */
 template <typename sum_type> static __global__ void join_runs(struct moments_job job)
 {
     __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
@@ -117,10 +156,7 @@ template <typename sum_type> static __global__ void join_runs(struct moments_job
     const struct cuda_moments<sum_type> *parts =
         (const struct cuda_moments<sum_type> *)((const char *)job.data + slice * job.in_stride) + first;
     struct cuda_moments<sum_type> moments;
-    clear(&moments);
-    for (int64_t i = threadIdx.x; i < n; i += THREADS)
-        ts_cuda_join(&moments, &parts[i]);
-    ts_cuda_fan_in(&moments, shared, n < THREADS ? (int)n : THREADS);
+    join_all(&moments, parts, n, shared);
     if (threadIdx.x == 0)
         *place<sum_type>(job) = moments;
 }
@@ -264,10 +300,11 @@ enum ts_status ts_cuda_moments(const struct stage_context *context, const struct
                             : slices->dtype == TS_I32
                                 ? launch_values<int32_t>(context, n_slices, method, job, call->stream)
                                 : launch_values<uint32_t>(context, n_slices, method, job, call->stream);
-    if (status == TS_OK && slices->dtype == TS_F32)
+    if (status != TS_OK || job.joined)
+        return status;
+    if (slices->dtype == TS_F32)
         return join_parts<double>(context, n_slices, method, job, (char *)moments, stride, call->stream);
-    return status == TS_OK ? join_parts<uint64_t>(context, n_slices, method, job, (char *)moments, stride, call->stream)
-                           : status;
+    return join_parts<uint64_t>(context, n_slices, method, job, (char *)moments, stride, call->stream);
 }
 
 /* ---- on the host -------------------------------------------------------------------------------- */

@@ -34,7 +34,8 @@ static inline bool ts_cuda_moments_fit(enum ts_dtype dtype)
 size_t ts_cuda_moments_bytes(void);
 /* Scratch for n slices of slice_pixels values. */
 size_t ts_cuda_moments_scratch_bytes(int64_t slice_pixels, enum reduction_method method, int64_t n);
-/* Enqueues the moments of slice i of `slices` (data on the device) to (char *)moments + i * stride. */
+/* Enqueues the moments of slice i of `slices` (data on the device) to (char *)moments + i * stride, where zero bytes
+ * are expected. */
 enum ts_status ts_cuda_moments(const struct stage_context *context, const struct ts_image *slices,
                                enum reduction_method method, void *moments, size_t stride,
                                const struct cuda_call *call);

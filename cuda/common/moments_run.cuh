@@ -189,6 +189,13 @@ static __device__ void open_range(struct run<int32_t> *run)
     run->high = INT32_MIN;
 }
 
+template <typename type> static __device__ void begin_run(struct run<type> *run)
+{
+    *run = {};
+    run->product = 1;
+    open_range(run);
+}
+
 /* ---- joins -------------------------------------------------------------------------------------- */
 
 template <typename sum_type>
