@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +67,14 @@ pid_t ts_program_start(const char *folder, const char *const *arguments, int ter
 {
     char out[512], err[512], *argv[PROGRAM_ARGUMENTS + 2] = {(char *)"tomostage"};
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t signals;
     pid_t pid;
+    /* A shell's background job ignores SIGINT, and so would everything started from it. */
+    sigfillset(&signals);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &signals);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
     for (int i = 0; i < PROGRAM_ARGUMENTS && arguments[i]; i++)
         argv[i + 1] = (char *)arguments[i];
     output_path(out, sizeof out, folder, "out");
@@ -79,9 +87,10 @@ pid_t ts_program_start(const char *folder, const char *const *arguments, int ter
     else
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_addchdir_np(&actions, folder);
-    cr_assert_eq(posix_spawn(&pid, ts_test_program(), &actions, NULL, argv, environ), 0, "cannot start %s",
+    cr_assert_eq(posix_spawn(&pid, ts_test_program(), &actions, &attributes, argv, environ), 0, "cannot start %s",
                  ts_test_program());
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
     return pid;
 }
 
