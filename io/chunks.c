@@ -130,7 +130,7 @@ static void shuffle(unsigned char *out, const unsigned char *in, size_t n, size_
         shuffle_width(out, in, n, width);
 }
 
-static void unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
+void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
 {
     for (size_t j = 0; j < width; j++)
         for (size_t i = 0; i < n; i++)
@@ -230,6 +230,6 @@ bool ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filt
                                    NULL) != LIBDEFLATE_SUCCESS)
         return false;
     if (width > 1)
-        unshuffle(chunk, coder->scratch, chunk_bytes / width, width);
+        ts_chunk_unshuffle(chunk, coder->scratch, chunk_bytes / width, width);
     return true;
 }

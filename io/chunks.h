@@ -32,6 +32,8 @@ size_t ts_chunk_place(const struct chunk_grid *grid, int64_t i, int64_t start[TS
 
 /* HDF5's variant of Fletcher's checksum: big-endian 16-bit words, folded every 360 words. */
 uint32_t ts_chunk_checksum(const void *data, size_t bytes);
+/* Byte j of element i of n, from in[j * n + i] to its place. */
+void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width);
 /* Bytes that `out` of ts_chunk_encode must have. */
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes);
 

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "io/dicom.h"
+#include "io/exchange.h"
+#include "io/nexus.h"
 
-const struct source_format *const ts_source_formats[] = {&dicom_format, NULL};
+const struct source_format *const ts_source_formats[] = {&dicom_format, &nexus_format, &exchange_format, NULL};
 
 const struct source_format *ts_source_format_find(const char *name)
 {

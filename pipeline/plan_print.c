@@ -52,7 +52,8 @@ static void print_parameters(const struct plan_node *node, FILE *stream)
     const char *separator = "";
     for (size_t i = 0; i < node->set.n_rows; i++) {
         char value[256];
-        if (ts_param_is_idle(&node->set, i) || (node->source && node->set.rows[i].kind == PARAM_TEXTS))
+        const bool unresolved = node->set.rows[i].derived && !node->set.resolved && !(node->set.given >> i & 1);
+        if (ts_param_is_idle(&node->set, i) || unresolved || (node->source && node->set.rows[i].kind == PARAM_TEXTS))
             continue; /* paths: the user's own, and long */
         ts_param_format(&node->set, i, value, sizeof value);
         fprintf(stream, "%s%s: %s", separator, node->set.rows[i].name, value);

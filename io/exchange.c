@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, theta in degrees.
+ * Source: De Carlo et al., J. Synchrotron Rad. 21, 2014.
+ */
+#include "io/exchange.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "io/projections.h"
+
+static const struct choice unit_choices[] = {
+    {"degree", ANGLE_UNIT_DEGREE, "as the format says", 0},
+    {"radian", ANGLE_UNIT_RADIAN, "for files that do not keep to the format", 0},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct param exchange_rows[] = {
+    PARAM(struct exchange_params, exchange, .required = true, .unit = "", .doc = "the Data Exchange file (HDF5)"),
+    FRAMES_ROW(struct exchange_params),
+    PARAM(struct exchange_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_DEGREE,
+          .doc = "unit of theta in the file"),
+    PARAM(struct exchange_params, theta_start, .unit = "degree", .min = -36000, .max = 36000,
+          .derived = "theta in the file", .doc = "angle of the first view, for a file without theta"),
+    PARAM(struct exchange_params, theta_stop, .unit = "degree", .min = -36000, .max = 36000,
+          .derived = "theta in the file", .doc = "end of the range of the angles, for a file without theta"),
+    PARAM(struct exchange_params, endpoint, .unit = "", .init.b = false,
+          .doc = "whether the last view is at theta_stop, or one step before it"),
+    PIXEL_SIZE_ROW(struct exchange_params, "one pixel"),
+    QUANTITY_ROW(struct exchange_params),
+};
+
+/* The range that the chain gives in place of the file's theta. */
+static enum ts_status given_angles(struct projections *projections, const struct exchange_params *params)
+{
+    const int64_t n = projections->n_views, n_steps = params->endpoint ? n - 1 : n;
+    double *angles = ts_arena_alloc(projections->arena, (size_t)n * sizeof *angles);
+    if (!angles)
+        return ts_diag_no_memory(projections->input.diag, (size_t)n * sizeof *angles);
+    for (int64_t i = 0; i < n; i++)
+        angles[i] = params->theta_start +
+                    (n_steps > 0 ? (double)i * (params->theta_stop - params->theta_start) / (double)n_steps : 0);
+    projections->angles = angles;
+    return TS_OK;
+}
+
+static enum ts_status find_angles(struct projections *projections, const struct param_set *set)
+{
+    struct hdf5_input *input = &projections->input;
+    const struct exchange_params *params = set->values;
+    const bool start = ts_param_given(set, "theta_start"), stop = ts_param_given(set, "theta_stop");
+    double *angles;
+    int64_t n;
+    if (start != stop)
+        return ts_param_error(set, start ? "theta_start" : "theta_stop", "angles-missing", input->diag,
+                              "theta_start and theta_stop belong together, and %s is missing",
+                              start ? "theta_stop" : "theta_start");
+    enum ts_status status = ts_hdf5_stack_numbers(input, input->files[0].id, "/exchange/theta", 1 << 20, &angles, &n);
+    if (status != TS_OK)
+        return status;
+    if (angles && start)
+        return ts_param_error(set, "theta_start", "angles-twice", input->diag,
+                              "the file has its own theta; give theta_start and theta_stop only for files without it");
+    if (start)
+        return given_angles(projections, params);
+    if (!angles) {
+        ts_hdf5_input_refuse(input, "angles-missing", "there is no /exchange/theta: the angles are not known");
+        ts_diag_hint(input->diag, "theta_start and theta_stop in degrees (and endpoint) say what they are");
+        return TS_BAD_INPUT;
+    }
+    if (n != projections->n_views)
+        return ts_hdf5_input_refuse(input, "angle-count",
+                                    "/exchange/theta has %" PRId64 " angles, expected %" PRId64
+                                    ", one for each projection",
+                                    n, projections->n_views);
+    return ts_projections_angles(projections, angles, n, params->angle_unit, ts_param_given(set, "angle_unit"));
+}
+
+/* Where the file names its axes, they must be those that the format has. */
+static enum ts_status check_axes(const struct projections *projections)
+{
+    char axes[64], shown[256];
+    ts_hdf5_input_text(projections->stack.dataset, "axes", axes, sizeof axes);
+    if (!*axes || !strcmp(axes, "theta:y:x"))
+        return TS_OK;
+    /* Flats and darks have no theta; writers name their first axis as they like. */
+    const size_t length = strlen(axes);
+    if (length > 4 && !strcmp(axes + length - 4, ":y:x"))
+        return TS_OK;
+    ts_text_escape(shown, sizeof shown, axes);
+    return ts_hdf5_input_refuse(&projections->input, "axes-order", "the axes of %s are %s, expected theta:y:x",
+                                projections->stack.name, shown);
+}
+
+static enum ts_status find_all(struct projections *projections, const struct param_set *set)
+{
+    static const char *const names[] = {"/exchange/data", "/exchange/data_white", "/exchange/data_dark"};
+    const struct exchange_params *params = set->values;
+    const char *name = names[params->frames];
+    hid_t dataset;
+    enum ts_status status = ts_hdf5_input_find(&projections->input, projections->input.files[0].id, name, &dataset);
+    if (status == TS_OK && dataset < 0)
+        status = ts_hdf5_input_refuse(&projections->input, "frames-missing", "there is no %s, which holds the %s", name,
+                                      ts_projections_frames_name(params->frames));
+    if (status == TS_OK)
+        status = ts_hdf5_stack_open_take(&projections->input, dataset, name, 3, &projections->stack);
+    if (status == TS_OK)
+        status = check_axes(projections);
+    projections->order[0] = 1;
+    projections->order[1] = 0;
+    projections->order[2] = 2;
+    projections->n_views = projections->stack.n[0];
+    projections->quantity = params->quantity;
+    if (ts_param_given(set, "pixel_size"))
+        projections->spacing_mm[0] = projections->spacing_mm[1] = params->pixel_size;
+    if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)
+        status = find_angles(projections, set);
+    if (status == TS_OK)
+        status = ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(params->frames));
+    return status;
+}
+
+static enum ts_status open_exchange(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    struct projections *projections;
+    struct hdf5_visit visit;
+    *source = NULL;
+    enum ts_status status =
+        ts_projections_open(set, ((const struct exchange_params *)set->values)->exchange, diag, &projections);
+    if (status != TS_OK)
+        return status;
+    ts_hdf5_enter(&visit);
+    status = find_all(projections, set);
+    ts_hdf5_leave(&visit);
+    if (status == TS_OK)
+        return ts_projections_take(projections, source);
+    ts_projections_close(projections);
+    return status;
+}
+
+const struct source_format exchange_format = {
+    .name = "exchange",
+    .summary = "a scan in a Data Exchange file: projections, flats or darks as a sinogram",
+    .params = exchange_rows,
+    .n_params = sizeof exchange_rows / sizeof exchange_rows[0],
+    .params_bytes = sizeof(struct exchange_params),
+    .open = open_exchange,
+};

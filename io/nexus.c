@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NXtomo: an NXentry or NXsubentry whose definition is NXtomo; in it NXinstrument/NXdetector with data (frame, row,
+ * column), image_key (0 projection, 1 flat, 2 dark, 3 invalid), x_pixel_size, y_pixel_size and
+ * x_rotation_axis_pixel_position; rotation_angle in NXsample, or in NXdata.
+ * Source: NeXus definitions, NXtomo.
+ */
+#include "io/nexus.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "io/projections.h"
+
+enum { KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
+
+static const struct choice unit_choices[] = {
+    {"file", ANGLE_UNIT_FILE, "as the units of rotation_angle say; without units the scan is refused", 0},
+    {"degree", ANGLE_UNIT_DEGREE, "whatever the file says", 0},
+    {"radian", ANGLE_UNIT_RADIAN, "whatever the file says", 0},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct param nexus_rows[] = {
+    PARAM(struct nexus_params, nexus, .required = true, .unit = "", .doc = "the NeXus file (HDF5)"),
+    PARAM(struct nexus_params, entry, .unit = "", .init.text = "",
+          .doc = "path of the NXtomo entry, where the file has several"),
+    PARAM(struct nexus_params, data, .unit = "", .init.text = "",
+          .doc = "path of the frames (frame, row, column); found in the entry where it is not given"),
+    PARAM(struct nexus_params, angles, .unit = "", .init.text = "",
+          .doc = "path of the angles, one a frame; found in the entry where it is not given"),
+    PARAM(struct nexus_params, image_key, .unit = "", .init.text = "",
+          .doc = "path of the keys that tell projections, flats and darks apart; found where it is not given"),
+    FRAMES_ROW(struct nexus_params),
+    PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
+          .doc = "unit of the angles"),
+    PIXEL_SIZE_ROW(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
+    QUANTITY_ROW(struct nexus_params),
+};
+
+struct nexus {
+    struct projections *projections;
+    struct hdf5_input *input;
+    const struct param_set *set;
+    const struct nexus_params *params;
+    hid_t entry, detector; /* -1: none */
+};
+
+/* ---- the entry and what is in it ----------------------------------------------------------------- */
+
+static bool is_tomo(struct nexus *nexus, hid_t group, enum ts_status *status)
+{
+    char text[64] = "";
+    hid_t definition = -1;
+    if (!ts_hdf5_input_is_class(group, "NXentry") && !ts_hdf5_input_is_class(group, "NXsubentry"))
+        return false;
+    *status = ts_hdf5_input_find(nexus->input, group, "definition", &definition);
+    if (definition < 0)
+        return false;
+    if (H5Iget_type(definition) == H5I_DATASET)
+        ts_hdf5_input_text(definition, NULL, text, sizeof text);
+    H5Oclose(definition);
+    return !strcmp(text, "NXtomo");
+}
+
+/* Looks for NXtomo among the members of a group, and one level further in entries. */
+static enum ts_status search(struct nexus *nexus, hid_t group, int level, int *n_found)
+{
+    const char **names;
+    size_t n;
+    enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n; i++) {
+        H5L_info_t link;
+        if (H5Lget_info(group, names[i], &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
+            continue; /* entries are members; what links lead to is looked at by its path */
+        const hid_t member = H5Oopen(group, names[i], H5P_DEFAULT);
+        if (member < 0)
+            return ts_hdf5_input_unreadable(nexus->input, names[i]);
+        const bool found = is_tomo(nexus, member, &status);
+        if (found)
+            ++*n_found;
+        else if (status == TS_OK && level == 0 && ts_hdf5_input_is_class(member, "NXentry"))
+            status = search(nexus, member, 1, n_found);
+        if (found && nexus->entry < 0)
+            nexus->entry = member;
+        else
+            H5Oclose(member);
+    }
+    return status;
+}
+
+static enum ts_status find_entry(struct nexus *nexus)
+{
+    const struct nexus_params *params = nexus->params;
+    int n_found = 0;
+    enum ts_status status;
+    if (*params->entry) {
+        status = ts_hdf5_input_find(nexus->input, nexus->input->files[0].id, params->entry, &nexus->entry);
+        if (status == TS_OK && (nexus->entry < 0 || H5Iget_type(nexus->entry) != H5I_GROUP))
+            return ts_hdf5_input_refuse(nexus->input, "nexus-entry", "there is no group %s", params->entry);
+        return status;
+    }
+    status = search(nexus, nexus->input->files[0].id, 0, &n_found);
+    if (status != TS_OK || n_found == 1 || (n_found == 0 && *params->data))
+        return status;
+    if (n_found > 1) {
+        ts_hdf5_input_refuse(nexus->input, "nexus-entries", "%d entries follow NXtomo, expected one", n_found);
+        ts_diag_hint(nexus->input->diag, "entry: PATH says which; `tomostage info FILE` lists what is in the file");
+        return TS_BAD_INPUT;
+    }
+    ts_hdf5_input_refuse(nexus->input, "nexus-no-entry", "no entry follows NXtomo (definition)");
+    ts_diag_hint(nexus->input->diag, "data, angles and image_key name the datasets of a scan that does not say so");
+    return TS_BAD_INPUT;
+}
+
+/* The first member of this class that has a member `holding`; -1 in *found where there is none. */
+static enum ts_status find_class(struct nexus *nexus, hid_t group, const char *nx_class, const char *holding,
+                                 hid_t *found)
+{
+    const char **names;
+    size_t n;
+    *found = -1;
+    enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n && *found < 0; i++) {
+        hid_t member = -1;
+        H5L_info_t link;
+        if (H5Lget_info(group, names[i], &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
+            continue; /* only what is used is followed out of the file */
+        status = ts_hdf5_input_find(nexus->input, group, names[i], &member);
+        if (status == TS_OK && ts_hdf5_input_is_class(member, nx_class) && H5Lexists(member, holding, H5P_DEFAULT) > 0)
+            *found = member;
+        else if (member >= 0)
+            H5Oclose(member);
+    }
+    return status;
+}
+
+static enum ts_status find_detector(struct nexus *nexus)
+{
+    const char **names;
+    size_t n;
+    enum ts_status status = ts_hdf5_input_names(nexus->input, nexus->entry, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n && nexus->detector < 0; i++) {
+        hid_t instrument = -1;
+        H5L_info_t link;
+        if (H5Lget_info(nexus->entry, names[i], &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
+            continue;
+        status = ts_hdf5_input_find(nexus->input, nexus->entry, names[i], &instrument);
+        if (status == TS_OK && ts_hdf5_input_is_class(instrument, "NXinstrument"))
+            status = find_class(nexus, instrument, "NXdetector", "image_key", &nexus->detector);
+        if (instrument >= 0)
+            H5Oclose(instrument);
+    }
+    return status;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+
+static enum ts_status open_frames(struct nexus *nexus)
+{
+    hid_t dataset = -1;
+    const char *path = *nexus->params->data ? nexus->params->data : "data";
+    enum ts_status status = TS_OK;
+    if (*nexus->params->data)
+        status = ts_hdf5_input_find(nexus->input, nexus->input->files[0].id, path, &dataset);
+    else if (nexus->detector >= 0)
+        status = ts_hdf5_input_find(nexus->input, nexus->detector, path, &dataset);
+    if (status == TS_OK && dataset < 0)
+        status =
+            ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
+                                 *nexus->params->data ? path : "no NXdetector of the entry has data and image_key");
+    return status == TS_OK ? ts_hdf5_stack_open_take(nexus->input, dataset, path, 3, &nexus->projections->stack)
+                           : status;
+}
+
+static enum ts_status refuse_key(const struct nexus *nexus, int64_t frame, double key)
+{
+    return ts_hdf5_input_refuse(
+        nexus->input, "image-key",
+        "image_key of frame %" PRId64 " is %g, expected 0 (projection), 1 (flat), 2 (dark) or 3 (invalid)", frame, key);
+}
+
+/* The frames of the kind that is asked for. */
+static enum ts_status choose_frames(struct nexus *nexus)
+{
+    struct projections *projections = nexus->projections;
+    const int64_t n_frames = projections->stack.n[0];
+    int64_t counts[KEYS] = {0}, n, n_keys;
+    double *keys = NULL;
+    enum ts_status status = TS_OK;
+    if (*nexus->params->image_key)
+        status = ts_hdf5_stack_numbers(nexus->input, nexus->input->files[0].id, nexus->params->image_key, FRAMES_MAX,
+                                       &keys, &n_keys);
+    else if (nexus->detector >= 0)
+        status = ts_hdf5_stack_numbers(nexus->input, nexus->detector, "image_key", FRAMES_MAX, &keys, &n_keys);
+    if (status != TS_OK)
+        return status;
+    if (!keys)
+        return ts_hdf5_input_refuse(nexus->input, "image-key",
+                                    "there is no image_key: projections, flats and darks cannot be told apart");
+    if (n_keys != n_frames)
+        return ts_hdf5_input_refuse(nexus->input, "image-key",
+                                    "image_key has %" PRId64 " values, expected %" PRId64 ", one for each frame",
+                                    n_keys, n_frames);
+    int64_t *frames = ts_arena_alloc(projections->arena, (size_t)n_frames * sizeof *frames);
+    if (!frames)
+        return ts_diag_no_memory(nexus->input->diag, (size_t)n_frames * sizeof *frames);
+    for (int64_t i = n = 0; i < n_frames; i++) {
+        if (!(keys[i] >= 0 && keys[i] <= KEY_INVALID) || keys[i] != floor(keys[i]))
+            return refuse_key(nexus, i, keys[i]);
+        counts[(int)keys[i]]++;
+        if ((int)keys[i] == nexus->params->frames)
+            frames[n++] = i;
+    }
+    if (n == 0)
+        return ts_hdf5_input_refuse(nexus->input, "frames-missing",
+                                    "none of the %" PRId64 " frames is one of the %s (image_key %d)", n_frames,
+                                    ts_projections_frames_name(nexus->params->frames), (int)nexus->params->frames);
+    projections->n_views = n;
+    projections->frames = frames;
+    status = ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(nexus->params->frames));
+    return status == TS_OK ? ts_projections_attribute(projections, "frames_in_file",
+                                                      "projections %" PRId64 ", flats %" PRId64 ", darks %" PRId64
+                                                      ", invalid %" PRId64,
+                                                      counts[0], counts[1], counts[2], counts[KEY_INVALID])
+                           : status;
+}
+
+/* ---- angles ------------------------------------------------------------------------------------- */
+
+/* The unit that the file gives; ANGLE_UNIT_FILE where it gives none that is known. */
+static enum angle_unit unit_of(const char *text)
+{
+    static const char *const degrees[] = {"degree", "degrees", "deg", "Degrees", "\xC2\xB0", NULL};
+    static const char *const radians[] = {"radian", "radians", "rad", "Radians", NULL};
+    for (int i = 0; degrees[i]; i++)
+        if (!strcmp(text, degrees[i]))
+            return ANGLE_UNIT_DEGREE;
+    for (int i = 0; radians[i]; i++)
+        if (!strcmp(text, radians[i]))
+            return ANGLE_UNIT_RADIAN;
+    return ANGLE_UNIT_FILE;
+}
+
+/* Reads a list below a group and the units beside it. */
+static enum ts_status read_list(struct nexus *nexus, hid_t from, const char *path, double **values, int64_t *n,
+                                char *units, size_t size)
+{
+    hid_t object = -1;
+    units[0] = '\0';
+    enum ts_status status = ts_hdf5_stack_numbers(nexus->input, from, path, FRAMES_MAX, values, n);
+    if (status == TS_OK && *values)
+        status = ts_hdf5_input_find(nexus->input, from, path, &object);
+    if (object >= 0) {
+        ts_hdf5_input_text(object, "units", units, size);
+        H5Oclose(object);
+    }
+    return status;
+}
+
+static enum ts_status find_angles(struct nexus *nexus, double **angles, int64_t *n, char *units, size_t size)
+{
+    static const char *const classes[] = {"NXsample", "NXdata"};
+    enum ts_status status = TS_OK;
+    *angles = NULL;
+    if (*nexus->params->angles)
+        return read_list(nexus, nexus->input->files[0].id, nexus->params->angles, angles, n, units, size);
+    for (int i = 0; i < 2 && status == TS_OK && !*angles && nexus->entry >= 0; i++) {
+        hid_t group;
+        status = find_class(nexus, nexus->entry, classes[i], "rotation_angle", &group);
+        if (status == TS_OK && group >= 0)
+            status = read_list(nexus, group, "rotation_angle", angles, n, units, size);
+        if (group >= 0)
+            H5Oclose(group);
+    }
+    return status;
+}
+
+static enum ts_status read_angles(struct nexus *nexus)
+{
+    struct projections *projections = nexus->projections;
+    const int64_t n_frames = projections->stack.n[0];
+    enum angle_unit unit = nexus->params->angle_unit;
+    char units[64], shown[256];
+    double *angles;
+    int64_t n = 0;
+    enum ts_status status = find_angles(nexus, &angles, &n, units, sizeof units);
+    if (status != TS_OK)
+        return status;
+    if (!angles)
+        return ts_hdf5_input_refuse(nexus->input, "angles-missing", "there is no %s: the angles are not known",
+                                    *nexus->params->angles ? nexus->params->angles : "rotation_angle in the entry");
+    if (n != n_frames)
+        return ts_hdf5_input_refuse(nexus->input, "angle-count",
+                                    "rotation_angle has %" PRId64 " angles, expected %" PRId64 ", one for each frame",
+                                    n, n_frames);
+    if (unit == ANGLE_UNIT_FILE)
+        unit = unit_of(units);
+    if (unit == ANGLE_UNIT_FILE) {
+        ts_text_escape(shown, sizeof shown, units);
+        ts_hdf5_input_refuse(nexus->input, "angle-unit",
+                             "the unit of rotation_angle is %s%s, expected degree or radian", *units ? "" : "not given",
+                             shown);
+        ts_diag_hint(nexus->input->diag, "angle_unit: degree or angle_unit: radian says what it is");
+        return TS_BAD_INPUT;
+    }
+    for (int64_t i = 0; i < projections->n_views; i++)
+        angles[i] = angles[projections->frames[i]];
+    return ts_projections_angles(projections, angles, projections->n_views, unit,
+                                 nexus->params->angle_unit == ANGLE_UNIT_DEGREE);
+}
+
+/* ---- lengths ------------------------------------------------------------------------------------ */
+
+static double millimeters(const char *units)
+{
+    static const struct {
+        const char *name;
+        double mm;
+    } known[] = {{"m", 1e3},   {"cm", 10},        {"mm", 1},           {"um", 1e-3},   {"\xC2\xB5m", 1e-3},
+                 {"nm", 1e-6}, {"micron", 1e-3},  {"\xCE\xBCm", 1e-3}, {"meter", 1e3}, {"metre", 1e3},
+                 {"pm", 1e-9}, {"microns", 1e-3}, {"millimeter", 1}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(units, known[i].name))
+            return known[i].mm;
+    return 0;
+}
+
+static enum ts_status read_pixel_size(struct nexus *nexus, const char *name, double *mm)
+{
+    char units[64], shown[256];
+    double *values;
+    int64_t n;
+    enum ts_status status = read_list(nexus, nexus->detector, name, &values, &n, units, sizeof units);
+    if (status != TS_OK || !values)
+        return status;
+    *mm = values[0] * millimeters(units);
+    for (int64_t i = 1; i < n; i++)
+        if (values[i] != values[0])
+            return ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is not the same for all pixels", name);
+    if (*mm > 0 && isfinite(*mm))
+        return TS_OK;
+    ts_text_escape(shown, sizeof shown, units);
+    ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is %g in the unit '%s', expected a positive length in m to nm",
+                         name, values[0], shown);
+    ts_diag_hint(nexus->input->diag, "pixel_size in mm stands for what the file says");
+    return TS_BAD_INPUT;
+}
+
+static enum ts_status read_geometry(struct nexus *nexus)
+{
+    struct projections *projections = nexus->projections;
+    double *position = NULL;
+    int64_t n;
+    enum ts_status status = TS_OK;
+    if (ts_param_given(nexus->set, "pixel_size")) {
+        projections->spacing_mm[0] = projections->spacing_mm[1] = nexus->params->pixel_size;
+    } else if (nexus->detector >= 0) {
+        status = read_pixel_size(nexus, "y_pixel_size", &projections->spacing_mm[0]);
+        if (status == TS_OK)
+            status = read_pixel_size(nexus, "x_pixel_size", &projections->spacing_mm[1]);
+    }
+    if (status == TS_OK && nexus->detector >= 0)
+        status =
+            ts_hdf5_stack_numbers(nexus->input, nexus->detector, "x_rotation_axis_pixel_position", 1, &position, &n);
+    if (status == TS_OK && position)
+        status = ts_projections_attribute(projections, "x_rotation_axis_pixel_position", "%.17g", position[0]);
+    return status;
+}
+
+/* ---- the format --------------------------------------------------------------------------------- */
+
+static enum ts_status find_all(struct nexus *nexus)
+{
+    enum ts_status status = find_entry(nexus);
+    if (status == TS_OK && nexus->entry >= 0)
+        status = find_detector(nexus);
+    if (status == TS_OK)
+        status = open_frames(nexus);
+    if (status == TS_OK)
+        status = choose_frames(nexus);
+    if (status == TS_OK && nexus->params->frames == FRAMES_PROJECTIONS)
+        status = read_angles(nexus);
+    if (status == TS_OK)
+        status = read_geometry(nexus);
+    nexus->projections->order[0] = 1;
+    nexus->projections->order[1] = 0;
+    nexus->projections->order[2] = 2;
+    nexus->projections->quantity = nexus->params->quantity;
+    return status;
+}
+
+static enum ts_status open_nexus(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    struct nexus nexus = {.set = set, .params = set->values, .entry = -1, .detector = -1};
+    struct hdf5_visit visit;
+    *source = NULL;
+    enum ts_status status = ts_projections_open(set, nexus.params->nexus, diag, &nexus.projections);
+    if (status != TS_OK)
+        return status;
+    nexus.input = &nexus.projections->input;
+    ts_hdf5_enter(&visit);
+    status = find_all(&nexus);
+    if (nexus.detector >= 0)
+        H5Oclose(nexus.detector);
+    if (nexus.entry >= 0)
+        H5Oclose(nexus.entry);
+    ts_hdf5_leave(&visit);
+    if (status == TS_OK)
+        return ts_projections_take(nexus.projections, source);
+    ts_projections_close(nexus.projections);
+    return status;
+}
+
+const struct source_format nexus_format = {
+    .name = "nexus",
+    .summary = "a scan in a NeXus file (NXtomo): projections, flats or darks as a sinogram",
+    .params = nexus_rows,
+    .n_params = sizeof nexus_rows / sizeof nexus_rows[0],
+    .params_bytes = sizeof(struct nexus_params),
+    .open = open_nexus,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source format `nexus`: a scan in a NeXus file that follows NXtomo.
+ */
+#ifndef IO_NEXUS_H
+#define IO_NEXUS_H
+
+#include "io/source.h"
+
+struct nexus_params {
+    const char *nexus;
+    const char *entry, *data, *angles, *image_key; /* paths; "" where they are found by definition and class */
+    int32_t frames;                                /* enum frames */
+    int32_t angle_unit;                            /* enum angle_unit */
+    double pixel_size;
+    int32_t quantity; /* enum ts_quantity */
+};
+
+extern const struct source_format nexus_format;
+
+#endif

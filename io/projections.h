@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames of a scan in an HDF5 file as a source: a sinogram (z, view, detector) = (row, frame, column), whatever the
+ * order of the axes in the file. What is common to the formats that hold projection data.
+ */
+#ifndef IO_PROJECTIONS_H
+#define IO_PROJECTIONS_H
+
+#include "io/hdf5_stack.h"
+#include "io/source.h"
+
+enum frames { FRAMES_PROJECTIONS, FRAMES_FLATS, FRAMES_DARKS };
+enum angle_unit { ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN };
+
+extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[];
+
+#define FRAMES_ROW(type)                                                                                               \
+    PARAM(type, frames, .unit = "", .choices = ts_frames_choices, .init.choice = FRAMES_PROJECTIONS,                   \
+          .doc = "which frames of the scan this source gives; flats and darks are further sources under inputs")
+#define QUANTITY_ROW(type)                                                                                             \
+    PARAM(type, quantity, .unit = "", .choices = ts_projections_quantity_choices, .init.choice = TS_COUNTS,            \
+          .doc = "what the stored values are")
+#define PIXEL_SIZE_ROW(type, formula)                                                                                  \
+    PARAM(type, pixel_size, .unit = "mm", .min = 1e-9, .max = 1e6, .derived = formula,                                 \
+          .doc = "distance of neighboring detector pixels, along rows and columns, in place of what the file says")
+
+/* What the formats find out before the source is made. The arena of `input` owns everything. */
+struct projections {
+    struct arena *arena;
+    struct hdf5_input input;
+    struct hdf5_stack stack;
+    int order[3];          /* axis of the file that holds z, view, detector */
+    int64_t n_views;       /* frames that are given */
+    const int64_t *frames; /* their indices in the file; NULL: all */
+    const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
+    double spacing_mm[2];  /* of rows, of columns; 0: not known, then in pixels */
+    enum ts_quantity quantity;
+    struct source_attribute attributes[12];
+    size_t n_attributes;
+};
+
+/* Opens the file for a format. On failure everything is released. */
+enum ts_status ts_projections_open(const struct param_set *set, const char *path, struct ts_diag *diag,
+                                   struct projections **out);
+void ts_projections_close(struct projections *projections); /* NULL: nothing */
+/* Makes the source; takes `projections` over, in every case. Not between enter and leave. */
+enum ts_status ts_projections_take(struct projections *projections, struct source **source);
+
+/* One more attribute of the source; the value is formatted into the arena. */
+enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees is refused unless
+ * the chain itself says degree (`sure`). */
+enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
+                                     bool sure);
+const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
+
+#endif
