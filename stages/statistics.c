@@ -102,6 +102,11 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                        "'sort' sorts one slice at a time, and scope is volume");
         ts_diag_hint(context->diag, "scope: slice, or percentile_method: histogram");
         return TS_BAD_CHAIN;
+    } else if (params->percentile_method == PERCENTILE_SORT && ts_slice_count(&context->in) > UINT32_MAX) {
+        ts_param_error(context->set, "percentile_method", "sort-size", context->diag,
+                       "'sort' counts places in 32 bits, and a slice has %zu values", ts_slice_count(&context->in));
+        ts_diag_hint(context->diag, "percentile_method: histogram");
+        return TS_BAD_CHAIN;
     }
     if (params->method == REDUCTION_AUTO)
         params->method = REDUCTION_TWO_LEVEL; /* as measured */

@@ -4,7 +4,7 @@
  *
  * two-level: a thread takes a run of about the square root of the slice's size (at most RUN_MOST values), 16 values at
  * a time, the block's threads side by side in memory; sums and squares are of the differences from the mean of the
- * run's first 16 values. The runs of a block fan in; the last block of a slice joins the blocks' results. fan-in: a
+ * run's first 16 values. The runs of a block fan in, and a second kernel joins the blocks' results. fan-in: a
  * thread starts with two single values, 512 apart in a tile of 1,024, and everything fans in from there: log2(n) joins
  * deep.
  *
@@ -30,8 +30,7 @@ enum {
     THREADS = 128,
     RUN_MOST = 256, /* values */
     TILE_THREADS = 512,
-    TILE = 2 * TILE_THREADS, /* values or moments that fan in at once */
-    LAST_BLOCK_PARTS = 128   /* more are joined by a kernel of its own */
+    TILE = 2 * TILE_THREADS /* values or moments that fan in at once */
 };
 
 /* ---- two-level ---------------------------------------------------------------------------------- */
@@ -43,10 +42,6 @@ struct moments_job {
     int64_t n, part, n_parts;
     char *out;
     size_t in_stride, out_stride;
-    /* Where not NULL: the last block of a slice to end also joins its parts, into the moments at joined + z * stride.
-     */
-    char *joined;
-    size_t joined_stride;
 };
 
 template <typename type> static __device__ cuda_moments<type> *place(const struct moments_job &job)
@@ -93,28 +88,6 @@ static __device__ void join_all(struct cuda_moments<sum_type> *moments, const st
     ts_cuda_fan_in(moments, shared, n < THREADS ? (int)n : THREADS);
 }
 
-/* The blocks of a slice count themselves in its moments, which are zero until the one that ends last joins all parts
- * there. */
-template <typename sum_type>
-static __device__ void join_last(const struct moments_job &job, struct cuda_moments<sum_type> *shared)
-{
-    __shared__ bool last;
-    const int64_t slice = blockIdx.x / job.n_parts;
-    struct cuda_moments<sum_type> *joined = (struct cuda_moments<sum_type> *)(job.joined + slice * job.joined_stride);
-    if (threadIdx.x == 0) {
-        __threadfence(); /* after the block's part, before the count */
-        last = atomicAdd(&joined->low, 1u) + 1 == job.n_parts;
-    }
-    __syncthreads();
-    if (!last)
-        return;
-    __threadfence(); /* after the count, before the others' parts */
-    struct cuda_moments<sum_type> moments;
-    join_all(&moments, (const struct cuda_moments<sum_type> *)(job.out + slice * job.out_stride), job.n_parts, shared);
-    if (threadIdx.x == 0)
-        *joined = moments;
-}
-
 template <typename type, bool wide>
 static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job job)
 {
@@ -143,8 +116,6 @@ static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job
     ts_cuda_fan_in(&moments, shared, THREADS);
     if (threadIdx.x == 0)
         *place<sum_type>(job) = moments;
-    if (job.joined)
-        join_last<sum_type>(job, shared);
 }
 
 /* A block joins job.part moments of a slice. */
@@ -300,7 +271,7 @@ enum ts_status ts_cuda_moments(const struct stage_context *context, const struct
                             : slices->dtype == TS_I32
                                 ? launch_values<int32_t>(context, n_slices, method, job, call->stream)
                                 : launch_values<uint32_t>(context, n_slices, method, job, call->stream);
-    if (status != TS_OK || job.joined)
+    if (status != TS_OK)
         return status;
     if (slices->dtype == TS_F32)
         return join_parts<double>(context, n_slices, method, job, (char *)moments, stride, call->stream);

@@ -251,6 +251,26 @@ Test(statistics, refuse_to_sort_a_volume)
     ts_test_refused(&statistics_stage, "percentiles=50 percentile_method=sort", TS_F32, false, "sort-scope");
 }
 
+Test(statistics, refuse_to_sort_more_than_32_bits_can_count)
+{
+    for (int64_t nx = 65535; nx <= 65536; nx++) { /* 65,537 * 65,535 = 2^32 - 1 */
+        struct ts_image in = ts_test_image(1, 1, 1, TS_F32, VALUES_CONSTANT, 1);
+        struct ts_diag *diag = ts_diag_create();
+        struct stage_context context;
+        struct param_set set;
+        in.axes[1].n = 65537;
+        in.axes[2].n = nx;
+        ts_test_params(&statistics_stage, "percentiles=50 percentile_method=sort scope=slice", &set);
+        const enum ts_status status = ts_stage_prepare(&statistics_stage, &set, &in, NULL, 1, NULL, diag, &context);
+        cr_assert_eq(status, nx == 65535 ? TS_OK : TS_BAD_CHAIN);
+        if (status != TS_OK)
+            cr_assert_str_eq(ts_diag_get(diag, 0)->code, "sort-size");
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+        free(in.data);
+    }
+}
+
 Test(statistics, refuse_too_many_percentiles)
 {
     ts_test_refused(&statistics_stage, "percentiles=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", TS_U8, false,
