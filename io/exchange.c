@@ -31,20 +31,6 @@ static const struct param exchange_rows[] = {
     QUANTITY_ROW(struct exchange_params),
 };
 
-/* The range that the chain gives in place of the file's theta. */
-static enum ts_status given_angles(struct projections *projections, const struct exchange_params *params)
-{
-    const int64_t n = projections->n_views, n_steps = params->endpoint ? n - 1 : n;
-    double *angles = ts_arena_alloc(projections->arena, (size_t)n * sizeof *angles);
-    if (!angles)
-        return ts_diag_no_memory(projections->input.diag, (size_t)n * sizeof *angles);
-    for (int64_t i = 0; i < n; i++)
-        angles[i] = params->theta_start +
-                    (n_steps > 0 ? (double)i * (params->theta_stop - params->theta_start) / (double)n_steps : 0);
-    projections->angles = angles;
-    return TS_OK;
-}
-
 static enum ts_status find_angles(struct projections *projections, const struct param_set *set)
 {
     struct hdf5_input *input = &projections->input;
@@ -63,7 +49,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
         return ts_param_error(set, "theta_start", "angles-twice", input->diag,
                               "the file has its own theta; give theta_start and theta_stop only for files without it");
     if (start)
-        return given_angles(projections, params);
+        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint);
     if (!angles) {
         ts_hdf5_input_refuse(input, "angles-missing", "there is no /exchange/theta: the angles are not known");
         ts_diag_hint(input->diag, "theta_start and theta_stop in degrees (and endpoint) say what they are");

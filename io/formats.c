@@ -6,9 +6,11 @@
 
 #include "io/dicom.h"
 #include "io/exchange.h"
+#include "io/hdf5_source.h"
 #include "io/nexus.h"
 
-const struct source_format *const ts_source_formats[] = {&dicom_format, &nexus_format, &exchange_format, NULL};
+const struct source_format *const ts_source_formats[] = {&dicom_format, &nexus_format, &exchange_format, &hdf5_format,
+                                                         NULL};
 
 const struct source_format *ts_source_format_find(const char *name)
 {

@@ -125,6 +125,18 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
     return TS_OK;
 }
 
+enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint)
+{
+    const int64_t n = projections->n_views, n_steps = endpoint ? n - 1 : n;
+    double *angles = ts_arena_alloc(projections->arena, (size_t)n * sizeof *angles);
+    if (!angles)
+        return ts_diag_no_memory(projections->input.diag, (size_t)n * sizeof *angles);
+    for (int64_t i = 0; i < n; i++)
+        angles[i] = start + (n_steps > 0 ? (double)i * (stop - start) / (double)n_steps : 0);
+    projections->angles = angles;
+    return TS_OK;
+}
+
 /* ---- the source -------------------------------------------------------------------------------- */
 
 static void close_source(struct source *base)
@@ -238,7 +250,10 @@ static void describe_image(const struct projections *projections, struct ts_imag
     const int *order = projections->order;
     const double *spacing = projections->spacing_mm;
     *image = (struct ts_image){.rank = 3, .dtype = projections->stack.dtype, .quantity = projections->quantity};
-    image->unit = projections->quantity == TS_COUNTS ? "counts" : "1";
+    image->unit = projections->quantity == TS_COUNTS        ? "counts"
+                  : projections->quantity == TS_HU          ? "HU"
+                  : projections->quantity == TS_ATTENUATION ? "1/mm"
+                                                            : "1";
     image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z,
                                       .n = n[order[0]],
                                       .spacing = spacing[0] > 0 ? spacing[0] : 1,
@@ -251,6 +266,13 @@ static void describe_image(const struct projections *projections, struct ts_imag
                                       .n = n[order[2]],
                                       .spacing = spacing[1] > 0 ? spacing[1] : 1,
                                       .unit = spacing[1] > 0 ? "mm" : "pixel"};
+    if (projections->volume) {
+        const double y = projections->spacing_y_mm;
+        image->axes[1] = (struct ts_axis){
+            .kind = TS_AXIS_Y, .n = projections->n_views, .spacing = y > 0 ? y : 1, .unit = y > 0 ? "mm" : "pixel"};
+        image->axes[2].kind = TS_AXIS_X;
+        return;
+    }
     image->axes[2].first = -0.5 * (double)(n[order[2]] - 1) * image->axes[2].spacing;
 }
 
@@ -266,7 +288,7 @@ static enum ts_status fill(struct projection_source *source)
                                         "axis %d of %s has length %" PRId64 ", at most %d are read", d,
                                         projections->stack.name, projections->stack.n[d], SIDE_MAX);
     describe_image(projections, image);
-    if (!image->axes[1].positions && !(image->axes[1].positions = view_positions(projections)))
+    if (!projections->volume && !image->axes[1].positions && !(image->axes[1].positions = view_positions(projections)))
         return ts_diag_no_memory(diag, (size_t)projections->n_views * sizeof(double));
     if (ts_image_bytes(image) > INT64_MAX)
         return ts_hdf5_input_refuse(&projections->input, "hdf5-size", "the size of the scan cannot be addressed");

@@ -34,6 +34,8 @@ struct projections {
     const int64_t *frames; /* their indices in the file; NULL: all */
     const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
     double spacing_mm[2];  /* of rows, of columns; 0: not known, then in pixels */
+    bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
+    double spacing_y_mm;   /* of a volume */
     enum ts_quantity quantity;
     struct source_attribute attributes[12];
     size_t n_attributes;
@@ -53,6 +55,8 @@ enum ts_status ts_projections_attribute(struct projections *projections, const c
  * the chain itself says degree (`sure`). */
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
                                      bool sure);
+/* Even angles that the chain gives, in degrees: the last at `stop`, or one step before it. */
+enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint);
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
 
 #endif

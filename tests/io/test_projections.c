@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "io/exchange.h"
+#include "io/hdf5_source.h"
 #include "io/nexus.h"
 #include "io/projections.h"
 #include "tests/support/dicom_open.h"
@@ -458,6 +459,86 @@ Test(projections, radians_that_are_called_degrees_are_caught)
     cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_RADIAN, false), TS_OK);
     cr_assert_float_eq(angles[45], 90, 1e-12);
     ts_projections_close(projections);
+}
+
+/* ---- any dataset ----------------------------------------------------------------------------------- */
+
+/* The file's axes are (7, 3, 5); each order of names puts value 100 i + 10 j + k where its names say. */
+Test(projections, hdf5_takes_every_order_of_axes)
+{
+    static const char *const names[2][3] = {{"z", "view", "detector"}, {"z", "y", "x"}};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int n[3] = {FRAMES, ROWS, COLUMNS}, weights[3] = {100, 10, 1};
+    static const double spacing[3] = {2, 3, 4};
+    const struct storage storages[] = {{.type = H5T_STD_I16BE},
+                                       {.type = H5T_IEEE_F32LE, .chunk = {2, 2, 4}, .deflate = true}};
+    for (int kind = 0; kind < 24; kind++) {
+        const bool volume = kind % 2;
+        const int *order = orders[kind / 4];
+        const char *axes[3];
+        struct hdf5_params values = {0};
+        struct param_set set = {
+            .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
+        struct source *source;
+        ts_params_init(&set);
+        H5Fclose(start_exchange(&storages[kind / 2 % 2], 0, NULL));
+        for (int d = 0; d < 3; d++)
+            axes[order[d]] = names[volume][d];
+        values.hdf5 = path;
+        values.path = "/exchange/data";
+        values.axes = (struct ts_texts){3, axes};
+        values.spacing = (struct ts_numbers){1, volume ? 3 : 2, spacing};
+        values.theta_stop = 180;
+        if (!volume) {
+            give(&set, "theta_start");
+            give(&set, "theta_stop");
+        }
+        cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_OK, "kind %d", kind);
+        const struct ts_image *image = &source->image;
+        cr_assert_eq(image->axes[1].kind, volume ? TS_AXIS_Y : TS_AXIS_VIEW);
+        cr_assert(image->axes[0].spacing == 2 && image->axes[2].spacing == (volume ? 4 : 3));
+        cr_assert(volume ? image->axes[1].spacing == 3 && !image->axes[1].positions
+                         : image->axes[1].positions[1] == 180.0 / (double)image->axes[1].n);
+        void *data = ts_test_read_all(source, diag);
+        double found[FRAMES * ROWS * COLUMNS];
+        ts_load_f64(found, data, image->dtype, ts_image_count(image));
+        const double *next = found;
+        for (int i = 0; i < n[order[0]]; i++)
+            for (int j = 0; j < n[order[1]]; j++)
+                for (int k = 0; k < n[order[2]]; k++)
+                    cr_assert_eq(*next++, i * weights[order[0]] + j * weights[order[1]] + k * weights[order[2]]);
+        free(data);
+        source->ops->close(source);
+    }
+}
+
+Test(projections, hdf5_refuses_with_its_own_words)
+{
+    const char *axes[] = {"z", "y", "y"}, *good_axes[] = {"view", "z", "detector"};
+    static const double theta[2] = {0, 1};
+    struct hdf5_params values = {0};
+    struct param_set set = {
+        .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
+    struct source *source;
+    ts_params_init(&set);
+    H5Fclose(start_exchange(NULL, 2, theta));
+    values.hdf5 = path;
+    values.path = "/exchange/none";
+    values.axes = (struct ts_texts){3, axes};
+    cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_BAD_CHAIN);
+    ts_test_expect(diag, "axes-names", "neither z, y and x nor z, view and detector");
+    values.axes = (struct ts_texts){3, good_axes};
+    cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_BAD_INPUT);
+    ts_test_expect(diag, "hdf5-no-dataset", "there is no /exchange/none");
+    values.path = "/exchange/data";
+    cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_BAD_CHAIN);
+    ts_test_expect(diag, "angles-missing", "a sinogram needs angles");
+    values.angles = "/exchange/theta";
+    cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_BAD_INPUT);
+    ts_test_expect(diag, "angle-count", "/exchange/theta has 2 angles, expected 7");
+    values.path = "/exchange/theta";
+    cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_BAD_INPUT);
+    ts_test_expect(diag, "hdf5-rank", "has 1 axes, expected 3");
 }
 
 /* ---- files that are not to be trusted -------------------------------------------------------------- */
