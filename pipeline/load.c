@@ -200,11 +200,18 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     return false;
 }
 
+/* In a source, the path itself and every text whose name ends in _file. */
+static bool holds_path(const struct load *load, const char *name)
+{
+    const size_t length = strlen(name);
+    return load->path && (!strcmp(name, load->path) || (length > 5 && !strcmp(name + length - 5, "_file")));
+}
+
 /* A text, where a value with commas of the one-line form is one as well. */
 static const char *read_text(const struct load *load, const struct node *value, const struct param_set *set, size_t i)
 {
     const struct param *row = &set->rows[i];
-    const bool is_path = load->path && !strcmp(row->name, load->path);
+    const bool is_path = holds_path(load, row->name);
     if (value->kind == NODE_REFUSED || !value->text || is_nothing(value)) {
         expected(load, value, set, i, is_path ? "a path" : row->kind == PARAM_REFERENCE ? "a name" : "a text");
         return NULL;

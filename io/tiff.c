@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening TIFF pages as a source. What a page is must be said, nothing is guessed from its shape:
+ *   views      page = view, row = z, column = detector   -> sinogram (z, view, detector)
+ *   sinograms  page = z, row = view, column = detector   -> sinogram (z, view, detector)
+ *   slices     page = z, row = y, column = x             -> volume (z, y, x)
+ */
+#include "io/tiff.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/digest.h"
+#include "io/tiff_pages.h"
+
+enum { MAX_ANGLES_BYTES = 1 << 22 };
+
+struct tiff_source {
+    struct source base;
+    struct tiff_pages pages;
+    enum tiff_meaning meaning;
+};
+
+static const struct choice meanings[] = {
+    {"views", TIFF_VIEWS, "each page is a projection (row, column): row z, detector column"},
+    {"sinograms", TIFF_SINOGRAMS, "each page is the sinogram (view, detector) of one detector row"},
+    {"slices", TIFF_SLICES, "each page is a slice (y, x) of a volume"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice quantities[] = {
+    {"auto", TIFF_QUANTITY_AUTO, "counts for views and sinograms, intensity for slices"},
+    {"counts", TS_COUNTS, "detector counts"},
+    {"transmission", TS_TRANSMISSION, "what passed, as a part of what came"},
+    {"line_integral", TS_LINE_INTEGRAL, "minus the logarithm of the transmission"},
+    {"attenuation", TS_ATTENUATION, "attenuation in 1/mm"},
+    {"hu", TS_HU, "Hounsfield units"},
+    {"intensity", TS_INTENSITY, "anything else"},
+    {NULL, 0, NULL},
+};
+
+static const struct param tiff_rows[] = {
+    PARAM(struct tiff_params, tiff, .required = true, .unit = "",
+          .doc = "a TIFF file of one or more pages, or a folder of .tif and .tiff files, read in the natural order of "
+                 "their names"),
+    PARAM(struct tiff_params, pages, .required = true, .unit = "", .choices = meanings, .doc = "what each page is"),
+    PARAM(struct tiff_params, pixel_size, .required = true, .unit = "mm", .min = 1e-9, .max = 1e6,
+          .doc = "distance of neighboring pixels; for views and sinograms that of the detector's, across and along z"),
+    PARAM(struct tiff_params, spacing_z, .unit = "mm", .min = 1e-9, .max = 1e6, .init.r = 1,
+          .doc = "distance of neighboring slices; must be given with slices, and only with them"),
+    PARAM(struct tiff_params, angles, .optional = true, .unit = "degree",
+          .doc = "the angle of each view; absent: angles_file, or angle_start and angle_stop"),
+    PARAM(struct tiff_params, angles_file, .optional = true, .unit = "",
+          .doc = "a text file of the angle of each view in degrees, one number a line; absent: another way"),
+    PARAM(struct tiff_params, angle_start, .unit = "degree", .init.r = 0,
+          .doc = "the angle of the first view; given together with angle_stop"),
+    PARAM(struct tiff_params, angle_stop, .unit = "degree", .init.r = 180,
+          .doc = "the angle at which the scan ends; given together with angle_start"),
+    PARAM(struct tiff_params, endpoint, .unit = "", .init.b = false,
+          .doc = "whether the last view is at angle_stop, or one step before it"),
+    PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities, .init.choice = TIFF_QUANTITY_AUTO,
+          .doc = "what the values are"),
+};
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static enum ts_status add_digests(struct source *base, int64_t z, int64_t n, const unsigned char *data,
+                                  struct ts_diag *diag)
+{
+    const size_t bytes = ts_slice_bytes(&base->image);
+    for (int64_t i = 0; i < n; i++)
+        if (!base->slices[z + i].pixel_sha256[0] &&
+            !ts_digest_of(data + (size_t)i * bytes, bytes, base->slices[z + i].pixel_sha256))
+            return ts_diag_no_memory(diag, bytes);
+    return TS_OK;
+}
+
+static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    struct tiff_source *source = (struct tiff_source *)base;
+    struct tiff_pages *pages = &source->pages;
+    const size_t row_bytes = (size_t)pages->width * ts_dtype_bytes(pages->dtype), slice = ts_slice_bytes(&base->image);
+    const bool views = source->meaning == TIFF_VIEWS;
+    const int64_t first = views ? 0 : z, end = views ? pages->n_pages : z + n;
+    enum ts_status status = TS_OK;
+    for (int64_t page = first; status == TS_OK && page < end; page++)
+        status =
+            views ? ts_tiff_pages_read(pages, page, z, n, (unsigned char *)out + (size_t)page * row_bytes, slice, diag)
+                  : ts_tiff_pages_read(pages, page, 0, pages->height, (unsigned char *)out + (size_t)(page - z) * slice,
+                                       row_bytes, diag);
+    return status == TS_OK ? add_digests(base, z, n, out, diag) : status;
+}
+
+static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
+{
+    const struct tiff_source *source = (const struct tiff_source *)base;
+    (void)threads;
+    (void)ahead;
+    return source->pages.block_bytes + source->pages.raw_bytes;
+}
+
+static bool holds(const struct source *base, dev_t device, ino_t inode)
+{
+    const struct tiff_pages *pages = &((const struct tiff_source *)base)->pages;
+    for (int64_t i = 0; i < pages->n_files; i++)
+        if (pages->files[i].device == device && pages->files[i].inode == inode)
+            return true;
+    return false;
+}
+
+static void close_source(struct source *base)
+{
+    struct tiff_source *source = (struct tiff_source *)base;
+    if (!source)
+        return;
+    ts_tiff_pages_close(&source->pages);
+    ts_arena_destroy(source->pages.arena);
+    free(base->slices);
+    free(source);
+}
+
+static const struct source_ops tiff_ops = {
+    .memory_bytes = memory_bytes, .read = read_slices, .holds = holds, .close = close_source};
+
+/* ---- angles ------------------------------------------------------------------------------------ */
+
+static bool angle_count_is(const struct param_set *set, const char *name, int64_t n, int64_t n_views,
+                           struct ts_diag *diag)
+{
+    if (n == n_views)
+        return true;
+    ts_param_error(set, name, "angle-count", diag, "%lld angles for %lld views", (long long)n, (long long)n_views);
+    return false;
+}
+
+/* The whole file, ended by a zero, or NULL (reported). */
+static char *angles_text(const struct param_set *set, const char *path, struct ts_diag *diag)
+{
+    struct stat found;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *text = NULL;
+    size_t got = 0;
+    if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size > MAX_ANGLES_BYTES) {
+        ts_param_error(set, "angles_file", "input-unreadable", diag, "cannot read %s: %s", path,
+                       fd < 0 ? strerror(errno) : "it is not a file of at most 4 MiB");
+    } else if ((text = calloc(1, (size_t)found.st_size + 1)) == NULL) {
+        ts_diag_no_memory(diag, (size_t)found.st_size);
+    } else {
+        for (ssize_t n = 1; n > 0 && got<(size_t)found.st_size; got += n> 0 ? (size_t)n : 0)
+            n = read(fd, text + got, (size_t)found.st_size - got);
+        if (got < (size_t)found.st_size || strlen(text) < got) {
+            ts_param_error(set, "angles_file", "input-unreadable", diag, "%s is not text that can be read whole", path);
+            free(text);
+            text = NULL;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
+/* Numbers, one a line, blank lines left out; -1 where a line is no number (reported). */
+static int64_t parse_angles(const struct param_set *set, const char *path, char *text, double *angles,
+                            struct ts_diag *diag)
+{
+    int64_t n = 0;
+    int line = 1;
+    for (char *at = text; at; line++) {
+        char *next = strchr(at, '\n'), *end;
+        if (next)
+            *next++ = '\0';
+        const double value = strtod(at, &end);
+        const bool number = end > at && isfinite(value);
+        end += strspn(end, " \t\r");
+        if (*end || (!number && end > at + strspn(at, " \t\r"))) {
+            ts_param_error(set, "angles_file", "angle-not-a-number", diag, "%s, line %d is not one number", path, line);
+            return -1;
+        }
+        if (number)
+            angles[n++] = value;
+        at = next;
+    }
+    return n;
+}
+
+static bool angles_from_file(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
+                             struct ts_diag *diag)
+{
+    const char *path = ((const struct tiff_params *)set->values)->angles_file;
+    char *text = angles_text(set, path, diag);
+    size_t lines = 1;
+    if (!text)
+        return false;
+    for (const char *at = text; *at; at++)
+        lines += *at == '\n';
+    double *angles = ts_arena_alloc(arena, lines * sizeof *angles);
+    if (!angles)
+        ts_diag_no_memory(diag, lines * sizeof *angles);
+    const int64_t n = angles ? parse_angles(set, path, text, angles, diag) : -1;
+    free(text);
+    axis->positions = angles;
+    return n >= 0 && angle_count_is(set, "angles_file", n, axis->n, diag);
+}
+
+static bool angles_from_range(const struct param_set *set, struct ts_axis *axis, struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    const int64_t steps = axis->n - params->endpoint;
+    if (!ts_param_given(set, "angle_start") || !ts_param_given(set, "angle_stop")) {
+        ts_param_error(set, "angle_start", "angles-missing", diag, "angle_start and angle_stop are given together");
+        return false;
+    }
+    if (params->angle_start == params->angle_stop || steps < 1) {
+        ts_param_error(set, "angle_stop", "angle-range", diag, "%lld views from %g to %g degrees have no step",
+                       (long long)axis->n, params->angle_start, params->angle_stop);
+        return false;
+    }
+    axis->first = params->angle_start;
+    axis->spacing = (params->angle_stop - params->angle_start) / (double)steps;
+    return true;
+}
+
+static bool set_angles(const struct param_set *set, struct arena *arena, struct ts_axis *axis, struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    const bool list = ts_param_given(set, "angles"), file = ts_param_given(set, "angles_file"),
+               range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
+    if (list + file + range != 1) {
+        ts_param_error(set, "angles", list + file + range ? "angles-twice" : "angles-missing", diag,
+                       "the angles of the views are given in exactly one way, here in %d", list + file + range);
+        ts_diag_hint(diag, "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees");
+        return false;
+    }
+    if (ts_param_given(set, "endpoint") && !range) {
+        ts_param_error(set, "endpoint", "endpoint-idle", diag, "belongs to angle_start and angle_stop");
+        return false;
+    }
+    axis->positions = list ? params->angles.values : NULL;
+    if (list && params->angles.rows > 1 && params->angles.columns > 1) {
+        ts_param_error(set, "angles", "angle-count", diag, "expected one list of numbers, not a list of lists");
+        return false;
+    }
+    if (list)
+        return angle_count_is(set, "angles", params->angles.rows * params->angles.columns, axis->n, diag);
+    return file ? angles_from_file(set, arena, axis, diag) : angles_from_range(set, axis, diag);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+/* What slices must and must not have beside them. */
+static enum ts_status check_slices(const struct param_set *set, bool slices, struct ts_diag *diag)
+{
+    static const char *const of_views[] = {"angles", "angles_file", "angle_start", "angle_stop", "endpoint"};
+    if (slices != ts_param_given(set, "spacing_z"))
+        return ts_param_error(set, "spacing_z", "spacing-z", diag,
+                              slices ? "required with pages: slices" : "belongs to pages: slices alone");
+    for (size_t i = 0; slices && i < sizeof of_views / sizeof *of_views; i++)
+        if (ts_param_given(set, of_views[i]))
+            return ts_param_error(set, of_views[i], "angles-idle", diag, "slices have no angles");
+    return TS_OK;
+}
+
+static enum ts_status describe(struct tiff_source *source, const struct param_set *set, struct ts_diag *diag)
+{
+    static const char *const units[] = {"counts", "1", "1", "1/mm", "HU", "1"};
+    const struct tiff_params *params = set->values;
+    const struct tiff_pages *pages = &source->pages;
+    const bool slices = source->meaning == TIFF_SLICES, views = source->meaning == TIFF_VIEWS;
+    const double pixel = params->pixel_size;
+    struct ts_image *image = &source->base.image;
+    image->rank = 3;
+    image->dtype = pages->dtype;
+    image->quantity = params->quantity == TIFF_QUANTITY_AUTO ? (slices ? TS_INTENSITY : TS_COUNTS)
+                                                             : (enum ts_quantity)params->quantity;
+    image->unit = units[image->quantity];
+    image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z,
+                                      .n = views ? pages->height : pages->n_pages,
+                                      .spacing = slices ? params->spacing_z : pixel,
+                                      .unit = "mm"};
+    if (slices) {
+        image->axes[1] = (struct ts_axis){.kind = TS_AXIS_Y, .n = pages->height, .spacing = pixel, .unit = "mm"};
+        image->axes[2] = (struct ts_axis){.kind = TS_AXIS_X, .n = pages->width, .spacing = pixel, .unit = "mm"};
+    } else {
+        image->axes[1] =
+            (struct ts_axis){.kind = TS_AXIS_VIEW, .n = views ? pages->n_pages : pages->height, .unit = "degree"};
+        image->axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                                          .n = pages->width,
+                                          .spacing = pixel,
+                                          .first = -0.5 * (double)(pages->width - 1) * pixel,
+                                          .unit = "mm"};
+        if (!set_angles(set, pages->arena, &image->axes[1], diag))
+            return TS_BAD_INPUT;
+    }
+    if (ts_image_bytes(image) > INT64_MAX)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "tiff-size"},
+                             "the pages have more bytes than can be counted");
+    source->base.n_slices = image->axes[0].n;
+    source->base.slices = calloc((size_t)source->base.n_slices, sizeof *source->base.slices);
+    if (!source->base.slices)
+        return ts_diag_no_memory(diag, (size_t)source->base.n_slices * sizeof *source->base.slices);
+    for (int64_t z = 0; z < source->base.n_slices; z++)
+        source->base.slices[z] =
+            (struct source_slice){.slope = 1, .position_mm = {0, 0, (double)z * image->axes[0].spacing}};
+    return TS_OK;
+}
+
+static enum ts_status open_tiff(const struct param_set *set, struct source **out, struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    struct tiff_source *source = calloc(1, sizeof *source);
+    *out = NULL;
+    if (!source)
+        return ts_diag_no_memory(diag, sizeof *source);
+    source->base.ops = &tiff_ops;
+    source->meaning = (enum tiff_meaning)params->pages;
+    source->pages.arena = ts_arena_create();
+    enum ts_status status =
+        source->pages.arena ? check_slices(set, params->pages == TIFF_SLICES, diag) : ts_diag_no_memory(diag, 0);
+    if (status == TS_OK)
+        status = ts_tiff_pages_open(&source->pages, params->tiff, diag);
+    if (status == TS_OK)
+        status = describe(source, set, diag);
+    if (status == TS_OK)
+        *out = &source->base;
+    else
+        close_source(&source->base);
+    return status;
+}
+
+const struct source_format tiff_format = {
+    .name = "tiff",
+    .summary = "pages of TIFF files: projections, sinograms or the slices of a volume",
+    .params = tiff_rows,
+    .n_params = sizeof tiff_rows / sizeof tiff_rows[0],
+    .params_bytes = sizeof(struct tiff_params),
+    .open = open_tiff,
+};

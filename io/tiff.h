@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source format `tiff`: projections, sinograms or slices, a page each.
+ */
+#ifndef IO_TIFF_H
+#define IO_TIFF_H
+
+#include "io/source.h"
+
+enum tiff_meaning { TIFF_VIEWS, TIFF_SINOGRAMS, TIFF_SLICES };
+enum { TIFF_QUANTITY_AUTO = -1 };
+
+struct tiff_params {
+    const char *tiff;
+    int32_t pages;
+    double pixel_size, spacing_z;
+    struct ts_numbers angles;
+    const char *angles_file;
+    double angle_start, angle_stop;
+    bool endpoint;
+    int32_t quantity;
+};
+
+extern const struct source_format tiff_format;
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pages of TIFF files, all of one size and type: found and checked without decoding a pixel, then read by rows.
+ */
+#ifndef IO_TIFF_PAGES_H
+#define IO_TIFF_PAGES_H
+
+#include <sys/stat.h>
+
+#include "pipeline/arena.h"
+#include "pipeline/diag.h"
+#include "pipeline/image.h"
+
+enum { TIFF_MAX_SIDE = 65535, TIFF_MAX_PAGES = 65535, TIFF_TEXT_BYTES = 256 };
+
+struct tiff_file {
+    const char *path; /* arena */
+    dev_t device;
+    ino_t inode;
+    off_t bytes;
+    struct timespec modified;
+};
+
+struct tiff_page {
+    int32_t file, number; /* number counts from 1 within the file */
+    uint64_t directory;   /* where its directory begins */
+};
+
+struct tiff_pages {
+    struct arena *arena;
+    struct tiff_file *files;
+    struct tiff_page *pages;
+    int64_t n_files, n_pages, n_ignored; /* ignored: names in the folder that are not .tif or .tiff, and links */
+    int64_t width, height;
+    enum ts_dtype dtype;
+    size_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
+    unsigned char *block;
+    void *handle; /* TIFF * of the file `open`, or NULL */
+    int64_t open;
+    char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error, "" without one */
+    char warning[TIFF_TEXT_BYTES]; /* and its first warning */
+    int64_t n_warnings;
+};
+
+/* Lists a file, or the .tif and .tiff files of a folder in the natural order of their names (2 before 10), and checks
+ * every page of every file. `pages` is zeroed but for its arena. TS_BAD_INPUT names the file and the page. */
+enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, struct ts_diag *diag);
+void ts_tiff_pages_close(struct tiff_pages *pages); /* what the arena does not hold */
+/* Rows [row, row + n) of a page, each `pitch` bytes after the one before it. Nothing partly decoded is a success. */
+enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_t row, int64_t n, void *out,
+                                  size_t pitch, struct ts_diag *diag);
+/* Order of names where runs of digits count as numbers: <0, 0, >0. */
+int ts_tiff_compare_names(const char *a, const char *b);
+
+#endif
