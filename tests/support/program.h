@@ -14,7 +14,7 @@ enum { PROGRAM_ARGUMENTS = 24 };
 struct program_outcome {
     int code; /* exit code; 256 + number where a signal ended it */
     double seconds;
-    char out[65536], err[65536]; /* cut to fit, ended by a zero */
+    char out[1 << 20], err[65536]; /* cut to fit, ended by a zero */
 };
 
 /* A fresh folder under the system's one for temporary files; removed with all in it by ts_program_folder_remove. */
