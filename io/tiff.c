@@ -230,7 +230,7 @@ static bool set_angles(const struct param_set *set, struct arena *arena, struct 
     const bool list = ts_param_given(set, "angles"), file = ts_param_given(set, "angles_file"),
                range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
     if (list + file + range != 1) {
-        ts_param_error(set, "angles", list + file + range ? "angles-twice" : "angles-missing", diag,
+        ts_param_error(set, "angles", (list + file + range) != 0 ? "angles-twice" : "angles-missing", diag,
                        "the angles of the views are given in exactly one way, here in %d", list + file + range);
         ts_diag_hint(diag, "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees");
         return false;

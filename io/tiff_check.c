@@ -14,7 +14,8 @@
 /* More than deflate (1032), LZW (about 1300) and PackBits (64) can reach. */
 enum { MAX_RATIO = 2048, MAX_LIBRARY_BYTES = 1 << 28 };
 
-static int keep_error(TIFF *handle, void *user, const char *module, const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static int keep_error(TIFF *handle, void *user, const char *module,
+                                                            const char *format, va_list arguments)
 {
     struct tiff_pages *pages = user;
     (void)handle;
@@ -23,7 +24,8 @@ static int keep_error(TIFF *handle, void *user, const char *module, const char *
     return 1;
 }
 
-static int keep_warning(TIFF *handle, void *user, const char *module, const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static int keep_warning(TIFF *handle, void *user, const char *module,
+                                                              const char *format, va_list arguments)
 {
     struct tiff_pages *pages = user;
     (void)handle;
