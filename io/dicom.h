@@ -5,7 +5,7 @@
 #ifndef IO_DICOM_H
 #define IO_DICOM_H
 
-#include "io/dicom_series.h"
+#include "io/dicom_group.h"
 #include "io/source.h"
 
 enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/dicom_geometry.h"
+#include "io/dicom_group.h"
 
 enum { MAX_LISTED = 40, LINE_BYTES = 256 };
 

@@ -8,14 +8,6 @@
 
 #include "io/dicom_series.h"
 
-enum { DICOM_MAX_WARNINGS = 16 };
-
-/* The first refusal of a series stands. hint: a literal or arena text, or NULL. */
-void ts_dicom_series_refuse(struct dicom_series *series, struct arena *arena, const char *code, const char *hint,
-                            const char *format, ...) __attribute__((format(printf, 5, 6)));
-void ts_dicom_series_warn(struct dicom_series *series, struct arena *arena, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* Drops identical copies, orders the files along the normal, fills shape, spacing and geometry of series->image.
  * `mixed`: the series was split by orientation. Needs files that each passed the scan. */
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, struct arena *arena);
@@ -24,8 +16,6 @@ void ts_dicom_quantify(struct dicom_series *series, struct arena *arena);
 
 /* Whether both files hold the same pixel bytes, read anew. */
 bool ts_dicom_same_pixels(const struct dicom_file *a, const struct dicom_file *b);
-/* The file's own name, without folders. */
-const char *ts_dicom_base_name(const char *path);
 
 /* "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees". */
 void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "io/dicom_geometry.h"
+#include "io/dicom_group.h"
 
 static void print_text(FILE *stream, const char *text)
 {

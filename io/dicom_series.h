@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From files to volumes: groups files into series, orders each along its normal, and says of each whether it is one
- * clean volume, and if not why. Nothing is guessed: spacing and order come from positions alone.
+ * A series: its files in order along the normal, and whether they are one clean volume, and if not why.
  */
 #ifndef IO_DICOM_SERIES_H
 #define IO_DICOM_SERIES_H
 
 #include "io/dicom_scan.h"
 #include "pipeline/image.h"
+
+enum { DICOM_MAX_WARNINGS = 16 };
 
 struct dicom_series {
     int number; /* as shown to the user, from 1; order fixed by (study, series UID, orientation...), not by file names
@@ -21,14 +22,12 @@ struct dicom_series {
     size_t n_warnings;
 };
 
-enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *arena, struct dicom_series **series,
-                              size_t *n_series, struct ts_diag *diag);
-/* The series that `choice` names: NULL or "" where only one is an image series fit for a volume or there is only one; a
- * number; or a series UID. Reports otherwise, with the table of series. */
-enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_series, const char *choice,
-                               const struct dicom_folder *folder, const struct dicom_series **chosen,
-                               struct ts_diag *diag);
-/* `tomostage info FOLDER`. */
-enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct ts_diag *diag);
+/* The first refusal of a series stands. hint: a literal or arena text, or NULL. */
+void ts_dicom_series_refuse(struct dicom_series *series, struct arena *arena, const char *code, const char *hint,
+                            const char *format, ...) __attribute__((format(printf, 5, 6)));
+void ts_dicom_series_warn(struct dicom_series *series, struct arena *arena, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The file's own name, without folders. */
+const char *ts_dicom_base_name(const char *path);
 
 #endif

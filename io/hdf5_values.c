@@ -11,98 +11,11 @@
 
 enum { COMPACT_BYTES = 32 << 10, ATTRIBUTE_BYTES = 60 << 10 };
 
-/* What a small value is, as HDF5 sees it. */
-struct value {
-    hid_t type; /* owned where it is a text type */
-    bool text;
-    size_t element_bytes;
-    int rank; /* 0: scalar */
-    int64_t n[TS_MAX_RANK];
-    size_t bytes;
-    const void *data;
-};
-
-hid_t ts_hdf5_type(enum ts_dtype dtype)
-{
-    switch (dtype) {
-    case TS_U8:
-        return H5T_STD_U8LE;
-    case TS_I8:
-        return H5T_STD_I8LE;
-    case TS_U16:
-        return H5T_STD_U16LE;
-    case TS_I16:
-        return H5T_STD_I16LE;
-    case TS_U32:
-        return H5T_STD_U32LE;
-    case TS_I32:
-        return H5T_STD_I32LE;
-    case TS_F32:
-        return H5T_IEEE_F32LE;
-    case TS_U64:
-        return H5T_STD_U64LE;
-    case TS_F64:
-        return H5T_IEEE_F64LE;
-    }
-    return -1;
-}
-
-hid_t ts_hdf5_create_properties(hid_t class_id)
-{
-    hid_t list = H5Pcreate(class_id);
-    if (list >= 0 && H5Pset_obj_track_times(list, false) < 0) {
-        H5Pclose(list);
-        return -1;
-    }
-    return list;
-}
-
-static hid_t text_type(size_t bytes)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-    if (type >= 0 && (H5Tset_size(type, bytes) < 0 || H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 ||
-                      H5Tset_cset(type, H5T_CSET_UTF8) < 0)) {
-        H5Tclose(type);
-        return -1;
-    }
-    return type;
-}
-
-static hid_t value_space(const struct value *value)
-{
-    hsize_t n[TS_MAX_RANK];
-    for (int d = 0; d < value->rank; d++)
-        n[d] = (hsize_t)value->n[d];
-    return value->rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(value->rank, n, NULL);
-}
-
-static bool put_attribute(hid_t object, const char *name, const struct value *value)
-{
-    hid_t space = value_space(value), attribute = -1;
-    if (space >= 0)
-        attribute = H5Acreate2(object, name, value->type, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool done = attribute >= 0 && (value->bytes == 0 || H5Awrite(attribute, value->type, value->data) >= 0);
-    if (attribute >= 0)
-        done = H5Aclose(attribute) >= 0 && done;
-    if (space >= 0)
-        H5Sclose(space);
-    return done;
-}
-
-bool ts_hdf5_put_digest(hid_t dataset, const char *text)
-{
-    struct value value = {.type = text_type(64), .text = true, .element_bytes = 64, .bytes = 64, .data = text};
-    bool done = value.type >= 0 && put_attribute(dataset, "sha256", &value);
-    if (value.type >= 0)
-        H5Tclose(value.type);
-    return done;
-}
-
 /* In the header where it fits; a long scalar lies beside it, guarded by its digest alone. */
-static bool put_compact(struct hdf5_writer *writer, const char *path, const struct value *value)
+static bool put_compact(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value)
 {
     char digest[DIGEST_TEXT_BYTES];
-    hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE), space = value_space(value), dataset = -1;
+    hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE), space = ts_hdf5_value_space(value), dataset = -1;
     bool done = list >= 0 && space >= 0 && ts_digest_of(value->data, value->bytes, digest);
     if (value->bytes > 0 && value->bytes <= COMPACT_BYTES)
         done = done && H5Pset_layout(list, H5D_COMPACT) >= 0;
@@ -121,18 +34,19 @@ static bool put_compact(struct hdf5_writer *writer, const char *path, const stru
 }
 
 /* "object@name" is an attribute. */
-static bool put_on_object(struct hdf5_writer *writer, const char *path, const char *at, const struct value *value)
+static bool put_on_object(struct hdf5_writer *writer, const char *path, const char *at, const struct hdf5_value *value)
 {
     char object_path[1024];
     snprintf(object_path, sizeof object_path, "%.*s", (int)(at - path), path);
     hid_t object = H5Oopen(writer->h5, object_path, H5P_DEFAULT);
-    bool done = object >= 0 && put_attribute(object, at + 1, value);
+    bool done = object >= 0 && ts_hdf5_put_attribute(object, at + 1, value);
     if (object >= 0)
         done = H5Oclose(object) >= 0 && done;
     return done;
 }
 
-static enum ts_status put_value(struct hdf5_writer *writer, const char *path, const struct value *value, bool floating)
+static enum ts_status put_value(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
+                                bool floating)
 {
     const char *at = strrchr(path, '@');
     enum ts_status status = ts_hdf5_settle(writer);
@@ -164,12 +78,12 @@ static enum ts_status put_value(struct hdf5_writer *writer, const char *path, co
     return ts_hdf5_state(writer);
 }
 
-static enum ts_status put_text(struct hdf5_writer *writer, const char *path, struct value *value)
+static enum ts_status put_text(struct hdf5_writer *writer, const char *path, struct hdf5_value *value)
 {
     struct hdf5_visit visit;
     value->text = true;
     ts_hdf5_enter(&visit);
-    value->type = text_type(value->element_bytes);
+    value->type = ts_hdf5_text_type(value->element_bytes);
     if (value->type < 0)
         ts_hdf5_fail_library(writer, path, 0);
     ts_hdf5_leave(&visit);
@@ -185,13 +99,13 @@ static enum ts_status put_text(struct hdf5_writer *writer, const char *path, str
 enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const char *text)
 {
     size_t bytes = strlen(text) > 0 ? strlen(text) : 1; /* HDF5 has no text of length 0: one zero byte */
-    struct value value = {.element_bytes = bytes, .bytes = bytes, .data = text};
+    struct hdf5_value value = {.element_bytes = bytes, .bytes = bytes, .data = text};
     return put_text(writer, path, &value);
 }
 
 enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts, size_t n)
 {
-    struct value value = {.element_bytes = 1, .rank = 1, .n = {(int64_t)n}};
+    struct hdf5_value value = {.element_bytes = 1, .rank = 1, .n = {(int64_t)n}};
     for (size_t i = 0; i < n; i++)
         if (strlen(texts[i]) > value.element_bytes)
             value.element_bytes = strlen(texts[i]);
@@ -210,11 +124,11 @@ enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const
 
 enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path, const struct ts_image *image)
 {
-    struct value value = {.type = ts_hdf5_type(image->dtype),
-                          .element_bytes = ts_dtype_bytes(image->dtype),
-                          .rank = image->rank,
-                          .bytes = image->rank == 0 ? ts_dtype_bytes(image->dtype) : ts_image_bytes(image),
-                          .data = image->data};
+    struct hdf5_value value = {.type = ts_hdf5_type(image->dtype),
+                               .element_bytes = ts_dtype_bytes(image->dtype),
+                               .rank = image->rank,
+                               .bytes = image->rank == 0 ? ts_dtype_bytes(image->dtype) : ts_image_bytes(image),
+                               .data = image->data};
     for (int d = 0; d < image->rank; d++)
         value.n[d] = image->axes[d].n;
     enum ts_status status = put_value(writer, path, &value, image->dtype == TS_F32 || image->dtype == TS_F64);

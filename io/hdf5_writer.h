@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside of the HDF5 writer, shared by the files hdf5_write.c (file), hdf5_dataset.c (datasets that come in pieces),
- * hdf5_values.c (small values) and hdf5_image.c (NXdata).
+ * Inside of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_attribute.c (types and attributes),
+ * hdf5_dataset.c (datasets that come in pieces), hdf5_values.c (small values), hdf5_image.c (NXdata), hdf5_write.c (the
+ * file).
  */
 #ifndef IO_HDF5_WRITER_H
 #define IO_HDF5_WRITER_H
@@ -64,10 +65,25 @@ bool ts_hdf5_failed(struct hdf5_writer *writer);
 /* Waits for all chunks; then the state. Before every call that changes the file beside them. */
 enum ts_status ts_hdf5_settle(struct hdf5_writer *writer);
 
+/* What a small value is, as HDF5 sees it. */
+struct hdf5_value {
+    hid_t type; /* owned where it is a text type */
+    bool text;
+    size_t element_bytes;
+    int rank; /* 0: scalar */
+    int64_t n[TS_MAX_RANK];
+    size_t bytes;
+    const void *data;
+};
+
 /* Little-endian file type; borrowed, never closed. */
 hid_t ts_hdf5_type(enum ts_dtype dtype);
 /* Creation properties without times; H5P_DATASET_CREATE or H5P_GROUP_CREATE. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
+/* Text of so many bytes, padded with zeros; the caller closes it. */
+hid_t ts_hdf5_text_type(size_t bytes);
+hid_t ts_hdf5_value_space(const struct hdf5_value *value);
+bool ts_hdf5_put_attribute(hid_t object, const char *name, const struct hdf5_value *value);
 /* Writes the attribute sha256 of an open dataset; inside enter and leave. */
 bool ts_hdf5_put_digest(hid_t dataset, const char *text);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "io/dicom_series.h"
+#include "io/dicom_group.h"
 #include "io/hdf5_read.h"
 #include "pipeline/cli.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom_series.h"
+#include "io/dicom_group.h"
 #include "tests/support/support.h"
 
 struct study {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom_series.h"
+#include "io/dicom_group.h"
 #include "tests/support/dicom_fixture.h"
 
 /* A folder of files, scanned and grouped. */

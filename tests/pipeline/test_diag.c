@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom_series.h"
+#include "io/dicom_group.h"
 #include "pipeline/utf8.h"
 #include "tests/support/support.h"
 
