@@ -113,15 +113,29 @@ static enum ts_status write_geometry(struct hdf5_writer *writer, const char *gro
 {
     if (!image->has_geometry)
         return TS_OK;
-    const bool sinogram = image->rank > 1 && image->axes[1].kind == TS_AXIS_VIEW;
-    enum ts_status status =
-        text_at(writer, group, "geometry_convention", sinogram ? sinogram_convention : geometry_convention);
+    enum ts_status status = text_at(writer, group, "geometry_convention",
+                                    ts_image_is_sinogram(image) ? sinogram_convention : geometry_convention);
     if (status == TS_OK)
         status = numbers_at(writer, group, "origin_mm", image->origin_mm, 1, 3);
     if (status == TS_OK)
         status = numbers_at(writer, group, "direction", image->direction, 3, 3);
     if (status == TS_OK)
         status = numbers_at(writer, group, "step_z_mm", image->step_z_mm, 1, 3);
+    return status;
+}
+
+/* How the rays of a sinogram run. */
+static enum ts_status write_beam(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
+{
+    const struct ts_beam *beam = &image->beam;
+    if (!ts_image_is_sinogram(image))
+        return TS_OK;
+    enum ts_status status = text_at(writer, group, "beam", ts_beam_name(beam->kind));
+    if (status != TS_OK || beam->kind == TS_BEAM_PARALLEL)
+        return status;
+    status = numbers_at(writer, group, "source_axis_mm", &beam->source_axis_mm, 1, 1);
+    if (status == TS_OK)
+        status = numbers_at(writer, group, "source_detector_mm", &beam->source_detector_mm, 1, 1);
     return status;
 }
 
@@ -160,6 +174,8 @@ enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const
         status = write_axes(writer, path, image);
     if (status == TS_OK)
         status = write_geometry(writer, path, image);
+    if (status == TS_OK)
+        status = write_beam(writer, path, image);
     if (status == TS_OK && !writer->default_data && !(writer->default_data = strdup(path)))
         ts_hdf5_fail_memory(writer, strlen(path));
     return ts_hdf5_state(writer);

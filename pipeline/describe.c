@@ -94,14 +94,18 @@ static void print_accepted(const struct stage *stage, FILE *stream)
             separator = ", ";
         }
     fputs("; ", stream);
-    if (stage->quantities == TS_ANY_QUANTITY) {
-        fputs("any quantity", stream);
-        return;
-    }
     separator = "";
-    for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
+    if (stage->quantities == TS_ANY_QUANTITY)
+        fputs("any quantity", stream);
+    for (int i = TS_COUNTS; i <= TS_INTENSITY && stage->quantities != TS_ANY_QUANTITY; i++)
         if (stage->quantities & TS_QUANTITY_BIT(i)) {
             fprintf(stream, "%s%s", separator, ts_quantity_name(i));
+            separator = ", ";
+        }
+    separator = "; of the beams ";
+    for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT && stage->beams != TS_ANY_BEAM; i++)
+        if (stage->beams & TS_BEAM_BIT(i)) {
+            fprintf(stream, "%s%s", separator, ts_beam_name(i));
             separator = ", ";
         }
 }

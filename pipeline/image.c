@@ -43,6 +43,12 @@ const char *ts_quantity_name(enum ts_quantity quantity)
     return names[quantity];
 }
 
+const char *ts_beam_name(enum ts_beam_kind kind)
+{
+    static const char *const names[] = {"parallel", "fan-arc", "fan-flat"};
+    return names[kind];
+}
+
 const char *ts_axis_name(enum ts_axis_kind kind)
 {
     static const char *const names[] = {"z", "y", "x", "view", "detector", "bin", "item"};
@@ -92,6 +98,11 @@ size_t ts_slice_bytes(const struct ts_image *image)
 void *ts_slice_data(const struct ts_image *image, int64_t z)
 {
     return (unsigned char *)image->data + (size_t)z * ts_slice_bytes(image);
+}
+
+bool ts_image_is_sinogram(const struct ts_image *image)
+{
+    return image->rank == 3 && image->axes[1].kind == TS_AXIS_VIEW;
 }
 
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n)

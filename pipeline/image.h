@@ -16,6 +16,8 @@
 #define TS_ANY_DTYPE 0x7Fu
 #define TS_QUANTITY_BIT(quantity) (1u << (quantity))
 #define TS_ANY_QUANTITY 0x3Fu
+#define TS_BEAM_BIT(kind) (1u << (kind))
+#define TS_ANY_BEAM 0x7u
 
 size_t ts_dtype_bytes(enum ts_dtype dtype);
 const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
@@ -23,6 +25,7 @@ bool ts_dtype_is_integer(enum ts_dtype dtype);
 /* Lowest and highest value of the dtype (-inf, inf for floats). */
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
 const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */
+const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
 const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item" */
 
 /* a * b in *product; false where it does not fit. */
@@ -33,6 +36,8 @@ size_t ts_image_bytes(const struct ts_image *image);
 /* Elements and bytes of one slice: all axes but the first. */
 size_t ts_slice_count(const struct ts_image *image);
 size_t ts_slice_bytes(const struct ts_image *image);
+/* Whether its axes are (z, view, detector). */
+bool ts_image_is_sinogram(const struct ts_image *image);
 /* A view of slices [first, first + n), counted within `image`; z_first moves along. */
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
 /* First element of slice z, counted within `image`. */

@@ -47,6 +47,30 @@ static void print_spacing(const struct ts_image *image, FILE *stream)
             fprintf(stream, "%s%.6g %s", i > 0 ? " x " : "", image->axes[i].spacing, image->axes[i].unit);
 }
 
+/* The beam of a sinogram and where its rotation axis is seen. */
+static void print_rays(const struct ts_image *image, FILE *stream)
+{
+    const struct ts_beam *beam = &image->beam;
+    if (!ts_image_is_sinogram(image))
+        return;
+    fprintf(stream, "; %s beam", ts_beam_name(beam->kind));
+    if (beam->kind != TS_BEAM_PARALLEL)
+        fprintf(stream, ", source to axis %.6g mm, source to detector %.6g mm", beam->source_axis_mm,
+                beam->source_detector_mm);
+    fprintf(stream, "; rotation axis at detector %.6g", -image->axes[2].first / image->axes[2].spacing);
+}
+
+static void print_rays_json(const struct ts_image *image, struct json *json)
+{
+    if (!ts_image_is_sinogram(image))
+        return;
+    ts_json_member_text(json, "beam", ts_beam_name(image->beam.kind));
+    if (image->beam.kind == TS_BEAM_PARALLEL)
+        return;
+    ts_json_member_real(json, "source_axis_mm", image->beam.source_axis_mm);
+    ts_json_member_real(json, "source_detector_mm", image->beam.source_detector_mm);
+}
+
 static void print_parameters(const struct plan_node *node, FILE *stream)
 {
     const char *separator = "";
@@ -99,6 +123,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
                 node->keep ? " (kept whole)" : "");
         fputs("             ", stream);
         print_spacing(&node->out, stream);
+        print_rays(&node->out, stream);
         fputs("\n             ", stream);
         print_parameters(node, stream);
         fputc('\n', stream);
@@ -128,6 +153,7 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     ts_json_member_text(json, "dtype", ts_dtype_name(node->out.dtype));
     ts_json_member_text(json, "quantity", ts_quantity_name(node->out.quantity));
     ts_json_member_text(json, "unit", node->out.unit);
+    print_rays_json(&node->out, json);
     ts_json_member_text(json, "method", method_of(node));
     ts_json_member_text(json, "device", plan->device);
     ts_json_member_integer(json, "pass", node->level + 1);

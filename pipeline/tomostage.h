@@ -89,6 +89,22 @@ enum ts_quantity {
     TS_INTENSITY      /* anything else: MR, PET, filtered or equalized images */
 };
 
+/* How the rays of a sinogram run. The angle of a view is that of its central ray, theta: the ray through the rotation
+ * axis, x cos(theta) + y sin(theta) = 0. Detector positions are in mm from the central ray, rising towards
+ * (cos theta, sin theta) in all beams. */
+enum ts_beam_kind {
+    TS_BEAM_PARALLEL, /* position s: the ray x cos(theta) + y sin(theta) = s */
+    TS_BEAM_FAN_ARC,  /* equiangular: mm along an arc around the source; the fan angle is position / source_detector */
+    TS_BEAM_FAN_FLAT  /* equispaced: mm along a line at a right angle to the central ray */
+};
+
+/* Of a fan: the source stands at source_axis_mm * (-sin(theta), cos(theta)), and the central ray meets the detector
+ * source_detector_mm from it, beyond the axis. 0 for a parallel beam. */
+struct ts_beam {
+    enum ts_beam_kind kind;
+    double source_axis_mm, source_detector_mm;
+};
+
 enum { TS_MAX_RANK = 4 };
 
 struct ts_axis {
@@ -113,8 +129,9 @@ struct ts_image {
     const char *unit; /* of the values: "HU", "1/mm", "Bq/ml", "1", "mm" (line integral of unitless values) */
     bool has_geometry;
     double origin_mm[3], direction[9], step_z_mm[3];
-    int64_t z_first; /* index in the whole image of this slab's first slice */
-    void *data;      /* host memory, or NULL for a description */
+    struct ts_beam beam; /* of a sinogram; all 0 for a volume */
+    int64_t z_first;     /* index in the whole image of this slab's first slice */
+    void *data;          /* host memory, or NULL for a description */
 };
 
 /* ---- chains, plans, runs ---------------------------------------------------------------------- */

@@ -459,6 +459,7 @@ const struct stage box_stage = {
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
     .bench = "radius=1|radius=3|radius=7|radius=15|radius=31|radius=63|radius=256|radius=1 dimensions=3d|radius=3 "
              "dimensions=3d|"
              "radius=7 dimensions=3d|radius=7 method=direct|radius=7 method=running-sum|radius=7 method=separable|"

@@ -371,6 +371,7 @@ const struct stage convolve_stage = {
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
     .bench = "kernel=gaussian-3x3|kernel=gaussian-5x5|kernel=laplacian-8|kernel=log-5x5|kernel=sobel-x|kernel=sobel-"
              "magnitude",
     .params = convolve_rows,

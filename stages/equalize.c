@@ -418,6 +418,7 @@ const struct stage equalize_stage = {
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
     .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage scope=slice",
     .params = rows,
     .n_params = sizeof rows / sizeof *rows,

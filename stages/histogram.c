@@ -389,6 +389,7 @@ const struct stage histogram_stage = {
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
     .bench = "bins=256 limits=dtype|bins=4096 limits=dtype|bins=65536 limits=dtype|bins=4096 range=0,4096|"
              "bins=256 limits=dtype scope=slice|bins=4096 limits=dtype scope=slice|bins=4096 range=0,4096 scope=slice",
     .params = rows,

@@ -165,6 +165,7 @@ const struct stage invert_stage = {
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
     .params = rows,
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct invert_params),

@@ -17,7 +17,7 @@ static enum ts_status check_accepts(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;
     const struct ts_image *in = &context->in;
-    const bool sinogram = in->rank == 3 && in->axes[1].kind == TS_AXIS_VIEW;
+    const bool sinogram = ts_image_is_sinogram(in);
     char accepted[160] = "";
     size_t used = 0;
     if (!(stage->axes & (sinogram ? AXES_SINOGRAM : AXES_VOLUME))) {
@@ -39,6 +39,14 @@ static enum ts_status check_accepts(const struct stage_context *context)
             if (stage->quantities & TS_QUANTITY_BIT(i))
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_quantity_name(i));
         refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
+        ts_diag_hint(context->diag, "it takes%s", accepted);
+        return TS_BAD_CHAIN;
+    }
+    if (sinogram && !(stage->beams & TS_BEAM_BIT(in->beam.kind))) {
+        for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
+            if (stage->beams & TS_BEAM_BIT(i))
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_beam_name(i));
+        refuse(context, "stage-beam", "the beam", ts_beam_name(in->beam.kind));
         ts_diag_hint(context->diag, "it takes%s", accepted);
         return TS_BAD_CHAIN;
     }

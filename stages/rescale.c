@@ -349,6 +349,7 @@ const struct stage rescale_stage = {
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
     .params = rows,
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct rescale_params),

@@ -9,6 +9,7 @@ const struct stage save_stage = {
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
     .keeps_output = true,
     .tolerance = {.why = "the same bytes"},
 };

@@ -156,6 +156,7 @@ struct stage {
     unsigned axes;       /* enum stage_axes bits */
     unsigned dtypes;     /* TS_DTYPE_BITs */
     unsigned quantities; /* TS_QUANTITY_BITs */
+    unsigned beams;      /* TS_BEAM_BITs of the sinograms it takes; TS_ANY_BEAM where no ray matters to it */
     const struct param *params;
     size_t n_params, params_bytes;
     bool keeps_output; /* `save`: writes its image to the output file under its name: */

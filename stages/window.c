@@ -164,6 +164,7 @@ const struct stage window_stage = {
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
     .bench = "low=0 high=100|low=0 high=100 dtype=u8|low=0 high=100 function=sigmoid",
     .params = rows,
     .n_params = sizeof rows / sizeof *rows,

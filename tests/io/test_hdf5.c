@@ -267,6 +267,50 @@ Test(hdf5, a_sinogram_says_whose_geometry_it_has)
     ts_test_remove_folder(folder);
 }
 
+static double number_at(hid_t file, const char *name)
+{
+    double value = NAN;
+    hid_t attribute = H5Aopen_by_name(file, "/entry/data", name, H5P_DEFAULT, H5P_DEFAULT);
+    if (attribute >= 0) {
+        H5Aread(attribute, H5T_NATIVE_DOUBLE, &value);
+        H5Aclose(attribute);
+    }
+    return value;
+}
+
+Test(hdf5, a_sinogram_says_how_its_rays_run)
+{
+    static const char *const names[] = {"parallel", "fan-arc", "fan-flat"};
+    for (int kind = TS_BEAM_PARALLEL; kind <= TS_BEAM_FAN_FLAT + 1; kind++) {
+        const bool sinogram = kind <= TS_BEAM_FAN_FLAT, fan = sinogram && kind != TS_BEAM_PARALLEL;
+        struct output_content content = ts_test_content(2, 5, 7);
+        struct ts_diag *diag = ts_diag_create();
+        struct hdf5_options options = {.level = 1, .threads = 1};
+        char folder[64], path[96];
+        ts_test_folder(folder, sizeof folder);
+        snprintf(path, sizeof path, "%s/out.h5", folder);
+        if (sinogram) {
+            content.first.axes[1].kind = TS_AXIS_VIEW;
+            content.first.axes[2].kind = TS_AXIS_DETECTOR;
+            content.first.beam.kind = (enum ts_beam_kind)kind;
+            content.first.beam.source_axis_mm = fan ? 595 : 0;
+            content.first.beam.source_detector_mm = fan ? 1085.6 : 0;
+        }
+        cr_assert_eq(ts_test_write_output(path, &options, &content, 2, diag), TS_OK);
+        hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+        cr_assert_eq(H5Aexists_by_name(file, "/entry/data", "beam", H5P_DEFAULT) > 0, sinogram);
+        if (sinogram)
+            cr_assert(holds_text(file, "/entry/data", "beam", names[kind]));
+        cr_assert_eq(H5Aexists_by_name(file, "/entry/data", "source_axis_mm", H5P_DEFAULT) > 0, fan);
+        if (fan)
+            cr_assert(number_at(file, "source_axis_mm") == 595 && number_at(file, "source_detector_mm") == 1085.6);
+        H5Fclose(file);
+        ts_test_content_clear(&content);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
 Test(hdf5, existing_files_are_kept_unless_forced)
 {
     struct output_content content = ts_test_content(3, 4, 5);

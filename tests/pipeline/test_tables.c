@@ -171,6 +171,8 @@ Test(tables, stages_say_what_the_pages_need)
         expect(stage->axes && stage->dtypes && stage->quantities, stage->name, "", "accepts nothing");
         expect(!(stage->dtypes & ~TS_ANY_DTYPE) && !(stage->quantities & ~TS_ANY_QUANTITY), stage->name, "",
                "accepts what does not exist");
+        expect(!(stage->axes & AXES_SINOGRAM) == !stage->beams && !(stage->beams & ~TS_ANY_BEAM), stage->name, "",
+               "takes sinograms without saying of which beams, or beams without sinograms");
         expect(ts_stage_find(stage->name) == stage, stage->name, "", "another stage has its name");
         for (size_t i = 0; i < stage->n_params; i++)
             references += stage->params[i].kind == PARAM_REFERENCE;

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/reference/invert_reference.h"
 #include "tests/support/stage_run.h"
@@ -39,6 +40,31 @@ TEST_ON_BOTH(invert, twice_is_the_image_again)
         cr_assert_arr_eq(twice.out.data, in.data, ts_image_bytes(&in));
         ts_test_run_clear(&once);
         ts_test_run_clear(&twice);
+        free(in.data);
+    }
+}
+
+/* What every stage that knows some beams alone says to the others. */
+Test(invert, a_stage_names_the_beam_that_it_does_not_take)
+{
+    struct stage parallel = invert_stage;
+    parallel.beams = TS_BEAM_BIT(TS_BEAM_PARALLEL);
+    for (int kind = TS_BEAM_PARALLEL; kind <= TS_BEAM_FAN_FLAT; kind++) {
+        struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
+        in.axes[1].kind = TS_AXIS_VIEW;
+        in.axes[2].kind = TS_AXIS_DETECTOR;
+        in.beam = (struct ts_beam){(enum ts_beam_kind)kind, kind ? 500 : 0, kind ? 900 : 0};
+        struct stage_run refused, carried;
+        cr_assert_eq(ts_test_run(&refused, &parallel, "", &in, NULL, 0, 1), kind ? TS_BAD_CHAIN : TS_OK);
+        if (kind) {
+            cr_assert_str_eq(ts_diag_get(refused.diag, 0)->code, "stage-beam");
+            cr_assert(strstr(ts_diag_get(refused.diag, 0)->message, ts_beam_name(in.beam.kind)));
+            cr_assert_str_eq(ts_diag_get(refused.diag, 0)->hint, "it takes parallel");
+        }
+        cr_assert_eq(ts_test_run(&carried, &invert_stage, "", &in, NULL, 0, 1), TS_OK);
+        cr_assert(!memcmp(&carried.out.beam, &in.beam, sizeof in.beam));
+        ts_test_run_clear(&refused);
+        ts_test_run_clear(&carried);
         free(in.data);
     }
 }
