@@ -48,7 +48,7 @@ static enum ts_status upload(struct apply *apply, int input, int64_t z, int64_t 
 {
     enum ts_status status = TS_OK;
     for (int other = input; status == TS_OK && other < STAGE_INPUTS; other++) {
-        if (other != input && (input != 0 || !ts_stage_aligned(apply->context, other - 1)))
+        if (other != input && (input != 0 || !ts_stage_travels(apply->context, other - 1)))
             continue;
         const struct ts_image part = ts_image_slices(other == 0 ? apply->in : apply->references[other - 1], z, n);
         slices[other - input] = part;
@@ -98,12 +98,14 @@ static enum ts_status map_slab(struct apply *apply, struct ts_image *out, int64_
 {
     const struct stage_reach reach = ts_stage_reach(apply->context);
     struct cuda_session *session = apply->session;
-    struct ts_image padded, target = ts_image_slices(out, z, n);
+    struct ts_image slices[STAGE_INPUTS], target = ts_image_slices(out, z, n);
     unsigned char guards[2 * GUARD], *end = apply->output + GUARD + ts_image_bytes(&target);
-    ts_stage_pad(&reach, &apply->context->in, apply->in, 1, z, n, apply->room, &padded);
-    enum ts_status status =
-        ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[0], padded.data, ts_image_bytes(&padded));
-    padded.data = apply->inputs[0];
+    enum ts_status status = upload(apply, 0, z, n, slices);
+    ts_stage_pad(&reach, &apply->context->in, apply->in, 1, z, n, apply->room, &slices[0]);
+    if (status == TS_OK)
+        status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[0], slices[0].data,
+                              ts_image_bytes(&slices[0]));
+    slices[0].data = apply->inputs[0];
     target.data = apply->output + GUARD;
     if (status == TS_OK)
         status = ts_cuda_fill(session, CUDA_COMPUTE, apply->output, GUARD_BYTE, GUARD);
@@ -112,7 +114,7 @@ static enum ts_status map_slab(struct apply *apply, struct ts_image *out, int64_
     if (status == TS_OK)
         status = ts_cuda_fill(session, CUDA_COMPUTE, end, GUARD_BYTE, GUARD);
     if (status == TS_OK)
-        status = ts_cuda_stage_map(apply->stage, &padded, &target);
+        status = ts_cuda_stage_map(apply->stage, slices, &target);
     if (status == TS_OK)
         status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, ts_slice_data(out, z), target.data,
                               ts_image_bytes(&target));

@@ -96,12 +96,12 @@ static void find_inputs(struct plan_node *node)
     }
 }
 
-/* The first pass in which an input, and what travels with it, can be reduced. */
+/* The first pass in which an input, and what travels with it, is there. */
 static int input_level(const struct ts_plan *plan, const struct plan_node *node, int input)
 {
     int level = plan->nodes[node->inputs[input]].level;
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_stage_aligned(&node->context, i) && plan->nodes[node->inputs[1 + i]].level > level)
+        if (ts_stage_travels(&node->context, i) && plan->nodes[node->inputs[1 + i]].level > level)
             level = plan->nodes[node->inputs[1 + i]].level;
     return level;
 }
@@ -120,7 +120,7 @@ static void find_passes(struct ts_plan *plan, struct plan_node *node)
             node->rounds = ts_stage_rounds(&node->context);
             node->first_pass = level > node->first_pass ? level : node->first_pass;
         }
-    if (by_slice && input_level(plan, node, 0) > node->level)
+    if ((by_slice || node->chain_stage->stage->cpu) && input_level(plan, node, 0) > node->level)
         node->level = input_level(plan, node, 0);
     const int after = node->rounds > 0 ? node->first_pass + node->rounds : 0;
     if (reduction && reduction->feeds_map && after > node->level)
@@ -137,7 +137,7 @@ static void join_domains(struct ts_plan *plan, int32_t index)
 {
     const struct plan_node *node = &plan->nodes[index];
     for (int i = 0; i < STAGE_REFERENCES; i++) {
-        if (!ts_plan_aligned(plan, index, i))
+        if (!ts_plan_travels(plan, index, i))
             continue;
         const int32_t other = plan->nodes[node->inputs[1 + i]].domain;
         const int32_t first = node->domain < other ? node->domain : other, gone = node->domain + other - first;

@@ -95,7 +95,7 @@ bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t node, int inp
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
 
 /* True where reference i of this node travels with its input. */
-bool ts_plan_aligned(const struct ts_plan *plan, int32_t node, int reference);
+bool ts_plan_travels(const struct ts_plan *plan, int32_t node, int reference);
 
 /* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budgets. May be called again. */
 enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag);

@@ -47,8 +47,8 @@ struct run_back_end {
     enum ts_status (*end_slab)(struct run *run);
     /* A source's slices, to target. */
     enum ts_status (*read)(struct run *run, int32_t node, struct ts_image *target);
-    /* A stage's slices, out of its input's parts. */
-    enum ts_status (*map)(struct run *run, int32_t node, struct ts_image *target);
+    /* A stage's slices. slices[0], those of its input, get their halo here, out of the input's parts. */
+    enum ts_status (*map)(struct run *run, int32_t node, struct ts_image slices[STAGE_INPUTS], struct ts_image *target);
     /* As ts_stage_reduced_slab, _add and _finish. */
     enum ts_status (*reduce_slices)(struct run *run, int32_t node, const struct ts_image *slices);
     enum ts_status (*reduce)(struct run *run, int32_t node, int input, const struct ts_image *slices);

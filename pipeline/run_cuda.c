@@ -213,12 +213,12 @@ static enum ts_status pad(struct run *run, int32_t i, int64_t z, int64_t n, stru
     return TS_OK;
 }
 
-static enum ts_status device_map(struct run *run, int32_t i, struct ts_image *target)
+static enum ts_status device_map(struct run *run, int32_t i, struct ts_image slices[STAGE_INPUTS],
+                                 struct ts_image *target)
 {
     const struct device *device = run->back;
-    struct ts_image padded;
-    const enum ts_status status = pad(run, i, target->z_first, target->axes[0].n, &padded);
-    return status == TS_OK ? ts_cuda_stage_map(device->nodes[i].stage, &padded, target) : status;
+    const enum ts_status status = pad(run, i, target->z_first, target->axes[0].n, &slices[0]);
+    return status == TS_OK ? ts_cuda_stage_map(device->nodes[i].stage, slices, target) : status;
 }
 
 static enum ts_status device_reduce_slices(struct run *run, int32_t node, const struct ts_image *slices)

@@ -72,17 +72,17 @@ static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *
     return source->ops->read(source, target->z_first, target->axes[0].n, target->data, run->diag);
 }
 
-static enum ts_status host_map(struct run *run, int32_t i, struct ts_image *target)
+static enum ts_status host_map(struct run *run, int32_t i, struct ts_image slices[STAGE_INPUTS],
+                               struct ts_image *target)
 {
     const struct host *host = run->back;
     struct plan_node *plan = &run->plan->nodes[i];
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     const struct stage_reach reach = ts_stage_reach(&plan->context);
-    struct ts_image padded;
     ts_stage_pad(&reach, &plan->context.in, from->parts, from->n_parts, target->z_first, target->axes[0].n, host->room,
-                 &padded);
+                 &slices[0]);
     plan->context.result = run->nodes[i].reduced ? ts_stage_reduced_result(run->nodes[i].reduced) : NULL;
-    return plan->context.stage->cpu(&plan->context, &padded, target, host->scratch);
+    return plan->context.stage->cpu(&plan->context, slices, target, host->scratch);
 }
 
 static enum ts_status host_reduce_slices(struct run *run, int32_t node, const struct ts_image *slices)

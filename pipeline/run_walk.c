@@ -50,25 +50,25 @@ static void views_of(const struct run *run, int32_t index, int input, int64_t z,
     const struct plan_node *node = &run->plan->nodes[index];
     slices[0] = view_of(run, node->inputs[input], z, n);
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_plan_aligned(run->plan, index, i))
+        if (ts_plan_travels(run->plan, index, i))
             slices[1 + i] = view_of(run, node->inputs[1 + i], z, n);
 }
 
 static enum ts_status compute(struct run *run, int32_t i, struct ts_image *target)
 {
     const struct plan_node *plan = &run->plan->nodes[i];
+    struct ts_image slices[STAGE_INPUTS];
     if (plan->source) {
         run->bytes_done += (int64_t)ts_image_bytes(target);
         return run->back_end->read(run, i, target);
     }
+    views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
     if (ts_stage_reduces_slices(&plan->context)) {
-        struct ts_image slices[STAGE_INPUTS];
-        views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
         const enum ts_status status = run->back_end->reduce_slices(run, i, slices);
         if (status != TS_OK)
             return status;
     }
-    return run->back_end->map(run, i, target);
+    return run->back_end->map(run, i, slices, target);
 }
 
 static enum ts_status compute_node(struct run *run, int32_t i)

@@ -86,10 +86,10 @@ bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t index)
     return node->chain_stage && pass == node->tables_pass;
 }
 
-bool ts_plan_aligned(const struct ts_plan *plan, int32_t index, int reference)
+bool ts_plan_travels(const struct ts_plan *plan, int32_t index, int reference)
 {
     const struct plan_node *node = &plan->nodes[index];
-    return node->chain_stage && node->inputs[1 + reference] >= 0 && ts_stage_aligned(&node->context, reference);
+    return node->chain_stage && node->inputs[1 + reference] >= 0 && ts_stage_travels(&node->context, reference);
 }
 
 /* The slices [z, end) of a node's input, and of the references that travel with it. */
@@ -99,7 +99,7 @@ static void add_travelers(const struct ts_plan *plan, int32_t index, int input, 
     const struct plan_node *node = &plan->nodes[index];
     add_span(&steps[plan->nodes[node->inputs[input]].image_node].need, z, end);
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_plan_aligned(plan, index, i))
+        if (ts_plan_travels(plan, index, i))
             add_span(&steps[plan->nodes[node->inputs[1 + i]].image_node].need, z, end);
 }
 
@@ -138,8 +138,7 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
         for (int s = 0; s < steps[i].todo.n; s++) {
             const struct span *todo = &steps[i].todo.at[s];
             add_padded(&steps[plan->nodes[node->inputs[0]].image_node].need, *todo, &reach, node->context.in.axes[0].n);
-            if (ts_stage_reduces_slices(&node->context))
-                add_travelers(plan, i, 0, todo->first, todo->end, steps);
+            add_travelers(plan, i, 0, todo->first, todo->end, steps);
         }
     }
 }

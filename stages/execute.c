@@ -15,7 +15,7 @@ static void cut_slices(const struct stage_context *context, int input, const str
 {
     slices[0] = ts_image_slices(image, z, n);
     for (int i = 0; input == 0 && references && i < STAGE_REFERENCES; i++)
-        if (ts_stage_aligned(context, i))
+        if (ts_stage_travels(context, i))
             slices[1 + i] = ts_image_slices(references[i], z, n);
 }
 
@@ -51,19 +51,19 @@ static enum ts_status map_slab(struct stage_context *context, struct stage_reduc
                                int64_t z, int64_t n, void *room, void *scratch)
 {
     const struct stage_reach reach = ts_stage_reach(context);
+    struct ts_image slices[STAGE_INPUTS];
+    cut_slices(context, 0, in, references, z, n, slices);
     if (reduced && ts_stage_reduces_slices(context)) {
-        struct ts_image slices[STAGE_INPUTS];
-        cut_slices(context, 0, in, references, z, n, slices);
         const enum ts_status status = ts_stage_reduced_slab(reduced, slices);
         if (status != TS_OK)
             return status;
     }
     if (!context->stage->cpu)
         return TS_OK;
-    struct ts_image padded, target = ts_image_slices(out, z, n);
-    ts_stage_pad(&reach, &context->in, in, 1, z, n, room, &padded);
+    struct ts_image target = ts_image_slices(out, z, n);
+    ts_stage_pad(&reach, &context->in, in, 1, z, n, room, &slices[0]);
     context->result = reduced ? ts_stage_reduced_result(reduced) : NULL;
-    return context->stage->cpu(context, &padded, &target, scratch);
+    return context->stage->cpu(context, slices, &target, scratch);
 }
 
 enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,

@@ -41,12 +41,12 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
 void ts_stage_reduced_destroy(struct stage_reduced *reduced);
 /* True where input i (0: the stage's own, i > 0: references[i - 1]) is reduced over its whole volume. */
 bool ts_stage_reduces_volume(const struct stage_context *context, int input);
-/* True where reference i travels with the input. */
-bool ts_stage_aligned(const struct stage_context *context, int reference);
+/* True where reference i is given and travels with the input. */
+bool ts_stage_travels(const struct stage_context *context, int reference);
 /* True where input 0 is reduced slice by slice. */
 bool ts_stage_reduces_slices(const struct stage_context *context);
-/* Whole-volume reduction: adds these slices (rising z, each once per round). slab[1 + i] are the same slices of an
- * aligned reference i. */
+/* Whole-volume reduction: adds these slices (rising z, each once per round). slab[1 + i] are the same slices of a
+ * reference i that travels. */
 void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab);
 /* The same from elsewhere (a CUDA device): memory for the total of an input in this round, to be filled before
  * finish(). */

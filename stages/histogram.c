@@ -141,7 +141,7 @@ static enum ts_status check_labels(const struct stage_context *context, const st
         ts_diag_hint(context->diag, "use fewer bins");
         return TS_BAD_CHAIN;
     }
-    return TS_OK;
+    return ts_stage_same_shape(context, HISTOGRAM_LABELS - 1);
 }
 
 static enum ts_status check_bins(const struct stage_context *context, const struct histogram_params *params)
@@ -189,7 +189,7 @@ bool ts_histogram_by_value(const struct stage_context *context, int input)
     return ts_value_counts_fit(dtype_of(context, input)) && !(input == 0 && labels_of(context));
 }
 
-static bool aligned(const struct stage_context *context, int reference)
+static bool travels(const struct stage_context *context, int reference)
 {
     (void)context;
     return reference == HISTOGRAM_LABELS - 1;
@@ -357,7 +357,6 @@ static const struct stage_reduction reduction = {
     .exact = true,
     .rounds = rounds,
     .partial_bytes = partial_bytes,
-    .aligned = aligned,
     .reduce = reduce,
     .merge = merge,
     .result_bytes = result_bytes,
@@ -396,6 +395,7 @@ const struct stage histogram_stage = {
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct histogram_params),
     .resolve = resolve,
+    .travels = travels,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(histogram_cuda),
     .tolerance = {.why = "counts of values are exact"},

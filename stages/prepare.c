@@ -53,23 +53,40 @@ static enum ts_status check_accepts(const struct stage_context *context)
     return TS_OK;
 }
 
-/* References that travel with the input have its shape. */
-static enum ts_status check_aligned(const struct stage_context *context)
+/* The row of the table that reference i is given in. */
+static const struct param *reference_row(const struct stage *stage, int reference)
 {
-    int reference = 0;
-    for (size_t i = 0; i < context->stage->n_params && reference < STAGE_REFERENCES; i++) {
-        if (context->stage->params[i].kind != PARAM_REFERENCE)
-            continue;
-        const struct ts_image *image = context->references[reference];
-        if (image && ts_stage_aligned(context, reference))
-            for (int axis = 0; axis < 3; axis++)
-                if (image->axes[axis].n != context->in.axes[axis].n)
-                    return ts_param_error(context->set, context->stage->params[i].name, "reference-shape",
-                                          context->diag, "is %lld x %lld x %lld, and the image is %lld x %lld x %lld",
-                                          (long long)image->axes[0].n, (long long)image->axes[1].n,
-                                          (long long)image->axes[2].n, (long long)context->in.axes[0].n,
-                                          (long long)context->in.axes[1].n, (long long)context->in.axes[2].n);
-        reference++;
+    for (size_t i = 0; i < stage->n_params; i++)
+        if (stage->params[i].kind == PARAM_REFERENCE && reference-- == 0)
+            return &stage->params[i];
+    return NULL;
+}
+
+bool ts_stage_travels(const struct stage_context *context, int reference)
+{
+    return context->stage->travels && context->references[reference] && context->stage->travels(context, reference);
+}
+
+enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference)
+{
+    const struct ts_image *image = context->references[reference], *in = &context->in;
+    for (int axis = 0; image && axis < 3; axis++)
+        if (image->axes[axis].n != in->axes[axis].n)
+            return ts_param_error(context->set, reference_row(context->stage, reference)->name, "reference-shape",
+                                  context->diag, "is %lld x %lld x %lld, and the image is %lld x %lld x %lld",
+                                  (long long)image->axes[0].n, (long long)image->axes[1].n, (long long)image->axes[2].n,
+                                  (long long)in->axes[0].n, (long long)in->axes[1].n, (long long)in->axes[2].n);
+    return TS_OK;
+}
+
+static enum ts_status check_travelers(const struct stage_context *context)
+{
+    for (int i = 0; i < STAGE_REFERENCES; i++) {
+        const struct ts_image *image = context->references[i];
+        if (ts_stage_travels(context, i) && image->axes[0].n != context->in.axes[0].n)
+            return ts_param_error(context->set, reference_row(context->stage, i)->name, "reference-slices",
+                                  context->diag, "has %lld slices in z, and the image has %lld",
+                                  (long long)image->axes[0].n, (long long)context->in.axes[0].n);
     }
     return TS_OK;
 }
@@ -114,7 +131,7 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     if (status == TS_OK)
         status = check_choices(context);
     if (status == TS_OK)
-        status = check_aligned(context);
+        status = check_travelers(context);
     if (status != TS_OK)
         return status;
     set->resolved = true;

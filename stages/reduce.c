@@ -36,19 +36,13 @@ bool ts_stage_reduces_slices(const struct stage_context *context)
     return reduction && reduction->per_slice && reduction->per_slice(context);
 }
 
-bool ts_stage_aligned(const struct stage_context *context, int reference)
-{
-    const struct stage_reduction *reduction = context->stage->reduction;
-    return reduction && reduction->aligned && context->references[reference] && reduction->aligned(context, reference);
-}
-
 /* The same slices [first, end) of the input and of the references that travel with it. */
 static void cut_slices(const struct stage_context *context, int input, const struct ts_image *slab, int64_t first,
                        int64_t end, struct ts_image slices[STAGE_INPUTS])
 {
     slices[0] = ts_image_slices(slab, first, end - first);
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_stage_aligned(context, i))
+        if (ts_stage_travels(context, i))
             slices[1 + i] = ts_image_slices(&slab[1 + i], first, end - first);
 }
 

@@ -67,9 +67,6 @@ struct stage_reduction {
     int (*rounds)(const struct stage_context *); /* NULL: 1 */
     /* input 0 is the stage's input, input i > 0 is references[i - 1]; 0 bytes: this input is not reduced. */
     size_t (*partial_bytes)(const struct stage_context *, int input);
-    /* A reference that travels with the input, such as a mask: same nz, ny, nx (the framework refuses others). reduce()
-     * for input 0 finds its slices in slices[1 + reference]; partial_bytes() of its own input is 0. NULL: none. */
-    bool (*aligned)(const struct stage_context *, int reference);
     /* Overwrites *partial with the reduction of these slices. One thread; called from several at once. */
     void (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partial);
     void (*merge)(const struct stage_context *, int input, void *into, const void *from);
@@ -94,7 +91,8 @@ struct stage_tolerance {
 /* ---- the CUDA side of a stage (cuda/<stage>.cu) -------------------------------------------------
  *
  * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Images
- * handed to them have device pointers and, as for cpu(), whole slices, z_first, and the halo around map()'s input. */
+ * handed to them have device pointers and, as for cpu() and reduce(), whole slices, z_first, the halo around map()'s
+ * in[0], and the slices of references that travel behind input 0. */
 
 struct cuda_call {
     struct CUstream_st *stream;
@@ -167,12 +165,19 @@ struct stage {
     /* Pure. *out starts as a copy of the input's description. NULL: same. Axis positions it makes must live in
      * the parameter struct's memory or be static. */
     enum ts_status (*shape)(const struct stage_context *, struct ts_image *out);
+    /* References that travel with the input slab by slab, such as a mask or a flat field: as many slices as the input
+     * (the framework refuses others; resolve() checks all else, ts_stage_same_shape helps). reduce(), for input 0, and
+     * cpu() find the same slices as the input's, without halo, in the image 1 + reference of the array that they are
+     * given; the launchers of CUDA likewise. Such a reference is not itself reduced: partial_bytes() of it is 0. NULL:
+     * none. */
+    bool (*travels)(const struct stage_context *, int reference);
     struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
     const struct stage_reduction *reduction;                   /* NULL: none */
     /* For one call of cpu() on a slab of n output slices with context->threads threads. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
-    /* in: z_first .. with halo; out: n slices, out->z_first is the first one's index in the volume. scratch is 64-byte
-     * aligned and not cleared. The bytes of the result depend neither on how z is cut nor on the threads. */
+    /* in[0]: z_first .. with halo, in[1 + reference]: the slices of one that travels; out: n slices, out->z_first is
+     * the first one's index in the volume. scratch is 64-byte aligned and not cleared. The bytes of the result depend
+     * neither on how z is cut nor on the threads. */
     enum ts_status (*cpu)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
     /* STAGE_CUDA(box_cuda), declared in the stage's header and defined in cuda/box.cu. NULL only where neither cpu()
      * nor a reduction is. */
@@ -186,5 +191,8 @@ struct stage {
 extern const struct stage *const ts_stages[];
 size_t ts_stage_count(void);
 const struct stage *ts_stage_find(const char *name);
+
+/* For resolve(): refuses reference i (code reference-shape) where it is given and not nz x ny x nx of the input. */
+enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference);
 
 #endif

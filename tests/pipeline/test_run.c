@@ -317,3 +317,110 @@ Test(run, a_mask_counts_where_it_should)
     free(mask.data);
     remove_folder();
 }
+
+/* ---- references that travel to the map ----------------------------------------------------------- */
+
+static uint16_t added(const struct ts_image *image, const struct ts_image *rows, int64_t z, int64_t z_rows, size_t i)
+{
+    const int64_t nx = image->axes[2].n;
+    const uint16_t *values = ts_slice_data(rows, z_rows);
+    uint16_t sum = ((const uint16_t *)ts_slice_data(image, z))[i];
+    for (int64_t row = 0; row < rows->axes[1].n; row++)
+        sum = (uint16_t)(sum + values[row * nx + (int64_t)i % nx]);
+    return sum;
+}
+
+/* input + rows of the slice 2 before, of rows that were moved by 1 (wrapped). */
+static void check_added(const struct ts_image *image, const struct ts_image *rows, int64_t *slices_read)
+{
+    const int64_t nz = image->axes[0].n;
+    uint16_t *written = malloc(ts_image_bytes(image));
+    const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT),
+                data = H5Dopen2(file, "/entry/added/data", H5P_DEFAULT);
+    cr_assert(H5Dread(data, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, written) >= 0);
+    for (int64_t z = 0; z < nz; z++)
+        for (size_t i = 0; i < ts_slice_count(image); i++)
+            cr_assert_eq(written[(size_t)z * ts_slice_count(image) + i],
+                         added(image, rows, z < 2 ? 0 : z - 2, (z + 1) % nz, i), "slice %lld", (long long)z);
+    H5Dclose(data);
+    H5Fclose(file);
+    free(written);
+    *slices_read = 0;
+}
+
+Test(run, a_reference_of_another_height_reaches_the_map)
+{
+    struct ts_image image = ts_test_image(9, 8, 7, TS_U16, VALUES_RANDOM, 15),
+                    rows = ts_test_image(9, 3, 7, TS_U16, VALUES_RANDOM, 16);
+    struct memory_chain memory;
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    bool kept = false, again = false;
+    make_folder();
+    memory_chain_init(&memory, &image, &rows, output);
+    memory_chain_add_stage(&memory, &shift_stage, "by=1 border=wrap", "moved");
+    memory.stages[0].input_node = 1;
+    memory_chain_add_stage(&memory, &add_rows_stage, "rows=moved by=-2", "added");
+    memory.stages[1].input_node = 0;
+    memory_chain_add(&memory, "save", "added");
+    memory_chain_add(&memory, "equalize", NULL);
+    const int64_t least = least_budget(&memory);
+    struct ts_plan *plan = make_plan(&memory, 0, 1);
+    const int64_t most = plan->memory_bytes;
+    ts_plan_destroy(plan);
+    for (int64_t step = 0; step <= 8; step++) {
+        size_t size;
+        plan = make_plan(&memory, least + (most - least) * step / 8, 1 + (int)step % 3);
+        if (!plan)
+            continue; /* more threads take more memory */
+        for (int32_t i = 0; i < plan->n_nodes; i++)
+            kept |= plan->nodes[i].keep;
+        cr_assert_eq(plan->nodes[1].domain, 0, "the rows are not read beside the image");
+        run_plan(plan);
+        again |= memory.slices_read > 18;
+        check_added(&image, &rows, &memory.slices_read);
+        unsigned char *bytes = read_file(output, &size);
+        cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)), "slabs of %lld show in the bytes",
+                  (long long)plan->slab_slices);
+        free(first);
+        first = bytes;
+        first_size = size;
+        ts_plan_destroy(plan);
+    }
+    cr_assert(kept && again, "kept %d, read again %d", kept, again);
+    free(first);
+    memory_chain_clear(&memory);
+    free(image.data);
+    free(rows.data);
+    remove_folder();
+}
+
+/* The framework asks for as many slices, the stage for what else it needs. */
+Test(run, a_reference_that_travels_must_have_the_slices_of_the_image)
+{
+    static const struct {
+        int64_t nz, ny, nx;
+        const struct stage *stage;
+        const char *parameters, *code;
+    } rows[] = {{8, 8, 7, &add_rows_stage, "rows=atlas", "reference-slices"},
+                {9, 8, 6, &add_rows_stage, "rows=atlas", "columns"},
+                {10, 8, 7, &masked_stage, "mask=atlas", "reference-shape"},
+                {9, 4, 7, &masked_stage, "mask=atlas", "reference-shape"}};
+    struct ts_image image = ts_test_image(9, 8, 7, TS_U16, VALUES_RANDOM, 17);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image other = ts_test_image(rows[i].nz, rows[i].ny, rows[i].nx, TS_U16, VALUES_RANDOM, 18);
+        struct ts_diag *diag = ts_diag_create();
+        const struct ts_options options = {.device = "cpu"};
+        struct memory_chain memory;
+        struct ts_plan *plan;
+        memory_chain_init(&memory, &image, &other, "out.h5");
+        memory_chain_add_stage(&memory, rows[i].stage, rows[i].parameters, NULL);
+        cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_BAD_CHAIN);
+        cr_assert_eq(ts_diag_count(diag), 1);
+        cr_assert_str_eq(ts_diag_get(diag, 0)->code, rows[i].code);
+        ts_diag_destroy(diag);
+        memory_chain_clear(&memory);
+        free(other.data);
+    }
+    free(image.data);
+}

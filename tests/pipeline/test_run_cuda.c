@@ -182,6 +182,26 @@ Test(run_cuda, a_mask_travels_with_its_image)
     free(mask.data);
 }
 
+Test(run_cuda, a_reference_of_another_height_reaches_the_map)
+{
+    struct ts_image image = ts_test_image(13, 28, 27, TS_U16, VALUES_RANDOM, 5),
+                    rows = ts_test_image(13, 5, 27, TS_U16, VALUES_RANDOM, 6);
+    struct memory_chain memory;
+    ts_test_begin_cuda();
+    memory_chain_init(&memory, &image, &rows, NULL);
+    memory_chain_add_stage(&memory, &shift_stage, "by=1 border=wrap", "moved");
+    memory.stages[0].input_node = 1;
+    memory_chain_add_stage(&memory, &add_rows_stage, "rows=moved by=-2", NULL);
+    memory.stages[1].input_node = 0;
+    memory_chain_add(&memory, "save", "added");
+    memory_chain_add(&memory, "equalize", NULL);
+    memory_chain_add_stage(&memory, &add_rows_stage, "rows=atlas by=1", NULL);
+    compare_devices(&memory, 0);
+    memory_chain_clear(&memory);
+    free(image.data);
+    free(rows.data);
+}
+
 /* ---- chains of the registry's stages ------------------------------------------------------------- */
 
 enum second { ALONE, ATLAS, MASK }; /* a second source: another volume, or labels of the same shape */

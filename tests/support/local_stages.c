@@ -61,6 +61,69 @@ const struct stage lost_stage = {
     .cuda = STAGE_CUDA(lost_cuda),
 };
 
+/* ---- add_rows ---------------------------------------------------------------------------------- */
+
+static const struct param add_rows_rows[] = {
+    PARAM(struct add_rows_params, rows, .unit = "", .required = true, .doc = "what is added"),
+    PARAM(struct add_rows_params, by, .unit = "", .min = -9, .max = 9, .doc = "slices"),
+};
+
+static enum ts_status add_rows_resolve(const struct stage_context *context, void *values)
+{
+    (void)values;
+    if (context->references[0]->axes[2].n == context->in.axes[2].n)
+        return TS_OK;
+    return ts_param_error(context->set, "rows", "columns", context->diag, "has other columns");
+}
+
+static bool add_rows_travels(const struct stage_context *context, int reference)
+{
+    (void)context;
+    return reference == 0;
+}
+
+static struct stage_reach add_rows_reach(const struct stage_context *context)
+{
+    const struct add_rows_params *params = context->params;
+    return (struct stage_reach){.halo = llabs(params->by), .border = BORDER_NEAREST};
+}
+
+static enum ts_status add_rows_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                   void *scratch)
+{
+    const struct add_rows_params *params = context->params;
+    const int64_t ny = out->axes[1].n, nx = out->axes[2].n, n_rows = in[1].axes[1].n;
+    (void)scratch;
+    for (int64_t z = 0; z < out->axes[0].n; z++)
+        for (int64_t x = 0; x < nx; x++) {
+            const uint16_t *from = ts_slice_data(&in[0], z + llabs(params->by) + params->by);
+            const uint16_t *rows = ts_slice_data(&in[1], z);
+            uint16_t *to = ts_slice_data(out, z), sum = 0;
+            for (int64_t row = 0; row < n_rows; row++)
+                sum = (uint16_t)(sum + rows[row * nx + x]);
+            for (int64_t y = 0; y < ny; y++)
+                to[y * nx + x] = (uint16_t)(from[y * nx + x] + sum);
+        }
+    return TS_OK;
+}
+
+const struct stage add_rows_stage = {
+    .name = "add_rows",
+    .summary = "adds the rows of a reference",
+    .doc = "in + sum of rows",
+    .axes = AXES_VOLUME,
+    .dtypes = TS_DTYPE_BIT(TS_U16),
+    .quantities = TS_ANY_QUANTITY,
+    .params = add_rows_rows,
+    .n_params = sizeof add_rows_rows / sizeof *add_rows_rows,
+    .params_bytes = sizeof(struct add_rows_params),
+    .resolve = add_rows_resolve,
+    .travels = add_rows_travels,
+    .reach = add_rows_reach,
+    .cpu = add_rows_cpu,
+    .cuda = STAGE_CUDA(add_rows_cuda),
+};
+
 /* ---- masked ------------------------------------------------------------------------------------ */
 
 static const struct param masked_rows[] = {
@@ -73,10 +136,16 @@ static bool masked_per_slice(const struct stage_context *context)
     return ((const struct masked_params *)context->params)->slices;
 }
 
-static bool masked_aligned(const struct stage_context *context, int reference)
+static bool masked_travels(const struct stage_context *context, int reference)
 {
     (void)context;
     return reference == 0;
+}
+
+static enum ts_status masked_resolve(const struct stage_context *context, void *values)
+{
+    (void)values;
+    return ts_stage_same_shape(context, 0);
 }
 
 static size_t masked_bytes(const struct stage_context *context, int input)
@@ -154,7 +223,6 @@ static const struct stage_reduction masked_reduction = {
     .exact = true,
     .feeds_map = true,
     .partial_bytes = masked_bytes,
-    .aligned = masked_aligned,
     .reduce = masked_reduce,
     .merge = masked_merge,
     .result_bytes = masked_result_bytes,
@@ -172,7 +240,9 @@ const struct stage masked_stage = {
     .params = masked_rows,
     .n_params = sizeof masked_rows / sizeof *masked_rows,
     .params_bytes = sizeof(struct masked_params),
+    .resolve = masked_resolve,
     .shape = masked_shape,
+    .travels = masked_travels,
     .reduction = &masked_reduction,
     .cpu = masked_cpu,
     .cuda = STAGE_CUDA(masked_cuda),

@@ -98,3 +98,29 @@ static enum ts_status masked_map(const struct stage_context *context, const stru
 static const struct cuda_reduction masked_reduction = {
     .partial_bytes = masked_bytes, .reduce = masked_reduce, .collect = masked_collect};
 const struct stage_cuda masked_cuda = {.map = masked_map, .reduction = &masked_reduction};
+
+static __global__ void add_rows(const uint16_t *in, const uint16_t *rows, uint16_t *out, int64_t n, int64_t nx,
+                                int64_t n_rows)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint16_t sum = 0;
+    for (int64_t row = 0; i < n && row < n_rows; row++)
+        sum = (uint16_t)(sum + rows[row * nx + i % nx]);
+    if (i < n)
+        out[i] = (uint16_t)(in[i] + sum);
+}
+
+static enum ts_status add_rows_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                   const struct cuda_call *call)
+{
+    const struct add_rows_params *params = (const struct add_rows_params *)context->params;
+    const int64_t n = (int64_t)ts_slice_count(out);
+    for (int64_t z = 0; z < out->axes[0].n; z++)
+        add_rows<<<(unsigned)ts_cuda_parts(n, 256), 256, 0, call->stream>>>(
+            (const uint16_t *)ts_slice_data(&in[0], z + llabs(params->by) + params->by),
+            (const uint16_t *)ts_slice_data(&in[1], z), (uint16_t *)ts_slice_data(out, z), n, out->axes[2].n,
+            in[1].axes[1].n);
+    return ts_cuda_launched(context, "add rows");
+}
+
+const struct stage_cuda add_rows_cuda = {.map = add_rows_map};

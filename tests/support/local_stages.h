@@ -17,16 +17,24 @@ struct masked_params {
     bool slices;
 };
 
+struct add_rows_params {
+    struct ts_reference rows;
+    int64_t by;
+};
+
 /* out(z) = in(z + by), outside by the border rule: needs a halo of |by| on both sides. */
 extern const struct stage shift_stage;
 /* Sums the u16 pixels whose u8 mask is not 0, over the volume or (slices=true) each slice; every pixel of the u8 output
  * is the sum modulo 251. Table: "sum". */
 extern const struct stage masked_stage;
+/* u16: out(z, y, x) = in(z + by, y, x) + the sum over r of rows(z, r, x), modulo 65536; in(z + by) is the nearest slice
+ * outside. `rows` travels: as many slices and columns as the input, any number of rows. */
+extern const struct stage add_rows_stage;
 /* Its CUDA code writes to an address that is not there. */
 extern const struct stage lost_stage;
 
 #ifdef TS_HAVE_CUDA
-extern const struct stage_cuda shift_cuda, masked_cuda, lost_cuda;
+extern const struct stage_cuda shift_cuda, masked_cuda, lost_cuda, add_rows_cuda;
 #endif
 
 #endif
