@@ -152,7 +152,7 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
             apply.slab = references[i]->axes[0].n;
     if (reduced)
         *reduced = NULL;
-    enum ts_status status = ts_cuda_session_create(context->device, context->diag, &apply.session);
+    enum ts_status status = ts_cuda_session_create(context->device, 0, context->diag, &apply.session);
     if (status == TS_OK)
         status = take_memory(&apply, out);
     if (status == TS_OK)

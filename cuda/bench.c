@@ -186,7 +186,7 @@ enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, cons
                              double longest, int runs, struct ts_diag *diag, struct cuda_bench_times *times)
 {
     struct bench bench = {.n = n, .contexts = contexts, .diag = diag};
-    enum ts_status status = ts_cuda_session_create(contexts[0]->device, diag, &bench.session);
+    enum ts_status status = ts_cuda_session_create(contexts[0]->device, 0, diag, &bench.session);
     if (status == TS_OK)
         status = take_images(&bench, rotate);
     if (status == TS_OK)
@@ -215,7 +215,7 @@ enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct t
                                       struct cuda_ceilings *ceilings)
 {
     struct cuda_session *session;
-    enum ts_status status = ts_cuda_session_create(device, diag, &session);
+    enum ts_status status = ts_cuda_session_create(device, 0, diag, &session);
     if (status == TS_OK)
         status = ts_cuda_ceilings_measure(session, diag, ceilings);
     ts_cuda_session_destroy(session);

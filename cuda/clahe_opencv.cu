@@ -8,7 +8,8 @@
  * tile's pixels span no more than a window they are counted once, else once a window for what is cut off and once for
  * the sums. Then, behind a barrier of the grid, a warp maps rows with four lookups a pixel, which the caches serve.
  * Memory: each pixel is read twice and written once, and 2 bytes for each value of a tile that lies in the range of the
- * pixels around it. 512 threads, two blocks an SM: counting waits for memory, and the sums for barriers.
+ * pixels around it. 512 threads, two blocks an SM where both find room: counting waits for memory, and the sums for
+ * barriers.
  */
 #include <cooperative_groups.h>
 
@@ -252,9 +253,8 @@ static enum ts_status launch_wide(const struct stage_context *context, const str
     job.batch = (int)batch_of(table_bytes(tiles, in->dtype), job.n);
     job.scale = (float)(tiles->values - 1) / (float)((int64_t)tiles->height * tiles->width);
     void *arguments[] = {&job};
-    const dim3 grid((unsigned)(context->device->multiprocessors * BLOCKS_A_PROCESSOR));
-    cudaLaunchCooperativeKernel((const void *)map_wide_slices<T>, grid, dim3(THREADS), arguments, 0, call->stream);
-    return ts_cuda_launched(context, "clahe_opencv: wide");
+    return ts_cuda_launch_together(context, (const void *)map_wide_slices<T>, "map_wide_slices", THREADS,
+                                   BLOCKS_A_PROCESSOR, arguments, call->stream);
 }
 
 enum ts_status ts_cuda_clahe_opencv(const struct stage_context *context, const struct ts_image *in,

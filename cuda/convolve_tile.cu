@@ -6,7 +6,8 @@
  * threads that read 8 columns apart meet in no bank.
  *
  * Memory traffic: each value read once, and the border of the tile again (mostly from cache), 4 bytes written a pixel.
- * 256 threads a block: two rows of tiles fit a multiprocessor with the largest kernel, more with smaller ones.
+ * 256 threads a block: two rows of tiles fit a multiprocessor with the largest kernel, more with smaller ones. Where a
+ * block has 64 KiB of shared memory alone, the largest kernels take the rows that fit (15 of 16 with 31 x 31).
  */
 #include "cuda/convolve.cuh"
 
@@ -115,17 +116,23 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static size_t tile_bytes(const struct convolve_job *job, int tile_y)
+static size_t row_bytes(const struct convolve_job *job)
 {
-    return (size_t)(tile_y + job->rows - 1) * (size_t)tile_stride(job->columns) * sizeof(double);
+    return (size_t)tile_stride(job->columns) * sizeof(double);
+}
+
+/* Rows of a tile: two or one for each thread, or as many as there is room for. */
+static int tile_rows(const struct stage_context *context, const struct convolve_job *job)
+{
+    const int room = context->device->block_shared_bytes / (int)row_bytes(job) - job->rows + 1;
+    return room >= 2 * TILE_ROWS ? 2 * TILE_ROWS : room < TILE_ROWS ? room : TILE_ROWS;
 }
 
 enum ts_status ts_cuda_convolve_tile(const struct stage_context *context, const struct convolve_job *job,
                                      const struct cuda_call *call)
 {
-    const int tall = 2 * TILE_ROWS, low = TILE_ROWS;
-    const int tile_y = tile_bytes(job, tall) <= (size_t)context->device->block_shared_bytes ? tall : low;
-    const size_t bytes = tile_bytes(job, tile_y);
+    const int tile_y = tile_rows(context, job);
+    const size_t bytes = (size_t)(tile_y + job->rows - 1) * row_bytes(job);
     const unsigned n_across = (unsigned)ts_cuda_parts(job->nx, TILE_X);
     const unsigned n_down = (unsigned)ts_cuda_parts(job->ny, tile_y);
     const enum ts_status status = ts_cuda_shared(context, (const void *)convolve_tile, bytes);

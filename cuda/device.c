@@ -212,6 +212,17 @@ bool ts_cuda_driver_present(void)
     return library != NULL;
 }
 
+bool ts_cuda_started(void)
+{
+    int (*device_count)(int *), n;
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    const bool started =
+        library && find(library, "cuDeviceGetCount", &device_count) && device_count(&n) == RESULT_SUCCESS;
+    if (library)
+        dlclose(library);
+    return started;
+}
+
 enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *diag)
 {
     struct driver driver = {0};

@@ -121,7 +121,7 @@ static __global__ void __launch_bounds__(TILE_COLUMNS) count_occupancy(struct sl
 /* Slots of a pass: all, if their tables fit into what a block may have; else equal shares. */
 static uint32_t slots_at_a_time(const struct stage_context *context, uint32_t n_slots, uint32_t copies)
 {
-    const uint32_t fit = (uint32_t)context->device->block_shared_bytes / (copies * (uint32_t)sizeof(uint32_t));
+    const uint32_t fit = most_counters(context) / copies;
     const uint32_t passes = (n_slots + fit - 1) / fit;
     return (n_slots + passes - 1) / passes;
 }

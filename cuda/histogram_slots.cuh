@@ -35,6 +35,13 @@ struct slot_rule {
     const struct bins *bins;         /* in shared memory */
 };
 
+/* Counters of a table in shared memory, beside what open_rule takes there. */
+static inline uint32_t most_counters(const struct stage_context *context)
+{
+    return (uint32_t)(context->device->block_shared_bytes - (int)ts_cuda_stride(sizeof(struct bins))) /
+           (uint32_t)sizeof(uint32_t);
+}
+
 /* All threads of the block come here. */
 template <bool by_value> static __device__ struct slot_rule open_rule(const struct slots_job &job, int64_t slice)
 {

@@ -89,7 +89,7 @@ enum ts_status ts_cuda_histogram_warp_tagged(const struct stage_context *context
                                              const struct slots_job *job, const struct cuda_call *call)
 {
     struct slots_job passes = *job;
-    const uint32_t fit = (uint32_t)context->device->block_shared_bytes / (WARPS * (uint32_t)sizeof(uint32_t));
+    const uint32_t fit = most_counters(context) / WARPS;
     const uint32_t n_passes = (job->work.n_keys + fit - 1) / fit;
     passes.at_a_time = (job->work.n_keys + n_passes - 1) / n_passes;
     const size_t bytes = (size_t)passes.at_a_time * WARPS * sizeof(uint32_t);

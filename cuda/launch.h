@@ -10,8 +10,13 @@
 
 /* After every kernel launch: counts it, and turns an error of the launch into a diagnostic of the stage. */
 enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel);
-/* Before launching a kernel with more than 48 KiB of dynamic shared memory. */
+/* Before launching a kernel with more than 48 KiB of dynamic shared memory. More than a block of the context's device
+ * may have beside the kernel's static memory is an error (code cuda-shared). */
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes);
+/* Launches a kernel whose blocks wait for each other: as many as the device holds at once, at most `most` on each
+ * multiprocessor. Counts the launch. `name` is for messages. */
+enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
+                                       int threads, int most, void **arguments, struct CUstream_st *stream);
 
 /* bytes up to the next multiple of 256: the distance of partials and results of neighboring slices. */
 static inline size_t ts_cuda_stride(size_t bytes)

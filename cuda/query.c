@@ -131,8 +131,8 @@ enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
     int pipes[2];
     struct answer answer;
     bool late;
-    if (!ts_cuda_driver_present())
-        return ts_cuda_query_here(found, diag); /* which says so, and starts nothing */
+    if (ts_cuda_started() || !ts_cuda_driver_present())
+        return ts_cuda_query_here(found, diag); /* nothing is lost, or nothing is started */
     *found = (struct cuda_devices){0};
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},
@@ -153,9 +153,6 @@ enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
     const int status = reap(child, late);
     if (!whole)
         return refuse(diag, late, status);
-    /* This process has CUDA running, so that there is nothing to lose. */
-    if (!strcmp(answer.code, "cuda-forked"))
-        return ts_cuda_query_here(found, diag);
     *found = answer.found;
     if (answer.status == TS_OK)
         return TS_OK;

@@ -241,7 +241,7 @@ extern "C" enum ts_status ts_cuda_reduction_study(const struct cuda_device *devi
     struct study study = {.rows = rows, .room = room, .n_rows = n_rows};
     study.context.stage = &study_stage;
     study.context.diag = diag;
-    enum ts_status status = ts_cuda_session_create(device, diag, &study.session);
+    enum ts_status status = ts_cuda_session_create(device, 0, diag, &study.session);
     if (status == TS_OK)
         status = prepare(&study, sizes[n_sizes - 1]);
     for (int i = 0; status == TS_OK && i < n_sizes; i++)

@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cuda/launch.h"
@@ -38,14 +39,37 @@ uint64_t ts_cuda_launch_count(void)
     return atomic_load(&launches);
 }
 
-/* After these the context is gone: nothing of this process runs on the device any more. */
+/* After these the context is gone: nothing of this process runs on the device any more. Source: the errors of which
+ * CUDA's documentation says that the process is left in an inconsistent state, or is to be started again; and what the
+ * driver tells where it knows no better (cudaErrorUnknown, as after a device fell off its bus). */
 static bool is_lost(cudaError_t error)
 {
-    return error == cudaErrorIllegalAddress || error == cudaErrorLaunchFailure || error == cudaErrorECCUncorrectable ||
-           error == cudaErrorHardwareStackError || error == cudaErrorIllegalInstruction ||
-           error == cudaErrorMisalignedAddress || error == cudaErrorInvalidAddressSpace ||
-           error == cudaErrorInvalidPc || error == cudaErrorLaunchTimeout || error == cudaErrorDevicesUnavailable ||
-           error == cudaErrorNvlinkUncorrectable || error == cudaErrorContextIsDestroyed || error == cudaErrorAssert;
+    /* Not named by every toolkit. */
+    enum { CONTAINED = 226, TENSOR_MEMORY_LEAK = 721, MPS_CLIENT_TERMINATED = 810, EXTERNAL_DEVICE = 911 };
+    static const int lost[] = {
+        cudaErrorIllegalAddress,
+        cudaErrorLaunchFailure,
+        cudaErrorECCUncorrectable,
+        cudaErrorHardwareStackError,
+        cudaErrorIllegalInstruction,
+        cudaErrorMisalignedAddress,
+        cudaErrorInvalidAddressSpace,
+        cudaErrorInvalidPc,
+        cudaErrorLaunchTimeout,
+        cudaErrorDevicesUnavailable,
+        cudaErrorNvlinkUncorrectable,
+        cudaErrorContextIsDestroyed,
+        cudaErrorAssert,
+        cudaErrorUnknown,
+        CONTAINED,
+        TENSOR_MEMORY_LEAK,
+        MPS_CLIENT_TERMINATED,
+        EXTERNAL_DEVICE,
+    };
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        if ((int)error == lost[i])
+            return true;
+    return false;
 }
 
 static enum ts_status fold(struct ts_diag *diag, const char *stage, cudaError_t error, const char *what)
@@ -70,12 +94,73 @@ enum ts_status ts_cuda_launched(const struct stage_context *context, const char 
 
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes)
 {
+    const struct cuda_device *device = context->device;
+    if (bytes > (size_t)device->block_shared_bytes) {
+        ts_diag_error(context->diag, TS_RUN_FAILED,
+                      &(struct diag_site){.code = "cuda-shared", .stage = context->stage->name},
+                      "a block needs %zu bytes of shared memory, and device %d (%s) gives it %d", bytes, device->index,
+                      device->name, device->block_shared_bytes);
+        ts_diag_hint(context->diag, "another method, or --device cpu, would do");
+        return TS_RUN_FAILED;
+    }
     return fold(context->diag, context->stage->name,
                 cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
                 "reserving shared memory");
 }
 
-enum ts_status ts_cuda_session_create(const struct cuda_device *device, struct ts_diag *diag,
+/* The smaller of what CUDA says of the device at hand and what the context's device holds, which tests make smaller. */
+enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
+                                       int threads, int most, void **arguments, struct CUstream_st *stream)
+{
+    enum { SYSTEM_BYTES = 1024 }; /* of each block's shared memory */
+    const struct cuda_device *device = context->device;
+    struct cudaFuncAttributes attributes;
+    int resident = 0;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
+    if (error != cudaSuccess)
+        return fold(context->diag, context->stage->name, error, name);
+    const int by_memory = (int)((size_t)device->shared_bytes / (attributes.sharedSizeBytes + SYSTEM_BYTES));
+    const int by_threads = device->threads / threads;
+    resident = resident < by_memory ? resident : by_memory;
+    resident = resident < by_threads ? resident : by_threads;
+    resident = resident < most ? resident : most;
+    const dim3 grid = {(unsigned)(device->multiprocessors * resident), 1, 1}, block = {(unsigned)threads, 1, 1};
+    (void)cudaLaunchCooperativeKernel(kernel, grid, block, arguments, 0, stream);
+    return ts_cuda_launched(context, name);
+}
+
+static double mebibytes(size_t bytes)
+{
+    return (double)bytes / 1048576.0;
+}
+
+bool ts_cuda_pci_address(const struct cuda_device *device, char *pci, size_t size)
+{
+    return cudaDeviceGetPCIBusId(pci, (int)size, device->index) == cudaSuccess;
+}
+
+/* The device has no room for CUDA itself: without it CUDA does not say what is free, but NVML may. */
+static enum ts_status refuse_start(const struct cuda_device *device, size_t bytes, struct ts_diag *diag)
+{
+    char pci[32], there[96];
+    size_t available = 0, total = device->memory_bytes;
+    const bool known = ts_cuda_pci_address(device, pci, sizeof pci) && ts_cuda_memory_left(pci, &available, &total);
+    cudaGetLastError();
+    if (known)
+        snprintf(there, sizeof there, "%.1f MiB of %.1f MiB are free", mebibytes(available), mebibytes(total));
+    else
+        snprintf(there, sizeof there, "of its %.1f MiB too few are free", mebibytes(total));
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-memory"},
+                  "no GPU memory to start CUDA on device %d (%s): %s, some hundred MiB are needed for CUDA itself and "
+                  "%.1f MiB for what runs there",
+                  device->index, device->name, there, mebibytes(bytes));
+    ts_diag_hint(diag, "end other programs on the GPU, or take --device cpu");
+    return TS_RUN_FAILED;
+}
+
+enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t bytes, struct ts_diag *diag,
                                       struct cuda_session **result)
 {
     struct cuda_session *session = calloc(1, sizeof *session);
@@ -84,7 +169,10 @@ enum ts_status ts_cuda_session_create(const struct cuda_device *device, struct t
         return ts_diag_no_memory(diag, sizeof *session);
     session->device = *device;
     session->diag = diag;
-    enum ts_status status = fold(diag, NULL, cudaSetDevice(device->index), "choosing the CUDA device");
+    const cudaError_t started = cudaSetDevice(device->index);
+    enum ts_status status = started == cudaErrorMemoryAllocation
+                                ? refuse_start(device, bytes, diag)
+                                : fold(diag, NULL, started, "choosing the CUDA device");
     for (int i = 0; status == TS_OK && i < CUDA_QUEUES; i++)
         status = fold(diag, NULL, cudaStreamCreateWithFlags(&session->streams[i], cudaStreamNonBlocking),
                       "creating a CUDA stream");
@@ -133,18 +221,17 @@ struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda
 static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, bool pinned)
 {
     size_t available = 0, total = 0;
-    cudaGetLastError(); /* an allocation that failed leaves its error behind */
     const struct diag_site site = {.code = "cuda-memory"};
     if (pinned) {
         ts_diag_error(session->diag, TS_RUN_FAILED, &site, "%.1f MiB of pinned host memory could not be taken",
-                      (double)bytes / 1048576.0);
+                      mebibytes(bytes));
         ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
     } else {
         cudaMemGetInfo(&available, &total);
         ts_diag_error(session->diag, TS_RUN_FAILED, &site,
                       "%.1f MiB of GPU memory could not be taken: %.1f MiB of %.1f MiB are free on device %d (%s)",
-                      (double)bytes / 1048576.0, (double)available / 1048576.0, (double)total / 1048576.0,
-                      session->device.index, session->device.name);
+                      mebibytes(bytes), mebibytes(available), mebibytes(total), session->device.index,
+                      session->device.name);
         ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
     }
     return TS_RUN_FAILED;
@@ -159,9 +246,14 @@ static void *take(struct cuda_session *session, size_t bytes, bool pinned)
         return NULL;
     }
     *piece = (struct piece){.next = session->pieces, .pinned = pinned};
-    if ((pinned ? cudaHostAlloc(&piece->at, asked, cudaHostAllocDefault) : cudaMalloc(&piece->at, asked)) !=
-        cudaSuccess) {
-        refuse_memory(session, bytes, pinned);
+    const cudaError_t error =
+        pinned ? cudaHostAlloc(&piece->at, asked, cudaHostAllocDefault) : cudaMalloc(&piece->at, asked);
+    if (error != cudaSuccess) {
+        cudaGetLastError(); /* an allocation that failed leaves its error behind */
+        if (error == cudaErrorMemoryAllocation)
+            refuse_memory(session, bytes, pinned);
+        else
+            fold(session->diag, NULL, error, pinned ? "taking pinned host memory" : "taking GPU memory");
         free(piece);
         return NULL;
     }

@@ -19,16 +19,22 @@ enum { CUDA_ALIGNMENT = 256 };
 struct cuda_session;
 struct cuda_event;
 
-/* Fork workers before. `diag` receives the errors of all later calls. */
-enum ts_status ts_cuda_session_create(const struct cuda_device *device, struct ts_diag *diag,
+/* Fork workers before. `diag` receives the errors of all later calls. bytes: what will be taken, as far as it is known,
+ * for the message where the device has no room for CUDA itself (code cuda-memory). */
+enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t bytes, struct ts_diag *diag,
                                       struct cuda_session **session);
 /* Waits for the queues; frees all memory and events. NULL does nothing. */
 void ts_cuda_session_destroy(struct cuda_session *session);
 const struct cuda_device *ts_cuda_session_device(const struct cuda_session *session);
 struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
 
-/* Memory until the session ends. NULL with a record in diag (code cuda-memory: what was asked, what is free). 0 bytes
- * give a valid pointer. */
+/* "0000:1b:00.0"; false where CUDA does not tell. */
+bool ts_cuda_pci_address(const struct cuda_device *device, char *pci, size_t size);
+/* Free and total bytes of the device with this PCI address as NVML tells them, which does not start
+ * CUDA; false where it does not. */
+bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total);
+/* Memory until the session ends. NULL with a record in diag (code cuda-memory: what was asked, what is free; other
+ * failures have their own). 0 bytes give a valid pointer. */
 void *ts_cuda_take(struct cuda_session *session, size_t bytes);
 void *ts_cuda_take_pinned(struct cuda_session *session, size_t bytes);
 

@@ -134,15 +134,20 @@ static enum ts_status create_reduction(struct cuda_stage *stage)
     stage->per_slice = ts_stage_reduces_slices(context);
     stage->finishes = finishes(context);
     stage->host_result_bytes = context->stage->reduction->result_bytes(context);
+    enum ts_status status = TS_OK;
     for (int input = 0; input < STAGE_INPUTS; input++) {
         const size_t bytes =
             largest_partial(context, input) * (size_t)partial_count(context, input, stage->slab_slices);
         if (bytes > 0 && !(stage->partials[input] = ts_cuda_take(stage->session, bytes)))
             return TS_RUN_FAILED;
+        /* Reductions that overwrite their partials leave the pads between them, which are copied along. */
+        if (status == TS_OK && bytes > 0)
+            status = ts_cuda_fill(stage->session, CUDA_COMPUTE, stage->partials[input], 0, bytes);
     }
     const size_t bytes = result_stride(context) * (size_t)result_count(context, stage->slab_slices);
     stage->results = ts_cuda_take(stage->session, bytes);
-    enum ts_status status = stage->results ? TS_OK : TS_RUN_FAILED;
+    if (status == TS_OK && !stage->results)
+        status = TS_RUN_FAILED;
     if (status == TS_OK)
         status = ts_cuda_fill(stage->session, CUDA_COMPUTE, stage->results, 0, bytes);
     if (status == TS_OK)

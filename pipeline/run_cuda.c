@@ -114,7 +114,8 @@ static enum ts_status attach_node(struct run *run, int32_t i)
 static enum ts_status device_attach(struct run *run)
 {
     struct device *device = run->back;
-    enum ts_status status = ts_cuda_session_create(run->plan->cuda, run->diag, &device->session);
+    enum ts_status status =
+        ts_cuda_session_create(run->plan->cuda, (size_t)run->plan->gpu_bytes, run->diag, &device->session);
     if (status != TS_OK)
         return status;
     device->room = ts_cuda_take(device->session, ts_plan_room_bytes(run->plan));

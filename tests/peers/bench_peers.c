@@ -335,7 +335,7 @@ static enum ts_status compare(struct peers_bench *bench, const struct cuda_devic
 {
     const char *const names[CONTENDERS] = {"tomostage", it->peers[0] ? it->peers[0]->name : NULL,
                                            it->peers[1] ? it->peers[1]->name : NULL};
-    enum ts_status status = ts_cuda_session_create(device, bench->diag, &bench->session);
+    enum ts_status status = ts_cuda_session_create(device, 0, bench->diag, &bench->session);
     if (status == TS_OK)
         status = set_up(bench, it);
     if (status == TS_OK)
@@ -419,7 +419,7 @@ static enum ts_status run(struct peers_bench *bench, const char *only)
     if (!ts_stage_find("histogram")->cuda || !ts_stage_find("box")->cuda)
         return fail(bench, "a stage that is compared has no CUDA code");
     if (status == TS_OK)
-        status = ts_cuda_session_create(&found.devices[0], bench->diag, &bench->session);
+        status = ts_cuda_session_create(&found.devices[0], 0, bench->diag, &bench->session);
     if (status == TS_OK)
         status = ts_cuda_ceilings_measure(bench->session, bench->diag, &bench->ceilings);
     ts_cuda_session_destroy(bench->session);

@@ -16,6 +16,7 @@
 #include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
+#include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
 static char folder[256], on_cpu[300], on_cuda[300];
@@ -434,6 +435,44 @@ Test(run_cuda, a_lost_device_leaves_nothing)
     expect_failure(make_plan(&memory, "cuda", on_cuda), &memory, TS_RUN_FAILED, "cuda-lost");
     free(image.data);
 }
+
+#ifdef TS_HAVE_CUDA
+/* Not as memory that ran out. */
+Test(run_cuda, memory_of_a_lost_device_is_told_as_a_loss)
+{
+    struct ts_image image = ts_test_image(4, 8, 7, TS_U16, VALUES_RANDOM, 10);
+    struct ts_diag *diag = ts_diag_create();
+    struct cuda_session *session;
+    struct stage_run run;
+    ts_test_begin_cuda();
+    cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
+    cr_assert(ts_cuda_take(session, 1 << 20));
+    cr_assert_eq(ts_test_run(&run, &lost_stage, "", &image, NULL, 0, 1), TS_RUN_FAILED);
+    cr_assert_null(ts_cuda_take(session, 1 << 20));
+    cr_assert(ts_test_has_code(diag, "cuda-lost"));
+    cr_assert_null(ts_cuda_take_pinned(session, 1 << 20));
+    cr_assert_not(ts_test_has_code(diag, "cuda-memory"));
+    ts_cuda_session_destroy(session);
+    ts_test_run_clear(&run);
+    ts_diag_destroy(diag);
+    free(image.data);
+}
+
+/* NVML's numbers, for where CUDA does not start, are those of the driver. */
+Test(run_cuda, free_memory_is_known_without_cuda)
+{
+    size_t available = 0, total = 0;
+    char pci[32];
+    ts_test_begin_cuda();
+    cr_assert(ts_cuda_pci_address(ts_test_device, pci, sizeof pci));
+    cr_assert_not(ts_cuda_memory_left("ffff:ff:1f.0", &available, &total));
+    cr_assert(ts_cuda_memory_left(pci, &available, &total), "NVML knows nothing of %s", pci);
+    cr_assert_gt(available, 0);
+    cr_assert_leq(available, total);
+    cr_assert_geq(total, ts_test_device->memory_bytes);
+    cr_assert_leq(total / 100 * 95, ts_test_device->memory_bytes);
+}
+#endif
 
 Test(run_cuda, a_source_that_fails_and_a_stop_leave_nothing)
 {

@@ -56,6 +56,28 @@ TEST_ON_BOTH(clahe, opencv_rule_agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_reference, cases, sizeof cases / sizeof *cases), 4 * 8 + 9);
 }
 
+/* Blocks that wait for each other: fewer of them fit where there is less shared memory. */
+Test(clahe, opencv_rule_with_little_shared_memory_on_cuda)
+{
+    static const unsigned u8 = TS_DTYPE_BIT(TS_U8), u16 = TS_DTYPE_BIT(TS_U16);
+    const struct stage_case cases[] = {
+        {.assignments = "method=opencv", .dtypes = u8, .nz = 2, .ny = 61, .nx = 83},
+        {.assignments = "method=opencv tiles_y=1 tiles_x=1 clip_limit=inf", .dtypes = u8, .nz = 2, .ny = 31, .nx = 50},
+        {.assignments = "method=opencv clip_limit=900",
+         .dtypes = u16,
+         .values = VALUES_CT,
+         .nz = 3,
+         .ny = 61,
+         .nx = 83},
+        {.assignments = "method=opencv tiles_y=2 tiles_x=3", .dtypes = u16, .nz = 2, .ny = 24, .nx = 30},
+        {.assignments = "method=opencv", .dtypes = u16, .values = VALUES_CT, .nz = 3, .ny = 256, .nx = 512},
+    };
+    const size_t n = sizeof cases / sizeof *cases;
+    ts_test_begin_cuda_like(75);
+    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_reference, cases, n), n);
+    ts_test_end_cuda();
+}
+
 TEST_ON_BOTH(clahe, skimage_rule_agrees_with_the_definition)
 {
     const struct stage_case cases[] = {

@@ -54,7 +54,7 @@ TEST_ON_BOTH(convolve, borders_and_given_weights_agree_with_the_definition)
                  11 * 8 * 7);
 }
 
-TEST_ON_BOTH(convolve, takes_the_largest_kernel)
+static void check_largest_kernel(void)
 {
     char assignments[16384] = "kernel=custom border=wrap weights=";
     for (int j = 0; j < 31; j++)
@@ -65,6 +65,19 @@ TEST_ON_BOTH(convolve, takes_the_largest_kernel)
                               : "");
     const struct stage_case cases[] = {{.assignments = assignments, .nz = 2, .ny = 33, .nx = 20}};
     cr_assert_eq(ts_stage_check(&convolve_stage, ts_convolve_reference, cases, 1), 7);
+}
+
+TEST_ON_BOTH(convolve, takes_the_largest_kernel)
+{
+    check_largest_kernel();
+}
+
+/* Its tile of 16 rows and their border does not fit into 64 KiB. */
+Test(convolve, takes_the_largest_kernel_with_little_shared_memory_on_cuda)
+{
+    ts_test_begin_cuda_like(75);
+    check_largest_kernel();
+    ts_test_end_cuda();
 }
 
 /* Weights down times across, as numbers and as the same kernel with a corner changed: no longer a product. */

@@ -134,6 +134,30 @@ Test(histogram, every_method_on_few_pixels_on_cuda)
     ts_test_end_cuda();
 }
 
+/* As many bins as a block's shared memory holds counters, and some fewer: beside them it holds the bins themselves. */
+Test(histogram, tables_as_large_as_shared_memory_on_cuda)
+{
+    static const int tables[] = {1, 8, 32}; /* a block, a warp, a lane */
+    static const int fewer[] = {0, 1, 9, 11, 12, 13, 16, 17, 63, 64, 65};
+    static const int capabilities[] = {0, 75};
+    size_t runs = 0;
+    for (size_t device = 0; device < sizeof capabilities / sizeof *capabilities; device++)
+        for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
+            for (size_t i = 0; i < (ts_test_few() ? 2 : sizeof fewer / sizeof *fewer); i++)
+                for (int dtype = TS_U32; dtype <= TS_F32; dtype++) {
+                    struct ts_image in = ts_test_image(2, 7, 41, (enum ts_dtype)dtype, VALUES_CT, 5);
+                    char text[64];
+                    ts_test_begin_cuda_like(capabilities[device]);
+                    const int64_t counters = ts_test_device->block_shared_bytes / (int)sizeof(uint32_t);
+                    const int64_t bins = counters / tables[table] - BINS_EXTRA_SLOTS - fewer[i];
+                    snprintf(text, sizeof text, "bins=%lld range=0,300", (long long)bins);
+                    runs += check_definition(&in, text, 0, 300, bins);
+                    ts_test_end_cuda();
+                    free(in.data);
+                }
+    cr_assert_eq(runs, 2 * 3 * (ts_test_few() ? 2 : 11) * 3 * 2 * (METHODS - 1));
+}
+
 /* ---- whole types ------------------------------------------------------------------------------- */
 
 enum pattern {

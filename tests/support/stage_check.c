@@ -15,10 +15,60 @@ const struct cuda_device *ts_test_device;
 static struct cuda_devices found;
 static uint64_t launches_before;
 
+/* Source: CUDA C++ Programming Guide, technical specifications per compute capability; multiprocessors and cache of a
+ * T4, A10 and L4. */
+static void shrink(struct cuda_device *device, int capability)
+{
+    static const struct cuda_device like[] = {
+        {.major = 7,
+         .minor = 5,
+         .multiprocessors = 40,
+         .threads = 1024,
+         .shared_bytes = 64 << 10,
+         .block_shared_bytes = 64 << 10,
+         .l2_bytes = 4 << 20},
+        {.major = 8,
+         .minor = 6,
+         .multiprocessors = 72,
+         .threads = 1536,
+         .shared_bytes = 100 << 10,
+         .block_shared_bytes = 99 << 10,
+         .l2_bytes = 6 << 20},
+        {.major = 8,
+         .minor = 9,
+         .multiprocessors = 58,
+         .threads = 1536,
+         .shared_bytes = 100 << 10,
+         .block_shared_bytes = 99 << 10,
+         .l2_bytes = 48 << 20},
+    };
+    const int n = (int)(sizeof like / sizeof *like);
+    int i = 0;
+    while (i < n && 10 * like[i].major + like[i].minor != capability)
+        i++;
+    cr_assert_lt(i, n, "nothing is known of compute capability %d", capability);
+    const int have[] = {device->multiprocessors, device->threads, device->shared_bytes, device->block_shared_bytes,
+                        device->l2_bytes};
+    const int wanted[] = {like[i].multiprocessors, like[i].threads, like[i].shared_bytes, like[i].block_shared_bytes,
+                          like[i].l2_bytes};
+    int *const numbers[] = {&device->multiprocessors, &device->threads, &device->shared_bytes,
+                            &device->block_shared_bytes, &device->l2_bytes};
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        *numbers[k] = have[k] < wanted[k] ? have[k] : wanted[k];
+    device->major = like[i].major;
+    device->minor = like[i].minor;
+}
+
 void ts_test_begin_cuda(void)
 {
+    const char *capability = getenv("TOMOSTAGE_TESTS_CAPABILITY");
+    ts_test_begin_cuda_like(capability ? atoi(capability) : 0);
+}
+
+void ts_test_begin_cuda_like(int capability)
+{
     struct ts_diag *diag = ts_diag_create();
-    /* In this process, which forks no worker: compute-sanitizer waits forever for a child that asked the driver. */
+    /* In this process, which forks no worker. */
     const enum ts_status status =
         ts_cuda_built() ? ts_cuda_query_here(&found, diag)
                         : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){0}, "this build has no CUDA code");
@@ -28,6 +78,8 @@ void ts_test_begin_cuda(void)
         cr_skip_test("no CUDA device");
     }
     ts_diag_destroy(diag);
+    if (capability)
+        shrink(&found.devices[0], capability);
     ts_test_device = &found.devices[0];
     launches_before = ts_cuda_launch_count();
 }

@@ -42,6 +42,10 @@ extern const struct cuda_device *ts_test_device;
  * ts_test_end_cuda fails the test if no kernel of this program was launched in between. */
 void ts_test_begin_cuda(void);
 void ts_test_end_cuda(void);
+/* The same on a device that counts itself to this compute capability and has its memory and threads: 75 is a T4. What
+ * runs is the code for the real device, with the tables and grids for the smaller one. The environment variable
+ * TOMOSTAGE_TESTS_CAPABILITY does so for every test. */
+void ts_test_begin_cuda_like(int capability);
 /* The environment variable TOMOSTAGE_TESTS_FEW, for tools that make everything slow: ts_stage_check runs a sixth of its
  * cases, in one way each, and only plans the others. Tests that take long may do less as well. */
 bool ts_test_few(void);
