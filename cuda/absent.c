@@ -19,6 +19,11 @@ uint64_t ts_cuda_launch_count(void)
     return 0;
 }
 
+int ts_cuda_fft_version(void)
+{
+    return 0;
+}
+
 enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                              const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
                              struct stage_reduced **reduced)

@@ -32,6 +32,8 @@ struct cuda_devices {
 bool ts_cuda_built(void);
 /* The CUDA runtime of this build, 1000 * major + 10 * minor; 0 without the CUDA side. */
 int ts_cuda_runtime(void);
+/* That of cuFFT, as 1000 * major + 100 * minor + patch; 0 as long as no stage has needed it. */
+int ts_cuda_fft_version(void);
 /* The driver that this build needs at least: any of its runtime's major version. */
 int ts_cuda_driver_needed(void);
 /* The lowest compute capability that this build's code runs on, 10 * major + minor. */

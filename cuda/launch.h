@@ -18,6 +18,14 @@ enum ts_status ts_cuda_shared(const struct stage_context *context, const void *k
 enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
                                        int threads, int most, void **arguments, struct CUstream_st *stream);
 
+/* Enqueues the stage's transforms that call->transforms holds; counted as launches. Samples as stages/common/fft.h lays
+ * them out, on the device. */
+struct cuda_fft;
+enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const struct cuda_fft *fft, float *in,
+                                   float *out);
+enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft, float *in,
+                                   float *out);
+
 /* bytes up to the next multiple of 256: the distance of partials and results of neighboring slices. */
 static inline size_t ts_cuda_stride(size_t bytes)
 {

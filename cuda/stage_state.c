@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/fft.h"
 #include "cuda/launch.h"
 
 struct cuda_stage {
@@ -21,6 +22,7 @@ struct cuda_stage {
     bool begun[STAGE_INPUTS];
     void *partials[STAGE_INPUTS];
     void *results, *scratch, *constants, *pinned;
+    struct cuda_fft *transforms[STAGE_TRANSFORMS];
     size_t host_result_bytes;
     struct cuda_timer *timer;
 };
@@ -83,9 +85,30 @@ static size_t constants_bytes(const struct stage_context *context)
     return cuda->constants_bytes ? ts_cuda_stride(cuda->constants_bytes(context)) : 0;
 }
 
+static int transforms_of(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    const struct stage_cuda *cuda = context->stage->cuda;
+    return cuda->transforms ? cuda->transforms(context, shapes) : 0;
+}
+
+/* One work area for all plans of a stage: their transforms follow one another. What the plans themselves hold, tables
+ * of factors, is counted with it. */
+static size_t transforms_bytes(const struct stage_context *context, bool tables)
+{
+    struct fft_shape shapes[STAGE_TRANSFORMS];
+    const int n = transforms_of(context, shapes);
+    size_t largest = 0, all = 0;
+    for (int i = 0; i < n; i++) {
+        const size_t work = ts_cuda_fft_work_bytes(&shapes[i]);
+        largest = work > largest ? work : largest;
+        all += ts_cuda_stride(ts_fft_bytes(&shapes[i]));
+    }
+    return ts_cuda_stride(largest) + (tables ? all : 0);
+}
+
 size_t ts_cuda_stage_bytes(const struct stage_context *context, int64_t slab_slices)
 {
-    size_t bytes = scratch_bytes(context, slab_slices) + constants_bytes(context);
+    size_t bytes = scratch_bytes(context, slab_slices) + constants_bytes(context) + transforms_bytes(context, true);
     if (!context->stage->reduction)
         return bytes;
     for (int input = 0; input < STAGE_INPUTS; input++)
@@ -155,6 +178,19 @@ static enum ts_status create_reduction(struct cuda_stage *stage)
     return status;
 }
 
+static enum ts_status create_transforms(struct cuda_stage *stage)
+{
+    struct stage_context *context = &stage->context;
+    struct fft_shape shapes[STAGE_TRANSFORMS];
+    const int n = transforms_of(context, shapes);
+    void *work = ts_cuda_take(stage->session, transforms_bytes(context, false));
+    enum ts_status status = work ? ts_stage_transforms_create(context) : TS_RUN_FAILED;
+    for (int i = 0; status == TS_OK && i < n; i++)
+        status = ts_cuda_fft_create(stage->session, context->stage->name, &shapes[i], work, context->diag,
+                                    &stage->transforms[i]);
+    return status;
+}
+
 enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct stage_context *context,
                                     int64_t slab_slices, struct cuda_stage **result)
 {
@@ -169,8 +205,10 @@ enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct s
     stage->scratch = ts_cuda_take(session, scratch_bytes(context, slab_slices));
     stage->constants = ts_cuda_take(session, constants);
     enum ts_status status = stage->pinned && stage->scratch && stage->constants ? TS_OK : TS_RUN_FAILED;
+    if (status == TS_OK)
+        status = create_transforms(stage);
     if (status == TS_OK && constants > 0) {
-        stage->cuda->constants(context, stage->pinned);
+        stage->cuda->constants(&stage->context, stage->pinned);
         status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, stage->constants, stage->pinned,
                               stage->cuda->constants_bytes(context));
         if (status == TS_OK)
@@ -190,6 +228,9 @@ void ts_cuda_stage_destroy(struct cuda_stage *stage)
     if (!stage)
         return;
     ts_stage_reduced_destroy(stage->reduced);
+    for (int i = 0; i < STAGE_TRANSFORMS; i++)
+        ts_cuda_fft_destroy(stage->transforms[i]);
+    ts_stage_transforms_destroy(&stage->context);
     free(stage);
 }
 
@@ -210,7 +251,8 @@ static struct cuda_call call_of(const struct cuda_stage *stage)
     return (struct cuda_call){.stream = ts_cuda_stream(stage->session, CUDA_COMPUTE),
                               .scratch = stage->scratch,
                               .constants = stage->constants,
-                              .result = stage->results};
+                              .result = stage->results,
+                              .transforms = stage->transforms};
 }
 
 enum ts_status ts_cuda_stage_restart(struct cuda_stage *stage)

@@ -200,6 +200,8 @@ enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int run
     struct memory memory = {0};
     enum ts_status status = ts_bench_prepare(&ready, which, NULL, threads, NULL, diag);
     if (status == TS_OK)
+        status = ts_stage_transforms_create(&ready.context);
+    if (status == TS_OK)
         status = memory_init(&memory, &ready, which, diag);
     if (status == TS_OK) {
         ts_bench_describe(row, which, &ready);
@@ -208,6 +210,7 @@ enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int run
         status = run_many(&ready, &memory, runs, row);
     }
     memory_clear(&memory);
+    ts_stage_transforms_destroy(&ready.context);
     ts_bench_stage_clear(&ready);
     return status;
 }

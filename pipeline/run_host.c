@@ -13,7 +13,7 @@ struct host {
 
 static enum ts_status allocate_node(struct run *run, int32_t i)
 {
-    const struct plan_node *plan = &run->plan->nodes[i];
+    struct plan_node *plan = &run->plan->nodes[i];
     struct run_node *node = &run->nodes[i];
     const int64_t slices = plan->keep ? plan->out.axes[0].n : plan->buffer_slices;
     node->copies = ts_plan_copies(run->plan, i);
@@ -23,8 +23,11 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
         if (!node->buffer)
             return ts_diag_no_memory(run->diag, bytes);
     }
-    if (!plan->chain_stage || !plan->chain_stage->stage->reduction)
+    if (!plan->chain_stage)
         return TS_OK;
+    const enum ts_status status = ts_stage_transforms_create(&plan->context);
+    if (status != TS_OK || !plan->chain_stage->stage->reduction)
+        return status;
     return ts_stage_reduced_create(&plan->context, ts_plan_reduced_slices(run->plan, i), &node->reduced);
 }
 
@@ -52,6 +55,7 @@ static void host_free(struct run *run)
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++) {
         free(run->nodes[i].buffer);
         ts_stage_reduced_destroy(run->nodes[i].reduced);
+        ts_stage_transforms_destroy(&run->plan->nodes[i].context);
     }
     if (host) {
         free(host->room);

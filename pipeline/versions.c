@@ -9,7 +9,9 @@
 
 #include "io/dicom_decode.h"
 #include "io/hdf5_error.h"
+#include "cuda/device.h"
 #include "pipeline/tomostage.h"
+#include "stages/common/fft.h"
 
 static void add(struct version *versions, int *n, const char *name, const char *text)
 {
@@ -36,6 +38,12 @@ int ts_versions(struct version versions[VERSIONS_MAX])
     add(versions, &n, "OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING));
     add(versions, &n, "libdeflate", LIBDEFLATE_VERSION_STRING);
     add(versions, &n, "libpng", png_get_libpng_ver(NULL));
+    add(versions, &n, "FFT", ts_fft_library());
+    const int cufft = ts_cuda_fft_version();
+    if (cufft > 0) {
+        snprintf(text, sizeof text, "%d.%d.%d", cufft / 1000, cufft % 1000 / 100, cufft % 100);
+        add(versions, &n, "cuFFT", text);
+    }
     snprintf(text, sizeof text, "%d (year and month of the standard)", _OPENMP);
     add(versions, &n, "OpenMP", text);
     return n;

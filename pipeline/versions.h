@@ -5,7 +5,7 @@
 #ifndef PIPELINE_VERSIONS_H
 #define PIPELINE_VERSIONS_H
 
-enum { VERSIONS_MAX = 12 };
+enum { VERSIONS_MAX = 16 };
 
 struct version {
     const char *name;

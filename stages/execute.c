@@ -74,11 +74,12 @@ enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_ima
     const struct stage_reach reach = ts_stage_reach(context);
     struct stage_reduced *reduced = NULL;
     void *room = NULL, *scratch = NULL;
-    enum ts_status status = TS_OK;
+    enum ts_status status;
     slab = slab > 0 && slab < nz ? slab : nz;
     if (kept)
         *kept = NULL;
-    if (context->stage->reduction) {
+    status = ts_stage_transforms_create(context);
+    if (status == TS_OK && context->stage->reduction) {
         status = ts_stage_reduced_create(context, slab, &reduced);
         if (status == TS_OK)
             status = reduce_volumes(context, reduced, in, references, slab);
@@ -94,6 +95,7 @@ enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_ima
         status = map_slab(context, reduced, in, out, references, z, nz - z < slab ? nz - z : slab, room, scratch);
     free(room);
     free(scratch);
+    ts_stage_transforms_destroy(context);
     if (kept && status == TS_OK)
         *kept = reduced;
     else

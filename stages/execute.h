@@ -14,6 +14,11 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
                                 const struct cuda_device *device, struct ts_diag *diag, struct stage_context *context);
 
+/* Makes context->transforms, before anything of the stage runs; and ends them. Bytes: what they take, known before. */
+size_t ts_stage_transforms_bytes(const struct stage_context *context);
+enum ts_status ts_stage_transforms_create(struct stage_context *context);
+void ts_stage_transforms_destroy(struct stage_context *context);
+
 struct stage_reach ts_stage_reach(const struct stage_context *context);
 int ts_stage_rounds(const struct stage_context *context);
 

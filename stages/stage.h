@@ -17,8 +17,9 @@
 #include "pipeline/diag.h"
 #include "pipeline/image.h"
 #include "pipeline/params.h"
+#include "stages/common/fft.h"
 
-enum { STAGE_REFERENCES = 4, STAGE_INPUTS = 1 + STAGE_REFERENCES, STAGE_TABLES = 16 };
+enum { STAGE_REFERENCES = 4, STAGE_INPUTS = 1 + STAGE_REFERENCES, STAGE_TABLES = 16, STAGE_TRANSFORMS = 4 };
 
 enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 
@@ -48,6 +49,8 @@ struct stage_context {
     const void
         *result; /* finish()'s: of the earlier rounds during a reduction; final in cpu(). For a reduction per slice:
                   * that of slice z at (const char *)result + (z - z of the slab's first output slice) * result_bytes */
+    struct fft *transforms[STAGE_TRANSFORMS]; /* as transforms() asked for; there from before the first reduce() or
+                                               * cpu() to after the last. NULL while planning */
 };
 
 /* A small result beside the image. axes[0] is z for a stage that reduces per slice. */
@@ -100,6 +103,7 @@ struct cuda_call {
     const void *constants; /* device copy of what constants() wrote */
     const void *result;    /* device: as context->result. Per slice: that of the slab's first output slice; the next
                             * one result_bytes further. In reduce(): of the earlier rounds (round 0: zero bytes) */
+    struct cuda_fft *const *transforms; /* as the stage's transforms() of stage_cuda asked for: ts_cuda_fft_forward() */
 };
 
 struct cuda_reduction {
@@ -139,6 +143,8 @@ struct stage_cuda {
     /* Slices of one map() below which much of the device stands idle; the runner cuts z no finer where memory allows
      * it. NULL: 1. */
     int64_t (*least_slices)(const struct stage_context *);
+    /* As that of struct stage, on the device; work areas are the framework's. */
+    int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
 };
 
 #ifdef TS_HAVE_CUDA
@@ -173,6 +179,10 @@ struct stage {
     bool (*travels)(const struct stage_context *, int reference);
     struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
     const struct stage_reduction *reduction;                   /* NULL: none */
+    /* Pure. The Fourier transforms on the CPU that the stage's functions find in context->transforms; returns how many.
+     * On a CUDA device too, for what runs on the host there. A transform has its own batch whatever the slab: calls
+     * fill it up with zeros, and results do not depend on how z is cut. NULL: none. */
+    int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
     /* For one call of cpu() on a slab of n output slices with context->threads threads. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
     /* in[0]: z_first .. with halo, in[1 + reference]: the slices of one that travels; out: n slices, out->z_first is

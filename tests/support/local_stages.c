@@ -247,3 +247,76 @@ const struct stage masked_stage = {
     .cpu = masked_cpu,
     .cuda = STAGE_CUDA(masked_cuda),
 };
+
+/* ---- spectrum ---------------------------------------------------------------------------------- */
+
+static const struct param spectrum_rows[] = {
+    PARAM(struct spectrum_params, real, .unit = "", .doc = "values are real"),
+    PARAM(struct spectrum_params, plane, .unit = "", .doc = "whole slices"),
+};
+
+static int spectrum_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    const struct spectrum_params *params = context->params;
+    const int64_t columns = params->real ? context->in.axes[2].n : context->in.axes[2].n / 2;
+    shapes[0] = (struct fft_shape){.rank = 1, .real = params->real, .n = {columns}, .batch = SPECTRUM_ROWS};
+    if (params->plane)
+        shapes[0] =
+            (struct fft_shape){.rank = 2, .real = params->real, .n = {context->in.axes[1].n, columns}, .batch = 1};
+    return 1;
+}
+
+/* Room for the samples of one call and, behind them, their spectrum. */
+static size_t spectrum_samples(const struct stage_context *context)
+{
+    struct fft_shape shape[STAGE_TRANSFORMS];
+    spectrum_transforms(context, shape);
+    return ((size_t)ts_fft_count(shape) * (shape->real ? 1 : 2) + 15) / 16 * 16;
+}
+
+static size_t spectrum_scratch(const struct stage_context *context, int64_t n)
+{
+    struct fft_shape shape[STAGE_TRANSFORMS];
+    (void)n;
+    spectrum_transforms(context, shape);
+    return (spectrum_samples(context) + ((size_t)ts_fft_spectrum_count(shape) * 2 + 15) / 16 * 16) * sizeof(float) +
+           ts_fft_work_bytes(shape);
+}
+
+static enum ts_status spectrum_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                   void *scratch)
+{
+    const struct spectrum_params *params = context->params;
+    const int64_t nx = in->axes[2].n, step = params->plane ? in->axes[1].n : SPECTRUM_ROWS;
+    struct fft_shape shape[STAGE_TRANSFORMS];
+    spectrum_transforms(context, shape);
+    float *samples = scratch, *spectrum = samples + spectrum_samples(context);
+    void *work = spectrum + ((size_t)ts_fft_spectrum_count(shape) * 2 + 15) / 16 * 16;
+    for (int64_t row = 0, rows = in->axes[0].n * in->axes[1].n; row < rows; row += step) {
+        const size_t bytes = (size_t)((rows - row < step ? rows - row : step) * nx) * sizeof(float);
+        memset(samples, 0, spectrum_samples(context) * sizeof *samples);
+        memcpy(samples, (const float *)in->data + row * nx, bytes);
+        ts_fft_forward(context->transforms[0], samples, params->real ? spectrum : samples, work);
+        if (params->real)
+            ts_fft_inverse(context->transforms[0], spectrum, samples, work);
+        memcpy((float *)out->data + row * nx, samples, bytes);
+    }
+    return TS_OK;
+}
+
+const struct stage spectrum_stage = {
+    .name = "spectrum",
+    .summary = "Fourier transforms",
+    .doc = "of pairs; of real values there and back",
+    .axes = AXES_VOLUME,
+    .dtypes = TS_DTYPE_BIT(TS_F32),
+    .quantities = TS_ANY_QUANTITY,
+    .params = spectrum_rows,
+    .n_params = sizeof spectrum_rows / sizeof *spectrum_rows,
+    .params_bytes = sizeof(struct spectrum_params),
+    .transforms = spectrum_transforms,
+    .scratch_bytes = spectrum_scratch,
+    .cpu = spectrum_cpu,
+    .cuda = STAGE_CUDA(spectrum_cuda),
+    .tolerance = {.relative = 2e-6, .why = "a few roundings to float"},
+};

@@ -124,3 +124,42 @@ static enum ts_status add_rows_map(const struct stage_context *context, const st
 }
 
 const struct stage_cuda add_rows_cuda = {.map = add_rows_map};
+
+static int spectrum_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    return context->stage->transforms(context, shapes);
+}
+
+static size_t spectrum_scratch(const struct stage_context *context, int64_t n)
+{
+    struct fft_shape shapes[STAGE_TRANSFORMS];
+    (void)n;
+    spectrum_transforms(context, shapes);
+    return ts_cuda_stride((size_t)ts_fft_count(shapes) * 2 * sizeof(float)) +
+           (size_t)ts_fft_spectrum_count(shapes) * 2 * sizeof(float);
+}
+
+static enum ts_status spectrum_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                   const struct cuda_call *call)
+{
+    const struct spectrum_params *params = (const struct spectrum_params *)context->params;
+    const int64_t nx = in->axes[2].n, step = params->plane ? in->axes[1].n : SPECTRUM_ROWS;
+    struct fft_shape shapes[STAGE_TRANSFORMS];
+    spectrum_transforms(context, shapes);
+    const size_t room = ts_cuda_stride((size_t)ts_fft_count(shapes) * 2 * sizeof(float));
+    float *samples = (float *)call->scratch, *spectrum = (float *)((char *)call->scratch + room);
+    enum ts_status status = TS_OK;
+    for (int64_t row = 0, rows = in->axes[0].n * in->axes[1].n; status == TS_OK && row < rows; row += step) {
+        const size_t bytes = (size_t)((rows - row < step ? rows - row : step) * nx) * sizeof(float);
+        cudaMemsetAsync(samples, 0, room, call->stream);
+        cudaMemcpyAsync(samples, (const float *)in->data + row * nx, bytes, cudaMemcpyDeviceToDevice, call->stream);
+        status = ts_cuda_fft_forward(context, call->transforms[0], samples, params->real ? spectrum : samples);
+        if (status == TS_OK && params->real)
+            status = ts_cuda_fft_inverse(context, call->transforms[0], spectrum, samples);
+        cudaMemcpyAsync((float *)out->data + row * nx, samples, bytes, cudaMemcpyDeviceToDevice, call->stream);
+    }
+    return status;
+}
+
+const struct stage_cuda spectrum_cuda = {
+    .scratch_bytes = spectrum_scratch, .transforms = spectrum_transforms, .map = spectrum_map};

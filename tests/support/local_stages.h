@@ -37,4 +37,12 @@ extern const struct stage lost_stage;
 extern const struct stage_cuda shift_cuda, masked_cuda, lost_cuda, add_rows_cuda;
 #endif
 
+/* Fourier transforms of rows of pairs, or of planes (rows of pairs too); of real values there and back. */
+struct spectrum_params {
+    bool real, plane;
+};
+extern const struct stage spectrum_stage;
+extern const struct stage_cuda spectrum_cuda;
+enum { SPECTRUM_ROWS = 3 }; /* of one call */
+
 #endif
