@@ -162,4 +162,4 @@ static enum ts_status spectrum_map(const struct stage_context *context, const st
 }
 
 const struct stage_cuda spectrum_cuda = {
-    .scratch_bytes = spectrum_scratch, .transforms = spectrum_transforms, .map = spectrum_map};
+    .scratch_bytes = spectrum_scratch, .map = spectrum_map, .transforms = spectrum_transforms};

@@ -33,16 +33,15 @@ extern const struct stage add_rows_stage;
 /* Its CUDA code writes to an address that is not there. */
 extern const struct stage lost_stage;
 
-#ifdef TS_HAVE_CUDA
-extern const struct stage_cuda shift_cuda, masked_cuda, lost_cuda, add_rows_cuda;
-#endif
-
 /* Fourier transforms of rows of pairs, or of planes (rows of pairs too); of real values there and back. */
 struct spectrum_params {
     bool real, plane;
 };
 extern const struct stage spectrum_stage;
-extern const struct stage_cuda spectrum_cuda;
 enum { SPECTRUM_ROWS = 3 }; /* of one call */
+
+#ifdef TS_HAVE_CUDA
+extern const struct stage_cuda shift_cuda, masked_cuda, lost_cuda, spectrum_cuda, add_rows_cuda;
+#endif
 
 #endif
