@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <yaml.h>
 
+#include "cuda/device.h"
 #include "io/dicom_decode.h"
 #include "io/hdf5_error.h"
-#include "cuda/device.h"
 #include "pipeline/tomostage.h"
 #include "stages/common/fft.h"
 
