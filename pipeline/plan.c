@@ -58,13 +58,8 @@ static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
     }
     for (int32_t i = 0; i < plan->n_sources; i++) {
         struct plan_node *node = &plan->nodes[i];
-        *node = (struct plan_node){.label = chain->sources[i].name,
-                                   .chain_source = &chain->sources[i],
-                                   .set = chain->sources[i].set,
-                                   .image_node = i,
-                                   .domain = i};
-        for (int input = 0; input < STAGE_INPUTS; input++)
-            node->inputs[input] = -1;
+        *node = (struct plan_node){
+            .label = chain->sources[i].name, .chain_source = &chain->sources[i], .set = chain->sources[i].set};
         if (node->chain_source->format->open(&node->set, &node->source, diag) == TS_OK)
             node->out = node->source->image;
     }
@@ -185,8 +180,15 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
 static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
 {
     bool usable[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
-    for (int32_t i = 0; i < plan->n_sources; i++)
+    plan->n_passes = 0;
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        struct plan_node *node = &plan->nodes[i];
+        node->image_node = node->domain = i;
+        node->level = 0;
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            node->inputs[input] = -1;
         usable[i] = true;
+    }
     for (int32_t i = 0; i < plan->chain->n_stages; i++) {
         const enum ts_status status = plan_stage(plan, i, usable, diag);
         if (status != TS_OK)
@@ -199,6 +201,7 @@ static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
 
 static void name_outputs(struct ts_plan *plan)
 {
+    plan->output_bytes = 0;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
         if (plan->nodes[i].chain_stage->stage->keeps_output)
             plan->nodes[i].dataset = plan->nodes[i].chain_stage->name;
@@ -281,6 +284,46 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
     return ts_diag_status(diag);
 }
 
+/* ---- the whole --------------------------------------------------------------------------------- */
+
+/* Everything that depends on the device; may be done again for another one. */
+static enum ts_status work_out(struct ts_plan *plan, struct ts_diag *diag)
+{
+    const enum ts_status status = plan_stages(plan, diag);
+    if (status != TS_OK)
+        return status;
+    name_outputs(plan);
+    check_names(plan, diag);
+    return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
+}
+
+/* `auto` found a device: the chain is tried there, and where it cannot run there and can on the CPU, it does. */
+static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
+{
+    struct ts_diag *there = ts_diag_create(), *here = ts_diag_create();
+    enum ts_status status = TS_OK;
+    bool tell = !there || !here; /* what a try says */
+    if (!tell && work_out(plan, there) != TS_OK) {
+        const char *message = ts_diag_get(there, 0)->message, *device = plan->device;
+        const int64_t budget = plan->gpu_budget_bytes;
+        ts_plan_decline(plan, ts_arena_text(plan->arena, message, strlen(message)), NULL);
+        if (work_out(plan, here) == TS_OK) {
+            ts_plan_decline(plan, plan->device_note, diag);
+        } else {
+            plan->cuda = &plan->cuda_device;
+            plan->device = device;
+            plan->device_note = NULL;
+            plan->gpu_budget_bytes = budget;
+        }
+        tell = true;
+    }
+    if (tell || ts_diag_count(there) > 0)
+        status = work_out(plan, diag);
+    ts_diag_destroy(there);
+    ts_diag_destroy(here);
+    return status;
+}
+
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *options, struct ts_plan **result,
                               struct ts_diag *diag)
 {
@@ -300,15 +343,9 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
     take_options(plan, options, diag);
     enum ts_status status = open_sources(plan, diag);
+    const bool chosen = !options->device || !strcmp(options->device, "auto");
     if (status == TS_OK)
-        status = plan_stages(plan, diag);
-    if (status == TS_OK) {
-        name_outputs(plan);
-        check_names(plan, diag);
-        status = check_uses(plan, diag);
-    }
-    if (status == TS_OK)
-        status = ts_plan_fit(plan, diag);
+        status = chosen && plan->cuda ? work_out_auto(plan, diag) : work_out(plan, diag);
     if (status != TS_OK) {
         ts_plan_destroy(plan);
         return status;

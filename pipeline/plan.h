@@ -81,6 +81,9 @@ struct ts_plan {
  */
 enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag);
 
+/* The CPU instead of what `auto` had found, for this reason, which is noted in diag (NULL: not yet). */
+void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag);
+
 /* Slices [z, z + n) of the domain in this pass: what each node needs and computes. done[node] is a byte per slice for
  * kept nodes, marked here. steps: n_nodes of them. */
 void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,

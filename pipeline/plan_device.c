@@ -31,6 +31,8 @@ static void take_cpu(struct ts_plan *plan, const char *note)
 {
     plan->device = "cpu";
     plan->device_note = note;
+    plan->cuda = NULL;
+    plan->gpu_budget_bytes = 0;
 }
 
 static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices *found, int index, int64_t budget,
@@ -111,11 +113,10 @@ static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budg
     return status == TS_OK ? take_cuda(plan, &found, index, budget, diag) : status;
 }
 
-/* Says so where a user would expect the device to be used, and in the plan's table in any case. */
-static void decline(struct ts_plan *plan, bool expected, const char *reason, struct ts_diag *diag)
+void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag)
 {
     take_cpu(plan, reason);
-    if (expected && reason)
+    if (diag && reason)
         ts_diag_note(diag, &(struct diag_site){.code = "device-auto"}, "the chain runs on the CPU: %s", reason);
 }
 
@@ -135,10 +136,11 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
         const char *choice = cpu_choice(&stage->set);
         computes |= stage->stage->cuda != NULL;
         if (lacks_cuda(stage->stage) || choice) {
-            decline(plan, true,
-                    choice ? ts_arena_printf(plan->arena, "'%s' of %s runs there alone", choice, stage->stage->name)
-                           : ts_arena_printf(plan->arena, "%s has no CUDA code", stage->stage->name),
-                    diag);
+            ts_plan_decline(
+                plan,
+                choice ? ts_arena_printf(plan->arena, "'%s' of %s runs there alone", choice, stage->stage->name)
+                       : ts_arena_printf(plan->arena, "%s has no CUDA code", stage->stage->name),
+                diag);
             return TS_OK;
         }
     }
@@ -152,8 +154,9 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     enum ts_status status = find_device(-1, &found, &index, reasons);
     if (status != TS_OK) {
         const struct ts_diag_record *reason = ts_diag_get(reasons, 0);
-        decline(plan, strcmp(reason->code, "cuda-no-device") != 0,
-                ts_arena_text(plan->arena, reason->message, strlen(reason->message)), diag);
+        /* Said where a user would expect the device to be used, and in the plan's table in any case. */
+        ts_plan_decline(plan, ts_arena_text(plan->arena, reason->message, strlen(reason->message)),
+                        strcmp(reason->code, "cuda-no-device") != 0 ? diag : NULL);
     }
     ts_diag_destroy(reasons);
     return status == TS_OK ? take_cuda(plan, &found, index, budget, diag) : TS_OK;

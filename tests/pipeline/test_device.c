@@ -155,6 +155,42 @@ Test(device, auto_says_why_it_takes_the_cpu)
     cr_assert_null(strstr(outcome.out, "device-auto"));
 }
 
+/* What does not fit there, in the device's memory or in the budget for it, is no error of `auto`. */
+Test(device, auto_takes_the_cpu_where_the_plan_does_not_fit)
+{
+    const char *const chain = "dicom study | radon views=3 | hdf5 out.h5";
+    use_driver("two");
+    check("auto", "4K");
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    expect("\"severity\": \"note\", \"code\": \"device-auto\"");
+    expect("the chain runs on the CPU: the chain needs at least");
+    expect("\"device\": \"cpu\", \"device_note\": \"the chain needs at least");
+    cr_assert_null(strstr(outcome.out, "gpu-memory-budget"));
+    /* Parameters are resolved anew, for the CPU. */
+    ts_program_run(folder, ARGUMENTS("check", chain, "--json", "--device", "cpu"), &outcome);
+    char *plan = strdup(strstr(outcome.out, "\"stages\": "));
+    *strstr(plan, "\"passes\": ") = '\0';
+    ts_program_run(folder, ARGUMENTS("check", chain, "--json", "--gpu-memory", "4K"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    expect(plan);
+    free(plan);
+    use_driver("tiny");
+    check("auto", NULL);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    expect("\"device\": \"cpu\", \"device_note\": \"the chain needs at least");
+}
+
+/* Where the CPU cannot run it either, the device's errors are the ones that are told. */
+Test(device, what_runs_nowhere_is_told_of_the_device)
+{
+    const char *const chain = "dicom study | radon views=3 method=stack | hdf5 out.h5";
+    use_driver("two");
+    ts_program_run(folder, ARGUMENTS("check", chain, "--json", "--gpu-memory", "4K"), &outcome);
+    cr_assert_eq(outcome.code, 2, "%s", outcome.out);
+    expect("\"code\": \"gpu-memory-budget\"");
+    cr_assert_null(strstr(outcome.out, "choice-device"));
+}
+
 /* A method that only the CPU has. */
 Test(device, a_method_of_the_cpu_keeps_auto_there)
 {
