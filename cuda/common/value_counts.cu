@@ -3,22 +3,13 @@
  * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by slice: chooses the
  * kernel (value_counts_8.cuh, value_counts_16.cuh) and how blocks share the pixels out.
  *
- * Devices whose blocks cannot have 140 KiB of shared memory count 16-bit values by the kernel of this file: a thread
- * takes every grid-th pixel of a slice and adds to the table in global memory, 2 bytes read a pixel and an atomic each,
- * 256 threads a block (any multiple of a warp does, the atomics are the limit).
+ * Devices whose blocks cannot have 140 KiB of shared memory count 16-bit values by value_counts_passes.cuh.
  */
 #include "cuda/common/value_counts_16.cuh"
 #include "cuda/common/value_counts_8.cuh"
+#include "cuda/common/value_counts_passes.cuh"
 
-enum { THREADS = 256, PIXELS_A_THREAD = 64, MOST_GRID_SLICES = 65535, LEAST_PIXELS = 32768, LEAST_BYTES = 131072 };
-
-static __global__ void count_plainly(struct count_job job)
-{
-    const uint16_t *slice = (const uint16_t *)job.data + blockIdx.y * job.slice_pixels;
-    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.slice_pixels; i += step)
-        add_count(job, blockIdx.y, slice[i] ^ job.bias, 1);
-}
+enum { MOST_GRID_SLICES = 65535, LEAST_PIXELS = 32768, LEAST_BYTES = 131072 };
 
 /* One block a slice: its lowest and highest key with a count. */
 static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys)
@@ -135,17 +126,15 @@ static enum ts_status launch_16(const struct stage_context *context, const struc
     return status;
 }
 
-static enum ts_status launch_plainly(const struct stage_context *context, struct count_job job, cudaStream_t stream)
+static enum ts_status launch_passes(const struct stage_context *context, const struct count_job &job,
+                                    cudaStream_t stream)
 {
-    const int64_t n_slices = job.n_slices, blocks = ts_cuda_parts((int64_t)job.slice_pixels, THREADS * PIXELS_A_THREAD);
-    const unsigned columns = (unsigned)(blocks < 4096 ? blocks : 4096);
-    for (int64_t z = 0; z < n_slices; z += MOST_GRID_SLICES) {
-        job.n_slices = n_slices - z;
-        count_plainly<<<dim3(columns, grid_slices(job)), THREADS, 0, stream>>>(job);
-        job.data = (const uint16_t *)job.data + MOST_GRID_SLICES * job.slice_pixels;
-        job.partials = (char *)job.partials + MOST_GRID_SLICES * job.stride;
-    }
-    return ts_cuda_launched(context, "count_plainly");
+    const size_t bytes = (size_t)context->device->block_shared_bytes - PASS_RESERVED;
+    const dim3 grid(parts_of(job, context->device->multiprocessors, LEAST_PIXELS), grid_slices(job));
+    const enum ts_status status = ts_cuda_shared(context, (const void *)count_16_passes, bytes);
+    if (status == TS_OK)
+        count_16_passes<<<grid, PASS_THREADS, bytes, stream>>>(job, (uint32_t)(bytes / sizeof(uint32_t)));
+    return status == TS_OK ? ts_cuda_launched(context, "count_16_passes") : status;
 }
 
 static enum ts_status launch(const struct stage_context *context, const struct count_job &job, bool own,
@@ -155,7 +144,7 @@ static enum ts_status launch(const struct stage_context *context, const struct c
     if (job.n_keys == VALUE_COUNTS_KEYS_8)
         return launch_8(context, job, own, stream);
     if (!roomy(context))
-        return launch_plainly(context, job, stream);
+        return launch_passes(context, job, stream);
     return own ? launch_16(context, job, stream) : share_16(context, job, stream);
 }
 

@@ -244,6 +244,22 @@ static size_t check_pattern(enum pattern pattern, enum ts_dtype dtype, const int
     return runs;
 }
 
+/* Where a block has 64 or 99 KiB of shared memory 16-bit values are counted in passes over ranges of them. */
+Test(histogram, whole_types_with_little_shared_memory_on_cuda)
+{
+    static const int64_t shapes[][3] = {{3, 61, 67}, {1, 1, 1}, {2, 301, 523}};
+    static const int capabilities[] = {75, 86};
+    size_t runs = 0;
+    for (size_t device = 0; device < sizeof capabilities / sizeof *capabilities; device++) {
+        ts_test_begin_cuda_like(capabilities[device]);
+        for (int pattern = UNIFORM; pattern < (ts_test_few() ? NARROW : PATTERNS); pattern++)
+            for (size_t shape = 0; shape < (ts_test_few() ? 1 : sizeof shapes / sizeof *shapes); shape++)
+                runs += check_pattern((enum pattern)pattern, pattern % 2 ? TS_I16 : TS_U16, shapes[shape]);
+        ts_test_end_cuda();
+    }
+    cr_assert_eq(runs, 2 * (ts_test_few() ? 1 : PATTERNS * 3) * 2 * 2 * METHODS);
+}
+
 Test(histogram, every_method_counts_whole_types_on_cuda)
 {
     static const int64_t shapes[][3] = {{5, 61, 67}, {1, 1, 1}, {3, 1, 7}, {2, 301, 523}};
