@@ -231,7 +231,19 @@ static double ct_value(double x, double y, uint64_t *state)
     return 1074 + noise;
 }
 
-static double sample(const struct bench_case *which, int64_t z, int64_t y, int64_t x, uint64_t *state)
+/* HU + 1024 as a value of the quantity: a transmission is that of 300 mm of it, and never 0. */
+static double ct_as(enum ts_quantity quantity, double ct)
+{
+    const double attenuation = 0.02 * ct / 1024;
+    return quantity == TS_TRANSMISSION    ? exp(-300 * fmax(attenuation, 0))
+           : quantity == TS_LINE_INTEGRAL ? 300 * attenuation
+           : quantity == TS_ATTENUATION   ? attenuation
+           : quantity == TS_COUNTS        ? fmax(ct, 0)
+                                          : ct - 1024;
+}
+
+static double sample(const struct bench_case *which, enum ts_quantity quantity, int64_t z, int64_t y, int64_t x,
+                     uint64_t *state)
 {
     double low, high;
     ts_dtype_range(which->dtype, &low, &high);
@@ -249,7 +261,7 @@ static double sample(const struct bench_case *which, int64_t z, int64_t y, int64
     const double ct =
         ct_value(2 * ((double)x + 0.5) / (double)which->nx - 1, 2 * ((double)y + 0.5) / (double)which->ny - 1, state);
     const double shifted = low < 0 && high > 255 ? ct - 1024 : high <= 255 ? ct / 16 + (low < 0 ? low : 0) : ct;
-    return is_float ? ct - 1024 : floor(fmin(fmax(shifted, low), high));
+    return is_float ? ct_as(quantity, ct) : floor(fmin(fmax(shifted, low), high));
 }
 
 struct ts_image ts_bench_describe_image(const struct bench_case *which)
@@ -269,6 +281,8 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
         }
     if (image.quantity == TS_HU)
         image.unit = "HU";
+    if (image.quantity == TS_ATTENUATION)
+        image.unit = "1/mm";
     image.axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = which->nz, .spacing = 1, .unit = "mm"};
     image.axes[1] = (struct ts_axis){
         .kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = which->ny, .spacing = 1, .unit = volume ? "mm" : "degree"};
@@ -284,7 +298,7 @@ static void fill_slice(const struct bench_case *which, const struct ts_image *im
     size_t i = (size_t)(z * which->ny * which->nx);
     for (int64_t y = 0; y < which->ny; y++)
         for (int64_t x = 0; x < which->nx; x++, i++) {
-            const double value = sample(which, z, y, x, &state);
+            const double value = sample(which, image->quantity, z, y, x, &state);
             switch (which->dtype) {
 #define CASE(suffix, type)                                                                                             \
     case TS_##suffix:                                                                                                  \

@@ -38,8 +38,9 @@ static enum ts_status check_accepts(const struct stage_context *context)
         for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
             if (stage->quantities & TS_QUANTITY_BIT(i))
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_quantity_name(i));
+        const char *hint = stage->quantity_hints[in->quantity];
         refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
-        ts_diag_hint(context->diag, "it takes%s", accepted);
+        ts_diag_hint(context->diag, "it takes%s%s%s", accepted, hint ? "; " : "", hint ? hint : "");
         return TS_BAD_CHAIN;
     }
     if (sinogram && !(stage->beams & TS_BEAM_BIT(in->beam.kind))) {

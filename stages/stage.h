@@ -161,6 +161,8 @@ struct stage {
     unsigned dtypes;     /* TS_DTYPE_BITs */
     unsigned quantities; /* TS_QUANTITY_BITs */
     unsigned beams;      /* TS_BEAM_BITs of the sinograms it takes; TS_ANY_BEAM where no ray matters to it */
+    /* What to do about a quantity that is not among them, by enum ts_quantity; NULL where the list says enough. */
+    const char *quantity_hints[TS_INTENSITY + 1];
     const struct param *params;
     size_t n_params, params_bytes;
     bool keeps_output; /* `save`: writes its image to the output file under its name: */
