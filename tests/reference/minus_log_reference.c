@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/reference/minus_log_reference.h"
+
+#include <math.h>
+
+#include "stages/minus_log.h"
+
+void ts_minus_log_reference(const struct stage_context *context, const double *in, double *out)
+{
+    const struct minus_log_params *params = context->params;
+    for (size_t i = 0; i < ts_image_count(&context->in); i++) {
+        const double lowest = (double)(float)params->floor;
+        if (!isfinite(in[i]))
+            out[i] = (double)NAN;
+        else if (params->nonpositive == MINUS_LOG_FLOOR && in[i] < lowest)
+            out[i] = -log(lowest);
+        else
+            out[i] = in[i] > 0 ? -log(in[i]) : (double)NAN;
+    }
+}
