@@ -27,7 +27,7 @@ static const struct choice nonfinite_choices[] = {
 static const struct param rows[] = {
     PARAM(struct minus_log_params, nonpositive, .choices = nonpositive_choices, .init.choice = MINUS_LOG_ERROR,
           .doc = "what happens to zero and negative transmissions, which have no logarithm"),
-    PARAM(struct minus_log_params, floor, .unit = "transmission", .min = 1e-30, .max = 1, .init.r = 1e-6,
+    PARAM(struct minus_log_params, floor, .unit = "1", .min = 1e-30, .max = 1, .init.r = 1e-6,
           .doc = "with nonpositive floor: the smallest transmission"),
     PARAM(struct minus_log_params, nonfinite, .choices = nonfinite_choices, .init.choice = MINUS_LOG_ERROR,
           .doc = "what happens to transmissions that are NaN or infinite"),

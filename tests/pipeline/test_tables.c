@@ -106,7 +106,7 @@ static void check_default(const struct table *table, const struct param *row)
 
 static void check_row(const struct table *table, size_t i)
 {
-    static const char *const units[] = {"pixel", "detector", "degree", "mm", "value", "HU", "%", "1", "", NULL};
+    static const char *const units[] = {"pixel", "detector", "degree", "mm", "value", "HU", "1/mm", "%", "1", "", NULL};
     static const char *const measured[] = {"radius", "spacing", "angle", "arc", "width", "center"};
     const struct param *row = &table->rows[i];
     bool known = row->unit == NULL;

@@ -26,8 +26,8 @@ int64_t ts_border_reference(int64_t i, int64_t n, enum ts_border border)
     return at;
 }
 
-double *ts_pad_reference(const struct ts_image *image, const double *in, int64_t rz, int64_t ry, int64_t rx,
-                         enum ts_border border, double constant)
+double *ts_border_pad_reference(const struct ts_image *image, const double *in, int64_t rz, int64_t ry, int64_t rx,
+                                enum ts_border border, double constant)
 {
     const int64_t nz = image->axes[0].n, ny = image->axes[1].n, nx = image->axes[2].n;
     double *padded = malloc((size_t)((nz + 2 * rz) * (ny + 2 * ry) * (nx + 2 * rx)) * sizeof *padded), *next = padded;

@@ -102,8 +102,8 @@ static void correlate(const struct stage_context *context, const double *in, con
 {
     const struct convolve_params *params = context->params;
     const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    double *padded =
-        ts_pad_reference(&context->in, in, 0, rows / 2, columns / 2, (enum ts_border)params->border, params->constant);
+    double *padded = ts_border_pad_reference(&context->in, in, 0, rows / 2, columns / 2, (enum ts_border)params->border,
+                                             params->constant);
     const int64_t height = ny + rows - 1, width = nx + columns - 1;
     for (int64_t z = 0; z < nz; z++)
         for (int64_t y = 0; y < ny; y++)

@@ -414,6 +414,11 @@ size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const str
                 struct ts_image in =
                     cases[c].nx ? ts_test_image(cases[c].nz, cases[c].ny, cases[c].nx, dtype, cases[c].values, seed)
                                 : ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], dtype, cases[c].values, seed);
+                if (!(stage->axes & AXES_VOLUME)) {
+                    in.axes[1].kind = TS_AXIS_VIEW;
+                    in.axes[1].unit = "degree";
+                    in.axes[2].kind = TS_AXIS_DETECTOR;
+                }
                 in.quantity = cases[c].quantity ? cases[c].quantity : TS_INTENSITY;
                 struct check check = {.stage = stage, .oracle = oracle, .row = &cases[c], .in = &in, .seed = seed};
                 const bool left_out = ts_test_few() && (5 * c + 3 * s + (size_t)dtype) % 6 != 0;
