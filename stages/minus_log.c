@@ -273,6 +273,7 @@ const struct stage minus_log_stage = {
            "Counts become a transmission by `flat_field`; what is a line integral already is refused, because a "
            "second logarithm gives a wrong picture. The CPU and CUDA devices give the same bytes.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
+    .beams = TS_ANY_BEAM,
     .dtypes = TS_DTYPE_BIT(TS_F32),
     .quantities = TS_QUANTITY_BIT(TS_TRANSMISSION),
     .quantity_hints = {[TS_COUNTS] = "`flat_field` makes it from counts",

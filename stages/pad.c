@@ -110,6 +110,7 @@ const struct stage pad_stage = {
            "center after it. Use it where the object reaches beyond the detectors: sides of zeros leave a bright rim "
            "in a reconstruction, `border: nearest` does not. Reconstructions pad for their filters by themselves.",
     .axes = AXES_SINOGRAM,
+    .beams = TS_ANY_BEAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     .params = rows,
