@@ -11,6 +11,6 @@
 int64_t ts_border_reference(int64_t i, int64_t n, enum ts_border border);
 /* The volume (z, y, x) with rz, ry, rx more samples on both sides of each axis; the caller frees it. */
 double *ts_border_pad_reference(const struct ts_image *image, const double *in, int64_t rz, int64_t ry, int64_t rx,
-                         enum ts_border border, double constant);
+                                enum ts_border border, double constant);
 
 #endif
