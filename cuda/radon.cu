@@ -14,21 +14,32 @@
  */
 #include "cuda/radon_methods.cuh"
 
+#include "cuda/common/joseph.cuh"
 #include "cuda/common/turn.cuh"
+#include "cuda/radon_ray.cuh"
 
-enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24 };
+static bool is_fan(const struct stage_context *context)
+{
+    return context->out.beam.kind != TS_BEAM_PARALLEL;
+}
 
 static size_t constants_bytes(const struct stage_context *context)
 {
-    return ts_cuda_beams_bytes(((const struct radon_params *)context->params)->views);
+    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
+    return is_fan(context) ? ts_cuda_joseph_constants_bytes(&scan) : ts_cuda_beams_bytes(scan.n_views);
 }
 
 static void constants(const struct stage_context *context, void *host)
 {
-    const int64_t n_views = ((const struct radon_params *)context->params)->views;
+    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
+    const int64_t n_views = scan.n_views;
     struct cuda_beams *table = (struct cuda_beams *)host;
+    if (is_fan(context)) {
+        ts_cuda_joseph_constants(&scan, host);
+        return;
+    }
     for (int64_t v = 0; v < n_views; v++) {
-        const struct beam_view view = ts_radon_view(context, v);
+        const struct beam_view view = ts_beam_view(&scan.grid, ts_beam_scan_angle(&scan, v));
         table->beams[v] = ts_cuda_beam(&view, v);
     }
     ts_cuda_beams_sort(table, n_views);
@@ -46,26 +57,10 @@ static __global__ void __launch_bounds__(RAY_THREADS)
         const int n_major = beam.along_rows ? ny : nx, n_minor = beam.along_rows ? nx : ny;
         if (detector >= n_detectors)
             continue;
-        const double start = beam.base + (double)detector * beam.per_detector;
-        int first, end;
-        ts_cuda_beam_lines(start, beam.per_major, 0, n_major, n_minor, &first, &end);
-        const T *line = (beam.along_rows ? in : turned) + z * ny * nx + (int64_t)first * n_minor;
-        const int64_t step = ts_cuda_fixed(beam.per_major);
-        int64_t at = ts_cuda_fixed(start + first * beam.per_major) + TS_CUDA_BEAM_HALF;
-        float total = 0;
-        for (int m = first; m < end;) {
-            const int stop = min(end, m / RADON_LINES * RADON_LINES + RADON_LINES);
-            float sum = 0;
-            for (; m < stop; m++, at += step, line += n_minor) {
-                const int i = (int)(at >> 32);
-                const float weight = ts_cuda_beam_weight((uint32_t)at);
-                const float below = (unsigned)i < (unsigned)n_minor ? (float)line[i] : 0;
-                const float above = (unsigned)(i + 1) < (unsigned)n_minor ? (float)line[i + 1] : 0;
-                sum = __fmaf_rn(weight - 1, above, __fmaf_rn(2 - weight, below, sum));
-            }
-            total += sum;
-        }
-        out[(z * n_views + beam.view) * n_detectors + detector] = total * beam.length_mm;
+        const T *slice = (beam.along_rows ? in : turned) + z * ny * nx;
+        const float sum = ts_cuda_along_ray(slice, beam.base + (double)detector * beam.per_detector, beam.per_major,
+                                            n_major, n_minor);
+        out[(z * n_views + beam.view) * n_detectors + detector] = sum * beam.length_mm;
     }
 }
 
@@ -90,14 +85,12 @@ static enum ts_status ray(const struct stage_context *context, const struct ts_i
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    switch (((const struct radon_params *)context->params)->method) {
-    case RADON_ROW_FAN_IN:
-        return ts_cuda_radon_rows_scratch(context, n);
-    case RADON_STACK:
-        return ts_cuda_radon_stack_scratch(context, n);
-    default:
-        return (size_t)n * ts_slice_bytes(&context->in);
-    }
+    const int32_t method = ((const struct radon_params *)context->params)->method;
+    if (is_fan(context))
+        return ts_cuda_radon_fan_scratch(context, n);
+    return method == RADON_ROW_FAN_IN ? ts_cuda_radon_rows_scratch(context, n)
+           : method == RADON_STACK    ? ts_cuda_radon_stack_scratch(context, n)
+                                      : (size_t)n * ts_slice_bytes(&context->in);
 }
 
 /* Fewer leave lanes of `stack` idle; more would make it faster still, but the slabs large. */
@@ -109,6 +102,8 @@ static int64_t least_slices(const struct stage_context *context)
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
+    if (is_fan(context))
+        return ts_cuda_radon_fan(context, in, out, call);
     switch (((const struct radon_params *)context->params)->method) {
     case RADON_ROW_FAN_IN:
         return ts_cuda_radon_rows(context, in, out, call);

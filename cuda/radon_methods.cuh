@@ -22,5 +22,9 @@ enum ts_status ts_cuda_radon_rows(const struct stage_context *context, const str
 size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    const struct cuda_call *call);
+/* cuda/radon_fan.cu: the methods ray and stack of a fan. */
+size_t ts_cuda_radon_fan_scratch(const struct stage_context *context, int64_t n);
+enum ts_status ts_cuda_radon_fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                 const struct cuda_call *call);
 
 #endif

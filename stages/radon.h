@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon: parallel-beam projections of every slice.
+ * radon: projections of every slice.
  */
 #ifndef STAGES_RADON_H
 #define STAGES_RADON_H
 
-#include "stages/common/parallel_beam.h"
 #include "stages/stage.h"
 
 enum radon_method { RADON_AUTO, RADON_JOSEPH, RADON_ROW_FAN_IN, RADON_RAY, RADON_STACK };
 
 struct radon_params {
+    int32_t beam;                        /* enum ts_beam_kind */
+    double source_axis, source_detector; /* mm; 0 for a parallel beam */
     int64_t views;
     double start, arc;        /* degree */
     struct ts_numbers angles; /* degree; empty: start + i * arc / views */
@@ -23,8 +24,5 @@ struct radon_params {
 
 extern const struct stage radon_stage;
 extern const struct stage_cuda radon_cuda;
-
-/* View v of the resolved parameters, as rays over the context's input. */
-struct beam_view ts_radon_view(const struct stage_context *context, int64_t v);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * In a fan the ray goes through the source and the detector's place, both worked out as points.
  * For each ray x cos + y sin = s (mm, y up): in every row (or column, whichever the ray crosses at less than one pixel
  * a line) the point where the ray meets the center of that row, the value there by linear interpolation of the two
  * nearest pixels of the row, 0 outside; times the length of the ray between two rows. (z, y, x) -> (z, view, detector).
@@ -38,6 +39,29 @@ static double along_ray(const double *slice, const struct stage_context *context
     return sum * dx / fabs(sine);
 }
 
+/* The line through two points, as its normal's cosine and sine and its distance; the normal turns with the detector. */
+static double along_line(const double *slice, const struct stage_context *context, const double from[2],
+                         const double to[2])
+{
+    const double dx = to[0] - from[0], dy = to[1] - from[1], length = hypot(dx, dy);
+    const double cosine = -dy / length, sine = dx / length;
+    return along_ray(slice, context, cosine, sine, from[0] * cosine + from[1] * sine);
+}
+
+static double along_fan(const double *slice, const struct stage_context *context, double cosine, double sine, double u)
+{
+    const struct radon_params *params = context->params;
+    const double near = params->source_axis, far = params->source_detector;
+    const double source[2] = {-near * sine, near * cosine};
+    double ahead = far, across = u;
+    if (params->beam == TS_BEAM_FAN_ARC) {
+        ahead = far * cos(u / far);
+        across = far * sin(u / far);
+    }
+    const double detector[2] = {source[0] + ahead * sine + across * cosine, source[1] - ahead * cosine + across * sine};
+    return along_line(slice, context, source, detector);
+}
+
 void ts_radon_reference(const struct stage_context *context, const double *in, double *out)
 {
     const struct radon_params *params = context->params;
@@ -48,8 +72,10 @@ void ts_radon_reference(const struct stage_context *context, const double *in, d
                                       ? params->angles.values[view]
                                       : params->start + params->arc * (double)view / (double)params->views;
             const double cosine = cos(degree * M_PI / 180), sine = sin(degree * M_PI / 180);
-            for (int64_t detector = 0; detector < params->detectors; detector++)
-                *out++ = along_ray(in + z * slice, context, cosine, sine,
-                                   ((double)detector - params->center) * params->detector_spacing);
+            for (int64_t detector = 0; detector < params->detectors; detector++) {
+                const double u = ((double)detector - params->center) * params->detector_spacing;
+                *out++ = params->beam == TS_BEAM_PARALLEL ? along_ray(in + z * slice, context, cosine, sine, u)
+                                                          : along_fan(in + z * slice, context, cosine, sine, u);
+            }
         }
 }

@@ -8,6 +8,7 @@
 
 #include "stages/common/parallel_beam.h"
 #include "tests/reference/radon_reference.h"
+#include "tests/support/radon_scene.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -164,83 +165,6 @@ TEST_ON_BOTH(radon, pixels_that_are_no_numbers_reach_their_rays_alone)
     }
 }
 
-/* ---- helpers ----------------------------------------------------------------------------------- */
-
-struct made {
-    struct param_set set;
-    struct stage_context context;
-    struct ts_image in, out;
-    float *sinogram;
-};
-
-static void make(struct made *made, const char *assignments, int64_t ny, int64_t nx, double dy, double dx)
-{
-    made->in = ts_test_image(1, ny, nx, TS_F32, VALUES_CONSTANT, 1);
-    made->in.axes[1].spacing = dy;
-    made->in.axes[2].spacing = dx;
-    ts_test_params(&radon_stage, assignments, &made->set);
-}
-
-static void project(struct made *made)
-{
-    struct ts_diag *diag = ts_diag_create();
-    enum ts_status status =
-        ts_stage_prepare(&radon_stage, &made->set, &made->in, NULL, 1, ts_test_device, diag, &made->context);
-    made->out = made->context.out;
-    if (status == TS_OK) {
-        made->out.data = made->sinogram = malloc(ts_image_bytes(&made->out));
-        status = ts_test_apply(&made->context, &made->in, &made->out, NULL, 0, NULL);
-    }
-    if (status != TS_OK)
-        ts_diag_print(diag, stderr);
-    ts_diag_destroy(diag);
-    cr_assert_eq(status, TS_OK);
-}
-
-static void clear(struct made *made)
-{
-    ts_test_params_clear(&made->set);
-    free(made->in.data);
-    free(made->sinogram);
-}
-
-/* An ellipse in mm about (x, y), y up, turned by `turn` degrees from x towards y. */
-struct ellipse {
-    double x, y, a, b, turn, value;
-};
-
-/* Pixels as the mean of 8 x 8 points. */
-static void draw(struct ts_image *image, const struct ellipse *ellipse)
-{
-    enum { POINTS = 8 };
-    const int64_t ny = image->axes[1].n, nx = image->axes[2].n;
-    const double dy = image->axes[1].spacing, dx = image->axes[2].spacing, c = cos(ellipse->turn * M_PI / 180),
-                 s = sin(ellipse->turn * M_PI / 180);
-    float *values = image->data;
-    for (int64_t i = 0; i < ny * nx; i++) {
-        int inside = 0;
-        for (int k = 0; k < POINTS * POINTS; k++) {
-            const double x =
-                ((double)(i % nx) - 0.5 * (double)(nx - 1) + (k % POINTS + 0.5) / POINTS - 0.5) * dx - ellipse->x;
-            const double y =
-                (0.5 * (double)(ny - 1) - (double)(i / nx) - (k / POINTS + 0.5) / POINTS + 0.5) * dy - ellipse->y;
-            const double u = (x * c + y * s) / ellipse->a, v = (y * c - x * s) / ellipse->b;
-            inside += u * u + v * v <= 1;
-        }
-        values[i] = (float)(ellipse->value * inside / (POINTS * POINTS));
-    }
-}
-
-/* The chord of ray (theta, s): 2 a b sqrt(r^2 - t^2) / r^2, r^2 = a^2 cos^2 + b^2 sin^2, t the distance from its
- * center. */
-static double chord(const struct ellipse *ellipse, double degree, double s)
-{
-    const double theta = degree * M_PI / 180, inner = (degree - ellipse->turn) * M_PI / 180;
-    const double t = s - ellipse->x * cos(theta) - ellipse->y * sin(theta);
-    const double r2 = pow(ellipse->a * cos(inner), 2) + pow(ellipse->b * sin(inner), 2);
-    return t * t >= r2 ? 0 : ellipse->value * 2 * ellipse->a * ellipse->b * sqrt(r2 - t * t) / r2;
-}
-
 /* ---- against mathematics ----------------------------------------------------------------------- */
 
 /* Off-center, turned, in pixels that are not square: any swapped axis, flip or wrong unit moves the shadow. The bounds
@@ -250,17 +174,18 @@ TEST_ON_BOTH(radon, ellipses_have_their_chords)
     static const struct ellipse ellipses[] = {
         {0, 0, 20, 20, 0, 1}, {9, -14, 8, 8, 0, 0.02}, {-11, 6, 17, 5, 30, 3}, {4, 15, 3, 12, -70, -1}};
     for (size_t e = 0; e < sizeof ellipses / sizeof *ellipses; e++) {
-        struct made made;
-        make(&made, "views=36 arc=360 detectors=150 detector_spacing=0.6", 130, 170, 0.5, 0.4);
-        draw(&made.in, &ellipses[e]);
-        project(&made);
+        struct radon_scene made;
+        ts_test_scene_make(&made, "views=36 arc=360 detectors=150 detector_spacing=0.6", 130, 170, 0.5, 0.4);
+        ts_test_ellipse_draw(&made.in, &ellipses[e]);
+        ts_test_scene_project(&made);
         double worst = 0, summed = 0, square = 0, value = fabs(ellipses[e].value);
         for (int64_t v = 0; v < 36; v++)
             for (int64_t d = 0; d < 150; d++) {
                 const double degree = 10 * (double)v, s = ((double)d - 74.5) * 0.6;
                 double low = INFINITY, high = -INFINITY;
                 for (int k = -10; k <= 10; k++) {
-                    const double near = chord(&ellipses[e], degree, s + 0.064 * k); /* a pixel's diagonal */
+                    const double near =
+                        ts_test_ellipse_chord(&ellipses[e], degree, s + 0.064 * k); /* a pixel's diagonal */
                     low = fmin(low, near);
                     high = fmax(high, near);
                 }
@@ -268,63 +193,63 @@ TEST_ON_BOTH(radon, ellipses_have_their_chords)
                 cr_assert(is >= low - 0.6 * value && is <= high + 0.6 * value,
                           "ellipse %zu view %lld detector %lld: %g outside [%g, %g]", e, (long long)v, (long long)d, is,
                           low, high);
-                const double error = is - chord(&ellipses[e], degree, s);
+                const double error = is - ts_test_ellipse_chord(&ellipses[e], degree, s);
                 worst = fmax(worst, fabs(error));
                 square += error * error;
-                summed += fabs(chord(&ellipses[e], degree, s)) > 0;
+                summed += fabs(ts_test_ellipse_chord(&ellipses[e], degree, s)) > 0;
             }
         cr_assert(sqrt(square / summed) <= 0.35 * value, "ellipse %zu: rms %g, worst %g", e, sqrt(square / summed),
                   worst);
-        clear(&made);
+        ts_test_scene_clear(&made);
     }
 }
 
 /* Each view sums, over s, to the integral of the slice: interpolation weights of a pixel add up to one. */
 TEST_ON_BOTH(radon, every_view_keeps_the_sum)
 {
-    struct made made;
-    make(&made, "views=64 arc=360 detectors=401 detector_spacing=0.1", 23, 31, 0.7, 0.9);
+    struct radon_scene made;
+    ts_test_scene_make(&made, "views=64 arc=360 detectors=401 detector_spacing=0.1", 23, 31, 0.7, 0.9);
     double mass = 0;
     uint64_t seed = 5;
     for (int64_t i = 0; i < 23 * 31; i++) {
         ((float *)made.in.data)[i] = (float)ts_random_unit(&seed);
         mass += ((float *)made.in.data)[i] * 0.7 * 0.9;
     }
-    project(&made);
+    ts_test_scene_project(&made);
     for (int64_t v = 0; v < 64; v++) {
         double sum = 0;
         for (int64_t d = 0; d < 401; d++)
             sum += made.sinogram[v * 401 + d] * 0.1;
         cr_assert(fabs(sum - mass) <= 2e-3 * mass, "view %lld: %g of %g", (long long)v, sum, mass);
     }
-    clear(&made);
+    ts_test_scene_clear(&made);
 }
 
 /* One bright pixel right of and above the center: theta 0 shows it at +x, theta 90 at +y, and half a turn mirrors s. */
 TEST_ON_BOTH(radon, one_pixel_stands_where_the_convention_says)
 {
-    struct made made;
-    make(&made, "angles=0,90,180,270 detectors=41 detector_spacing=2", 21, 41, 2, 2);
+    struct radon_scene made;
+    ts_test_scene_make(&made, "angles=0,90,180,270 detectors=41 detector_spacing=2", 21, 41, 2, 2);
     for (int64_t i = 0; i < 21 * 41; i++)
         ((float *)made.in.data)[i] = 0;
     ((float *)made.in.data)[(10 - 4) * 41 + 20 + 13] = 5; /* x = 26 mm, y = 8 mm */
-    project(&made);
+    ts_test_scene_project(&made);
     static const int64_t at[] = {20 + 13, 20 + 4, 20 - 13, 20 - 4};
     for (int64_t v = 0; v < 4; v++)
         for (int64_t d = 0; d < 41; d++)
             cr_assert_eq(made.sinogram[v * 41 + d], d == at[v] ? 10.0f : 0.0f, "view %lld detector %lld: %g",
                          (long long)v, (long long)d, (double)made.sinogram[v * 41 + d]);
-    clear(&made);
+    ts_test_scene_clear(&made);
 }
 
 /* Turning the slice by 90 degrees is the same as adding 90 degrees to the angle; a shift by one pixel shifts s. */
 TEST_ON_BOTH(radon, turned_and_shifted_slices_give_turned_and_shifted_views)
 {
     enum { N = 33, D = 61 };
-    struct made one, turned, shifted;
-    make(&one, "angles=0,20,40,60,80 detectors=61", N, N, 1, 1);
-    make(&turned, "angles=90,110,130,150,170 detectors=61", N, N, 1, 1);
-    make(&shifted, "angles=0,20,40,60,80 detectors=61 center=29", N, N, 1, 1);
+    struct radon_scene one, turned, shifted;
+    ts_test_scene_make(&one, "angles=0,20,40,60,80 detectors=61", N, N, 1, 1);
+    ts_test_scene_make(&turned, "angles=90,110,130,150,170 detectors=61", N, N, 1, 1);
+    ts_test_scene_make(&shifted, "angles=0,20,40,60,80 detectors=61 center=29", N, N, 1, 1);
     uint64_t seed = 9;
     for (int64_t y = 0; y < N; y++)
         for (int64_t x = 0; x < N; x++) {
@@ -333,9 +258,9 @@ TEST_ON_BOTH(radon, turned_and_shifted_slices_give_turned_and_shifted_views)
             ((float *)turned.in.data)[(N - 1 - x) * N + y] = value; /* x becomes up */
             ((float *)shifted.in.data)[y * N + x] = value;
         }
-    project(&one);
-    project(&turned);
-    project(&shifted);
+    ts_test_scene_project(&one);
+    ts_test_scene_project(&turned);
+    ts_test_scene_project(&shifted);
     for (int64_t v = 0; v < 5; v++)
         for (int64_t d = 0; d < D; d++) {
             cr_assert(fabs(one.sinogram[v * D + d] - turned.sinogram[v * D + d]) <= 1e-4, "turned, view %lld",
@@ -344,9 +269,9 @@ TEST_ON_BOTH(radon, turned_and_shifted_slices_give_turned_and_shifted_views)
                 cr_assert(fabs(one.sinogram[v * D + d] - shifted.sinogram[v * D + d - 1]) <= 1e-4, "shifted, view %lld",
                           (long long)v);
         }
-    clear(&one);
-    clear(&turned);
-    clear(&shifted);
+    ts_test_scene_clear(&one);
+    ts_test_scene_clear(&turned);
+    ts_test_scene_clear(&shifted);
 }
 
 Test(radon, angles_are_exact_where_they_can_be)
@@ -377,10 +302,10 @@ Test(radon, describes_its_axes_and_unit)
 {
     static const char *const units[][2] = {{"1/mm", "1"}, {"HU", "HU mm"}, {"1", "mm"}, {"Bq/ml", "Bq/ml mm"}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        struct made made;
-        make(&made, "views=10 start=5 arc=90", 3, 4, 2, 1.5);
+        struct radon_scene made;
+        ts_test_scene_make(&made, "views=10 start=5 arc=90", 3, 4, 2, 1.5);
         made.in.unit = units[i][0];
-        project(&made);
+        ts_test_scene_project(&made);
         const struct ts_axis *view = &made.out.axes[1], *detector = &made.out.axes[2];
         cr_assert_str_eq(made.out.unit, units[i][1]);
         cr_assert_eq(made.out.quantity, TS_LINE_INTEGRAL);
@@ -389,7 +314,7 @@ Test(radon, describes_its_axes_and_unit)
         cr_assert_eq(detector->n, 6); /* hypot(6, 6) / 1.5 = 5.66 */
         cr_assert(detector->kind == TS_AXIS_DETECTOR && detector->spacing == 1.5 && detector->first == -2.5 * 1.5);
         cr_assert(made.out.origin_mm[0] == 1.5 * 1.5 && made.out.origin_mm[1] == 2);
-        clear(&made);
+        ts_test_scene_clear(&made);
     }
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Joseph's projector A of stages/common/beam.h and its exact adjoint A' on the device, for every beam, over stacks of
+ * slices laid out as lanes (lanes.cuh). Both read one table of rays whose positions are 64-bit fixed-point numbers, so
+ * both have the very same weights.
+ */
+#ifndef CUDA_COMMON_JOSEPH_CUH
+#define CUDA_COMMON_JOSEPH_CUH
+
+#include "cuda/common/lanes.cuh"
+
+extern "C" {
+#include "stages/common/beam.h"
+}
+
+enum { JOSEPH_MARGIN = 2 }; /* of volumes as lanes */
+
+/* One ray: at + m * step is its position on line m, the sample's index above 32 bits of the next one's weight; it
+ * meets lines [first, end). */
+struct cuda_ray {
+    int64_t at, step;
+    int32_t first, end;
+    float length_mm;
+    int32_t along_rows;
+};
+
+/* What the kernels know of a scan. */
+struct cuda_joseph {
+    struct beam_geometry grid;
+    struct ts_beam beam;
+    int64_t n_views;
+    const struct beam_angle *angles;       /* device */
+    const struct beam_detector *detectors; /* device */
+    struct cuda_ray *rays;                 /* device: [view][detector] */
+};
+
+/* Tables made on the host, for a stage's constants. */
+size_t ts_cuda_joseph_constants_bytes(const struct beam_scan *scan);
+void ts_cuda_joseph_constants(const struct beam_scan *scan, void *host);
+/* The tables within the device's copy of the constants; no rays. */
+struct cuda_joseph ts_cuda_joseph_tables(const struct beam_scan *scan, const void *constants);
+/* Device memory of the rays; and working them out there. `constants` are the device's copy. */
+size_t ts_cuda_joseph_rays_bytes(const struct beam_scan *scan);
+enum ts_status ts_cuda_joseph_rays(const struct stage_context *context, const struct beam_scan *scan,
+                                   const void *constants, void *rays, cudaStream_t stream, struct cuda_joseph *joseph);
+
+/* sinogram = A volume: lanes, the volume with JOSEPH_MARGIN. */
+enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct cuda_joseph *joseph,
+                                      const float *volume, int lanes, float *sinogram, cudaStream_t stream);
+/* volume = A' sinogram; the volume's margin is left as it is. */
+enum ts_status ts_cuda_joseph_backproject(const struct stage_context *context, const struct cuda_joseph *joseph,
+                                          const float *sinogram, int lanes, float *volume, cudaStream_t stream);
+
+#endif
