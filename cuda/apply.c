@@ -159,6 +159,12 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
         status = ts_cuda_stage_create(apply.session, context, apply.slab, &apply.stage);
     if (status == TS_OK && context->stage->reduction)
         status = reduce_volumes(&apply);
+    if (status == TS_OK && ts_stage_finds_axes(context)) {
+        status = ts_stage_find_axes(context, ts_stage_reduced_result(ts_cuda_stage_reduced(apply.stage)));
+        if (status == TS_OK)
+            status = ts_cuda_stage_renew(apply.stage, context);
+        memcpy(out->axes, context->out.axes, sizeof out->axes);
+    }
     for (int64_t z = 0; status == TS_OK && z < nz; z += apply.slab)
         status = apply_slab(&apply, out, z, nz - z < apply.slab ? nz - z : apply.slab);
     if (status == TS_OK)

@@ -23,7 +23,7 @@ struct cuda_stage {
     void *partials[STAGE_INPUTS];
     void *results, *scratch, *constants, *pinned;
     struct cuda_fft *transforms[STAGE_TRANSFORMS];
-    size_t host_result_bytes;
+    size_t host_result_bytes, constants_bytes;
     struct cuda_timer *timer;
 };
 
@@ -191,6 +191,16 @@ static enum ts_status create_transforms(struct cuda_stage *stage)
     return status;
 }
 
+static enum ts_status write_constants(struct cuda_stage *stage)
+{
+    if (stage->constants_bytes == 0)
+        return TS_OK;
+    stage->cuda->constants(&stage->context, stage->pinned);
+    const enum ts_status status = ts_cuda_copy(stage->session, CUDA_COMPUTE, CUDA_TO_DEVICE, stage->constants,
+                                               stage->pinned, stage->cuda->constants_bytes(&stage->context));
+    return status == TS_OK ? ts_cuda_wait(stage->session, CUDA_COMPUTE) : status;
+}
+
 enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct stage_context *context,
                                     int64_t slab_slices, struct cuda_stage **result)
 {
@@ -200,20 +210,15 @@ enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct s
         return ts_diag_no_memory(context->diag, sizeof *stage);
     *stage = (struct cuda_stage){
         .session = session, .context = *context, .cuda = context->stage->cuda, .slab_slices = slab_slices};
-    const size_t constants = constants_bytes(context);
+    stage->constants_bytes = constants_bytes(context);
     stage->pinned = ts_cuda_take_pinned(session, ts_cuda_stage_pinned_bytes(context, slab_slices));
     stage->scratch = ts_cuda_take(session, scratch_bytes(context, slab_slices));
-    stage->constants = ts_cuda_take(session, constants);
+    stage->constants = ts_cuda_take(session, stage->constants_bytes);
     enum ts_status status = stage->pinned && stage->scratch && stage->constants ? TS_OK : TS_RUN_FAILED;
     if (status == TS_OK)
         status = create_transforms(stage);
-    if (status == TS_OK && constants > 0) {
-        stage->cuda->constants(&stage->context, stage->pinned);
-        status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, stage->constants, stage->pinned,
-                              stage->cuda->constants_bytes(context));
-        if (status == TS_OK)
-            status = ts_cuda_wait(session, CUDA_COMPUTE);
-    }
+    if (status == TS_OK)
+        status = write_constants(stage);
     if (status == TS_OK && context->stage->reduction)
         status = create_reduction(stage);
     if (status == TS_OK)
@@ -221,6 +226,18 @@ enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct s
     else
         ts_cuda_stage_destroy(stage);
     return status;
+}
+
+enum ts_status ts_cuda_stage_renew(struct cuda_stage *stage, const struct stage_context *context)
+{
+    if (constants_bytes(context) != stage->constants_bytes)
+        return ts_diag_error(context->diag, TS_RUN_FAILED,
+                             &(struct diag_site){.code = "found-sizes", .stage = context->set->owner},
+                             "its constants would have another size with the axes that an earlier stage found");
+    stage->context.in = context->in;
+    stage->context.out = context->out;
+    const enum ts_status status = stage->reduced ? ts_stage_reduced_renew(stage->reduced, context) : TS_OK;
+    return status == TS_OK ? write_constants(stage) : status;
 }
 
 void ts_cuda_stage_destroy(struct cuda_stage *stage)

@@ -23,6 +23,8 @@ enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct s
 /* Frees what lies on the host; device memory belongs to the session. NULL does nothing. */
 void ts_cuda_stage_destroy(struct cuda_stage *stage);
 
+/* As ts_stage_reduced_renew; also writes the constants again. */
+enum ts_status ts_cuda_stage_renew(struct cuda_stage *stage, const struct stage_context *context);
 /* Makes ready for the next reduction of the volume, as if newly created. */
 enum ts_status ts_cuda_stage_restart(struct cuda_stage *stage);
 /* As ts_stage_reduced_add, _finish and _slab; the images have device pointers. */

@@ -107,25 +107,27 @@ int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAG
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         bool again = false;
         for (int32_t j = 0; j < n; j++)
-            again |= plan->nodes[nodes[j]].image_node == plan->nodes[i].image_node;
+            again |= plan->nodes[nodes[j]].axes_node == plan->nodes[i].axes_node;
         if (plan->nodes[i].dataset && !again)
             nodes[n++] = i;
     }
     return n;
 }
 
-bool ts_plan_stored(const struct ts_plan *plan, int32_t i)
+int ts_plan_stored(const struct ts_plan *plan, int32_t i)
 {
-    for (int32_t n = 0; n < plan->n_nodes; n++)
-        if (plan->nodes[n].dataset && plan->nodes[n].image_node == i)
-            return true;
-    return false;
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = ts_plan_outputs(plan, outputs);
+    int stored = 0;
+    for (int32_t j = 0; j < n; j++)
+        stored += plan->nodes[outputs[j]].image_node == i;
+    return stored;
 }
 
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)
 {
     const bool moves = plan->cuda && !plan->nodes[i].keep;
-    return moves && (i < plan->n_sources || ts_plan_stored(plan, i)) ? PLAN_RING : 1;
+    return moves && (i < plan->n_sources || ts_plan_stored(plan, i) > 0) ? PLAN_RING : 1;
 }
 
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)

@@ -16,7 +16,7 @@ size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t i)
 size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t i)
 {
     const struct plan_node *node = &plan->nodes[i];
-    const bool stored = node->image_node == i && ts_plan_stored(plan, i);
+    const bool stored = node->image_node == i && ts_plan_stored(plan, i) > 0;
     const size_t slab = stored ? (size_t)plan->slab_slices * ts_slice_bytes(&node->out) : 0;
     return ts_plan_pinned_source_bytes(plan, i) + ts_cuda_stride(slab);
 }
@@ -57,7 +57,7 @@ void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed)
         struct plan_node *node = &plan->nodes[i];
         const int64_t slice = (int64_t)ts_slice_bytes(&node->out);
         node->upload_bytes = node->source ? computed[i] * slice : 0;
-        node->download_bytes = node->image_node == i && ts_plan_stored(plan, i) ? node->out.axes[0].n * slice : 0;
+        node->download_bytes = ts_plan_stored(plan, i) * node->out.axes[0].n * slice;
         node->tables_bytes = 0;
         if (node->chain_stage && node->chain_stage->stage->cuda) {
             const bool maps = node->image_node == i && computed[i] > 0;

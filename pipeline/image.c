@@ -105,6 +105,16 @@ bool ts_image_is_sinogram(const struct ts_image *image)
     return image->rank == 3 && image->axes[1].kind == TS_AXIS_VIEW;
 }
 
+bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b)
+{
+    bool same = a->rank == b->rank && a->dtype == b->dtype && a->quantity == b->quantity && !strcmp(a->unit, b->unit) &&
+                a->beam.kind == b->beam.kind;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->axes[i].kind == b->axes[i].kind && a->axes[i].n == b->axes[i].n &&
+               !strcmp(a->axes[i].unit, b->axes[i].unit);
+    return same;
+}
+
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n)
 {
     struct ts_image view = *image;

@@ -38,6 +38,8 @@ size_t ts_slice_count(const struct ts_image *image);
 size_t ts_slice_bytes(const struct ts_image *image);
 /* Whether its axes are (z, view, detector). */
 bool ts_image_is_sinogram(const struct ts_image *image);
+/* True where the two differ in nothing but the numbers of their axes and their data. */
+bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
 /* A view of slices [first, first + n), counted within `image`; z_first moves along. */
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
 /* First element of slice z, counted within `image`. */

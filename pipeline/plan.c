@@ -86,7 +86,8 @@ static void find_inputs(struct plan_node *node)
         if (stage->params[i].kind != PARAM_REFERENCE)
             continue;
         const struct ts_reference *value =
-            (const struct ts_reference *)((const unsigned char *)node->set.values + stage->params[i].offset);
+            (const struct ts_reference *)((const unsigned char *)node->chain_stage->set.values +
+                                          stage->params[i].offset);
         node->inputs[reference++] = value->name ? value->node : -1;
     }
 }
@@ -101,14 +102,26 @@ static int input_level(const struct ts_plan *plan, const struct plan_node *node,
     return level;
 }
 
+static int known_axes(const struct ts_plan *plan, const struct plan_node *node)
+{
+    int pass = 0;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        if (node->inputs[input] >= 0 && plan->nodes[node->inputs[input]].axes_pass > pass)
+            pass = plan->nodes[node->inputs[input]].axes_pass;
+    return pass;
+}
+
 /* When a stage can run: its image follows its inputs; a reduction over volumes takes its rounds, and what needs the
  * result waits for them. */
 static void find_passes(struct ts_plan *plan, struct plan_node *node)
 {
     const struct stage_reduction *reduction = node->chain_stage->stage->reduction;
     const bool by_slice = ts_stage_reduces_slices(&node->context);
+    const bool finds_axes = ts_stage_finds_axes(&node->context);
+    node->input_axes_pass = known_axes(plan, node);
     node->level = plan->nodes[node->inputs[0]].level;
-    node->first_pass = 0;
+    node->level = node->input_axes_pass > node->level ? node->input_axes_pass : node->level;
+    node->first_pass = node->input_axes_pass;
     for (int input = 0; reduction && input < STAGE_INPUTS; input++)
         if (ts_stage_reduces_volume(&node->context, input)) {
             const int level = input_level(plan, node, input);
@@ -118,8 +131,9 @@ static void find_passes(struct ts_plan *plan, struct plan_node *node)
     if ((by_slice || node->chain_stage->stage->cpu) && input_level(plan, node, 0) > node->level)
         node->level = input_level(plan, node, 0);
     const int after = node->rounds > 0 ? node->first_pass + node->rounds : 0;
-    if (reduction && reduction->feeds_map && after > node->level)
+    if (reduction && (reduction->feeds_map || finds_axes) && after > node->level)
         node->level = after;
+    node->axes_pass = finds_axes ? after : node->input_axes_pass;
     /* Slices are tabulated once their image is there and the rounds over references have ended. */
     const bool tabulates = reduction && !reduction->feeds_map && by_slice;
     node->tables_pass = !tabulates ? -1 : after > node->level ? after : node->level;
@@ -142,6 +156,26 @@ static void join_domains(struct ts_plan *plan, int32_t index)
     }
 }
 
+enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
+{
+    struct plan_node *node = &plan->nodes[index];
+    const struct ts_image *references[STAGE_REFERENCES] = {NULL};
+    void *values = node->set.values;
+    node->set = node->chain_stage->set;
+    node->set.values = values;
+    node->set.owner = node->label;
+    memcpy(values, node->chain_stage->set.values, node->chain_stage->stage->params_bytes);
+    for (int i = 0; i < STAGE_REFERENCES; i++)
+        if (node->inputs[1 + i] >= 0)
+            references[i] = &plan->nodes[node->inputs[1 + i]].out;
+    const enum ts_status status =
+        ts_stage_prepare(node->chain_stage->stage, &node->set, &plan->nodes[node->inputs[0]].out, references,
+                         plan->threads, plan->cuda, diag, &node->context);
+    if (status == TS_OK)
+        node->out = node->context.out;
+    return status;
+}
+
 static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
 {
     const int32_t index = plan->n_sources + stage_index;
@@ -151,26 +185,16 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     node->set.values = ts_arena_alloc(plan->arena, stage->stage->params_bytes + 1);
     if (!node->set.values || !node->label)
         return ts_diag_no_memory(diag, stage->stage->params_bytes);
-    memcpy(node->set.values, stage->set.values, stage->stage->params_bytes);
-    node->set.owner = node->label;
     find_inputs(node);
-    const struct ts_image *references[STAGE_REFERENCES] = {NULL};
-    for (int input = 0; input < STAGE_INPUTS; input++) {
-        if (node->inputs[input] < 0)
-            continue;
-        if (!usable[node->inputs[input]])
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        if (node->inputs[input] >= 0 && !usable[node->inputs[input]])
             return TS_OK; /* said already, at the node that failed */
-        if (input > 0)
-            references[input - 1] = &plan->nodes[node->inputs[input]].out;
-    }
-    const struct plan_node *from = &plan->nodes[node->inputs[0]];
-    const enum ts_status status = ts_stage_prepare(stage->stage, &node->set, &from->out, references, plan->threads,
-                                                   plan->cuda, diag, &node->context);
-    if (status != TS_OK)
+    if (ts_plan_resolve(plan, index, diag) != TS_OK)
         return TS_OK; /* recorded; the other stages are checked as well */
-    node->out = node->context.out;
+    const struct plan_node *from = &plan->nodes[node->inputs[0]];
     node->domain = from->domain;
     node->image_node = stage->stage->cpu ? index : from->image_node;
+    node->axes_node = stage->stage->cpu || stage->stage->shape ? index : from->axes_node;
     join_domains(plan, index);
     find_passes(plan, node);
     usable[index] = true;
@@ -183,7 +207,7 @@ static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
     plan->n_passes = 0;
     for (int32_t i = 0; i < plan->n_sources; i++) {
         struct plan_node *node = &plan->nodes[i];
-        node->image_node = node->domain = i;
+        node->image_node = node->axes_node = node->domain = i;
         node->level = 0;
         for (int input = 0; input < STAGE_INPUTS; input++)
             node->inputs[input] = -1;

@@ -39,8 +39,11 @@ struct plan_node {
     struct ts_image out;
     int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
+    int32_t axes_node;  /* the node that says what axes it has: as image_node, or a pass-through stage with a shape() */
     int32_t domain;     /* the source that its z axis comes from; of sources that travel together, the first */
     int level;          /* the first pass in which its image can be computed */
+    /* The first passes in which the axes of its inputs and of its image are known; 0: at plan time. */
+    int input_axes_pass, axes_pass;
     int first_pass, rounds;            /* of its whole-volume reduction; rounds 0: none */
     int tables_pass;                   /* of tables per slice that do not feed its map; -1: none */
     const char *dataset;               /* name in the output file where its image is written, else NULL */
@@ -84,6 +87,9 @@ enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t 
 /* The CPU instead of what `auto` had found, for this reason, which is noted in diag (NULL: not yet). */
 void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag);
 
+/* Resolves a stage from the chain's own values and the images that its inputs have now: fills set, context and out. */
+enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t node, struct ts_diag *diag);
+
 /* Slices [z, z + n) of the domain in this pass: what each node needs and computes. done[node] is a byte per slice for
  * kept nodes, marked here. steps: n_nodes of them. */
 void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
@@ -109,8 +115,8 @@ size_t ts_plan_scratch_bytes(const struct ts_plan *plan);
 int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES]);
 /* Slices that a stage's reduction sees at once, at most. */
 int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t node);
-/* True where the output file will hold the image that this node computes. */
-bool ts_plan_stored(const struct ts_plan *plan, int32_t node);
+/* How many images of the output file are what this node computes: with the axes of several nodes, several. */
+int ts_plan_stored(const struct ts_plan *plan, int32_t node);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
 /* How many slabs of this node's image are held side by side. */

@@ -127,6 +127,9 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         fputs("\n             ", stream);
         print_parameters(node, stream);
         fputc('\n', stream);
+        if (node->axes_pass > 0)
+            fprintf(stream, "             axes%s found at run time, before pass %d\n",
+                    node->input_axes_pass > 0 ? ", and what is derived from them," : "", node->axes_pass + 1);
     }
     print_device(plan, stream);
     fprintf(stream,
@@ -157,6 +160,8 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     ts_json_member_text(json, "method", method_of(node));
     ts_json_member_text(json, "device", plan->device);
     ts_json_member_integer(json, "pass", node->level + 1);
+    if (node->axes_pass > 0)
+        ts_json_member_integer(json, "axes_found_before_pass", node->axes_pass + 1);
     ts_json_member_integer(json, "held_bytes", held_bytes(plan, i));
     ts_json_member_bool(json, "kept_whole", node->keep);
     if (plan->cuda) {

@@ -271,7 +271,7 @@ static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer
         for (int32_t j = 0; node->dataset && j < n; j++) {
             const struct plan_node *stored = &plan->nodes[outputs[j]];
             char path[PATH_BYTES], target[PATH_BYTES];
-            if (stored->image_node != node->image_node)
+            if (stored->axes_node != node->axes_node)
                 continue;
             snprintf(path, sizeof path, "/entry/%s", node->dataset);
             snprintf(target, sizeof target, "/entry/%s", stored->dataset);

@@ -94,20 +94,6 @@ static enum ts_status start_sources(struct run *run)
     return TS_OK;
 }
 
-static enum ts_status create_datasets(struct run *run)
-{
-    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    const int32_t n = ts_plan_outputs(run->plan, outputs);
-    enum ts_status status = ts_provenance_begin(run->plan, run->writer);
-    for (int32_t i = 0; status == TS_OK && i < n; i++) {
-        const struct plan_node *node = &run->plan->nodes[outputs[i]];
-        char path[128];
-        snprintf(path, sizeof path, "/entry/%s", node->dataset);
-        status = ts_hdf5_image(run->writer, path, &node->out, &run->nodes[outputs[i]].dataset);
-    }
-    return status;
-}
-
 /* What the output would replace though the run reads it: "the chain itself", a source's name, or NULL. */
 static const char *replaced_input(const struct ts_plan *plan)
 {
@@ -153,7 +139,8 @@ static enum ts_status create_output(struct run *run)
     /* The plan's own copy: a signal handler may read it while commit frees the writer. */
     const char *temporary = ts_hdf5_temporary(run->writer);
     atomic_store(&plan->temporary, ts_arena_text(plan->arena, temporary, strlen(temporary)));
-    return create_datasets(run);
+    const enum ts_status begun = ts_provenance_begin(plan, run->writer);
+    return begun == TS_OK ? ts_run_create_datasets(run, 0) : begun;
 }
 
 static enum ts_status run_all(struct run *run)
@@ -180,6 +167,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct run run = {.plan = plan, .diag = diag, .back_end = back_end_of(plan)};
     clock_gettime(CLOCK_MONOTONIC, &run.started);
+    ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
     enum ts_status status = check_output(plan, diag);
     if (status == TS_OK)
         status = allocate_run(&run);

@@ -53,6 +53,8 @@ struct run_back_end {
     enum ts_status (*reduce_slices)(struct run *run, int32_t node, const struct ts_image *slices);
     enum ts_status (*reduce)(struct run *run, int32_t node, int input, const struct ts_image *slices);
     enum ts_status (*finish)(struct run *run, int32_t node);
+    /* As ts_stage_reduced_renew: the node's context was prepared again. */
+    enum ts_status (*renew)(struct run *run, int32_t node);
     /* To the node's dataset; drain: all that was handed over has reached the writer. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
     enum ts_status (*drain)(struct run *run);
@@ -63,6 +65,11 @@ extern const struct run_back_end ts_run_host;
 extern const struct run_back_end ts_run_cuda;
 #endif
 
+/* Creates the datasets of the images whose axes are known in this pass, and not before. */
+enum ts_status ts_run_create_datasets(struct run *run, int pass);
+/* After the reductions of run->pass: takes over the axes that they found, resolves the stages that wait for them again,
+ * and creates the datasets that have them. */
+enum ts_status ts_run_find_axes(struct run *run);
 /* All passes. on_slab is called after each. */
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *run));
 

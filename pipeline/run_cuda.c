@@ -191,14 +191,14 @@ static enum ts_status pad(struct run *run, int32_t i, int64_t z, int64_t n, stru
     const int64_t nz = whole->axes[0].n, first = z - reach.halo, count = n + 2 * reach.halo;
     const size_t slice = ts_slice_bytes(whole);
     const struct ts_image *holder = ts_stage_part(from->parts, from->n_parts, first);
-    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
-        *padded = ts_image_slices(holder, first - holder->z_first, count);
-        return TS_OK;
-    }
     *padded = *whole;
     padded->axes[0].n = count;
     padded->z_first = first;
     padded->data = device->room;
+    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
+        padded->data = ts_slice_data(holder, first - holder->z_first);
+        return TS_OK;
+    }
     for (int64_t k = 0, run_length; k < count; k += run_length) {
         const int64_t index = ts_border_index(first + k, nz, reach.border);
         const struct ts_image *part = index < 0 ? NULL : ts_stage_part(from->parts, from->n_parts, index);
@@ -232,6 +232,13 @@ static enum ts_status device_reduce(struct run *run, int32_t node, int input, co
 {
     const struct device *device = run->back;
     return ts_cuda_stage_add(device->nodes[node].stage, input, slices);
+}
+
+static enum ts_status device_renew(struct run *run, int32_t i)
+{
+    const struct device *device = run->back;
+    const struct stage_context *context = &run->plan->nodes[i].context;
+    return device->nodes[i].stage ? ts_cuda_stage_renew(device->nodes[i].stage, context) : TS_OK;
 }
 
 static enum ts_status device_finish(struct run *run, int32_t node)
@@ -309,6 +316,7 @@ const struct run_back_end ts_run_cuda = {
     .reduce_slices = device_reduce_slices,
     .reduce = device_reduce,
     .finish = device_finish,
+    .renew = device_renew,
     .write = device_write,
     .drain = device_drain,
 };

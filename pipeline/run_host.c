@@ -105,6 +105,12 @@ static enum ts_status host_finish(struct run *run, int32_t node)
     return ts_stage_reduced_finish(run->nodes[node].reduced);
 }
 
+static enum ts_status host_renew(struct run *run, int32_t node)
+{
+    struct stage_reduced *reduced = run->nodes[node].reduced;
+    return reduced ? ts_stage_reduced_renew(reduced, &run->plan->nodes[node].context) : TS_OK;
+}
+
 static enum ts_status host_write(struct run *run, int32_t node, const struct ts_image *slices)
 {
     return ts_hdf5_write(run->writer, run->nodes[node].dataset, slices);
@@ -121,6 +127,7 @@ const struct run_back_end ts_run_host = {
     .reduce_slices = host_reduce_slices,
     .reduce = host_reduce,
     .finish = host_finish,
+    .renew = host_renew,
     .write = host_write,
     .drain = nothing,
 };

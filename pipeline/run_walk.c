@@ -31,7 +31,7 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     return whole;
 }
 
-/* A view of slices [z, z + n) of a node's image: they are at hand in one part. */
+/* A view of slices [z, z + n) of a node's image, as this node describes it: they are at hand in one part. */
 static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, int64_t n)
 {
     const struct run_node *node = &run->nodes[run->plan->nodes[index].image_node];
@@ -40,7 +40,11 @@ static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, 
         i++;
     const struct ts_image *part = &node->parts[i];
     assert(node->n_parts > 0 && z >= part->z_first && z + n <= part->z_first + part->axes[0].n);
-    return ts_image_slices(part, z - part->z_first, n);
+    struct ts_image view = run->plan->nodes[index].out;
+    view.axes[0].n = n;
+    view.z_first = z;
+    view.data = ts_slice_data(part, z - part->z_first);
+    return view;
 }
 
 /* Slices of an input, and for input 0 of the references that travel with it. */
@@ -197,7 +201,7 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
         if (reduced)
             status = run->back_end->finish(run, i);
     }
-    return status;
+    return status == TS_OK ? ts_run_find_axes(run) : status;
 }
 
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))

@@ -5,6 +5,7 @@
 #include "stages/execute.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/memory.h"
 
@@ -83,6 +84,10 @@ enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_ima
         status = ts_stage_reduced_create(context, slab, &reduced);
         if (status == TS_OK)
             status = reduce_volumes(context, reduced, in, references, slab);
+        if (status == TS_OK && ts_stage_finds_axes(context)) {
+            status = ts_stage_find_axes(context, ts_stage_reduced_result(reduced));
+            memcpy(out->axes, context->out.axes, sizeof out->axes);
+        }
     }
     if (status == TS_OK && context->stage->cpu) {
         const size_t scratch_bytes = context->stage->scratch_bytes ? context->stage->scratch_bytes(context, slab) : 0;

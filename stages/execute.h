@@ -36,6 +36,12 @@ void ts_stage_pad(const struct stage_reach *reach, const struct ts_image *whole,
 const struct ts_image *ts_stage_part(const struct ts_image *parts, int n_parts, int64_t z);
 void ts_stage_fill_slice(void *slice, const struct ts_image *image, double value);
 
+/* True where a reduction of this stage finds numbers of its output's axes. */
+bool ts_stage_finds_axes(const struct stage_context *context);
+/* Calls shape() again after the last round of a reduction that finds_axes. TS_RUN_FAILED (code found-shape) where more
+ * than numbers of axes differs. */
+enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result);
+
 /* The state of one stage's reduction: totals, result and tables. */
 struct stage_reduced;
 /* Bytes that ts_stage_reduced_create will allocate, known at plan time; slab_slices is the largest slab handed in. */
@@ -56,6 +62,9 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
 /* The same from elsewhere (a CUDA device): memory for the total of an input in this round, to be filled before
  * finish(). */
 void *ts_stage_reduced_total(struct stage_reduced *reduced, int input);
+/* Takes the descriptions of a context that was prepared again, for the same parameter memory. TS_RUN_FAILED where a
+ * table would have another size. */
+enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced, const struct stage_context *context);
 /* Ends the round: finish(), then clears the totals for the next. */
 enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced);
 /* Reduction per slice: all rounds over each slice of the slab; afterwards the result stands for this slab.
@@ -73,7 +82,8 @@ int ts_stage_reduced_tables(const struct stage_reduced *reduced, const struct st
 
 /* Whole images at once, for tests, benchmark and small callers: prepares nothing, runs every round over slabs of
  * `slab` slices (0: all), then the map into out->data (allocated by the caller; ignored for pass-through stages).
- * references[i] have data. *reduced (may be NULL) receives the state with its tables; the caller destroys it. */
+ * out->axes follow where the stage finds them. references[i] have data. *reduced (may be NULL) receives the state with
+ * its tables; the caller destroys it. */
 enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                               const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
                               struct stage_reduced **reduced);

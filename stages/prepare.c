@@ -146,6 +146,20 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     return status;
 }
 
+enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result)
+{
+    struct stage_context informed = *context;
+    struct ts_image out = context->in;
+    informed.result = result;
+    const enum ts_status status = context->stage->shape(&informed, &out);
+    if (status == TS_OK && !ts_image_same_layout(&out, &context->out))
+        return ts_diag_error(context->diag, TS_RUN_FAILED,
+                             &(struct diag_site){.code = "found-shape", .stage = context->stage->name},
+                             "it gives an image of another shape or kind than was planned");
+    context->out = out;
+    return status;
+}
+
 struct stage_reach ts_stage_reach(const struct stage_context *context)
 {
     return context->stage->reach ? context->stage->reach(context) : (struct stage_reach){0};
@@ -210,14 +224,14 @@ void ts_stage_pad(const struct stage_reach *reach, const struct ts_image *whole,
 {
     const int64_t nz = whole->axes[0].n, first = z - reach->halo, count = n + 2 * reach->halo;
     const struct ts_image *holder = ts_stage_part(parts, n_parts, first);
-    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
-        *padded = ts_image_slices(holder, first - holder->z_first, count);
-        return;
-    }
     *padded = *whole;
     padded->axes[0].n = count;
     padded->z_first = first;
     padded->data = room;
+    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
+        padded->data = ts_slice_data(holder, first - holder->z_first);
+        return;
+    }
     const size_t bytes = ts_slice_bytes(whole);
     for (int64_t k = 0; k < count; k++) {
         const int64_t from = ts_border_index(first + k, nz, reach->border);

@@ -91,6 +91,15 @@ bool ts_stage_reduces_volume(const struct stage_context *context, int input)
     return false;
 }
 
+bool ts_stage_finds_axes(const struct stage_context *context)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    bool reduces = false;
+    for (int input = 0; reduction && reduction->finds_axes && input < STAGE_INPUTS; input++)
+        reduces |= ts_stage_reduces_volume(context, input);
+    return reduces;
+}
+
 size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices)
 {
     if (!context->stage->reduction)
@@ -140,6 +149,26 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
         return ts_diag_no_memory(context->diag, ts_stage_reduced_bytes(context, slab_slices));
     }
     *result = reduced;
+    return TS_OK;
+}
+
+enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced, const struct stage_context *context)
+{
+    struct stage_table tables[STAGE_TABLES];
+    const int n = describe_tables(context, tables);
+    bool same = n == reduced->n_tables;
+    for (int i = 0; same && i < n; i++)
+        same = ts_image_bytes(&tables[i].image) == ts_image_bytes(&reduced->tables[i].image);
+    if (!same)
+        return ts_diag_error(context->diag, TS_RUN_FAILED,
+                             &(struct diag_site){.code = "found-sizes", .stage = context->set->owner},
+                             "its tables would have other sizes with the axes that an earlier stage found");
+    for (int i = 0; i < n; i++) {
+        tables[i].image.data = reduced->tables[i].image.data;
+        reduced->tables[i] = tables[i];
+    }
+    reduced->context.in = context->in;
+    reduced->context.out = context->out;
     return TS_OK;
 }
 

@@ -4,7 +4,8 @@
  * bench, tests) reads them; nothing outside the stage's own files names a stage.
  *
  * Life of a stage in a run:
- *   plan:   resolve() fills derived parameters and checks them against the input; shape() gives the output.
+ *   plan:   resolve() fills derived parameters and checks them against the input; shape() gives the output. Where an
+ *           earlier stage finds numbers of its axes while the chain runs, both are called again: sizes must not change.
  *   reduce: for each round, over all slices: reduce() makes partial results, merge() joins them in rising z,
  *           finish() turns the total into the result (a look-up table, say) and the tables.
  *   map:    cpu() maps a slab, with the finished result at hand. A stage without cpu() passes its input on.
@@ -67,6 +68,12 @@ struct stage_reduction {
     bool exact;
     /* The map needs the finished result (equalize), or only the tables matter (histogram). */
     bool feeds_map;
+    /* The result holds numbers of the output's axes, such as a center that is found. After the last finish() shape() is
+     * called again, with context->result set (NULL before), and may then give other `first` and `spacing` of axes, and
+     * nothing else; every later stage is resolved again from what it gives, and its constants are written again. For a
+     * reduction of the whole volume that finish() of this table ends. Where no input is reduced with the parameters at
+     * hand (partial_bytes() 0 for all), nothing is found and shape() is not called again. */
+    bool finds_axes;
     int (*rounds)(const struct stage_context *); /* NULL: 1 */
     /* input 0 is the stage's input, input i > 0 is references[i - 1]; 0 bytes: this input is not reduced. */
     size_t (*partial_bytes)(const struct stage_context *, int input);

@@ -195,8 +195,8 @@ Test(run_cuda, a_reference_of_another_height_reaches_the_map)
     memory_chain_add_stage(&memory, &add_rows_stage, "rows=moved by=-2", NULL);
     memory.stages[1].input_node = 0;
     memory_chain_add(&memory, "save", "added");
-    memory_chain_add(&memory, "equalize", NULL);
     memory_chain_add_stage(&memory, &add_rows_stage, "rows=atlas by=1", NULL);
+    memory_chain_add(&memory, "equalize", NULL);
     compare_devices(&memory, 0);
     memory_chain_clear(&memory);
     free(image.data);

@@ -174,6 +174,9 @@ Test(tables, stages_say_what_the_pages_need)
         expect(!(stage->axes & AXES_SINOGRAM) == !stage->beams && !(stage->beams & ~TS_ANY_BEAM), stage->name, "",
                "takes sinograms without saying of which beams, or beams without sinograms");
         expect(ts_stage_find(stage->name) == stage, stage->name, "", "another stage has its name");
+        if (stage->reduction && stage->reduction->finds_axes)
+            expect(stage->shape && !(stage->cuda && stage->cuda->reduction->finishes), stage->name, "",
+                   "finds axes without a shape(), or its results stay on the device");
         for (size_t i = 0; i < stage->n_params; i++)
             references += stage->params[i].kind == PARAM_REFERENCE;
         expect(references <= STAGE_REFERENCES, stage->name, "", "has too many references");

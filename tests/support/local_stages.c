@@ -124,6 +124,150 @@ const struct stage add_rows_stage = {
     .cuda = STAGE_CUDA(add_rows_cuda),
 };
 
+/* ---- find -------------------------------------------------------------------------------------- */
+
+static const struct param find_rows[] = {
+    PARAM(struct find_params, given, .unit = "mm", .min = 0, .max = 99, .doc = "0: found"),
+    PARAM(struct find_params, fault, .unit = "", .doc = "changes what it may not change"),
+};
+
+static size_t find_bytes(const struct stage_context *context, int input)
+{
+    return input == 0 && ((const struct find_params *)context->params)->given == 0 ? sizeof(uint64_t) : 0;
+}
+
+static size_t find_result_bytes(const struct stage_context *context)
+{
+    (void)context;
+    return sizeof(double);
+}
+
+static void find_reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+{
+    const uint16_t *values = slices[0].data;
+    uint64_t sum = 0;
+    (void)context;
+    (void)input;
+    for (size_t i = 0; i < ts_image_count(&slices[0]); i++)
+        sum += values[i];
+    *(uint64_t *)partial = sum;
+}
+
+static void find_merge(const struct stage_context *context, int input, void *into, const void *from)
+{
+    (void)context;
+    (void)input;
+    *(uint64_t *)into += *(const uint64_t *)from;
+}
+
+static enum ts_status find_finish(const struct stage_context *context, const void *const totals[], void *result,
+                                  const struct ts_image *tables)
+{
+    (void)context;
+    *(double *)result = 1 + (double)(*(const uint64_t *)totals[0] % 97);
+    *(double *)tables[0].data = *(double *)result;
+    return TS_OK;
+}
+
+static int find_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    tables[0] = (struct stage_table){.name = "moved", .doc = "by how much"};
+    tables[0].image = (struct ts_image){.dtype = TS_F64, .unit = "mm"};
+    return find_bytes(context, 0) > 0;
+}
+
+static enum ts_status find_shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct find_params *params = context->params;
+    if (context->result)
+        out->axes[2].first += *(const double *)context->result;
+    out->axes[2].first += params->given;
+    out->axes[2].n += context->result && params->fault;
+    return TS_OK;
+}
+
+static const struct stage_reduction find_reduction = {
+    .exact = true,
+    .finds_axes = true,
+    .partial_bytes = find_bytes,
+    .reduce = find_reduce,
+    .merge = find_merge,
+    .result_bytes = find_result_bytes,
+    .finish = find_finish,
+    .tables = find_tables,
+};
+
+const struct stage find_stage = {
+    .name = "find",
+    .summary = "finds the position of x",
+    .doc = "1 + sum of in modulo 97",
+    .axes = AXES_VOLUME,
+    .dtypes = TS_DTYPE_BIT(TS_U16),
+    .quantities = TS_ANY_QUANTITY,
+    .params = find_rows,
+    .n_params = sizeof find_rows / sizeof *find_rows,
+    .params_bytes = sizeof(struct find_params),
+    .shape = find_shape,
+    .reduction = &find_reduction,
+    .cuda = STAGE_CUDA(find_cuda),
+};
+
+/* ---- add_first --------------------------------------------------------------------------------- */
+
+static const struct param add_first_rows[] = {
+    PARAM(struct add_first_params, first, .unit = "mm", .derived = "position of the first column", .doc = "added"),
+    PARAM(struct add_first_params, most, .unit = "mm", .min = 0, .max = 1e6, .init.r = 1e6, .doc = "of first"),
+    PARAM(struct add_first_params, fault, .unit = "", .doc = "changes what was planned"),
+};
+
+static enum ts_status add_first_resolve(const struct stage_context *context, void *values)
+{
+    struct add_first_params *params = values;
+    if (!ts_param_given(context->set, "first"))
+        params->first = context->in.axes[2].first;
+    if (params->first > params->most)
+        return ts_param_error(context->set, "most", "first-too-large", context->diag, "first is %g", params->first);
+    return TS_OK;
+}
+
+static enum ts_status add_first_shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct add_first_params *params = context->params;
+    out->axes[2].first = params->first + 0.5;
+    out->axes[2].n += params->fault && params->first > 0;
+    return TS_OK;
+}
+
+static enum ts_status add_first_cpu(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, void *scratch)
+{
+    const uint16_t more = (uint16_t)(10 * ((const struct add_first_params *)context->params)->first);
+    const uint16_t *from = in->data;
+    uint16_t *to = out->data;
+    (void)scratch;
+    for (size_t i = 0; i < ts_image_count(out); i++)
+        to[i] = (uint16_t)(from[i] + more);
+    return in->axes[2].first == context->in.axes[2].first && out->axes[2].first == context->out.axes[2].first
+               ? TS_OK
+               : TS_RUN_FAILED;
+}
+
+const struct stage add_first_stage = {
+    .name = "add_first",
+    .summary = "adds the position of the first column",
+    .doc = "in + 10 first",
+    .axes = AXES_VOLUME,
+    .dtypes = TS_DTYPE_BIT(TS_U16),
+    .quantities = TS_ANY_QUANTITY,
+    .params = add_first_rows,
+    .n_params = sizeof add_first_rows / sizeof *add_first_rows,
+    .params_bytes = sizeof(struct add_first_params),
+    .resolve = add_first_resolve,
+    .shape = add_first_shape,
+    .cpu = add_first_cpu,
+    .cuda = STAGE_CUDA(add_first_cuda),
+};
+
 /* ---- masked ------------------------------------------------------------------------------------ */
 
 static const struct param masked_rows[] = {

@@ -163,3 +163,62 @@ static enum ts_status spectrum_map(const struct stage_context *context, const st
 
 const struct stage_cuda spectrum_cuda = {
     .scratch_bytes = spectrum_scratch, .map = spectrum_map, .transforms = spectrum_transforms};
+
+static __global__ void add_values(const uint16_t *values, size_t n, uint64_t *sum)
+{
+    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        atomicAdd((unsigned long long *)sum, (unsigned long long)values[i]);
+}
+
+static size_t find_bytes(const struct stage_context *context, int input)
+{
+    return find_stage.reduction->partial_bytes(context, input);
+}
+
+static enum ts_status find_reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                                  void *partials, const struct cuda_call *call)
+{
+    const size_t n = ts_image_count(&slices[0]);
+    (void)input;
+    add_values<<<(unsigned)ts_cuda_parts((int64_t)n, 256), 256, 0, call->stream>>>((const uint16_t *)slices[0].data, n,
+                                                                                   (uint64_t *)partials);
+    return ts_cuda_launched(context, "sum");
+}
+
+static const struct cuda_reduction find_reduction = {
+    .partial_bytes = find_bytes, .reduce = find_reduce, .collect = masked_collect};
+const struct stage_cuda find_cuda = {.reduction = &find_reduction};
+
+static size_t add_first_bytes(const struct stage_context *context)
+{
+    (void)context;
+    return sizeof(uint16_t);
+}
+
+static void add_first_constants(const struct stage_context *context, void *host)
+{
+    *(uint16_t *)host = (uint16_t)(10 * ((const struct add_first_params *)context->params)->first);
+}
+
+static __global__ void add_constant(const uint16_t *in, uint16_t *out, size_t n, const uint16_t *more)
+{
+    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = (uint16_t)(in[i] + *more);
+}
+
+static enum ts_status add_first_map(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call)
+{
+    const size_t n = ts_image_count(out);
+    add_constant<<<(unsigned)ts_cuda_parts((int64_t)n, 256), 256, 0, call->stream>>>(
+        (const uint16_t *)in->data, (uint16_t *)out->data, n, (const uint16_t *)call->constants);
+    const enum ts_status status = ts_cuda_launched(context, "add the first");
+    const bool described =
+        in->axes[2].first == context->in.axes[2].first && out->axes[2].first == context->out.axes[2].first;
+    return status == TS_OK && !described ? TS_RUN_FAILED : status;
+}
+
+const struct stage_cuda add_first_cuda = {
+    .constants_bytes = add_first_bytes, .constants = add_first_constants, .map = add_first_map};
