@@ -252,6 +252,19 @@ struct ts_image ts_test_image(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype 
     return image;
 }
 
+void ts_test_sinogram(struct ts_image *image)
+{
+    const int64_t views = image->axes[1].n, detectors = image->axes[2].n;
+    image->axes[1] =
+        (struct ts_axis){.kind = TS_AXIS_VIEW, .n = views, .spacing = 180 / (double)views, .unit = "degree"};
+    image->axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                                      .n = detectors,
+                                      .spacing = 0.5,
+                                      .first = -0.25 * (double)(detectors - 1),
+                                      .unit = "mm"};
+    image->quantity = TS_LINE_INTEGRAL;
+}
+
 /* ---- the loop ---------------------------------------------------------------------------------- */
 
 struct check {
@@ -414,12 +427,11 @@ size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const str
                 struct ts_image in =
                     cases[c].nx ? ts_test_image(cases[c].nz, cases[c].ny, cases[c].nx, dtype, cases[c].values, seed)
                                 : ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], dtype, cases[c].values, seed);
-                if (!(stage->axes & AXES_VOLUME)) {
-                    in.axes[1].kind = TS_AXIS_VIEW;
-                    in.axes[1].unit = "degree";
-                    in.axes[2].kind = TS_AXIS_DETECTOR;
-                }
-                in.quantity = cases[c].quantity ? cases[c].quantity : TS_INTENSITY;
+                if (!(stage->axes & AXES_VOLUME))
+                    ts_test_sinogram(&in);
+                if (stage->quantities & TS_QUANTITY_BIT(TS_INTENSITY))
+                    in.quantity = TS_INTENSITY;
+                in.quantity = cases[c].quantity ? cases[c].quantity : in.quantity;
                 struct check check = {.stage = stage, .oracle = oracle, .row = &cases[c], .in = &in, .seed = seed};
                 const bool left_out = ts_test_few() && (5 * c + 3 * s + (size_t)dtype) % 6 != 0;
                 compared += left_out ? plan_image(&check) : check_image(&check);

@@ -33,7 +33,8 @@ struct stage_case {
     double absolute; /* added to the stage's tolerance, where a case is harder and says why */
 };
 
-/* Runs the cases; returns how many comparisons were made (assert that it is not 0). */
+/* Runs the cases, with sinograms where the stage takes no volumes; returns how many comparisons were made (assert that
+ * it is not 0). */
 size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const struct stage_case *cases, size_t n_cases);
 
 /* Where the runs of this test go: NULL is the CPU, and what it starts as. */
@@ -76,5 +77,8 @@ void ts_test_params_clear(struct param_set *set);
 /* An image of this shape with allocated data, spacing (2, 0.7, 0.5) mm; free(image.data). */
 struct ts_image ts_test_image(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype dtype, enum stage_values values,
                               uint64_t seed);
+/* Its axes y and x become views evenly over [0, 180) degrees and detectors 0.5 mm apart about the axis of rotation; its
+ * values line integrals in unit 1. */
+void ts_test_sinogram(struct ts_image *image);
 
 #endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The filters of filtered backprojection on the device, for the stages that filter the rows of a sinogram.
+ */
+#ifndef CUDA_COMMON_ROW_FILTER_CUH
+#define CUDA_COMMON_ROW_FILTER_CUH
+
+#include "cuda/launch.cuh"
+
+extern "C" {
+#include "stages/common/row_filter.h"
+}
+
+/* The response, for call->constants. */
+size_t ts_cuda_row_filter_constants_bytes(const struct row_filter *filter);
+void ts_cuda_row_filter_constants(const struct row_filter *filter, void *host);
+/* For call->transforms[0]; returns how many. */
+int ts_cuda_row_filter_transforms(const struct stage_context *context, const struct row_filter *filter,
+                                  struct fft_shape shapes[STAGE_TRANSFORMS]);
+size_t ts_cuda_row_filter_scratch(const struct stage_context *context, const struct row_filter *filter);
+/* Filters every row of the slices into out; constants and scratch are those of the functions above, on the device. */
+enum ts_status ts_cuda_row_filter_run(const struct stage_context *context, const struct row_filter *filter,
+                                      const struct ts_image *in, float *out, const void *constants, void *scratch,
+                                      const struct cuda_call *call);
+
+#endif
