@@ -43,6 +43,7 @@ struct choice {
     int32_t value;
     const char *doc;
     unsigned devices; /* ON_... bits of the devices that can run it; 0: all */
+    bool alias;       /* another name of the row of this value before it, which is the one that is recorded */
 };
 
 struct param {

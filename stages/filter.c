@@ -65,8 +65,8 @@ static enum ts_status filter_cpu(const struct stage_context *context, const stru
 static const struct param filter_rows[] = {
     PARAM(struct filter_params, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices, .unit = "",
           .doc = "the ramp and the window that damps its high frequencies"),
-    PARAM(struct filter_params, cutoff, .unit = "fraction of Nyquist", .init.r = 1, .min = 0.001, .max = 1,
-          .doc = "frequency from which on all is 0; windows reach their end there"),
+    PARAM(struct filter_params, cutoff, .unit = "1", .init.r = 1, .min = 0.001, .max = 1,
+          .doc = "fraction of the Nyquist frequency from which on all is 0; windows reach their end there"),
 };
 
 const struct stage filter_stage = {

@@ -78,8 +78,12 @@ static void check_choices(const struct table *table, const struct param *row)
     for (const struct choice *choice = row->choices; choice->name; choice++) {
         expect(is_sentence(choice->doc), table->owner, row->name, "a choice's doc is not one line without a period");
         for (const struct choice *other = row->choices; other < choice; other++)
-            expect(strcmp(other->name, choice->name) != 0 && other->value != choice->value, table->owner, row->name,
-                   "two choices are alike");
+            expect(strcmp(other->name, choice->name) != 0 && (other->value != choice->value || choice->alias),
+                   table->owner, row->name, "two choices are alike");
+        bool named = !choice->alias;
+        for (const struct choice *other = row->choices; other < choice; other++)
+            named = named || (other->value == choice->value && !other->alias);
+        expect(named, table->owner, row->name, "an alias without a choice before it that it stands for");
     }
     if (!row->required && !row->derived)
         expect(ts_choice_name(row->choices, row->init.choice) != NULL, table->owner, row->name,
