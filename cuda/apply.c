@@ -169,6 +169,8 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
         status = apply_slab(&apply, out, z, nz - z < apply.slab ? nz - z : apply.slab);
     if (status == TS_OK)
         status = ts_cuda_wait(apply.session, CUDA_COMPUTE);
+    if (status == TS_OK)
+        status = ts_cuda_stage_fetch_tables(apply.stage);
     if (status == TS_OK && reduced)
         *reduced = ts_cuda_stage_reduced_take(apply.stage);
     ts_cuda_stage_destroy(apply.stage);

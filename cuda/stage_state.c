@@ -21,6 +21,8 @@ struct cuda_stage {
     int64_t slab_slices;
     bool begun[STAGE_INPUTS];
     void *partials[STAGE_INPUTS];
+    struct ts_image tables[STAGE_TABLES]; /* whole, of those that the map writes */
+    int n_tables;
     void *results, *scratch, *constants, *pinned;
     struct cuda_fft *transforms[STAGE_TRANSFORMS];
     size_t host_result_bytes, constants_bytes;
@@ -106,9 +108,20 @@ static size_t transforms_bytes(const struct stage_context *context, bool tables)
     return ts_cuda_stride(largest) + (tables ? all : 0);
 }
 
+static size_t tables_bytes(const struct stage_context *context)
+{
+    struct stage_table tables[STAGE_TABLES];
+    const int n = context->stage->tables ? context->stage->tables(context, tables) : 0;
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += ts_cuda_stride(ts_image_bytes(&tables[i].image));
+    return bytes;
+}
+
 size_t ts_cuda_stage_bytes(const struct stage_context *context, int64_t slab_slices)
 {
-    size_t bytes = scratch_bytes(context, slab_slices) + constants_bytes(context) + transforms_bytes(context, true);
+    size_t bytes = tables_bytes(context) + scratch_bytes(context, slab_slices) + constants_bytes(context) +
+                   transforms_bytes(context, true);
     if (!context->stage->reduction)
         return bytes;
     for (int input = 0; input < STAGE_INPUTS; input++)
@@ -131,7 +144,7 @@ size_t ts_cuda_stage_pinned_bytes(const struct stage_context *context, int64_t s
 
 size_t ts_cuda_stage_transfers(const struct stage_context *context, int64_t n)
 {
-    size_t bytes = constants_bytes(context);
+    size_t bytes = constants_bytes(context) + tables_bytes(context);
     struct stage_context probe = *context;
     const bool by_slice = ts_stage_reduces_slices(context);
     if (!context->stage->reduction || finishes(context))
@@ -173,9 +186,37 @@ static enum ts_status create_reduction(struct cuda_stage *stage)
         status = TS_RUN_FAILED;
     if (status == TS_OK)
         status = ts_cuda_fill(stage->session, CUDA_COMPUTE, stage->results, 0, bytes);
-    if (status == TS_OK)
-        status = ts_stage_reduced_create(context, stage->slab_slices, &stage->reduced);
     return status;
+}
+
+/* Memory on the device for the tables that the map writes, whole. */
+static enum ts_status create_tables(struct cuda_stage *stage)
+{
+    const struct stage_table *tables;
+    enum ts_status status = TS_OK;
+    stage->n_tables = ts_stage_reduced_map_tables(stage->reduced, &tables);
+    for (int i = 0; status == TS_OK && i < stage->n_tables; i++) {
+        const size_t bytes = ts_image_bytes(&tables[i].image);
+        stage->tables[i] = tables[i].image;
+        stage->tables[i].data = ts_cuda_take(stage->session, bytes);
+        status = stage->tables[i].data ? TS_OK : TS_RUN_FAILED;
+        if (status == TS_OK)
+            status = ts_cuda_fill(stage->session, CUDA_COMPUTE, stage->tables[i].data, 0, bytes);
+    }
+    return status;
+}
+
+enum ts_status ts_cuda_stage_fetch_tables(struct cuda_stage *stage)
+{
+    const struct stage_table *tables;
+    enum ts_status status = TS_OK;
+    if (stage->n_tables == 0)
+        return TS_OK;
+    ts_stage_reduced_map_tables(stage->reduced, &tables);
+    for (int i = 0; status == TS_OK && i < stage->n_tables; i++)
+        status = ts_cuda_copy(stage->session, CUDA_COMPUTE, CUDA_TO_HOST, tables[i].image.data, stage->tables[i].data,
+                              ts_image_bytes(&tables[i].image));
+    return status == TS_OK ? ts_cuda_wait(stage->session, CUDA_COMPUTE) : status;
 }
 
 static enum ts_status create_transforms(struct cuda_stage *stage)
@@ -221,6 +262,10 @@ enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct s
         status = write_constants(stage);
     if (status == TS_OK && context->stage->reduction)
         status = create_reduction(stage);
+    if (status == TS_OK && ts_stage_has_state(context))
+        status = ts_stage_reduced_create(context, slab_slices, &stage->reduced);
+    if (status == TS_OK && stage->reduced)
+        status = create_tables(stage);
     if (status == TS_OK)
         *result = stage;
     else
@@ -237,6 +282,10 @@ enum ts_status ts_cuda_stage_renew(struct cuda_stage *stage, const struct stage_
     stage->context.in = context->in;
     stage->context.out = context->out;
     const enum ts_status status = stage->reduced ? ts_stage_reduced_renew(stage->reduced, context) : TS_OK;
+    const struct stage_table *tables;
+    const int n = stage->reduced ? ts_stage_reduced_map_tables(stage->reduced, &tables) : 0;
+    for (int i = 0; i < n; i++)
+        memcpy(stage->tables[i].axes, tables[i].image.axes, sizeof stage->tables[i].axes);
     return status == TS_OK ? write_constants(stage) : status;
 }
 
@@ -411,8 +460,12 @@ enum ts_status ts_cuda_stage_slab(struct cuda_stage *stage, const struct ts_imag
 enum ts_status ts_cuda_stage_map(struct cuda_stage *stage, const struct ts_image *in, struct ts_image *out)
 {
     const struct cuda_call call = call_of(stage);
+    struct ts_image rows[STAGE_TABLES];
     if (stage->reduced)
         stage->context.result = ts_stage_reduced_result(stage->reduced);
+    for (int i = 0; i < stage->n_tables; i++)
+        rows[i] = ts_image_slices(&stage->tables[i], out->z_first, out->axes[0].n);
+    stage->context.tables = rows;
     const enum ts_status status = mark(stage, TS_OK);
     return status == TS_OK ? mark(stage, stage->cuda->map(&stage->context, in, out, &call)) : status;
 }

@@ -34,6 +34,8 @@ enum ts_status ts_cuda_stage_slab(struct cuda_stage *stage, const struct ts_imag
 /* The map on a slab: in[0] has the reach's halo, in[1 + i] are the slices of a reference that travels; all have device
  * pointers. */
 enum ts_status ts_cuda_stage_map(struct cuda_stage *stage, const struct ts_image *in, struct ts_image *out);
+/* Brings the tables that the map wrote to the host's part; waits for the queue. */
+enum ts_status ts_cuda_stage_fetch_tables(struct cuda_stage *stage);
 /* The host's part of the reduction, with the tables; NULL where the stage has none. The state owns it until taken. */
 struct stage_reduced *ts_cuda_stage_reduced(const struct cuda_stage *stage);
 struct stage_reduced *ts_cuda_stage_reduced_take(struct cuda_stage *stage);

@@ -145,13 +145,14 @@ static enum ts_status run_once(struct bench_stage *ready, struct memory *memory,
     struct stage_context *context = &ready->context;
     struct stage_reduced *reduced = NULL;
     enum ts_status status = TS_OK;
-    if (context->stage->reduction)
+    if (ts_stage_has_state(context))
         status = ts_stage_reduced_create(context, memory->in.axes[0].n, &reduced);
     const double start = now(context->threads);
-    if (status == TS_OK && reduced)
+    if (status == TS_OK && context->stage->reduction)
         status = reduce(context, reduced, &memory->in);
     if (status == TS_OK && context->stage->cpu) {
-        context->result = reduced ? ts_stage_reduced_result(reduced) : NULL;
+        struct ts_image rows[STAGE_TABLES];
+        ts_stage_reduced_lend(reduced, &memory->out, rows, context);
         status = context->stage->cpu(context, &memory->padded, &memory->out, memory->scratch);
     }
     *seconds = now(context->threads) - start;

@@ -119,7 +119,7 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
         enum ts_quantity quantity;
         const char *unit;
     } examples[] = {{TS_I16, TS_HU, "HU"}, {TS_U8, TS_INTENSITY, "1"}, {TS_F32, TS_LINE_INTEGRAL, "1"}};
-    if (!stage->reduction || !stage->reduction->tables)
+    if (!stage->tables && (!stage->reduction || !stage->reduction->tables))
         return 0;
     for (size_t i = 0; i < stage->n_params; i++)
         if (stage->params[i].required)
@@ -140,7 +140,7 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
         if (set.values) {
             ts_params_init(&set);
             if (ts_stage_prepare(stage, &set, &in, NULL, 1, NULL, diag, &context) == TS_OK)
-                n = stage->reduction->tables(&context, tables);
+                n = ts_stage_tables(&context, tables);
         }
         free(set.values);
     }

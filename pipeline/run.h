@@ -55,7 +55,8 @@ struct run_back_end {
     enum ts_status (*finish)(struct run *run, int32_t node);
     /* As ts_stage_reduced_renew: the node's context was prepared again. */
     enum ts_status (*renew)(struct run *run, int32_t node);
-    /* To the node's dataset; drain: all that was handed over has reached the writer. */
+    /* To the node's dataset; drain: all that was handed over has reached the writer, and
+     * the tables of maps the nodes' states. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
     enum ts_status (*drain)(struct run *run);
 };

@@ -301,8 +301,13 @@ static enum ts_status device_end_slab(struct run *run)
 static enum ts_status device_drain(struct run *run)
 {
     const struct device *device = run->back;
-    const enum ts_status status = flush(run, run->turn);
-    return status == TS_OK ? ts_cuda_wait(device->session, CUDA_COMPUTE) : status;
+    enum ts_status status = flush(run, run->turn);
+    if (status == TS_OK)
+        status = ts_cuda_wait(device->session, CUDA_COMPUTE);
+    for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
+        if (device->nodes[i].stage)
+            status = ts_cuda_stage_fetch_tables(device->nodes[i].stage);
+    return status;
 }
 
 const struct run_back_end ts_run_cuda = {

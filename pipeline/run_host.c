@@ -26,7 +26,7 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
     if (!plan->chain_stage)
         return TS_OK;
     const enum ts_status status = ts_stage_transforms_create(&plan->context);
-    if (status != TS_OK || !plan->chain_stage->stage->reduction)
+    if (status != TS_OK || !ts_stage_has_state(&plan->context))
         return status;
     return ts_stage_reduced_create(&plan->context, ts_plan_reduced_slices(run->plan, i), &node->reduced);
 }
@@ -83,9 +83,10 @@ static enum ts_status host_map(struct run *run, int32_t i, struct ts_image slice
     struct plan_node *plan = &run->plan->nodes[i];
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     const struct stage_reach reach = ts_stage_reach(&plan->context);
+    struct ts_image rows[STAGE_TABLES];
     ts_stage_pad(&reach, &plan->context.in, from->parts, from->n_parts, target->z_first, target->axes[0].n, host->room,
                  &slices[0]);
-    plan->context.result = run->nodes[i].reduced ? ts_stage_reduced_result(run->nodes[i].reduced) : NULL;
+    ts_stage_reduced_lend(run->nodes[i].reduced, target, rows, &plan->context);
     return plan->context.stage->cpu(&plan->context, slices, target, host->scratch);
 }
 

@@ -61,9 +61,9 @@ static enum ts_status map_slab(struct stage_context *context, struct stage_reduc
     }
     if (!context->stage->cpu)
         return TS_OK;
-    struct ts_image target = ts_image_slices(out, z, n);
+    struct ts_image rows[STAGE_TABLES], target = ts_image_slices(out, z, n);
     ts_stage_pad(&reach, &context->in, in, 1, z, n, room, &slices[0]);
-    context->result = reduced ? ts_stage_reduced_result(reduced) : NULL;
+    ts_stage_reduced_lend(reduced, &target, rows, context);
     return context->stage->cpu(context, slices, &target, scratch);
 }
 
@@ -80,7 +80,7 @@ enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_ima
     if (kept)
         *kept = NULL;
     status = ts_stage_transforms_create(context);
-    if (status == TS_OK && context->stage->reduction) {
+    if (status == TS_OK && ts_stage_has_state(context)) {
         status = ts_stage_reduced_create(context, slab, &reduced);
         if (status == TS_OK)
             status = reduce_volumes(context, reduced, in, references, slab);

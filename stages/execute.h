@@ -42,8 +42,12 @@ bool ts_stage_finds_axes(const struct stage_context *context);
  * than numbers of axes differs. */
 enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result);
 
-/* The state of one stage's reduction: totals, result and tables. */
+/* The state of one stage: totals and result of its reduction, and tables. */
 struct stage_reduced;
+/* Describes all tables of the stage, those of the map last; returns how many. */
+int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES]);
+/* True where a stage has such a state: it reduces, or its map writes tables. */
+bool ts_stage_has_state(const struct stage_context *context);
 /* Bytes that ts_stage_reduced_create will allocate, known at plan time; slab_slices is the largest slab handed in. */
 size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices);
 /* The context must outlive the state. */
@@ -77,6 +81,12 @@ enum ts_status ts_stage_reduced_slice(struct stage_reduced *reduced, int round, 
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced);
 /* The finished result of the whole-volume references, with which a reduction per slice starts. */
 const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduced);
+/* Before cpu(): points context->result at the result, and context->tables at the rows of the slices of `out`, which are
+ * described in `rows`. reduced NULL: at nothing. */
+void ts_stage_reduced_lend(const struct stage_reduced *reduced, const struct ts_image *out, struct ts_image rows[],
+                           struct stage_context *context);
+/* The tables that the map writes; they are the last of all. */
+int ts_stage_reduced_map_tables(const struct stage_reduced *reduced, const struct stage_table **tables);
 /* The tables with their data; returns how many. */
 int ts_stage_reduced_tables(const struct stage_reduced *reduced, const struct stage_table **tables);
 

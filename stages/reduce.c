@@ -12,7 +12,7 @@
 
 struct stage_reduced {
     struct stage_context context; /* a copy: round and result belong to this state */
-    int n_tables;
+    int n_tables, n_map_tables;   /* all, and the last of them, which the map writes */
     struct stage_table tables[STAGE_TABLES];
     bool per_slice;
     int64_t slab_slices;
@@ -73,10 +73,28 @@ static int64_t slot_count(const struct stage_context *context, int64_t slab_slic
     return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
 }
 
-static int describe_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+/* Those of the reduction, then those of the map. Returns how many in all. */
+static int describe_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES], int *n_map)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
-    return reduction && reduction->tables ? reduction->tables(context, tables) : 0;
+    struct stage_table more[STAGE_TABLES];
+    const int n = reduction && reduction->tables ? reduction->tables(context, tables) : 0;
+    *n_map = context->stage->tables ? context->stage->tables(context, more) : 0;
+    assert(n + *n_map <= STAGE_TABLES);
+    for (int i = 0; i < *n_map; i++)
+        tables[n + i] = more[i];
+    return n + *n_map;
+}
+
+int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    int n_map;
+    return describe_tables(context, tables, &n_map);
+}
+
+bool ts_stage_has_state(const struct stage_context *context)
+{
+    return context->stage->reduction || context->stage->tables;
 }
 
 bool ts_stage_reduces_volume(const struct stage_context *context, int input)
@@ -102,23 +120,45 @@ bool ts_stage_finds_axes(const struct stage_context *context)
 
 size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices)
 {
-    if (!context->stage->reduction)
-        return 0;
+    const struct stage_reduction *reduction = context->stage->reduction;
     struct stage_table tables[STAGE_TABLES];
-    const int n_tables = describe_tables(context, tables);
-    const size_t result = context->stage->reduction->result_bytes(context);
-    size_t bytes = sizeof(struct stage_reduced) + STAGE_INPUTS * largest_partial(context) +
-                   (size_t)slot_count(context, slab_slices) * largest_partial(context) +
-                   (ts_stage_reduces_slices(context) ? (size_t)slab_slices + 1 : 1) * padded_bytes(result) +
-                   64 * MEMORY_ALIGNMENT;
+    int n_map;
+    if (!ts_stage_has_state(context))
+        return 0;
+    const int n_tables = describe_tables(context, tables, &n_map);
+    size_t bytes = sizeof(struct stage_reduced) + 64 * MEMORY_ALIGNMENT;
+    if (reduction)
+        bytes += STAGE_INPUTS * largest_partial(context) +
+                 (size_t)slot_count(context, slab_slices) * largest_partial(context) +
+                 (ts_stage_reduces_slices(context) ? (size_t)slab_slices + 1 : 1) *
+                     padded_bytes(reduction->result_bytes(context));
     for (int i = 0; i < n_tables; i++)
         bytes += padded_bytes(ts_image_bytes(&tables[i].image));
     return bytes;
 }
 
+static bool create_totals(struct stage_reduced *reduced)
+{
+    const struct stage_context *context = &reduced->context;
+    bool complete = true;
+    reduced->partial_bytes = largest_partial(context);
+    reduced->result_bytes = context->stage->reduction->result_bytes(context);
+    reduced->n_slots = slot_count(context, reduced->slab_slices);
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        if (input_of(context, input)) {
+            reduced->totals[input] = ts_memory_zeroed(reduced->partial_bytes);
+            complete &= reduced->totals[input] != NULL;
+        }
+    reduced->partials = ts_memory_zeroed((size_t)reduced->n_slots * reduced->partial_bytes);
+    reduced->result = ts_memory_zeroed((reduced->per_slice ? (size_t)reduced->slab_slices : 1) * reduced->result_bytes);
+    reduced->reference_result = ts_memory_zeroed(reduced->result_bytes);
+    return complete && reduced->partials && reduced->result && reduced->reference_result;
+}
+
 enum ts_status ts_stage_reduced_create(const struct stage_context *context, int64_t slab_slices,
                                        struct stage_reduced **result)
 {
+    const struct stage_reduction *reduction = context->stage->reduction;
     struct stage_reduced *reduced = calloc(1, sizeof *reduced);
     *result = NULL;
     if (!reduced)
@@ -126,24 +166,14 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
     reduced->context = *context;
     reduced->per_slice = ts_stage_reduces_slices(context);
     reduced->slab_slices = slab_slices;
-    reduced->partial_bytes = largest_partial(context);
-    reduced->result_bytes = context->stage->reduction->result_bytes(context);
-    reduced->n_slots = slot_count(context, slab_slices);
-    reduced->n_tables = describe_tables(context, reduced->tables);
+    reduced->n_tables = describe_tables(context, reduced->tables, &reduced->n_map_tables);
     bool complete = true;
     for (int i = 0; i < reduced->n_tables; i++) {
         reduced->tables[i].image.data = ts_memory_zeroed(ts_image_bytes(&reduced->tables[i].image));
         complete &= reduced->tables[i].image.data != NULL;
     }
-    for (int input = 0; input < STAGE_INPUTS; input++)
-        if (input_of(context, input)) {
-            reduced->totals[input] = ts_memory_zeroed(reduced->partial_bytes);
-            complete &= reduced->totals[input] != NULL;
-        }
-    reduced->partials = ts_memory_zeroed((size_t)reduced->n_slots * reduced->partial_bytes);
-    reduced->result = ts_memory_zeroed((reduced->per_slice ? (size_t)slab_slices : 1) * reduced->result_bytes);
-    reduced->reference_result = ts_memory_zeroed(reduced->result_bytes);
-    complete &= reduced->partials && reduced->result && reduced->reference_result;
+    if (complete && reduction)
+        complete = create_totals(reduced);
     if (!complete) {
         ts_stage_reduced_destroy(reduced);
         return ts_diag_no_memory(context->diag, ts_stage_reduced_bytes(context, slab_slices));
@@ -155,7 +185,8 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
 enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced, const struct stage_context *context)
 {
     struct stage_table tables[STAGE_TABLES];
-    const int n = describe_tables(context, tables);
+    int n_map;
+    const int n = describe_tables(context, tables, &n_map);
     bool same = n == reduced->n_tables;
     for (int i = 0; same && i < n; i++)
         same = ts_image_bytes(&tables[i].image) == ts_image_bytes(&reduced->tables[i].image);
@@ -230,7 +261,7 @@ enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced)
     struct ts_image tables[STAGE_TABLES];
     for (int input = 0; input < STAGE_INPUTS; input++)
         totals[input] = reduced->begun[input] ? reduced->totals[input] : NULL;
-    for (int i = 0; i < reduced->n_tables; i++)
+    for (int i = 0; i < reduced->n_tables - reduced->n_map_tables; i++)
         tables[i] = reduced->tables[i].image;
     void *result = reduced->per_slice ? reduced->reference_result : reduced->result;
     context->result = result;
@@ -268,7 +299,7 @@ static enum ts_status finish_slice(const struct stage_reduced *reduced, const st
 {
     struct ts_image rows[STAGE_TABLES];
     const void *totals[STAGE_INPUTS] = {total};
-    for (int t = 0; t < reduced->n_tables; t++)
+    for (int t = 0; t < reduced->n_tables - reduced->n_map_tables; t++)
         rows[t] = ts_image_slices(&reduced->tables[t].image, z, 1);
     return context->stage->reduction->finish(context, totals, result, rows);
 }
@@ -315,6 +346,23 @@ enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced)
 {
     return reduced->result;
+}
+
+int ts_stage_reduced_map_tables(const struct stage_reduced *reduced, const struct stage_table **tables)
+{
+    *tables = reduced->tables + reduced->n_tables - reduced->n_map_tables;
+    return reduced->n_map_tables;
+}
+
+void ts_stage_reduced_lend(const struct stage_reduced *reduced, const struct ts_image *out, struct ts_image rows[],
+                           struct stage_context *context)
+{
+    const struct stage_table *tables;
+    const int n = reduced ? ts_stage_reduced_map_tables(reduced, &tables) : 0;
+    for (int i = 0; i < n; i++)
+        rows[i] = ts_image_slices(&tables[i].image, out->z_first, out->axes[0].n);
+    context->result = reduced ? reduced->result : NULL;
+    context->tables = rows;
 }
 
 int ts_stage_reduced_tables(const struct stage_reduced *reduced, const struct stage_table **tables)

@@ -50,11 +50,13 @@ struct stage_context {
     const void
         *result; /* finish()'s: of the earlier rounds during a reduction; final in cpu(). For a reduction per slice:
                   * that of slice z at (const char *)result + (z - z of the slab's first output slice) * result_bytes */
+    const struct ts_image *tables; /* in cpu() and the launcher of the map: of each of the stage's tables() the rows of
+                                    * the output's slices, z_first the first; where the output is (host or device) */
     struct fft *transforms[STAGE_TRANSFORMS]; /* as transforms() asked for; there from before the first reduce() or
                                                * cpu() to after the last. NULL while planning */
 };
 
-/* A small result beside the image. axes[0] is z for a stage that reduces per slice. */
+/* A small result beside the image. axes[0] is z for a stage that reduces per slice, and for tables of the map. */
 struct stage_table {
     const char *name; /* "counts" */
     const char *doc;
@@ -192,6 +194,10 @@ struct stage {
      * On a CUDA device too, for what runs on the host there. A transform has its own batch whatever the slab: calls
      * fill it up with zeros, and results do not depend on how z is cut. NULL: none. */
     int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
+    /* Tables that the map writes, beside those of the reduction (no more than STAGE_TABLES together): axes[0] is z, and
+     * cpu() and the CUDA launcher write all of the rows in context->tables[i], for the slices of their output. What
+     * they write depends on the slice alone: a slice that is computed again is written again. Pure; NULL: none. */
+    int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
     /* For one call of cpu() on a slab of n output slices with context->threads threads. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
     /* in[0]: z_first .. with halo, in[1 + reference]: the slices of one that travels; out: n slices, out->z_first is

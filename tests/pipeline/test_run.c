@@ -330,6 +330,35 @@ static uint16_t added(const struct ts_image *image, const struct ts_image *rows,
     return sum;
 }
 
+/* What the map says of each slice, beside the image. */
+static void check_map_tables(const struct ts_image *image, const struct ts_image *rows, const uint16_t *written)
+{
+    const int64_t nz = image->axes[0].n, nx = image->axes[2].n;
+    uint64_t *sums = malloc((size_t)(nz * nx) * sizeof *sums);
+    double *first = malloc((size_t)nz * sizeof *first);
+    const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT),
+                group = H5Gopen2(file, "/entry/process_2_add_rows/tables", H5P_DEFAULT),
+                data = H5Dopen2(group, "sums", H5P_DEFAULT), other = H5Dopen2(group, "first", H5P_DEFAULT);
+    cr_assert(H5Dread(data, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums) >= 0);
+    cr_assert(H5Dread(other, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, first) >= 0);
+    for (int64_t z = 0; z < nz; z++) {
+        const uint16_t *row = ts_slice_data(rows, (z + 1) % nz);
+        for (int64_t x = 0; x < nx; x++) {
+            uint16_t sum = 0;
+            for (int64_t r = 0; r < rows->axes[1].n; r++)
+                sum = (uint16_t)(sum + row[r * nx + x]);
+            cr_assert_eq(sums[z * nx + x], sum, "sums of slice %lld", (long long)z);
+        }
+        cr_assert_eq(first[z], written[(size_t)z * ts_slice_count(image)], "first of slice %lld", (long long)z);
+    }
+    H5Dclose(data);
+    H5Dclose(other);
+    H5Gclose(group);
+    H5Fclose(file);
+    free(sums);
+    free(first);
+}
+
 /* input + rows of the slice 2 before, of rows that were moved by 1 (wrapped). */
 static void check_added(const struct ts_image *image, const struct ts_image *rows, int64_t *slices_read)
 {
@@ -344,6 +373,7 @@ static void check_added(const struct ts_image *image, const struct ts_image *row
                          added(image, rows, z < 2 ? 0 : z - 2, (z + 1) % nz, i), "slice %lld", (long long)z);
     H5Dclose(data);
     H5Fclose(file);
+    check_map_tables(image, rows, written);
     free(written);
     *slices_read = 0;
 }

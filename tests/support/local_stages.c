@@ -88,6 +88,16 @@ static struct stage_reach add_rows_reach(const struct stage_context *context)
     return (struct stage_reach){.halo = llabs(params->by), .border = BORDER_NEAREST};
 }
 
+static int add_rows_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    tables[0] = (struct stage_table){.name = "sums", .doc = "what was added"};
+    tables[0].image =
+        (struct ts_image){.rank = 2, .axes = {context->in.axes[0], context->in.axes[2]}, .dtype = TS_U64, .unit = ""};
+    tables[1] = (struct stage_table){.name = "first", .doc = "value of each slice"};
+    tables[1].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_F64, .unit = ""};
+    return 2;
+}
+
 static enum ts_status add_rows_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    void *scratch)
 {
@@ -103,6 +113,9 @@ static enum ts_status add_rows_cpu(const struct stage_context *context, const st
                 sum = (uint16_t)(sum + rows[row * nx + x]);
             for (int64_t y = 0; y < ny; y++)
                 to[y * nx + x] = (uint16_t)(from[y * nx + x] + sum);
+            ((uint64_t *)ts_slice_data(&context->tables[0], z))[x] = sum;
+            if (x == 0)
+                *(double *)ts_slice_data(&context->tables[1], z) = to[0];
         }
     return TS_OK;
 }
@@ -120,6 +133,7 @@ const struct stage add_rows_stage = {
     .resolve = add_rows_resolve,
     .travels = add_rows_travels,
     .reach = add_rows_reach,
+    .tables = add_rows_tables,
     .cpu = add_rows_cpu,
     .cuda = STAGE_CUDA(add_rows_cuda),
 };
@@ -351,14 +365,24 @@ static enum ts_status masked_shape(const struct stage_context *context, struct t
     return TS_OK;
 }
 
+static int masked_map_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    tables[0] = (struct stage_table){.name = "shown", .doc = "in each slice"};
+    tables[0].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_F64, .unit = ""};
+    return 1;
+}
+
 static enum ts_status masked_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                  void *scratch)
 {
     const uint64_t *sums = context->result;
     (void)in;
     (void)scratch;
-    for (int64_t z = 0; z < out->axes[0].n; z++)
-        memset(ts_slice_data(out, z), (int)(sums[masked_per_slice(context) ? z : 0] % 251), ts_slice_bytes(out));
+    for (int64_t z = 0; z < out->axes[0].n; z++) {
+        const int shown = (int)(sums[masked_per_slice(context) ? z : 0] % 251);
+        memset(ts_slice_data(out, z), shown, ts_slice_bytes(out));
+        *(double *)ts_slice_data(&context->tables[0], z) = shown;
+    }
     return TS_OK;
 }
 
@@ -388,6 +412,7 @@ const struct stage masked_stage = {
     .shape = masked_shape,
     .travels = masked_travels,
     .reduction = &masked_reduction,
+    .tables = masked_map_tables,
     .cpu = masked_cpu,
     .cuda = STAGE_CUDA(masked_cuda),
 };

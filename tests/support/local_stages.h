@@ -35,10 +35,11 @@ struct add_first_params {
 /* out(z) = in(z + by), outside by the border rule: needs a halo of |by| on both sides. */
 extern const struct stage shift_stage;
 /* Sums the u16 pixels whose u8 mask is not 0, over the volume or (slices=true) each slice; every pixel of the u8 output
- * is the sum modulo 251. Table: "sum". */
+ * is the sum modulo 251. Tables: "sum"; "shown" (z) f64, of the map, the value written. */
 extern const struct stage masked_stage;
 /* u16: out(z, y, x) = in(z + by, y, x) + the sum over r of rows(z, r, x), modulo 65536; in(z + by) is the nearest slice
- * outside. `rows` travels: as many slices and columns as the input, any number of rows. */
+ * outside. `rows` travels: as many slices and columns as the input, any number of rows. Tables of the map: "sums" (z,
+ * x) u64, what was added; "first" (z) f64, the first value of the slice written. */
 extern const struct stage add_rows_stage;
 /* u16, passes its image on: finds out.x.first = in.x.first + given, where that is not 0, or else + 1 + the sum of all
  * values modulo 97. `fault` gives another width in place of that. */
