@@ -111,6 +111,19 @@ static enum ts_status check_choices(const struct stage_context *context)
     return TS_OK;
 }
 
+/* On a device what is found slice by slice is counted in 32 bits. */
+static enum ts_status check_slice_size(const struct stage_context *context)
+{
+    const size_t pixels = ts_slice_count(&context->in);
+    if (!context->device || !ts_stage_reduces_slices(context) || pixels <= UINT32_MAX)
+        return TS_OK;
+    const struct diag_site site = {.code = "slice-size", .span = context->set->span, .stage = context->stage->name};
+    ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
+                  "counts slice by slice in 32 bits on a CUDA device, and a slice has %zu pixels", pixels);
+    ts_diag_hint(context->diag, "--device cpu, or scope: volume");
+    return TS_BAD_CHAIN;
+}
+
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
                                 const struct cuda_device *device, struct ts_diag *diag, struct stage_context *context)
@@ -133,6 +146,8 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
         status = check_choices(context);
     if (status == TS_OK)
         status = check_travelers(context);
+    if (status == TS_OK)
+        status = check_slice_size(context);
     if (status != TS_OK)
         return status;
     set->resolved = true;

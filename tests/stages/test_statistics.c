@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/equalize.h"
+#include "stages/histogram.h"
+#include "stages/rescale.h"
 #include "tests/reference/statistics_reference.h"
+#include "tests/support/output_fixture.h"
 #include "tests/support/stage_run.h"
 
 TestSuite(statistics);
@@ -269,6 +273,44 @@ Test(statistics, refuse_to_sort_more_than_32_bits_can_count)
         ts_diag_destroy(diag);
         free(in.data);
     }
+}
+
+/* While it is planned, for every stage that counts so. */
+Test(statistics, slices_that_a_device_cannot_count_are_refused)
+{
+    static const struct cuda_device device = {
+        .name = "a device", .block_shared_bytes = 64 << 10, .shared_bytes = 64 << 10};
+    static const struct {
+        const struct stage *stage;
+        const char *assignments;
+        bool each;
+    } rows[] = {{&statistics_stage, "scope=slice", true},
+                {&statistics_stage, "scope=volume", false},
+                {&histogram_stage, "scope=slice", true},
+                {&histogram_stage, "scope=volume", false},
+                {&equalize_stage, "scope=slice", true},
+                {&equalize_stage, "scope=volume", false},
+                {&rescale_stage, "method=percentiles scope=slice", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int64_t nx = 65535; nx <= 65536; nx++) /* 65,537 * 65,535 = 2^32 - 1 */
+            for (int on_device = 0; on_device <= 1; on_device++) {
+                struct ts_image in = ts_test_image(1, 1, 1, TS_U16, VALUES_CONSTANT, 1);
+                struct ts_diag *diag = ts_diag_create();
+                struct stage_context context;
+                struct param_set set;
+                in.axes[1].n = 65537;
+                in.axes[2].n = nx;
+                ts_test_params(rows[i].stage, rows[i].assignments, &set);
+                const enum ts_status status =
+                    ts_stage_prepare(rows[i].stage, &set, &in, NULL, 1, on_device ? &device : NULL, diag, &context);
+                const bool refused = on_device && rows[i].each && nx == 65536;
+                cr_assert_eq(status, refused ? TS_BAD_CHAIN : TS_OK, "%s {%s}", rows[i].stage->name,
+                             rows[i].assignments);
+                cr_assert_eq(ts_test_has_code(diag, "slice-size"), refused);
+                ts_test_params_clear(&set);
+                ts_diag_destroy(diag);
+                free(in.data);
+            }
 }
 
 Test(statistics, refuse_too_many_percentiles)
