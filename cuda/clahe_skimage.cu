@@ -13,6 +13,7 @@
 #include "cuda/common/block_scan.cuh"
 #include "cuda/common/clahe.cuh"
 #include "cuda/common/value_range.cuh"
+#include "cuda/common/warp_range.cuh"
 
 enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* of a block */ };
 
@@ -161,10 +162,8 @@ static __device__ void join_span(uint32_t low, uint32_t high, struct slice_state
         span[1] = 0;
     }
     __syncthreads();
-    for (int distance = CUDA_WARP / 2; distance > 0; distance /= 2) {
-        low = min(low, __shfl_xor_sync(0xFFFFFFFFu, low, distance));
-        high = max(high, __shfl_xor_sync(0xFFFFFFFFu, high, distance));
-    }
+    low = ts_cuda_warp_lowest(low);
+    high = ts_cuda_warp_highest(high);
     if (threadIdx.x % CUDA_WARP == 0) {
         atomicMin(&span[0], low);
         atomicMax(&span[1], high);

@@ -84,12 +84,6 @@ static bool is_exact(const struct convolve_job *job)
     return true;
 }
 
-/* Doubles cost what floats cost twice on the processors made for computing, and 32 to 64 times on the others. */
-static bool has_fast_doubles(const struct cuda_device *device)
-{
-    return (device->major == 7 || device->major == 8) ? device->minor == 0 : device->major == 9 || device->major == 10;
-}
-
 static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
                              const struct cuda_call *call)
 {
@@ -98,7 +92,7 @@ static enum ts_status launch(const struct stage_context *context, const struct c
         return ts_cuda_convolve_tile(context, job, call);
     const bool exact = is_exact(job) && ts_cuda_convolve_taps_fit(job, true);
     const int n_taps = count(job->kernels[0].weights, job->rows * job->columns);
-    const int few = exact ? has_fast_doubles(context->device) ? 25 : INT32_MAX : 9;
+    const int few = exact ? ts_cuda_fast_doubles(context) ? 25 : INT32_MAX : 9;
     const bool separable = n_taps > few && job->n_kernels == 1 && separate(&job->kernels[0], across, down) &&
                            count(across, job->columns) + count(down, job->rows) < n_taps;
     if (separable)

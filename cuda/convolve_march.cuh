@@ -146,22 +146,10 @@ static __device__ bool march_find(const struct march_plan &plan, int strip_colum
     return item < plan.n_items;
 }
 
-/* A function of its own: what is rarely needed should not take the loop's registers. */
-static __device__ __noinline__ int march_outside(int i, int n, int border)
-{
-    return (int)ts_cuda_border_index(i, n, border);
-}
-
-/* As ts_cuda_border_index. */
-static __device__ int march_border(int i, int n, int border)
-{
-    return (unsigned)i < (unsigned)n ? i : march_outside(i, n, border);
-}
-
 /* The row of the slice that stands for row y, or NULL for the constant. */
 template <typename T> static __device__ const T *march_source(const T *slice, int y, const struct march_plan &plan)
 {
-    const int from = march_border(y, plan.ny, plan.border);
+    const int from = ts_cuda_border_rarely(y, plan.ny, plan.border);
     return from < 0 ? NULL : slice + (int64_t)from * plan.nx;
 }
 

@@ -70,10 +70,10 @@ static __device__ struct rows_columns<HALF> rows_find(const struct march_plan &p
     columns.has_edge = lane == 0 || lane == WARP - 1;
 #pragma unroll
     for (int k = 0; k < RUN; k++)
-        columns.own[k] = max(march_border(columns.first + k, plan.nx, plan.border), 0);
+        columns.own[k] = max(ts_cuda_border_rarely(columns.first + k, plan.nx, plan.border), 0);
 #pragma unroll
     for (int j = 0; j < HALF; j++)
-        columns.edge[j] = max(march_border(edge + j, plan.nx, plan.border), 0);
+        columns.edge[j] = max(ts_cuda_border_rarely(edge + j, plan.nx, plan.border), 0);
     return columns;
 }
 
@@ -210,8 +210,8 @@ static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
     out += ((int64_t)place.z * plan.ny + begin - HALF) * plan.nx;
 #pragma unroll
     for (int i = 0; i < FLIGHT; i++)
-        rows_fetch<T, HALF>(in + (int64_t)max(march_border(begin + i, plan.ny, plan.border), 0) * plan.nx, columns,
-                            &raw[i]);
+        rows_fetch<T, HALF>(in + (int64_t)max(ts_cuda_border_rarely(begin + i, plan.ny, plan.border), 0) * plan.nx,
+                            columns, &raw[i]);
     for (int first = begin; first < end; first += FLIGHT) {
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++) {
@@ -223,7 +223,8 @@ static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
                 dense = rows_finite<T, HALF>(raw[i]);
             rows_window<T, Sum, HALF>(raw[i], plan, x);
             if (y + FLIGHT < end)
-                rows_fetch<T, HALF>(in + (int64_t)max(march_border(y + FLIGHT, plan.ny, plan.border), 0) * plan.nx,
+                rows_fetch<T, HALF>(in + (int64_t)max(ts_cuda_border_rarely(y + FLIGHT, plan.ny, plan.border), 0) *
+                                             plan.nx,
                                     columns, &raw[i]);
             if (plan.border == BORDER_CONSTANT)
                 rows_constant<Sum, RUN + SIDE - 1>(plan, columns.first - HALF, y, x);

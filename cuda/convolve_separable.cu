@@ -69,7 +69,7 @@ static __device__ void load_tile(const T *slice, const struct march_plan &plan, 
     const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int i = 0; i < MOST_COLUMNS; i++)
-        from[i] = march_border(x - tile.columns / 2 + i * WARP + lane, plan.nx, plan.border);
+        from[i] = ts_cuda_border_rarely(x - tile.columns / 2 + i * WARP + lane, plan.nx, plan.border);
     for (int first = threadIdx.x / WARP; first < tile.n_rows; first += ROWS_AT_ONCE * (THREADS / WARP))
         load_rows(slice, plan, tile, from, y - tile.rows / 2, first, values);
 }

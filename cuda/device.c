@@ -20,6 +20,7 @@ enum {
     THREADS = 39,
     CAPABILITY_MAJOR = 75,
     CAPABILITY_MINOR = 76,
+    DOUBLE_RATIO = 87,
     SHARED_BYTES = 81,
     BLOCK_SHARED_BYTES = 97
 };
@@ -155,6 +156,7 @@ static int describe_device(const struct driver *driver, struct cuda_device *devi
         {CAPABILITY_MINOR, &device->minor},
         {SHARED_BYTES, &device->shared_bytes},
         {BLOCK_SHARED_BYTES, &device->block_shared_bytes},
+        {DOUBLE_RATIO, &device->double_ratio},
     };
     int handle = 0, result = driver->device_get(&handle, device->index);
     if (result == RESULT_SUCCESS)

@@ -20,6 +20,7 @@ struct cuda_device {
     int shared_bytes;       /* of one multiprocessor */
     int block_shared_bytes; /* at most, of one block that asks for more than 48 KiB */
     int l2_bytes;
+    int double_ratio; /* how often a multiprocessor multiplies floats while it multiplies one double */
 };
 
 struct cuda_devices {

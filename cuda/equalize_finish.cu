@@ -13,6 +13,7 @@
 #include "cuda/common/block_scan.cuh"
 #include "cuda/common/equalize.cuh"
 #include "cuda/common/value_counts.cuh"
+#include "cuda/common/warp_range.cuh"
 
 enum { THREADS = 1024, FEW_THREADS = 256, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
 
@@ -62,10 +63,8 @@ static __device__ inline void load_counts(const uint32_t *counts, uint32_t key, 
 /* The lowest and the highest of the keys that a warp has seen. */
 static __device__ inline void join_range(uint32_t low, uint32_t high, struct part *part)
 {
-    for (int distance = CUDA_WARP / 2; distance > 0; distance /= 2) {
-        low = min(low, __shfl_xor_sync(0xFFFFFFFFu, low, distance));
-        high = max(high, __shfl_xor_sync(0xFFFFFFFFu, high, distance));
-    }
+    low = ts_cuda_warp_lowest(low);
+    high = ts_cuda_warp_highest(high);
     if (threadIdx.x % CUDA_WARP == 0 && low <= high) {
         atomicMin(&part->low, low);
         atomicMax(&part->high, high);
@@ -244,7 +243,7 @@ enum ts_status ts_cuda_equalize_finish(const struct stage_context *context, cons
         .results = (char *)results,
         .total = per_slice ? ts_slice_count(&context->in) : ts_image_count(&context->in),
         .n_keys = n_keys,
-        .bias = levels ? ts_cuda_key_bias(dtype) : 0,
+        .bias = levels ? ts_dtype_sign_bit(dtype) : 0,
         .blocks = clusters ? (uint32_t)CLUSTER : 1u,
         .threads = !wide || n >= MANY_SLICES ? (uint32_t)FEW_THREADS : (uint32_t)THREADS,
     };

@@ -145,7 +145,7 @@ enum ts_status ts_cuda_equalize_values(const struct stage_context *context, cons
     job.stride = maps->stride;
     job.entries = on_device ? sizeof(struct cuda_value_map) : sizeof(struct equalize_result);
     job.range = on_device ? offsetof(struct cuda_value_map, low) : offsetof(struct equalize_result, low);
-    job.bias = ts_cuda_key_bias(in->dtype);
+    job.bias = ts_dtype_sign_bit(in->dtype);
     job.n_maps = maps->stride ? out->axes[0].n : 1;
     job.count = (int64_t)(maps->stride ? ts_slice_count(out) : ts_image_count(out));
     if (ts_cuda_equalize_levels(context))

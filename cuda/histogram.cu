@@ -96,7 +96,7 @@ static struct slots_job job_of(const struct stage_context *context, int input, c
     const enum ts_dtype dtype = image_of(context, input)->dtype;
     struct slots_job job = {};
     job.work.n_keys = slot_count(context, input);
-    job.work.bias = dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : 0;
+    job.work.bias = ts_dtype_sign_bit(dtype);
     if (ts_histogram_by_value(context, input)) {
         key_window(context, input, &job.first, &job.last);
     } else if (per_slice(context, input) && !ts_histogram_fixed_bins(context)) {

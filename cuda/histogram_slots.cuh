@@ -10,11 +10,8 @@
 #ifndef CUDA_HISTOGRAM_SLOTS_CUH
 #define CUDA_HISTOGRAM_SLOTS_CUH
 
+#include "cuda/common/bin_counts.cuh"
 #include "cuda/common/value_counts_job.cuh"
-
-extern "C" {
-#include "stages/common/bins.h"
-}
 
 /* Partials are uint64_t counts of n_slots each, work.stride bytes apart where there is one a slice. */
 struct slots_job {
@@ -64,23 +61,6 @@ template <bool by_value> static __device__ struct slot_rule open_rule(const stru
     return rule;
 }
 
-template <typename type> static __device__ uint32_t exact_slot(const struct slot_rule &rule, type pixel)
-{
-    const struct bins &bins = *rule.bins;
-    const double value = (double)pixel, last = (double)(bins.n - 1);
-    if (value != value)
-        return (uint32_t)bins.n + 2;
-    if (value < bins.low || value > bins.high)
-        return value < bins.low ? 0 : (uint32_t)bins.n + 1;
-    const double guess = (value - bins.low) * bins.per_value;
-    const double positive = guess > 0 ? guess : 0, inside = positive < last ? positive : last;
-    const int32_t bin = (int32_t)inside;
-    const int32_t down = value < bins.low + (double)bin * bins.step;
-    const int32_t up = value >= bins.low + (double)(bin + 1) * bins.step;
-    const int32_t mended = bin - down + up + 1;
-    return (uint32_t)(mended < (int32_t)bins.n ? mended : (int32_t)bins.n);
-}
-
 template <typename type> static __device__ uint32_t bin_slot(const struct slot_rule &rule, type pixel)
 {
     const float at = ((float)pixel - rule.low) * rule.per_value, whole = floorf(at), part = at - whole;
@@ -90,7 +70,7 @@ template <typename type> static __device__ uint32_t bin_slot(const struct slot_r
         return 0;
     if (at > rule.n + rule.margin)
         return (uint32_t)rule.n + 1;
-    return exact_slot(rule, pixel);
+    return (uint32_t)ts_cuda_bin_slot(*rule.bins, (double)pixel);
 }
 
 template <typename type, bool by_value> static __device__ uint32_t slot_of(const struct slot_rule &rule, type pixel)

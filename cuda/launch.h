@@ -26,6 +26,12 @@ enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const st
 enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft, float *in,
                                    float *out);
 
+/* Doubles cost what floats cost twice on the processors made for computing, and 32 to 64 times on the others. */
+static inline bool ts_cuda_fast_doubles(const struct stage_context *context)
+{
+    return context->device->double_ratio <= 4;
+}
+
 /* bytes up to the next multiple of 256: the distance of partials and results of neighboring slices. */
 static inline size_t ts_cuda_stride(size_t bytes)
 {

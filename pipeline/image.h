@@ -22,6 +22,8 @@
 size_t ts_dtype_bytes(enum ts_dtype dtype);
 const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
 bool ts_dtype_is_integer(enum ts_dtype dtype);
+/* The sign bit of signed integers, else 0: the bits of an integer xor this are unsigned and order as the values do. */
+uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
 /* Lowest and highest value of the dtype (-inf, inf for floats). */
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
 const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */

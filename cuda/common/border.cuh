@@ -30,4 +30,16 @@ static inline __device__ int64_t ts_cuda_border_index(int64_t i, int64_t n, int 
     return i < n ? i : border == BORDER_MIRROR ? period - i : period - 1 - i;
 }
 
+/* A function of its own: what is rarely needed should not take a loop's registers. */
+static __device__ __noinline__ int ts_cuda_border_apart(int i, int n, int border)
+{
+    return (int)ts_cuda_border_index(i, n, border);
+}
+
+/* The same, for loops whose samples mostly lie inside. */
+static inline __device__ int ts_cuda_border_rarely(int i, int n, int border)
+{
+    return (unsigned)i < (unsigned)n ? i : ts_cuda_border_apart(i, n, border);
+}
+
 #endif

@@ -23,12 +23,6 @@ static inline bool ts_cuda_equalize_levels(const struct stage_context *context)
     return ((const struct equalize_params *)context->params)->method == EQUALIZE_OPENCV;
 }
 
-/* xor that turns the bits of a value into its key. */
-static inline uint32_t ts_cuda_key_bias(enum ts_dtype dtype)
-{
-    return dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : dtype == TS_I32 ? 0x80000000u : 0;
-}
-
 /* n results of struct cuda_value_map from the counts of the volume (per_slice false) or of slices. */
 size_t ts_cuda_equalize_map_bytes(const struct stage_context *context);
 enum ts_status ts_cuda_equalize_finish(const struct stage_context *context, const void *partials, bool per_slice,

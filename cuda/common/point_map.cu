@@ -332,11 +332,8 @@ template <typename Bits> static void launch_lanes(struct point_job *job)
 /* A table pays for itself from a few million values on. */
 static bool wants_table(const struct point_job *job)
 {
-    const struct cuda_device *device = job->context->device;
-    const bool fast_doubles =
-        (device->major == 7 || device->major == 8) ? device->minor == 0 : device->major == 9 || device->major == 10;
     return ts_dtype_bytes(job->in->dtype) == 2 && job->n_slices == 1 && job->span.count >= 32 * KEYS_16 &&
-           (job->function->kind == POINT_SIGMOID || !fast_doubles ||
+           (job->function->kind == POINT_SIGMOID || !ts_cuda_fast_doubles(job->context) ||
             (job->function->kind == POINT_LINEAR && job->out->dtype != TS_F32));
 }
 

@@ -38,11 +38,6 @@ static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys
     }
 }
 
-static uint32_t bias_of(enum ts_dtype dtype)
-{
-    return dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : 0;
-}
-
 size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
 {
     const size_t n_keys = ts_value_counts_keys(dtype);
@@ -173,14 +168,6 @@ static enum ts_status count_slices(const struct stage_context *context, const st
     const bool bytes = job.n_keys == VALUE_COUNTS_KEYS_8;
     const bool enough = job.n_slices > context->device->multiprocessors * (bytes ? BYTES_BLOCKS : 1) / 2;
     const bool own = enough && (bytes || (roomy(context) && job.slice_pixels <= words_own_pixels));
-    if (job.slice_pixels > UINT32_MAX) {
-        struct diag_site site = {};
-        site.code = "cuda-slice-size";
-        site.stage = context->stage->name;
-        return ts_diag_error(context->diag, TS_RUN_FAILED, &site,
-                             "a slice of %llu pixels is more than its counts on a CUDA device can hold",
-                             (unsigned long long)job.slice_pixels);
-    }
     if (own)
         return launch(context, job, true, call);
     if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, stream) != cudaSuccess)
@@ -202,7 +189,7 @@ enum ts_status ts_cuda_value_counts(const struct stage_context *context, const s
     job.n_slices = slices->axes[0].n;
     job.partials = partials;
     job.stride = per_slice ? ts_cuda_stride(ts_cuda_value_counts_bytes(slices->dtype, true)) : 0;
-    job.bias = bias_of(slices->dtype);
+    job.bias = ts_dtype_sign_bit(slices->dtype);
     job.n_keys = ts_value_counts_keys(slices->dtype);
     return per_slice ? count_slices(context, job, call) : count_volume(context, job, call);
 }

@@ -7,26 +7,13 @@
 #define CUDA_COMMON_VALUE_COUNTS_16_WRITE_CUH
 
 #include "cuda/common/value_counts_16_table.cuh"
-
-static __device__ uint32_t lowest_of_warp(uint32_t value)
-{
-    for (int distance = 16; distance > 0; distance /= 2)
-        value = min(value, __shfl_xor_sync(~0u, value, distance));
-    return value;
-}
-
-static __device__ uint32_t highest_of_warp(uint32_t value)
-{
-    for (int distance = 16; distance > 0; distance /= 2)
-        value = max(value, __shfl_xor_sync(~0u, value, distance));
-    return value;
-}
+#include "cuda/common/warp_range.cuh"
 
 /* Widens [*low, *high] of the block by what its threads found; all threads of a warp come here. */
 static __device__ void widen_range(uint32_t *low, uint32_t *high, uint32_t found_low, uint32_t found_high)
 {
-    found_low = lowest_of_warp(found_low);
-    found_high = highest_of_warp(found_high);
+    found_low = ts_cuda_warp_lowest(found_low);
+    found_high = ts_cuda_warp_highest(found_high);
     if (threadIdx.x % 32 == 0) {
         atomicMin(low, found_low);
         atomicMax(high, found_high);

@@ -16,6 +16,7 @@
 #define CUDA_COMMON_VALUE_COUNTS_PASSES_CUH
 
 #include "cuda/common/value_counts_job.cuh"
+#include "cuda/common/warp_range.cuh"
 
 /* PASS_RESERVED: bytes of shared memory that are not the table's. */
 enum { PASS_THREADS = 1024, PASS_RESERVED = 256, PASS_MOST_LOG2_COPIES = 5 };
@@ -53,10 +54,8 @@ static __device__ void find_pass_range(const struct pixel_span<uint16_t> &span, 
         widen_pass(&low, &high, bias, span.head[threadIdx.x] * 0x10001u);
     if (threadIdx.x < span.n_tail)
         widen_pass(&low, &high, bias, span.tail[threadIdx.x] * 0x10001u);
-    for (uint32_t lanes = 16; lanes > 0; lanes /= 2) {
-        low = min(low, __shfl_xor_sync(~0u, low, lanes));
-        high = max(high, __shfl_xor_sync(~0u, high, lanes));
-    }
+    low = ts_cuda_warp_lowest(low);
+    high = ts_cuda_warp_highest(high);
     if (threadIdx.x % 32 == 0 && low <= high) {
         atomicMin(&range[0], low);
         atomicMax(&range[1], high);

@@ -47,7 +47,7 @@ void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype)
 {
     memset(counts, 0, sizeof *counts);
     counts->n_keys = ts_value_counts_keys(dtype);
-    counts->bias = dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : 0;
+    counts->bias = ts_dtype_sign_bit(dtype);
 }
 
 /* Makes [low, high] part of the valid range. */

@@ -436,6 +436,17 @@ Test(run_cuda, a_lost_device_leaves_nothing)
     free(image.data);
 }
 
+/* Which methods are chosen hangs on it. */
+Test(run_cuda, the_driver_tells_how_fast_doubles_are)
+{
+    ts_test_begin_cuda();
+    const int capability = 10 * ts_test_device->major + ts_test_device->minor, ratio = ts_test_device->double_ratio;
+    if (capability == 80 || capability == 90)
+        cr_assert_eq(ratio, 2, "%d", ratio);
+    else if (capability == 75 || capability == 86 || capability == 89)
+        cr_assert_geq(ratio, 32, "%d", ratio);
+}
+
 #ifdef TS_HAVE_CUDA
 /* Not as memory that ran out. */
 Test(run_cuda, memory_of_a_lost_device_is_told_as_a_loss)

@@ -26,21 +26,24 @@ static void shrink(struct cuda_device *device, int capability)
          .threads = 1024,
          .shared_bytes = 64 << 10,
          .block_shared_bytes = 64 << 10,
-         .l2_bytes = 4 << 20},
+         .l2_bytes = 4 << 20,
+         .double_ratio = 32},
         {.major = 8,
          .minor = 6,
          .multiprocessors = 72,
          .threads = 1536,
          .shared_bytes = 100 << 10,
          .block_shared_bytes = 99 << 10,
-         .l2_bytes = 6 << 20},
+         .l2_bytes = 6 << 20,
+         .double_ratio = 64},
         {.major = 8,
          .minor = 9,
          .multiprocessors = 58,
          .threads = 1536,
          .shared_bytes = 100 << 10,
          .block_shared_bytes = 99 << 10,
-         .l2_bytes = 48 << 20},
+         .l2_bytes = 48 << 20,
+         .double_ratio = 64},
     };
     const int n = (int)(sizeof like / sizeof *like);
     int i = 0;
@@ -57,6 +60,7 @@ static void shrink(struct cuda_device *device, int capability)
         *numbers[k] = have[k] < wanted[k] ? have[k] : wanted[k];
     device->major = like[i].major;
     device->minor = like[i].minor;
+    device->double_ratio = like[i].double_ratio;
 }
 
 void ts_test_begin_cuda(void)
