@@ -52,7 +52,7 @@ static void compare(const struct stage_run *run, const double *values, size_t n,
 }
 
 /* Slabs of every kind give the same bytes. */
-static size_t check_image(const char *assignments, const struct ts_image *in, const char *what)
+static void check_image(const char *assignments, const struct ts_image *in, const char *what)
 {
     const size_t n = ts_image_count(in), slice = ts_slice_count(in);
     double *values = malloc(n * sizeof *values);
@@ -82,7 +82,6 @@ static size_t check_image(const char *assignments, const struct ts_image *in, co
     for (int i = 0; i < STAGE_TABLES; i++)
         free(first[i]);
     free(values);
-    return 1;
 }
 
 #define PERCENTILES "percentiles=0,2,25,50,75.5,99,100 "
@@ -103,15 +102,19 @@ TEST_ON_BOTH(statistics, agree_with_their_definitions)
         for (size_t s = 0; s < n_shapes; s++)
             for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
                 for (int values = VALUES_RANDOM; values <= last; values++) {
+                    if (ts_test_few() && (c + s + (size_t)dtype) % 3 != 0)
+                        continue;
                     struct ts_image in = ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], (enum ts_dtype)dtype,
                                                        (enum stage_values)values, 31);
                     char what[256];
                     snprintf(what, sizeof what, "{%s} %s shape %zu values %d", cases[c],
                              ts_dtype_name((enum ts_dtype)dtype), s, values);
-                    compared += check_image(cases[c], &in, what);
+                    check_image(cases[c], &in, what);
+                    compared++;
                     free(in.data);
                 }
-    cr_assert_eq(compared, 6 * n_shapes * 7 * (size_t)(last - VALUES_RANDOM + 1));
+    cr_assert_eq(compared,
+                 ts_test_few() ? 6 * n_shapes * 7 / 3 : 6 * n_shapes * 7 * (size_t)(last - VALUES_RANDOM + 1));
 }
 
 /* Sizes around those of runs, groups, tiles and blocks, whole vectors and not, past 2^20. */

@@ -47,8 +47,9 @@ void ts_test_end_cuda(void);
  * runs is the code for the real device, with the tables and grids for the smaller one. The environment variable
  * TOMOSTAGE_TESTS_CAPABILITY does so for every test. */
 void ts_test_begin_cuda_like(int capability);
-/* The environment variable TOMOSTAGE_TESTS_FEW, for tools that make everything slow: ts_stage_check runs a sixth of its
- * cases, in one way each, and only plans the others. Tests that take long may do less as well. */
+/* The environment variable TOMOSTAGE_TESTS_FEW, for tools that make everything slow: ts_stage_check runs each row
+ * of its cases on one or a few images, in one way each, and only plans the others. Tests that take long may do less as
+ * well. */
 bool ts_test_few(void);
 /* Applies the prepared context on its device. */
 enum ts_status ts_test_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
