@@ -75,9 +75,9 @@ static void run_chain(const char *folder, const char *name)
 
 Test(chains, examples_run, .timeout = 120)
 {
-    char folder[64], chains[256];
+    char folder[256], chains[256];
     int n_chains = 0;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     write_phantom(folder, "study", "head");
     write_phantom(folder, "atlas", "shepp-logan");
     snprintf(chains, sizeof chains, "%s", ts_test_path("../datasets/chains"));
@@ -91,5 +91,5 @@ Test(chains, examples_run, .timeout = 120)
     }
     closedir(directory);
     cr_assert_eq(n_chains, N_CHAINS);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }

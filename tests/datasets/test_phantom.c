@@ -146,8 +146,8 @@ static unsigned char *read_file(const char *path, size_t *size)
 
 Test(phantom, written_files)
 {
-    char folder[64], study[96], path[160], code[32], hint[256];
-    ts_fixture_folder(folder);
+    char folder[256], study[96], path[300], code[32], hint[256];
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(study, sizeof study, "%s/study", folder);
     cr_assert_eq(write_phantom("asymmetric", &odd, study, code, hint), TS_OK);
     struct arena *arena = ts_arena_create();
@@ -177,16 +177,16 @@ Test(phantom, written_files)
         free(bytes);
     }
     ts_arena_destroy(arena);
-    ts_fixture_folder_remove(study);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(study);
+    ts_test_remove_folder(folder);
 }
 
 /* Through the scanner and the workers: one clean volume with the geometry of phantom.h. */
 Test(phantom, written_series_is_a_clean_volume)
 {
-    char folder[64], study[96], code[32], hint[256];
+    char folder[256], study[96], code[32], hint[256];
     double hu[37 * 23];
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     for (const struct phantom *phantom = ts_phantoms; phantom->name != NULL; phantom++) {
         snprintf(study, sizeof study, "%s/%s", folder, phantom->name);
         cr_assert_eq(write_phantom(phantom->name, &odd, study, code, hint), TS_OK);
@@ -213,17 +213,17 @@ Test(phantom, written_series_is_a_clean_volume)
         source->ops->close(source);
         ts_diag_destroy(diag);
     }
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(phantom, equal_options_equal_bytes)
 {
-    char folder[64], study[3][96], path[400], code[32], hint[256];
+    char folder[256], study[3][96], path[400], code[32], hint[256];
     struct phantom_options noisy = odd;
     unsigned char *bytes[3];
     size_t sizes[3];
     noisy.noise_hu = 25;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     for (int i = 0; i < 3; i++) {
         noisy.seed = i == 2;
         snprintf(study[i], sizeof study[i], "%s/%d", folder, i);
@@ -248,16 +248,16 @@ Test(phantom, equal_options_equal_bytes)
     cr_assert(fabs(sqrt(squares / n) - 25) <= 5 * 25 / sqrt(2 * n), "deviation %g", sqrt(squares / n));
     for (int i = 0; i < 3; i++) {
         free(bytes[i]);
-        ts_fixture_folder_remove(study[i]);
+        ts_test_remove_folder(study[i]);
     }
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(phantom, refusals)
 {
-    char folder[64], path[160], code[32], hint[256];
+    char folder[256], path[300], code[32], hint[256];
     struct phantom_options bad = odd;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     cr_assert_eq(write_phantom("shep-logan", &odd, folder, code, hint), TS_BAD_CHAIN);
     cr_assert_str_eq(code, "unknown-phantom");
     cr_assert_str_eq(hint, "did you mean 'shepp-logan'?");
@@ -277,5 +277,5 @@ Test(phantom, refusals)
     snprintf(path, sizeof path, "%s/absent/study", folder);
     cr_assert_eq(write_phantom("disc", &odd, path, code, hint), TS_RUN_FAILED);
     cr_assert_str_eq(code, "folder-not-usable");
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }

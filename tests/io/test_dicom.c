@@ -23,7 +23,7 @@
 enum { N_PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS };
 
 struct study {
-    char folder[64];
+    char folder[256];
     struct ts_diag *diag;
     struct source *source;
 };
@@ -31,7 +31,7 @@ struct study {
 static struct study open_study(int n, void (*edit)(struct dicom_fixture *, int, void *), void *user)
 {
     struct study study = {.diag = ts_diag_create()};
-    ts_fixture_folder(study.folder);
+    ts_test_folder_in_memory(study.folder, sizeof study.folder);
     ts_fixture_series(study.folder, n, edit, user);
     enum ts_status status = ts_test_open_dicom(study.folder, NULL, BURNED_IN_REFUSE, &study.source, study.diag);
     cr_assert_eq(status, TS_OK, "%s", ts_diag_count(study.diag) > 0 ? ts_diag_get(study.diag, 0)->message : "");
@@ -42,7 +42,7 @@ static void close_study(struct study *study)
 {
     study->source->ops->close(study->source);
     ts_diag_destroy(study->diag);
-    ts_fixture_folder_remove(study->folder);
+    ts_test_remove_folder(study->folder);
     cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "a worker is left");
 }
 
@@ -251,7 +251,7 @@ Test(dicom, attributes)
 Test(dicom, burned_in_text_is_refused)
 {
     struct study study = {.diag = ts_diag_create()};
-    ts_fixture_folder(study.folder);
+    ts_test_folder_in_memory(study.folder, sizeof study.folder);
     ts_fixture_series(study.folder, 3, edit_texts, "YES");
     cr_assert_eq(ts_test_open_dicom(study.folder, NULL, BURNED_IN_REFUSE, &study.source, study.diag), TS_BAD_INPUT);
     cr_assert_null(study.source);

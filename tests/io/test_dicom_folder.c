@@ -25,12 +25,12 @@ static double seconds_now(void)
 /* FIFOs, links, loops, strangers: each counted, none opened in a way that waits. */
 Test(dicom_folder, passes_over_what_is_no_image, .timeout = 20)
 {
-    char folder[64], path[160], other[160];
+    char folder[256], path[300], other[300];
     struct arena *arena = ts_arena_create();
     struct ts_diag *diag = ts_diag_create();
     struct dicom_folder found;
     struct dicom_fixture fixture;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     ts_fixture_series(folder, 3, NULL, NULL);
     snprintf(path, sizeof path, "%s/a", folder);
     cr_assert(mkdir(path, 0700) == 0);
@@ -81,16 +81,16 @@ Test(dicom_folder, passes_over_what_is_no_image, .timeout = 20)
     cr_expect_str_eq(ts_diag_get(diag, 0)->code, "input-unreadable");
     ts_diag_destroy(diag);
     ts_arena_destroy(arena);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(dicom_folder, stops_at_32_levels)
 {
-    char folder[64], path[256];
+    char folder[256], path[256];
     struct arena *arena = ts_arena_create();
     struct ts_diag *diag = ts_diag_create();
     struct dicom_folder found;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     size_t used = (size_t)snprintf(path, sizeof path, "%s", folder);
     const char *paths[] = {folder};
     for (int depth = 1; depth <= 33; depth++) {
@@ -102,7 +102,7 @@ Test(dicom_folder, stops_at_32_levels)
     cr_expect_str_eq(ts_diag_get(diag, 0)->code, "folders-too-deep");
     ts_diag_destroy(diag);
     ts_arena_destroy(arena);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 /* What decoding relies on, whatever was in the file. */
@@ -171,12 +171,12 @@ Test(dicom_folder, survives_damage_at_random, .timeout = 60)
 {
     static unsigned char bases[BASES][MAX_BYTES];
     size_t lengths[BASES];
-    char folder[64], path[128];
+    char folder[256], path[300];
     uint64_t state = 20240601;
     int accepted = 0, refused = 0;
     struct dicom_folder counts = {.n_files = 0};
     fprintf(stderr, "dicom_folder: seed %llu\n", (unsigned long long)state);
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/mutant.dcm", folder);
     for (int i = 0; i < BASES; i++) {
         lengths[i] = make_base(i, bases[i]);
@@ -204,7 +204,7 @@ Test(dicom_folder, survives_damage_at_random, .timeout = 60)
     cr_expect(accepted > MUTANTS / 20 && refused > MUTANTS / 20, "%d accepted, %d refused", accepted, refused);
     ts_arena_destroy(arena);
     close(fd);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 /* Files whose damage lies in the pixels or in the geometry: the header alone cannot tell. */

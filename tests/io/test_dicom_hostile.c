@@ -131,7 +131,7 @@ Test(dicom_hostile, deep_nesting_kills_the_worker_alone, .timeout = 60)
     struct dicom_fixture fixture;
     struct worker_pool *pool = NULL;
     struct answer answer;
-    char folder[64], what[WORKER_TEXT_MAX] = "";
+    char folder[256], what[WORKER_TEXT_MAX] = "";
     uint64_t job;
     unsigned char *tail = malloc(LEVELS * LEVEL_BYTES);
     for (size_t i = 0; i < LEVELS; i++)
@@ -141,7 +141,7 @@ Test(dicom_hostile, deep_nesting_kills_the_worker_alone, .timeout = 60)
         ts_fixture_remove(&fixture, fixture.elements[fixture.n - 1].tag);
     fixture.tail = tail;
     fixture.tail_bytes = LEVELS * LEVEL_BYTES;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(hostile.path[0], sizeof hostile.path[0], "%s/deep.dcm", folder);
     ts_fixture_write(&fixture, hostile.path[0]);
     const struct worker_setup setup = {.n_workers = 1,
@@ -163,5 +163,5 @@ Test(dicom_hostile, deep_nesting_kills_the_worker_alone, .timeout = 60)
     ts_diag_destroy(diag);
     ts_fixture_clear(&fixture);
     free(tail);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }

@@ -367,8 +367,8 @@ static void apply(const struct hostile *c, struct dicom_fixture *fixture)
 
 Test(dicom_scan, says_of_each_broken_file_what_is_wrong)
 {
-    char folder[64], path[128];
-    ts_fixture_folder(folder);
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/case.dcm", folder);
     cr_assert(CASES >= 60);
     for (int i = 0; i < CASES; i++) {
@@ -399,7 +399,7 @@ Test(dicom_scan, says_of_each_broken_file_what_is_wrong)
         ts_fixture_clear(&fixture);
         ts_arena_destroy(arena);
     }
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 /* The same slice in each encoding gives the same values, and pixels where they are said to be. */
@@ -407,8 +407,8 @@ Test(dicom_scan, reads_the_same_values_in_every_encoding)
 {
     static const char *const syntaxes[] = {FIXTURE_EXPLICIT_LE, FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_BE};
     static const enum dicom_syntax expected[] = {DICOM_EXPLICIT_LE, DICOM_IMPLICIT_LE, DICOM_EXPLICIT_BE};
-    char folder[64], path[128];
-    ts_fixture_folder(folder);
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/good.dcm", folder);
     for (int i = 0; i < 3; i++) {
         struct dicom_fixture fixture;
@@ -448,17 +448,17 @@ Test(dicom_scan, reads_the_same_values_in_every_encoding)
         ts_fixture_clear(&fixture);
         ts_arena_destroy(arena);
     }
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(dicom_scan, takes_padding_by_its_sign)
 {
-    char folder[64], path[128];
+    char folder[256], path[300];
     struct dicom_fixture fixture;
     struct dicom_folder counts = {.n_files = 0};
     struct dicom_file file;
     struct arena *arena = ts_arena_create();
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/padding.dcm", folder);
     ts_fixture_init(&fixture, 0);
     ts_fixture_us(&fixture, 0x00280103, 1);
@@ -468,5 +468,5 @@ Test(dicom_scan, takes_padding_by_its_sign)
     cr_expect(file.have_padding && file.padding == -2000);
     ts_fixture_clear(&fixture);
     ts_arena_destroy(arena);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }

@@ -14,7 +14,7 @@
 
 /* A folder of files, scanned and grouped. */
 struct group {
-    char folder[64];
+    char folder[256];
     struct arena *arena;
     struct ts_diag *diag;
     struct dicom_folder files;
@@ -24,7 +24,7 @@ struct group {
 
 static void group_open(struct group *group)
 {
-    ts_fixture_folder(group->folder);
+    ts_test_folder_in_memory(group->folder, sizeof group->folder);
     group->arena = ts_arena_create();
     group->diag = ts_diag_create();
 }
@@ -40,7 +40,7 @@ static void group_close(struct group *group)
 {
     ts_arena_destroy(group->arena);
     ts_diag_destroy(group->diag);
-    ts_fixture_folder_remove(group->folder);
+    ts_test_remove_folder(group->folder);
 }
 
 static void place(struct dicom_fixture *f, double x, double y, double z)

@@ -94,7 +94,7 @@ Test(hdf5, plain_hdf5_reads_back_every_dtype_and_shape, .timeout = 120)
     } shapes[] = {{3, {1, 1, 1}},       {3, {1, 1, 7}},    {3, {3, 5, 7}},       {3, {13, 17, 19}}, {3, {41, 211, 199}},
                   {3, {97, 1, 1}},      {1, {5}},          {2, {7, 256}},        {4, {2, 3, 5, 7}}, {1, {3000017}},
                   {3, {2, 1499, 1999}}, {2, {3, 2200003}}, {4, {3, 2, 701, 809}}};
-    char folder[64], path[96];
+    char folder[256], path[300];
     int n_cases = 0;
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
@@ -122,7 +122,7 @@ Test(hdf5, bytes_depend_on_neither_threads_nor_slabs, .timeout = 120)
     struct ts_diag *diag = ts_diag_create();
     unsigned char *expected = NULL;
     size_t expected_bytes = 0;
-    char folder[64], path[96];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
     for (size_t t = 0; t < 3; t++)
@@ -199,7 +199,7 @@ Test(hdf5, layout_is_nexus)
     struct output_content content = ts_test_content(5, 7, 9);
     struct ts_diag *diag = ts_diag_create();
     struct hdf5_options options = {.level = 6, .threads = 1};
-    char folder[64], path[96], command[256];
+    char folder[256], path[300], command[256];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
     cr_assert_eq(ts_test_write_output(path, &options, &content, 2, diag), TS_OK);
@@ -249,7 +249,7 @@ Test(hdf5, a_sinogram_says_whose_geometry_it_has)
     struct output_content content = ts_test_content(3, 5, 7);
     struct ts_diag *diag = ts_diag_create();
     struct hdf5_options options = {.level = 1, .threads = 1};
-    char folder[64], path[96];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
     content.first.axes[1].kind = TS_AXIS_VIEW;
@@ -286,7 +286,7 @@ Test(hdf5, a_sinogram_says_how_its_rays_run)
         struct output_content content = ts_test_content(2, 5, 7);
         struct ts_diag *diag = ts_diag_create();
         struct hdf5_options options = {.level = 1, .threads = 1};
-        char folder[64], path[96];
+        char folder[256], path[300];
         ts_test_folder(folder, sizeof folder);
         snprintf(path, sizeof path, "%s/out.h5", folder);
         if (sinogram) {
@@ -317,7 +317,7 @@ Test(hdf5, existing_files_are_kept_unless_forced)
     struct ts_diag *diag = ts_diag_create();
     struct hdf5_options options = {.level = 6, .threads = 1};
     struct hdf5_writer *writer;
-    char folder[64], path[96];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
     cr_assert_eq(ts_hdf5_check_path(path, false, 1000, diag), TS_OK);
@@ -354,7 +354,7 @@ Test(hdf5, misuse_is_an_error_and_leaves_nothing)
     struct hdf5_options options = {.level = 6, .threads = 2};
     struct ts_image part;
     struct hdf5_writer *writer;
-    char folder[64], path[96];
+    char folder[256], path[300];
     int id;
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
@@ -400,7 +400,7 @@ Test(hdf5, memory_stays_below_the_promise, .timeout = 120)
     struct hdf5_options options = {.level = 1, .threads = threads};
     struct ts_diag *diag = ts_diag_create();
     struct hdf5_writer *writer;
-    char folder[64], path[96];
+    char folder[256], path[300];
     int id[2];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);

@@ -72,7 +72,7 @@ static bool run_short_of_space(const char *folder, bool old, const char *reason,
 Test(hdf5_faults, full_disk_leaves_the_old_file, .timeout = 120)
 {
     struct output_content content = ts_test_content(29, 97, 101);
-    char folder[64], size[64];
+    char folder[256], size[64];
     int failed = 0, done = 0;
     ts_test_folder(folder, sizeof folder);
     if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -104,7 +104,7 @@ Test(hdf5_faults, file_size_limit_leaves_the_old_file, .timeout = 120)
 {
     struct output_content content = ts_test_content(29, 97, 101);
     struct rlimit before, limit;
-    char folder[64];
+    char folder[256];
     int failed = 0;
     ts_test_folder(folder, sizeof folder);
     signal(SIGXFSZ, SIG_IGN);
@@ -128,7 +128,7 @@ Test(hdf5_faults, folders_that_cannot_be_written)
     struct ts_diag *diag = ts_diag_create();
     struct hdf5_options options = {.level = 1, .threads = 1};
     struct hdf5_writer *writer = NULL;
-    char folder[64], path[128];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     static const struct {
         const char *path, *code;
@@ -187,7 +187,7 @@ Test(hdf5_faults, folders_that_take_no_files)
 Test(hdf5_faults, too_little_space_for_the_worst_case_is_a_warning)
 {
     struct ts_diag *diag = ts_diag_create();
-    char folder[64], path[128];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
     cr_assert_eq(ts_hdf5_check_path(path, false, 1, diag), TS_OK);
@@ -228,7 +228,7 @@ Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 240)
     struct output_content content = ts_test_content(31, 256, 256);
     uint64_t seed = 20240607;
     int killed = 0, absent = 0, whole = 0, stale = 0, removed = 0, status;
-    char folder[64], path[128];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
     double start = now();
@@ -346,7 +346,7 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 240)
 {
     int found = 0, unused = 0;
     uint64_t seed = 20240608;
-    char folder[64], path[128], expected[DIGEST_TEXT_BYTES], seen[DIGEST_TEXT_BYTES];
+    char folder[256], path[300], expected[DIGEST_TEXT_BYTES], seen[DIGEST_TEXT_BYTES];
     struct ts_diag *diag = ts_diag_create();
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
@@ -386,7 +386,7 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 240)
 
 Test(hdf5_faults, an_unfinished_file_is_not_sound)
 {
-    char folder[64], path[128];
+    char folder[256], path[300];
     struct ts_diag *diag = ts_diag_create();
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);

@@ -40,7 +40,7 @@ Test(hdf5_info, own_files)
     struct output_content content = ts_test_content(5, 47, 51);
     struct ts_diag *diag = ts_diag_create();
     struct hdf5_options options = {.level = 6, .threads = 1};
-    char folder[64], path[96];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
     cr_assert_eq(ts_test_write_output(path, &options, &content, 2, diag), TS_OK);
@@ -92,7 +92,7 @@ static void add_foreign_datasets(hid_t file)
 Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
 {
     struct ts_diag *diag = ts_diag_create();
-    char folder[64], path[96];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/foreign.h5", folder);
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -123,7 +123,7 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
 Test(hdf5_info, deep_and_wide_files_end)
 {
     struct ts_diag *diag = ts_diag_create();
-    char folder[64], path[96], name[32];
+    char folder[256], path[300], name[32];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/deep.h5", folder);
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), group = file;
@@ -153,7 +153,7 @@ Test(hdf5_info, deep_and_wide_files_end)
 Test(hdf5_info, what_is_no_hdf5_file_is_refused)
 {
     struct ts_diag *diag = ts_diag_create();
-    char folder[64], path[96];
+    char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     free(info(folder, false, TS_BAD_INPUT, diag));
     snprintf(path, sizeof path, "%s/text.h5", folder);

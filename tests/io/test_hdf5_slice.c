@@ -24,7 +24,7 @@ static void make_file(void)
     int16_t values[NZ * NY * NX];
     for (int i = 0; i < NZ * NY * NX; i++)
         values[i] = (int16_t)(i - 10);
-    ts_program_folder(folder, sizeof folder);
+    ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/made.h5", folder);
     diag = ts_diag_create();
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

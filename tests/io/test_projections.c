@@ -25,7 +25,7 @@ static struct ts_diag *diag;
 
 static void set_up(void)
 {
-    ts_program_folder(folder, sizeof folder);
+    ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/scan.h5", folder);
     diag = ts_diag_create();
 }

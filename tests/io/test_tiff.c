@@ -180,9 +180,9 @@ Test(tiff, every_type_order_layout_and_codec)
     static const char *const modes[] = {"wl", "wb", "w8l", "w8b"};
     static const int codecs[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE, COMPRESSION_DEFLATE,
                                  COMPRESSION_PACKBITS};
-    char folder[64], path[96];
+    char folder[256], path[300];
     int n = 0;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/a.tif", folder);
     for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
         for (size_t m = 0; m < sizeof modes / sizeof *modes; m++)
@@ -203,13 +203,13 @@ Test(tiff, every_type_order_layout_and_codec)
                     source->ops->close(source);
                 }
     cr_assert_eq(n, 280);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(tiff, what_pages_are)
 {
-    char folder[64], path[96];
-    ts_fixture_folder(folder);
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/a.tif", folder);
     write_tiff(path, &plain);
     struct source *source = opened(VIEWS "angle_start: 10, angle_stop: 190", path);
@@ -232,15 +232,15 @@ Test(tiff, what_pages_are)
     cr_assert(axes[0].spacing == 2 && axes[1].kind == TS_AXIS_Y && axes[2].spacing == 0.5);
     cr_assert_eq(source->image.quantity, TS_INTENSITY);
     source->ops->close(source);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(tiff, folders_are_read_in_natural_order)
 {
     static const char *const names[] = {"v10.tif", "v9.TIFF", "v0100.tif"};
     static const int first[] = {1, 0, 3}, count[] = {2, 1, 1};
-    char folder[64], path[96];
-    ts_fixture_folder(folder);
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
     for (int i = 0; i < 3; i++) {
         struct writing w = plain;
         w.first_page = first[i];
@@ -263,13 +263,13 @@ Test(tiff, folders_are_read_in_natural_order)
     cr_assert_gt(ts_tiff_compare_names("a2b1", "a2b"), 0);
     cr_assert_neq(ts_tiff_compare_names("a02", "a2"), 0);
     cr_assert_eq(ts_tiff_compare_names("x1", "x1"), 0);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(tiff, angles_are_said_in_one_way)
 {
-    char folder[64], path[96], angles[96], text[256];
-    ts_fixture_folder(folder);
+    char folder[256], path[300], angles[96], text[256];
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/a.tif", folder);
     snprintf(angles, sizeof angles, "%s/angles.txt", folder);
     write_tiff(path, &plain);
@@ -305,7 +305,7 @@ Test(tiff, angles_are_said_in_one_way)
             source->ops->close(source);
         }
     }
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(tiff, what_is_not_gray_and_lossless_is_refused)
@@ -320,8 +320,8 @@ Test(tiff, what_is_not_gray_and_lossless_is_refused)
         {{.dtype = TS_U8, .samples = 2}, "tiff-channels"},
         {{.dtype = TS_U8, .bits = 4}, "tiff-type"},
     };
-    char folder[64], path[96];
-    ts_fixture_folder(folder);
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/a.tif", folder);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct writing w = rows[i].w;
@@ -334,16 +334,16 @@ Test(tiff, what_is_not_gray_and_lossless_is_refused)
     refused(SLICES, "/no/such/file.tif", "input-unreadable", "No such file");
     unlink(path);
     refused(SLICES, folder, "no-image", "no .tif");
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 /* Cut at every length, and with bytes changed: never a crash, and a file that was cut is never read whole. */
 Test(tiff, damaged_files_are_errors)
 {
     static const int codecs[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE, COMPRESSION_PACKBITS};
-    char folder[64], path[96];
+    char folder[256], path[300];
     uint64_t random = 5;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/a.tif", folder);
     for (size_t c = 0; c < sizeof codecs / sizeof *codecs; c++) {
         struct writing w = plain;
@@ -377,16 +377,16 @@ Test(tiff, damaged_files_are_errors)
         }
         free(whole);
     }
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 /* The directory of a page that names itself as the next one. */
 Test(tiff, directories_in_a_loop_are_refused)
 {
-    char folder[64], path[96];
+    char folder[256], path[300];
     struct writing w = plain;
     w.n_pages = 1;
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/a.tif", folder);
     write_tiff(path, &w);
     FILE *file = fopen(path, "r+b");
@@ -397,15 +397,15 @@ Test(tiff, directories_in_a_loop_are_refused)
     cr_assert(fseek(file, (long)at + 2 + 12 * n, SEEK_SET) == 0 && fwrite(&at, 4, 1, file) == 1);
     fclose(file);
     refused(SLICES, path, "tiff-directory", "the page after page 1");
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(tiff, a_file_changed_after_the_check_is_an_error)
 {
-    char folder[64], path[96];
+    char folder[256], path[300];
     unsigned char data[3 * WIDTH * HEIGHT * 2];
     struct ts_diag *diag = ts_diag_create();
-    ts_fixture_folder(folder);
+    ts_test_folder_in_memory(folder, sizeof folder);
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%d.tif", folder, i);
         write_tiff(path, &plain);
@@ -417,7 +417,7 @@ Test(tiff, a_file_changed_after_the_check_is_an_error)
     ts_test_expect(diag, "file-changed", "0.tif");
     source->ops->close(source);
     ts_diag_destroy(diag);
-    ts_fixture_folder_remove(folder);
+    ts_test_remove_folder(folder);
 }
 
 Test(tiff, real_neutron_sinogram)

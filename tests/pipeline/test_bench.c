@@ -119,7 +119,7 @@ Test(bench, every_method_has_a_case)
 
 Test(bench, plots_a_bar_a_row)
 {
-    char folder[64], path[96], saved[96];
+    char folder[256], path[300], saved[300];
     size_t bytes, bars = 0;
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/plot.svg", folder);

@@ -17,7 +17,7 @@ static char folder[256];
 
 static void make_folder(void)
 {
-    ts_program_folder(folder, sizeof folder);
+    ts_test_folder(folder, sizeof folder);
 }
 
 static void remove_folder(void)

@@ -25,7 +25,7 @@ static char folder[256];
 
 static void make_study(void)
 {
-    ts_program_folder(folder, sizeof folder);
+    ts_test_folder(folder, sizeof folder);
     ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert_str_eq(outcome.out, "wrote study: 9 DICOM files of 64 x 64 pixels\n");

@@ -24,7 +24,7 @@ static char folder[256];
 
 static void make_folder(void)
 {
-    ts_program_folder(folder, sizeof folder);
+    ts_test_folder(folder, sizeof folder);
     ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "32", "--slices", "9"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }

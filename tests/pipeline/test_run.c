@@ -10,16 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/folders.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/stage_check.h"
 
-static char folder[64], output[96];
+static char folder[256], output[300];
 
 static void make_folder(void)
 {
-    strcpy(folder, "/tmp/tomostage-run-XXXXXX");
-    cr_assert(mkdtemp(folder));
+    ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/out.h5", folder);
 }
 

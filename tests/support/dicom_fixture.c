@@ -4,7 +4,6 @@
  */
 #include "tests/support/dicom_fixture.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,24 +342,4 @@ void ts_fixture_series(const char *folder, int n, void (*edit)(struct dicom_fixt
         ts_fixture_write(&fixture, path);
         ts_fixture_clear(&fixture);
     }
-}
-
-void ts_fixture_folder(char out[64])
-{
-    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(out, 64, "%s/tomostage-test-XXXXXX", base);
-    must(mkdtemp(out) != NULL);
-}
-
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
-{
-    (void)status;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
-void ts_fixture_folder_remove(const char *folder)
-{
-    must(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
 }

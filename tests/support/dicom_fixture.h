@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/support/folders.h"
+
 enum { FIXTURE_ROWS = 7, FIXTURE_COLUMNS = 5, FIXTURE_SLICES = 11, FIXTURE_ELEMENTS = 96 };
 
 #define FIXTURE_IMPLICIT_LE "1.2.840.10008.1.2"
@@ -65,9 +67,5 @@ void ts_fixture_write(const struct dicom_fixture *fixture, const char *path);
 void ts_fixture_write_bytes(const char *path, const void *bytes, size_t length);
 /* n slices of the default series as <folder>/IM<z>.dcm, in reverse order of names and positions; edit may be NULL. */
 void ts_fixture_series(const char *folder, int n, void (*edit)(struct dicom_fixture *, int z, void *user), void *user);
-
-/* A new empty folder; ts_fixture_folder_remove deletes it with what is in it. The path is written to out. */
-void ts_fixture_folder(char out[64]);
-void ts_fixture_folder_remove(const char *folder);
 
 #endif

@@ -15,24 +15,6 @@
 #include "pipeline/image.h"
 #include "tests/support/support.h"
 
-void ts_test_folder(char *folder, size_t size)
-{
-    snprintf(folder, size, "/tmp/tomostage-test-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
-}
-
-void ts_test_remove_folder(const char *folder)
-{
-    DIR *directory = opendir(folder);
-    if (!directory)
-        return;
-    struct dirent *entry;
-    while ((entry = readdir(directory)))
-        unlinkat(dirfd(directory), entry->d_name, 0);
-    closedir(directory);
-    rmdir(folder);
-}
-
 size_t ts_test_count_files(const char *folder, const char *part)
 {
     size_t n = 0;

@@ -6,11 +6,8 @@
 #define TESTS_OUTPUT_FIXTURE_H
 
 #include "io/hdf5_write.h"
+#include "tests/support/folders.h"
 
-/* Makes an empty folder under /tmp; the path in `folder` (of size bytes). Fails the test where it cannot. */
-void ts_test_folder(char *folder, size_t size);
-/* Removes a folder and the files in it (no deeper). */
-void ts_test_remove_folder(const char *folder);
 /* Number of entries of a folder whose name contains `part` (NULL: all). */
 size_t ts_test_count_files(const char *folder, const char *part);
 /* All bytes of a file, or NULL where there is none; free them. */

@@ -4,7 +4,6 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,21 +17,6 @@
 
 extern char **environ;
 
-void ts_program_folder(char *folder, size_t size)
-{
-    const char *root = getenv("TMPDIR");
-    snprintf(folder, size, "%s/tomostage-cli-XXXXXX", root ? root : "/tmp");
-    cr_assert(mkdtemp(folder), "no folder for the test");
-}
-
-static int remove_entry(const char *path, const struct stat *status, int flag, struct FTW *walk)
-{
-    (void)status;
-    (void)flag;
-    (void)walk;
-    return remove(path);
-}
-
 static void output_path(char *path, size_t size, const char *folder, const char *ending)
 {
     snprintf(path, size, "%s.%s", folder, ending);
@@ -41,7 +25,7 @@ static void output_path(char *path, size_t size, const char *folder, const char 
 void ts_program_folder_remove(const char *folder)
 {
     char path[512];
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    ts_test_remove_folder(folder);
     output_path(path, sizeof path, folder, "out");
     unlink(path);
     output_path(path, sizeof path, folder, "err");

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "tests/support/folders.h"
+
 enum { PROGRAM_ARGUMENTS = 24 };
 
 struct program_outcome {
@@ -17,8 +19,7 @@ struct program_outcome {
     char out[1 << 20], err[65536]; /* cut to fit, ended by a zero */
 };
 
-/* A fresh folder under the system's one for temporary files; removed with all in it by ts_program_folder_remove. */
-void ts_program_folder(char *folder, size_t size);
+/* A folder of ts_test_folder, and the program's outputs beside it. */
 void ts_program_folder_remove(const char *folder);
 /* Names in the folder, sorted, each followed by a space. */
 void ts_program_folder_list(const char *folder, char *names, size_t size);
