@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs while the bundle is put together: copies the libraries that the programs load, directly or through one another, to
-# lib/ under the names they are asked for by, and the license of each package they come from.
+# lib/ under the names they are asked for by, and the license of each package they come from. All but glibc, the driver and
+# CUDA's own: libstdc++ and libgcc_s too, as a system may have older ones. The programs' DT_RPATH comes before the
+# system's, so that these are the ones that are loaded, newer ones of the system as well put aside: nothing that the programs
+# load from there (libcuda, libnvidia-ml) needs libstdc++.
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${bundle_files} RESOLVED_DEPENDENCIES_VAR libraries
   UNRESOLVED_DEPENDENCIES_VAR missing
-  PRE_EXCLUDE_REGEXES "^(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libanl|libutil|libnss_.*|libstdc\\+\\+|libgcc_s|libcuda|libcudart|libnvidia.*)\\.so")
+  PRE_EXCLUDE_REGEXES "^(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libanl|libutil|libnss_.*|libcuda|libcudart|libnvidia.*)\\.so")
 if(missing)
   message(FATAL_ERROR "the bundle lacks ${missing}")
 endif()

@@ -10,7 +10,7 @@ bytes=$(stat -c %s "$1")
 [ "$bytes" -lt 40000000 ] || fail "$bytes bytes, and 40,000,000 are allowed"
 tar xf "$1" -C "$folder" --strip-components=1
 cd "$folder"
-system='^(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)\.so'
+system='^(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libresolv)\.so'
 for file in bin/* lib/*; do
     objdump -T "$file" >symbols
     newest=$( (grep -oE 'GLIBC_[0-9.]+' symbols; echo GLIBC_2.36) | sort -V | tail -n 1)
@@ -20,6 +20,9 @@ for file in bin/* lib/*; do
         [[ $library =~ $system ]] || [ -f "lib/$library" ] || fail "$file needs $library, which is not in lib/"
     done
     if grep -q '(RUNPATH)' dynamic; then fail "$file has a RUNPATH: its libraries are looked for elsewhere"; fi
+done
+for library in libstdc++.so.6 libgcc_s.so.1; do
+    [ -f lib/$library ] || fail "there is no lib/$library: a system's may be older"
 done
 mkdir elsewhere && cd elsewhere
 export OMP_WAIT_POLICY=passive
