@@ -17,6 +17,18 @@ void ts_unit_per_length(const char *value, const char *length, char out[LENGTH_U
         snprintf(out, LENGTH_UNIT_BYTES, "%s/%s", value, length);
 }
 
+void ts_unit_times_length(const char *value, const char *length, char out[LENGTH_UNIT_BYTES])
+{
+    value = value ? value : "";
+    length = length && *length ? length : "mm";
+    if (!strncmp(value, "1/", 2) && !strcmp(value + 2, length))
+        snprintf(out, LENGTH_UNIT_BYTES, "1");
+    else if (!*value || !strcmp(value, "1"))
+        snprintf(out, LENGTH_UNIT_BYTES, "%s", length);
+    else
+        snprintf(out, LENGTH_UNIT_BYTES, "%s %s", value, length);
+}
+
 enum ts_quantity ts_unit_quantity(const char *unit)
 {
     if (!strncmp(unit, "1/", 2))

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * backproject on a CUDA device. Filtering: common/row_filter.cu; backprojection, method `pixel`:
+ * common/reconstruction.cu, method `stack`: common/back_stack.cuh. What a thread computes, memory traffic and blocks
+ * stand there.
+ */
+#include "cuda/common/reconstruction.cuh"
+
+extern "C" {
+#include "stages/backproject.h"
+}
+
+extern const struct stage_cuda backproject_cuda;
+const struct stage_cuda backproject_cuda = {
+    .constants_bytes = ts_cuda_reconstruction_constants_bytes,
+    .constants = ts_cuda_reconstruction_constants,
+    .scratch_bytes = ts_cuda_reconstruction_scratch,
+    .map = ts_cuda_reconstruction_map,
+    .least_slices = ts_cuda_reconstruction_least_slices,
+    .transforms = ts_cuda_reconstruction_transforms,
+};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Filtering, then backprojection by the method chosen, and the method `pixel`: one thread goes through all views for
+ * one pixel of one slice, two loads and two products each (more for rays closer than a pixel), 32 views from 0 and then
+ * these sums in rising order. (z, view, detector) -> (z, y, x).
+ * Memory: 8 bytes a view and pixel, from the first cache but for about one in ten; 4 bytes written a pixel. Blocks of
+ * 32 x 8 pixels: the detectors that they see lie close together.
+ */
+#include "cuda/common/reconstruction.cuh"
+
+#include "cuda/common/back_view.cuh"
+#include "cuda/common/row_filter.cuh"
+
+enum { PIXEL_COLUMNS = 32, PIXEL_ROWS = 8, PIXEL_VIEWS = 32 };
+
+/* ---- constants and scratch --------------------------------------------------------------------- */
+
+static const struct reconstruction_params *params_of(const struct stage_context *context)
+{
+    return (const struct reconstruction_params *)context->params;
+}
+
+/* The response of the filter, then the views; behind them, on the host alone, what they are worked out in. */
+static size_t response_bytes(const struct stage_context *context)
+{
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    return ts_cuda_stride(ts_cuda_row_filter_constants_bytes(&filter));
+}
+
+size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context)
+{
+    const size_t n = (size_t)context->in.axes[1].n;
+    return response_bytes(context) + ts_cuda_stride(ts_cuda_back_views_bytes((int64_t)n)) +
+           n * (sizeof(struct back_view) + VIEW_ROOM_BYTES);
+}
+
+void ts_cuda_reconstruction_constants(const struct stage_context *context, void *host)
+{
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    const int64_t n = context->in.axes[1].n;
+    char *table = (char *)host + response_bytes(context);
+    struct back_view *views = (struct back_view *)(table + ts_cuda_stride(ts_cuda_back_views_bytes(n)));
+    ts_cuda_row_filter_constants(&filter, host);
+    ts_reconstruction_views(context, views, views + n);
+    ts_cuda_back_views_fill(views, n, (struct cuda_back_views *)table);
+}
+
+/* Rows that are filtered, or of another type than float where the method reads floats. */
+static bool makes_rows(const struct stage_context *context)
+{
+    return params_of(context)->filter != ROW_FILTER_NONE ||
+           (params_of(context)->method == BACK_METHOD_PIXEL && context->in.dtype != TS_F32);
+}
+
+static size_t rows_bytes(const struct stage_context *context, int64_t n)
+{
+    return makes_rows(context) ? ts_cuda_stride((size_t)n * ts_slice_count(&context->in) * sizeof(float)) : 0;
+}
+
+/* The rows, then what one step after the other needs. */
+size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n)
+{
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    const size_t a = ts_cuda_row_filter_scratch(context, &filter),
+                 b = params_of(context)->method == BACK_METHOD_STACK ? ts_cuda_back_stack_scratch(context, n) : 0;
+    return rows_bytes(context, n) + (a > b ? a : b);
+}
+
+int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context)
+{
+    return params_of(context)->method == BACK_METHOD_STACK ? 32 : 1;
+}
+
+int ts_cuda_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    return ts_cuda_row_filter_transforms(context, &filter, shapes);
+}
+
+/* ---- pixel ------------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ float sample(const float *row, int64_t at, int n_detectors)
+{
+    return at >= 0 && at < n_detectors ? __ldg(row + at) : 0;
+}
+
+/* grid: parts of a row; parts of the rows of all slices (any number). */
+static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
+    pixels(const float *sinogram, float *out, const struct cuda_back_views *table, int64_t nz, int n_rows,
+           int n_columns, int n_detectors)
+{
+    const int column = (int)(blockIdx.x * PIXEL_COLUMNS + threadIdx.x);
+    const int64_t n_views = table->n, step = (int64_t)gridDim.y * PIXEL_ROWS;
+    if (column >= n_columns)
+        return;
+    for (int64_t i = (int64_t)blockIdx.y * PIXEL_ROWS + threadIdx.y; i < nz * n_rows; i += step) {
+        const int64_t row = i % n_rows;
+        const float *slice = sinogram + i / n_rows * n_views * n_detectors;
+        float total = 0;
+        for (int64_t first = 0; first < n_views; first += PIXEL_VIEWS) {
+            const int64_t end = first + PIXEL_VIEWS < n_views ? first + PIXEL_VIEWS : n_views;
+            float sum = 0;
+            for (int64_t v = first; v < end; v++) {
+                const struct cuda_back_view view = table->at[v];
+                const int64_t at = view.base + row * view.per_row + column * view.per_column, whole = at >> 32;
+                const float *line = slice + (int64_t)view.view * n_detectors, past = ts_cuda_back_past(at);
+                for (int k = 1 - view.reach; k <= view.reach; k++)
+                    sum = __fmaf_rn(ts_cuda_back_weight(&view, fabsf((float)k - past)),
+                                    sample(line, whole + k, n_detectors), sum);
+            }
+            total += sum;
+        }
+        out[i * n_columns + column] = total;
+    }
+}
+
+static enum ts_status pixel(const struct stage_context *context, const struct ts_image *sinogram, struct ts_image *out,
+                            const struct cuda_back_views *table, cudaStream_t stream)
+{
+    const int64_t nz = out->axes[0].n, ny = out->axes[1].n, nx = out->axes[2].n;
+    const int64_t parts = ts_cuda_parts(nz * ny, PIXEL_ROWS);
+    const dim3 grid((unsigned)ts_cuda_parts(nx, PIXEL_COLUMNS), (unsigned)(parts < 65535 ? parts : 65535));
+    const dim3 block(PIXEL_COLUMNS, PIXEL_ROWS);
+    pixels<<<grid, block, 0, stream>>>((const float *)sinogram->data, (float *)out->data, table, nz, (int)ny, (int)nx,
+                                       (int)sinogram->axes[2].n);
+    return ts_cuda_launched(context, "pixels");
+}
+
+/* ---- both steps -------------------------------------------------------------------------------- */
+
+enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, const struct ts_image *in,
+                                          struct ts_image *out, const struct cuda_call *call)
+{
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    const struct cuda_back_views *table =
+        (const struct cuda_back_views *)((const char *)call->constants + response_bytes(context));
+    char *room = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
+    struct ts_image sinogram = *in;
+    if (makes_rows(context)) {
+        const enum ts_status status =
+            ts_cuda_row_filter_run(context, &filter, in, (float *)call->scratch, call->constants, room, call);
+        if (status != TS_OK)
+            return status;
+        sinogram.data = call->scratch;
+        sinogram.dtype = TS_F32;
+    }
+    return params_of(context)->method == BACK_METHOD_STACK
+               ? ts_cuda_back_stack(context, &sinogram, out, table, room, call->stream)
+               : pixel(context, &sinogram, out, table, call->stream);
+}

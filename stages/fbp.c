@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fbp: f(x, y) = integral over 180 degrees of q(theta, x cos(theta) + y sin(theta)), q the rows of the sinogram through
+ * a filter (stages/common/row_filter.h); (z, view, detector) -> (z, y, x), f32.
+ */
+#include "stages/fbp.h"
+
+static enum ts_status fbp_resolve(const struct stage_context *context, void *values)
+{
+    struct reconstruction_params *params = values;
+    const struct ts_image *in = &context->in;
+    params->model = BACK_LINEAR;
+    params->weights = VIEW_WEIGHTS_ANGLES;
+    if (params->filter == ROW_FILTER_NONE) {
+        ts_param_idle(context->set, "cutoff");
+        snprintf(params->unit, sizeof params->unit, "%s", in->unit ? in->unit : "");
+    } else {
+        ts_unit_per_length(in->unit, in->axes[2].unit, params->unit);
+    }
+    return ts_reconstruction_resolve(context, params);
+}
+
+static enum ts_status fbp_shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct reconstruction_params *params = context->params;
+    ts_reconstruction_shape(context, out);
+    out->unit = params->unit;
+    out->quantity = params->filter == ROW_FILTER_NONE ? TS_INTENSITY : ts_unit_quantity(params->unit);
+    return TS_OK;
+}
+
+static const struct param fbp_rows[] = {
+    PARAM(struct reconstruction_params, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices,
+          .unit = "", .doc = "the ramp and the window that damps its high frequencies"),
+    PARAM(struct reconstruction_params, cutoff, .unit = "1", .init.r = 1, .min = 0.001, .max = 1,
+          .doc = "fraction of the Nyquist frequency from which on all is 0; windows reach their end there"),
+    PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE, .choices = ts_view_gaps_choices,
+          .unit = "", .doc = "where neighboring views are more than 4 times their mean angle apart"),
+    RECONSTRUCTION_ROWS,
+};
+
+const struct stage fbp_stage = {
+    .name = "fbp",
+    .summary = "filtered backprojection of parallel beams: sinogram to volume",
+    .doc = "`f(x, y) = integral over theta of q(theta, x cos(theta) + y sin(theta))`, where q is the sinogram with its "
+           "rows through "
+           "the filter that the page of `filter` defines, x runs along rising columns, y along falling rows, both in "
+           "mm from the center of the slice. "
+           "Between two detectors q is interpolated linearly, outside them it is 0.\n\n"
+           "The integral is the sum over the views, each by half the angle between its neighbors on the circle modulo "
+           "180 degrees: half a turn and a "
+           "whole one, with the last view or without, evenly spaced or not, need no parameter. Views in one direction "
+           "share "
+           "their part. A gap of more than 4 times the mean angle is an error, with the views beside it; so are angles "
+           "that look like radians.\n\n"
+           "Line integrals without a unit over mm give attenuation in 1/mm; HU mm give HU. The volume is a square of "
+           "as many pixels "
+           "as there are detectors, of their spacing, unless told otherwise; its center is the sinogram's "
+           "origin, so that a volume that `radon` projected comes back to its place. A value that is NaN or infinite "
+           "spoils its slice.\n\n"
+           "scikit-image's `iradon` has its rotation center at pixel n // 2 in place of (n - 1) / 2 and gives 1/pixel; "
+           "its angles "
+           "turn the same way. Its filter None gives half of `filter: none` here, which is the plain integral over "
+           "angles.\n\n"
+           "Cost: one interpolation for each view and pixel; filtering is a small part of it.",
+    .axes = AXES_SINOGRAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
+    .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
+    .params = fbp_rows,
+    .n_params = sizeof fbp_rows / sizeof *fbp_rows,
+    .params_bytes = sizeof(struct reconstruction_params),
+    .resolve = fbp_resolve,
+    .shape = fbp_shape,
+    .transforms = ts_reconstruction_transforms,
+    .scratch_bytes = ts_reconstruction_scratch,
+    .cpu = ts_reconstruction_cpu,
+    .cuda = STAGE_CUDA(fbp_cuda),
+    .bench = "filter=ramp",
+    .tolerance =
+        {.relative = 1e-5,
+         .why = "weights and filtered rows are rounded to float and up to some thousand products summed in float"},
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each view's rows through tests/reference/filter_reference.c, then to the pixels, times the view's share of half a
+ * turn. (z, view, detector) -> (z, y, x).
+ */
+#include "tests/reference/fbp_reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "stages/fbp.h"
+#include "tests/reference/backproject_reference.h"
+#include "tests/reference/filter_reference.h"
+
+void ts_fbp_reference(const struct stage_context *context, const double *in, double *out)
+{
+    const struct reconstruction_params *params = context->params;
+    const struct ts_axis *views = &context->in.axes[1], *detectors = &context->in.axes[2];
+    const int64_t nz = context->in.axes[0].n, pixels = params->rows * params->columns;
+    const size_t count = ts_image_count(&context->in);
+    double *filtered = malloc(count * sizeof *filtered);
+    ts_filter_rows_reference(params->filter, params->cutoff, detectors->spacing > 0 ? detectors->spacing : 1, in,
+                             nz * views->n, detectors->n, filtered);
+    memset(out, 0, (size_t)(nz * pixels) * sizeof *out);
+    for (int64_t z = 0; z < nz; z++)
+        for (int64_t v = 0; v < views->n; v++)
+            ts_linear_view_reference(context, filtered + (z * views->n + v) * detectors->n,
+                                     ts_view_degree_reference(views, v), ts_view_weight_reference(views, v),
+                                     out + z * pixels);
+    free(filtered);
+}

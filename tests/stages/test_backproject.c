@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/backproject.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stages/radon.h"
+#include "tests/reference/backproject_reference.h"
+#include "tests/support/stage_run.h"
+#include "tests/support/support.h"
+
+TestSuite(backproject);
+
+/* ---- against the oracle ------------------------------------------------------------------------ */
+
+/* The same case for each method; those that a device does not have are left out. */
+#define EVERY_METHOD(text, ...)                                                                                        \
+    {.assignments = text, __VA_ARGS__}, {.assignments = text " method=pixel", __VA_ARGS__},                            \
+    {                                                                                                                  \
+        .assignments = text " method=stack", __VA_ARGS__                                                               \
+    }
+
+#define FLOATS .dtypes = TS_DTYPE_BIT(TS_F32)
+
+/* Comparisons of n cases by EVERY_METHOD. */
+static size_t each_method(size_t n)
+{
+    return ts_test_device ? 3 * n : n;
+}
+
+TEST_ON_BOTH(backproject, agrees_with_the_oracle)
+{
+    static const struct stage_case cases[] = {
+        EVERY_METHOD("", FLOATS),
+        EVERY_METHOD("model=linear"),
+        EVERY_METHOD("model=linear weights=angles", FLOATS),
+        EVERY_METHOD("weights=angles", FLOATS),
+        EVERY_METHOD("model=linear rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", FLOATS),
+        EVERY_METHOD("rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", FLOATS),
+        EVERY_METHOD("model=linear", .values = VALUES_CONSTANT, .dtypes = TS_DTYPE_BIT(TS_U8)),
+        EVERY_METHOD("model=linear", .values = VALUES_EXTREME, .dtypes = TS_DTYPE_BIT(TS_I32)),
+    };
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_reference, cases, sizeof cases / sizeof *cases),
+                 each_method(8 * (1 + 7 + 1 + 1 + 1 + 1 + 1 + 1)));
+}
+
+/* Slices side by side in groups of 16, 4 and 1 on the CPU, of 128, 64 and 32 on a CUDA device, some lanes empty; blocks
+ * of views for more than 512 and 1,024 detectors; runs of more than 64 pixels. */
+TEST_ON_BOTH(backproject, agrees_in_every_grouping_of_slices)
+{
+    static const struct stage_case cases[] = {
+        EVERY_METHOD("model=linear", .nz = 23, .ny = 19, .nx = 30,
+                     .dtypes = TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_F32)),
+        EVERY_METHOD("model=linear rows=3 columns=150", .nz = 1, .ny = 35, .nx = 530, FLOATS),
+        EVERY_METHOD("model=joseph rows=5 columns=70", .nz = 4, .ny = 21, .nx = 1100, FLOATS),
+        EVERY_METHOD("model=linear", .nz = 33, .ny = 31, .nx = 18, FLOATS),
+        EVERY_METHOD("model=joseph", .nz = 67, .ny = 17, .nx = 40, FLOATS),
+        EVERY_METHOD("model=linear", .nz = 165, .ny = 83, .nx = 14, .dtypes = TS_DTYPE_BIT(TS_U8)),
+    };
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_reference, cases, sizeof cases / sizeof *cases),
+                 each_method(7));
+}
+
+/* Pixels of many detectors and detectors of many pixels, in every width of a group; the axis off the middle. */
+TEST_ON_BOTH(backproject, agrees_for_pixels_of_any_size)
+{
+    static const struct stage_case cases[] = {
+        EVERY_METHOD("model=linear pixel_size=0.02", .nz = 2, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("model=linear pixel_size=0.499999", .nz = 3, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("model=linear pixel_size=0.500001", .nz = 3, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("model=linear pixel_size=0.9 rows=24 columns=21", .nz = 40, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("model=linear pixel_size=3 rows=12 columns=21", .nz = 71, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("model=linear pixel_size=1000 rows=2 columns=5", .nz = 2, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("model=linear center=3.25", .nz = 2, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("center=40", .nz = 2, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("pixel_size=0.02", .nz = 2, .ny = 9, .nx = 41, FLOATS),
+    };
+    /* Rays finer than pixels: not by stack. */
+    static const struct stage_case fine[] = {
+        {.assignments = "pixel_size=0.7", .nz = 20, .ny = 9, .nx = 41, FLOATS},
+        {.assignments = "pixel_size=0.5 row_spacing=2.3 rows=10", .nz = 2, .ny = 9, .nx = 41, FLOATS},
+        {.assignments = "pixel_size=5 rows=6 columns=7", .nz = 5, .ny = 9, .nx = 41, FLOATS},
+        {.assignments = "pixel_size=40 rows=3 columns=3", .nz = 5, .ny = 9, .nx = 141, FLOATS},
+    };
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_reference, cases, sizeof cases / sizeof *cases),
+                 each_method(9));
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_reference, fine, sizeof fine / sizeof *fine), 4);
+}
+
+TEST_ON_BOTH(backproject, has_no_limit_at_2048_views_or_4096_detectors)
+{
+    static const struct stage_case cases[] = {
+        EVERY_METHOD("model=linear rows=5 columns=6", .nz = 1, .ny = 2053, .nx = 7, FLOATS),
+        EVERY_METHOD("rows=5 columns=6 pixel_size=0.5", .nz = 1, .ny = 2053, .nx = 7, FLOATS),
+        EVERY_METHOD("model=linear rows=2 columns=4097", .nz = 1, .ny = 5, .nx = 4099, FLOATS),
+    };
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_reference, cases, sizeof cases / sizeof *cases),
+                 each_method(3));
+}
+
+/* ---- the adjoint of radon ---------------------------------------------------------------------- */
+
+static double product(const struct ts_image *a, const struct ts_image *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < ts_image_count(a); i++)
+        sum += (double)((const float *)a->data)[i] * (double)((const float *)b->data)[i];
+    return sum;
+}
+
+static void fill_random(struct ts_image *image, uint64_t seed)
+{
+    for (size_t i = 0; i < ts_image_count(image); i++)
+        ((float *)image->data)[i] = (float)ts_random_unit(&seed);
+}
+
+/* <A x, y> against <x, A' y> for one slice shape, pixel shape and detector; random numbers in [0, 1). */
+static void check_adjoint(int64_t nz, const char *views, double dy, double dx, const char *method)
+{
+    struct ts_image x = ts_test_image(nz, 46, 61, TS_F32, VALUES_RANDOM, 7), y;
+    struct stage_run projected, back;
+    char text[256];
+    x.axes[1].spacing = dy;
+    x.axes[2].spacing = dx;
+    fill_random(&x, 11);
+    cr_assert_eq(ts_test_run(&projected, &radon_stage, views, &x, NULL, 0, 2), TS_OK);
+    y = projected.out;
+    y.data = malloc(ts_image_bytes(&y));
+    fill_random(&y, 12);
+    snprintf(text, sizeof text, "model=joseph rows=46 columns=61 pixel_size=%.17g row_spacing=%.17g%s", dx, dy, method);
+    cr_assert_eq(ts_test_run(&back, &backproject_stage, text, &y, NULL, 0, 2), TS_OK);
+    const double left = product(&projected.out, &y), right = product(&x, &back.out);
+    cr_assert(fabs(left - right) <= 1e-6 * fabs(left), "%s, %s: <Ax, y> = %.9g, <x, A'y> = %.9g", views, text, left,
+              right);
+    ts_test_run_clear(&back);
+    ts_test_run_clear(&projected);
+    free(x.data);
+    free(y.data);
+}
+
+TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
+{
+    static const char *const methods[] = {"", " method=pixel", " method=stack"};
+    for (int m = 0; m < (ts_test_device ? 3 : 1); m++) {
+        check_adjoint(3, "views=37", 0.5, 0.5, methods[m]);
+        check_adjoint(19, "views=24 arc=360 start=-7 detectors=71 center=30.25", 0.5, 0.5, methods[m]);
+        check_adjoint(66, "angles=0,45,90,135,17,200,-33 detector_spacing=0.8", 0.7, 0.5, methods[m]);
+        if (m < 2)
+            check_adjoint(18, "views=12 detector_spacing=0.11", 0.7, 0.5, methods[m]);
+    }
+}
+
+/* ---- the same bytes, values that are no numbers ------------------------------------------------- */
+
+static struct ts_image sinogram(int64_t nz, int64_t views, int64_t detectors, enum stage_values values, uint64_t seed)
+{
+    struct ts_image image = ts_test_image(nz, views, detectors, TS_F32, values, seed);
+    ts_test_sinogram(&image);
+    return image;
+}
+
+static const char *const methods[] = {"auto", "pixel", "stack"};
+
+TEST_ON_BOTH(backproject, gives_the_same_bytes_in_20_runs_over_any_slabs)
+{
+    static const int64_t slabs[] = {0, 1, 7, 32, 40, 64, 100, 129};
+    struct ts_image in = sinogram(131, 37, 45, VALUES_RANDOM, 3);
+    for (size_t m = 0; m < (ts_test_device ? 3 : 1); m++) {
+        char text[64];
+        struct stage_run first;
+        snprintf(text, sizeof text, "model=linear weights=angles method=%s", methods[m]);
+        cr_assert_eq(ts_test_run(&first, &backproject_stage, text, &in, NULL, 0, 2), TS_OK);
+        for (size_t i = 0; i < 20; i++) {
+            struct stage_run again;
+            const int64_t slab = slabs[i % (sizeof slabs / sizeof *slabs)];
+            cr_assert_eq(ts_test_run(&again, &backproject_stage, text, &in, NULL, slab, 1 + (int)(i % 3)), TS_OK);
+            cr_assert(!memcmp(first.out.data, again.out.data, ts_image_bytes(&first.out)), "%s, run %zu, slabs of %lld",
+                      text, i, (long long)slab);
+            ts_test_run_clear(&again);
+        }
+        ts_test_run_clear(&first);
+    }
+    free(in.data);
+}
+
+/* They reach the pixels on their ray, and no others. */
+TEST_ON_BOTH(backproject, values_that_are_no_numbers_reach_their_ray_alone)
+{
+    for (size_t m = 0; m < (ts_test_device ? 3 : 1); m++) {
+        struct ts_image in = sinogram(3, 12, 33, VALUES_RANDOM, 4);
+        struct stage_run run;
+        char text[64];
+        snprintf(text, sizeof text, "model=linear rows=40 columns=35 method=%s", methods[m]);
+        ((float *)in.data)[(1 * 12 + 5) * 33 + 9] = NAN;
+        cr_assert_eq(ts_test_run(&run, &backproject_stage, text, &in, NULL, 0, 1), TS_OK);
+        const double angle = 5 * 15 * M_PI / 180;
+        for (int64_t i = 0; i < 3 * 40 * 35; i++) {
+            const double x = (double)(i % 35) - 17, y = 19.5 - (double)(i / 35 % 40);
+            const double away = fabs(x * cos(angle) + y * sin(angle) + 16 - 9);
+            if (fabs(away - 1) > 1e-9)
+                cr_assert_eq(isnan(((const float *)run.out.data)[i]), i / 1400 == 1 && away < 1, "%s %lld", text,
+                             (long long)i);
+        }
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+}
+
+/* ---- geometry, weights and refusals ------------------------------------------------------------- */
+
+Test(backproject, puts_the_volume_about_the_origin_of_the_sinogram)
+{
+    struct ts_image in = sinogram(2, 4, 6, VALUES_RANDOM, 4);
+    struct stage_run run;
+    const double direction[9] = {0, 1, 0, 0, 0, -1, -1, 0, 0};
+    memcpy(in.direction, direction, sizeof direction);
+    memcpy(in.origin_mm, (double[3]){10, 20, 30}, 3 * sizeof(double));
+    cr_assert_eq(
+        ts_test_run(&run, &backproject_stage, "rows=5 columns=9 pixel_size=0.4 row_spacing=0.6", &in, NULL, 0, 1),
+        TS_OK);
+    cr_expect_float_eq(run.out.origin_mm[0], 10, 1e-12);
+    cr_expect_float_eq(run.out.origin_mm[1], 20 - 4 * 0.4, 1e-12);
+    cr_expect_float_eq(run.out.origin_mm[2], 30 + 2 * 0.6, 1e-12);
+    cr_expect(run.out.axes[1].kind == TS_AXIS_Y && run.out.axes[1].n == 5 && run.out.axes[1].spacing == 0.6);
+    cr_expect(run.out.axes[2].kind == TS_AXIS_X && run.out.axes[2].n == 9 && run.out.axes[2].spacing == 0.4);
+    cr_expect_str_eq(run.out.axes[2].unit, "mm");
+    cr_expect_str_eq(run.out.unit, "mm");
+    cr_expect_eq(run.out.quantity, TS_INTENSITY);
+    cr_expect_eq(run.out.beam.kind, TS_BEAM_PARALLEL);
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
+Test(backproject, takes_size_and_center_from_the_detectors)
+{
+    struct ts_image in = sinogram(2, 4, 6, VALUES_RANDOM, 4);
+    struct stage_run run;
+    in.axes[2].first = -1.75;
+    cr_assert_eq(ts_test_run(&run, &backproject_stage, "", &in, NULL, 0, 1), TS_OK);
+    const struct reconstruction_params *params = run.context.params;
+    cr_expect_eq(params->rows, 6);
+    cr_expect_eq(params->columns, 6);
+    cr_expect_eq(params->pixel_size, 0.5);
+    cr_expect_eq(params->row_spacing, 0.5);
+    cr_expect_eq(params->center, 3.5);
+    cr_expect_eq(params->method, BACK_METHOD_LANES);
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
+/* Weights of these angles in degrees, as shares of 180. */
+static void check_weights(size_t n, const double *degrees, const double *expected)
+{
+    double weights[64], sum = 0;
+    int64_t order[64];
+    ts_view_weights(degrees, (int64_t)n, weights, order);
+    for (size_t i = 0; i < n; i++) {
+        cr_expect_float_eq(weights[i] * 180 / M_PI, expected[i], 1e-9, "%zu: %g", i, weights[i] * 180 / M_PI);
+        sum += weights[i];
+    }
+    cr_expect_float_eq(sum, M_PI, 1e-12);
+}
+#define WEIGHTS(n, degrees, ...) check_weights(n, (const double[n])degrees, (const double[n])__VA_ARGS__)
+#define LIST(...)                                                                                                      \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+Test(backproject, weighs_views_by_the_angles_around_them)
+{
+    WEIGHTS(1, LIST(77), {180});
+    WEIGHTS(2, LIST(0, 90), {90, 90});
+    WEIGHTS(4, LIST(0, 45, 90, 135), {45, 45, 45, 45});
+    WEIGHTS(4, LIST(135, 0, 90, 45), {45, 45, 45, 45});
+    WEIGHTS(5, LIST(0, 45, 90, 135, 180), {22.5, 45, 45, 45, 22.5}); /* the end point, too */
+    WEIGHTS(4, LIST(0, 90, 180, 270), {45, 45, 45, 45});             /* a whole turn */
+    WEIGHTS(5, LIST(0, 90, 180, 270, 360), {30, 45, 30, 45, 30});    /* with its end point */
+    WEIGHTS(4, LIST(-10, 10, 30, 150), {20, 20, 70, 70});            /* uneven, 170 is -10 */
+    WEIGHTS(6, LIST(0, 60, 120, 180, 240, 300), {30, 30, 30, 30, 30, 30});
+    WEIGHTS(3, LIST(0, 1e-8, 90), {45, 45, 90}); /* as good as one direction */
+    WEIGHTS(3, LIST(179.99999999, 0, 90), {45, 45, 90});
+    WEIGHTS(3, LIST(20, 20, 20), {60, 60, 60});
+}
+
+/* A run that must be refused while it is prepared, with this code and these words. */
+static void check_refused(struct ts_image *in, const char *text, const char *code, const char *words)
+{
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &backproject_stage, text, in, NULL, 0, 1), TS_BAD_CHAIN, "%s", text);
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
+    cr_assert(strstr(ts_diag_get(run.diag, 0)->message, words), "%s", ts_diag_get(run.diag, 0)->message);
+    ts_test_run_clear(&run);
+}
+
+Test(backproject, refuses_what_cannot_be_right)
+{
+    static double angles[] = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 170};
+    static double radians[12];
+    struct ts_image in = sinogram(2, 12, 6, VALUES_RANDOM, 4);
+    check_refused(&in, "center=-0.01", "center-outside", "-0.01 is outside the detector, [0, 5]");
+    check_refused(&in, "center=5.5", "center-outside", "5.5 is outside");
+    check_refused(&in, "pixel_size=1000000 rows=1000000", "volume-too-wide", "detectors wide");
+    in.axes[1].positions = angles;
+    check_refused(&in, "weights=angles", "angles-missing", "between view 10 at 100 and view 11 at 170 degrees");
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &backproject_stage, "weights=angles gaps=accept", &in, NULL, 0, 1), TS_OK);
+    ts_test_run_clear(&run);
+    cr_assert_eq(ts_test_run(&run, &backproject_stage, "", &in, NULL, 0, 1), TS_OK);
+    ts_test_run_clear(&run);
+    for (int i = 0; i < 12; i++)
+        radians[i] = M_PI * i / 12;
+    in.axes[1].positions = radians;
+    check_refused(&in, "weights=angles", "angles-in-radians", "all 12 angles lie between 0 and 2.87979 degrees");
+    in.axes[1].positions = NULL;
+    in.axes[2].positions = angles;
+    check_refused(&in, "", "detectors-uneven", "evenly spaced");
+    free(in.data);
+}
