@@ -71,7 +71,7 @@ struct bench_row {
     double total_seconds; /* on a device: with the host's part of a reduction; NAN on the CPU */
     double cold_seconds;  /* of the first run */
     double bytes;         /* each input read once a pass, each output written once */
-    double samples;       /* of a projection: values that its rays meet, a slice; 0: none */
+    double samples; /* of a projection: values that its rays meet; of a backprojection: pixels in views; 0: none */
     enum bench_ceiling ceiling;
     double ceiling_rate; /* bytes, or samples of a texture, a second */
     double error;        /* largest distance from the oracle as a share of its largest value; NAN: unknown */

@@ -87,6 +87,8 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
     if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
         row->samples =
             (double)ts_image_count(out) * (double)(in->axes[1].n > in->axes[2].n ? in->axes[1].n : in->axes[2].n);
+    if (in->rank == 3 && in->axes[1].kind == TS_AXIS_VIEW && out->axes[1].kind == TS_AXIS_Y)
+        row->samples = (double)ts_image_count(out) * (double)in->axes[1].n;
     size_t i;
     const struct param *method = ts_param_find(stage->params, stage->n_params, "method", &i);
     if (!method || method->kind != PARAM_CHOICE)
