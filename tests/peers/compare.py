@@ -92,6 +92,24 @@ def radon(table):
         table.same("at 0 and 90 degrees", "scikit-image", difference(result[::90], turned[::90]), 1e-5)
 
 
+def fbp(table):
+    views, theta = 180, numpy.arange(180.0)
+    for n in (400, 512):
+        table.head(f"fbp, f32, {views} views of {n} detectors to {n} x {n}, per slice: scikit-image iradon(ramp, circle=True)")
+        source = numpy.random.default_rng(n).random((1, views, n), numpy.float32)
+        rows, columns = numpy.ogrid[:n, :n]
+        inside = (rows - n // 2) ** 2 + (columns - n // 2) ** 2 < (n // 2 - 1) ** 2
+        calls = {"scikit-image": lambda: skimage.transform.iradon(source[0].T, theta, filter_name="ramp", circle=True)}
+        theirs_image = calls["scikit-image"]()
+        # One more row and column puts our center, (n - 1) / 2, on pixel n // 2.
+        result = peers.apply("fbp", source, f"center={n // 2} rows={n + 1} columns={n + 1}", "f4").reshape(n + 1, n + 1)
+        off = difference(result[:n, :n] * inside, theirs_image * inside)
+        for slices in (16, 4, 1):
+            ours, theirs = peers.compare("fbp", "f32", (slices, views, n), "", "uniform", calls)
+            table.row(f"stack of {slices}", ours / slices, "scikit-image", theirs["scikit-image"],
+                      30 if slices == 16 else None, off if slices == 16 else None, 1e-5 if slices == 16 else None)
+
+
 def contrast(table):
     table.head(f"contrast and kernels, {STACK}, to inform")
     source = peers.image("u8", STACK)
@@ -133,7 +151,7 @@ def main():
     print(f"one thread of {platform.machine()}; OpenCV {cv2.__version__}, SciPy {scipy.__version__}, "
           f"scikit-image {skimage.__version__}, NumPy {numpy.__version__}; medians of {peers.ROUNDS} interleaved rounds")
     table = peers.Table()
-    for comparison in (box, histogram, radon, contrast, clahe):
+    for comparison in (box, histogram, radon, fbp, contrast, clahe):
         comparison(table)
     table.close()
 
