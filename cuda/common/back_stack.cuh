@@ -11,6 +11,8 @@
  *
  * Order of sums: 32 views from 0, in the table's order, then these sums in rising order: fixed by the views alone.
  *
+ * 8 warps of 8 x 4 pixels: larger blocks load less from the second cache but wait more; 4 blocks fill the registers.
+ *
  * Memory: 16 bytes a thread and load, about 4 loads for 16 samples' worth of sums; a block's pixels stand close, so
  * that they find most detectors in the first cache. Each slice is written once.
  */
@@ -23,11 +25,9 @@
 enum {
     BACK_PIXELS = 4, /* of a warp, side by side */
     BACK_CHUNK = 32, /* views whose places are worked out at once: one a lane */
-#ifndef BACK_ACROSS
     BACK_ACROSS = 2, /* warps of a block side by side, */
-    BACK_DOWN = 8,   /* and one below the other */
-    BACK_BLOCKS = 2, /* on a multiprocessor */
-#endif
+    BACK_DOWN = 4,   /* and one below the other */
+    BACK_BLOCKS = 4, /* on a multiprocessor */
     BACK_THREADS = 32 * BACK_ACROSS * BACK_DOWN
 };
 
