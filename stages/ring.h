@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ring: stripes of a sinogram, which become rings.
+ */
+#ifndef STAGES_RING_H
+#define STAGES_RING_H
+
+#include "stages/stage.h"
+
+enum ring_method { RING_SORTING };
+enum { RING_LARGEST = 127 };
+
+struct ring_params {
+    int32_t method;
+    int64_t size;
+};
+
+extern const struct stage ring_stage;
+extern const struct stage_cuda ring_cuda;
+
+/* Bytes of shared memory that sorting one column takes on a CUDA device. */
+size_t ts_ring_column_bytes(int64_t n_views);
+
+#endif
