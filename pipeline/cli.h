@@ -58,6 +58,7 @@ enum { CLI_MAX_SETS = 256 };
 
 struct cli_chain {
     const char *chain, *input, *output;
+    const char *picture; /* of check; NULL: none */
     const char *sets[CLI_MAX_SETS];
     int n_sets;
     struct ts_options options;

@@ -33,7 +33,8 @@ enum {
     OPTION_GPU_MEMORY,
     OPTION_FORCE,
     OPTION_QUIET,
-    OPTION_JSON
+    OPTION_JSON,
+    OPTION_PICTURE
 };
 
 static const struct option options[] = {{"input", required_argument, NULL, 'i'},
@@ -46,6 +47,7 @@ static const struct option options[] = {{"input", required_argument, NULL, 'i'},
                                         {"force", no_argument, NULL, OPTION_FORCE},
                                         {"quiet", no_argument, NULL, OPTION_QUIET},
                                         {"json", no_argument, NULL, OPTION_JSON},
+                                        {"picture", required_argument, NULL, OPTION_PICTURE},
                                         {"help", no_argument, NULL, 'h'},
                                         {0}};
 
@@ -98,6 +100,11 @@ static int take_option(const struct cli_command *command, int option, struct cli
         return 0;
     case OPTION_QUIET:
         arguments->quiet = true;
+        return 0;
+    case OPTION_PICTURE:
+        if (command != &ts_cli_check)
+            return ts_cli_wrong(command, "'--picture' is an option of `tomostage check`");
+        arguments->picture = optarg;
         return 0;
     default:
         arguments->json = true;

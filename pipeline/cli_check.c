@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/cli.h"
+#include "pipeline/geometry_picture.h"
+
+static void print_picture_help(FILE *stream)
+{
+    fputs(
+        "      --picture FILE.svg  draws how the chain's sinogram is taken: source, detector, rotation axis, sense of\n"
+        "                          the angle, field of view, with numbers\n",
+        stream);
+}
 
 static int check(int argc, char **argv)
 {
@@ -17,6 +26,8 @@ static int check(int argc, char **argv)
         status = ts_plan_create(chain, &arguments.options, &plan, diag);
     if (status == TS_OK && !arguments.quiet)
         ts_plan_print(plan, stdout, arguments.json);
+    if (status == TS_OK && arguments.picture)
+        status = ts_geometry_write(plan, arguments.picture, arguments.options.force, diag);
     ts_plan_destroy(plan);
     ts_chain_destroy(chain);
     return ts_cli_finish_take(diag, status, arguments.json);
@@ -27,5 +38,6 @@ const struct cli_command ts_cli_check = {
     .usage = "CHAIN [options]",
     .summary = "plan a chain without running it: shapes, units, bytes, or all that is wrong",
     .help = ts_cli_chain_options,
+    .more_help = print_picture_help,
     .run = check,
 };
