@@ -73,6 +73,15 @@ static bool reduces(const struct stage_context *context)
     return context->stage->reduction && (ts_stage_reduces_slices(context) || ts_stage_reduces_volume(context, 0));
 }
 
+/* Passes over pixels and views in a reconstruction: of an iterative one, one forth and one back an iteration. */
+static double steps_of(const struct bench_stage *ready)
+{
+    size_t i;
+    const struct stage *stage = ready->context.stage;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "iterations", &i);
+    return row ? 2 * (double)*(const int64_t *)((const char *)ready->context.params + row->offset) : 1;
+}
+
 void ts_bench_describe(struct bench_row *row, const struct bench_case *which, const struct bench_stage *ready)
 {
     const struct stage *stage = which->stage;
@@ -87,8 +96,8 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
     if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
         row->samples =
             (double)ts_image_count(out) * (double)(in->axes[1].n > in->axes[2].n ? in->axes[1].n : in->axes[2].n);
-    if (in->rank == 3 && in->axes[1].kind == TS_AXIS_VIEW && out->axes[1].kind == TS_AXIS_Y)
-        row->samples = (double)ts_image_count(out) * (double)in->axes[1].n;
+    if (ts_image_is_sinogram(in) && out->rank == 3 && out->axes[1].kind == TS_AXIS_Y)
+        row->samples = (double)ts_image_count(out) * (double)in->axes[1].n * steps_of(ready);
     size_t i;
     const struct param *method = ts_param_find(stage->params, stage->n_params, "method", &i);
     if (!method || method->kind != PARAM_CHOICE)

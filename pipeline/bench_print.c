@@ -28,11 +28,11 @@ void ts_bench_print_head(const struct bench_report *report, const struct cuda_de
         fprintf(stream, "[\n");
         return;
     }
-    fprintf(
-        stream,
-        "tomostage %s, %d threads at most; medians of processor time (one thread), wall time (more) or kernels'\n"
-        "time (cuda); GB/s of bytes read once a pass and written once, of a projection G samples/s along its rays\n",
-        ts_version(), report->all_threads);
+    fprintf(stream,
+            "tomostage %s, %d threads at most; medians of processor time (one thread), wall time (more) or kernels'\n"
+            "time (cuda); GB/s of bytes read once a pass and written once, of a projection G samples/s along its rays, "
+            "of a reconstruction G pixels and views/s\n",
+            ts_version(), report->all_threads);
     if (device)
         fprintf(stream,
                 "%s, %d multiprocessors, driver of CUDA %d.%d; its ceilings in this run: copy %.0f GB/s, read %.0f "

@@ -179,7 +179,8 @@ static __device__ __forceinline__ void project_kind(const float *lanes, const st
 /* grid: the blocks of patch after patch; patches rise by detectors, then by views. */
 template <int V>
 static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
-    project(const float *volume, float *out, const struct cuda_ray *table, struct project_size size)
+    project(const float *volume, float *out, const struct cuda_ray *table, const int32_t *halt,
+            struct project_size size)
 {
     __shared__ float4 shared[V * PROJECT_THREADS];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
@@ -189,7 +190,7 @@ static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
     const int run = (int)(patch % across) * size.patch_runs + in_patch % size.patch_runs;
     const int64_t view = (patch / across * PATCH_VIEWS + in_patch / size.patch_runs) * BLOCK_VIEWS + warp;
     const int detector = run * GROUP, n = min(GROUP, size.n_detectors - detector);
-    if (view >= size.n_views || n <= 0)
+    if (view >= size.n_views || n <= 0 || (halt && *halt))
         return;
     const struct cuda_ray *group = table + view * size.n_detectors + detector;
     const float *lanes =
@@ -223,7 +224,7 @@ static enum ts_status launch(const struct stage_context *context, const struct c
     for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
         const int64_t left = patches - size.first_patch;
         project<V><<<(unsigned)((left < most ? left : most) * blocks), PROJECT_THREADS, 0, stream>>>(
-            volume, sinogram, joseph->rays, size);
+            volume, sinogram, joseph->rays, joseph->halt, size);
         status = ts_cuda_launched(context, "project");
     }
     return status;

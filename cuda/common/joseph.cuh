@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joseph's projector A of stages/common/beam.h on the device, for every beam, over stacks of slices laid out as lanes
- * (lanes.cuh), from a table of rays whose positions are 64-bit fixed-point numbers.
+ * Joseph's projector A of stages/common/beam.h and its exact adjoint A' on the device, for every beam, over stacks of
+ * slices laid out as lanes (lanes.cuh). Both read one table of rays whose positions are 64-bit fixed-point numbers, so
+ * both have the very same weights.
  */
 #ifndef CUDA_COMMON_JOSEPH_CUH
 #define CUDA_COMMON_JOSEPH_CUH
@@ -31,6 +32,7 @@ struct cuda_joseph {
     const struct beam_angle *angles;       /* device */
     const struct beam_detector *detectors; /* device */
     struct cuda_ray *rays;                 /* device: [view][detector] */
+    const int32_t *halt;                   /* device; where it is not 0 nothing is done; NULL: always done */
 };
 
 /* Tables made on the host, for a stage's constants. */
@@ -46,5 +48,9 @@ enum ts_status ts_cuda_joseph_rays(const struct stage_context *context, const st
 /* sinogram = A volume: lanes, the volume with JOSEPH_MARGIN. */
 enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct cuda_joseph *joseph,
                                       const float *volume, int lanes, float *sinogram, cudaStream_t stream);
+
+/* volume = A' sinogram; the volume's margin is left as it is. */
+enum ts_status ts_cuda_joseph_backproject(const struct stage_context *context, const struct cuda_joseph *joseph,
+                                          const float *sinogram, int lanes, float *volume, cudaStream_t stream);
 
 #endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stop rules and norms of iterative reconstructions. Discrepancy: V. A. Morozov, 1966.
+ */
+#include "stages/common/iterate.h"
+
+#include <math.h>
+
+enum { CHUNK = 512 };
+
+const struct choice ts_iterate_stops[] = {
+    {"never", STOP_NEVER, "after all iterations"},
+    {"residual", STOP_RESIDUAL, "once the relative residual is at most `tolerance`"},
+    {"discrepancy", STOP_DISCREPANCY,
+     "once the residual is what the noise makes: at most `noise` times the root of the number of rays (Morozov)"},
+    {0},
+};
+
+enum ts_status ts_iterate_resolve(const struct stage_context *context, const struct iterate *iterate)
+{
+    if (iterate->stop != STOP_RESIDUAL)
+        ts_param_idle(context->set, "tolerance");
+    if (iterate->stop != STOP_DISCREPANCY)
+        ts_param_idle(context->set, "noise");
+    else if (!ts_param_given(context->set, "noise"))
+        return ts_param_error(context->set, "noise", "noise-missing", context->diag,
+                              "is not given, and stop: discrepancy needs it");
+    return TS_OK;
+}
+
+/* True where a slice whose residual has this square, and its sinogram that one, is done. */
+static bool is_done(const struct iterate *iterate, double residual_square, double sinogram_square, double n_rays)
+{
+    switch (iterate->stop) {
+    case STOP_RESIDUAL:
+        return residual_square <= iterate->tolerance * iterate->tolerance * sinogram_square;
+    case STOP_DISCREPANCY:
+        return residual_square <= iterate->noise * iterate->noise * n_rays;
+    default:
+        return false;
+    }
+}
+
+TS_VECTORIZED static double square_of(const float *values, int64_t n)
+{
+    double sums[8] = {0}, total = 0;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++)
+            sums[k] += (double)values[i + k] * (double)values[i + k];
+    for (int k = 0; k < 8; k++)
+        total += sums[k];
+    for (; i < n; i++)
+        total += (double)values[i] * (double)values[i];
+    return total;
+}
+
+void ts_iterate_squares(struct iterate_group *group, const float *values, int64_t count, int64_t row)
+{
+    const int64_t rows = count / row;
+#pragma omp parallel for schedule(static) num_threads(group->threads)
+    for (int64_t i = 0; i < group->n * rows; i++)
+        group->partial[i] = square_of(values + i * row, row);
+    for (int64_t slice = 0; slice < group->n; slice++) {
+        group->square[slice] = 0;
+        for (int64_t i = 0; i < rows; i++)
+            group->square[slice] += group->partial[slice * rows + i];
+    }
+}
+
+bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)
+{
+    bool going = false;
+    ts_iterate_squares(group, residual, group->n_rays, group->scan.grid.n_detectors);
+    for (int64_t k = 0; k < group->n; k++) {
+        if (i == 0) {
+            group->sinogram_square[k] = group->square[k];
+            group->done[k] = false;
+        }
+        group->done[k] |= is_done(&group->iterate, group->square[k], group->sinogram_square[k], (double)group->n_rays);
+        going |= !group->done[k];
+    }
+    return going;
+}
+
+static void subtract_row(const void *sinogram, enum ts_dtype dtype, int64_t n, float *values)
+{
+    float chunk[CHUNK];
+    const size_t element = ts_dtype_bytes(dtype);
+    for (int64_t first = 0; first < n; first += CHUNK) {
+        const int64_t left = n - first < CHUNK ? n - first : CHUNK;
+        ts_load_f32(chunk, (const char *)sinogram + (size_t)first * element, dtype, (size_t)left);
+        for (int64_t i = 0; i < left; i++)
+            values[first + i] = chunk[i] - values[first + i];
+    }
+}
+
+void ts_iterate_subtract(const struct iterate_group *group, const struct ts_image *sinogram, float *residual)
+{
+    const int64_t row = sinogram->axes[2].n, rows = sinogram->axes[1].n;
+    const size_t bytes = (size_t)row * ts_dtype_bytes(sinogram->dtype);
+#pragma omp parallel for schedule(static) num_threads(group->threads)
+    for (int64_t i = 0; i < group->n * rows; i++)
+        subtract_row((const char *)sinogram->data + (size_t)(group->z * rows + i) * bytes, sinogram->dtype, row,
+                     residual + i * row);
+}
+
+/* ---- A and A' ---------------------------------------------------------------------------------- */
+
+/* Images over the group's arrays. */
+static struct ts_image as_sinogram(const struct iterate_group *group, float *values, int64_t n)
+{
+    const struct beam_scan *scan = &group->scan;
+    return (struct ts_image){.rank = 3,
+                             .axes = {{.n = n}, {.n = scan->n_views}, {.n = scan->grid.n_detectors}},
+                             .dtype = TS_F32,
+                             .data = values};
+}
+
+static struct ts_image as_volume(const struct iterate_group *group, float *values, int64_t n)
+{
+    const struct beam_geometry *grid = &group->scan.grid;
+    return (struct ts_image){
+        .rank = 3, .axes = {{.n = n}, {.n = grid->n_rows}, {.n = grid->n_columns}}, .dtype = TS_F32, .data = values};
+}
+
+void ts_iterate_project(const struct iterate_group *group, float *volume, float *sinogram, int64_t n)
+{
+    const struct ts_image in = as_volume(group, volume, n);
+    struct ts_image out = as_sinogram(group, sinogram, n);
+    ts_joseph_project(&group->scan, &in, &out, group->threads, group->projecting);
+}
+
+void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume, int64_t n)
+{
+    const struct ts_image in = as_sinogram(group, sinogram, n);
+    struct ts_image out = as_volume(group, volume, n);
+    ts_joseph_backproject(&group->scan, &in, &out, group->threads, group->projecting);
+}
+
+/* ---- rooms ------------------------------------------------------------------------------------- */
+
+struct iterate_group ts_iterate_group(const struct stage_context *context, const struct iterate *iterate)
+{
+    const struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
+    return (struct iterate_group){.iterate = *iterate,
+                                  .scan = scan,
+                                  .threads = context->threads,
+                                  .n_rays = scan.n_views * scan.grid.n_detectors,
+                                  .n_pixels = scan.grid.n_rows * scan.grid.n_columns};
+}
+
+void *ts_iterate_take(unsigned char *room, size_t *used, size_t bytes)
+{
+    void *at = room ? room + *used : NULL;
+    *used += (bytes + 63) / 64 * 64;
+    return at;
+}
+
+void ts_iterate_lay_out(struct iterate_group *group, int64_t n, unsigned char *room, size_t *used)
+{
+    const int64_t rows = group->scan.n_views > group->scan.grid.n_rows ? group->scan.n_views : group->scan.grid.n_rows;
+    const size_t forth = ts_joseph_project_scratch(&group->scan, group->threads),
+                 back = ts_joseph_backproject_scratch(&group->scan, n, group->threads);
+    group->partial = ts_iterate_take(room, used, (size_t)(n * rows) * sizeof(double));
+    group->projecting = ts_iterate_take(room, used, forth > back ? forth : back);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What iterative reconstructions share: when a slice is done, its residuals, and the sizes of its arrays.
+ *
+ * The residual with which iteration i begins is ||b - A x|| / ||b|| over the rays of a slice, b its sinogram and x the
+ * image so far; x is 0 at the start, where it is 1. Each slice stops for itself.
+ */
+#ifndef STAGES_COMMON_ITERATE_H
+#define STAGES_COMMON_ITERATE_H
+
+#include "stages/common/joseph.h"
+#include "stages/stage.h"
+
+enum { ITERATE_GROUP = 16 };
+
+enum iterate_stop { STOP_NEVER, STOP_RESIDUAL, STOP_DISCREPANCY };
+
+extern const struct choice ts_iterate_stops[];
+
+/* Rows of a stage whose parameter struct has the fields iterations, stop, tolerance and noise. */
+#define ITERATE_ROWS(type, most)                                                                                       \
+    PARAM(type, iterations, .unit = "", .init.i = most, .min = 1, .max = 100000,                                       \
+          .doc = "number of iterations, at most"),                                                                     \
+        PARAM(type, stop, .unit = "", .init.choice = STOP_NEVER, .choices = ts_iterate_stops,                          \
+              .doc = "when a slice is done before all iterations"),                                                    \
+        PARAM(type, tolerance, .unit = "part of the sinogram's norm", .init.r = 1e-3, .min = 0, .max = 1,              \
+              .doc = "for stop residual: the relative residual at which a slice is done"),                             \
+        PARAM(type, noise, .unit = "value", .min = 0, .max = 1e30, .derived = "none; stop discrepancy needs it",       \
+              .doc = "for stop discrepancy: standard deviation of the sinogram's noise, in its unit")
+
+struct iterate {
+    int64_t iterations;
+    int32_t stop; /* enum iterate_stop */
+    double tolerance, noise;
+};
+
+/* For resolve(): TS_BAD_CHAIN (noise-missing) where the rule lacks its number. */
+enum ts_status ts_iterate_resolve(const struct stage_context *context, const struct iterate *iterate);
+/* A group of slices on its way on the CPU: they go side by side in A and A'. */
+struct iterate_group {
+    struct iterate iterate;
+    struct beam_scan scan;
+    int threads;
+    int64_t z, n;             /* first slice within the slab, and how many, at most ITERATE_GROUP */
+    int64_t n_rays, n_pixels; /* of a slice */
+    bool done[ITERATE_GROUP];
+    double sinogram_square[ITERATE_GROUP], square[ITERATE_GROUP]; /* of ||b||, and of the last norm asked for */
+    double *partial;
+    void *projecting;
+};
+
+struct iterate_group ts_iterate_group(const struct stage_context *context, const struct iterate *iterate);
+/* The next bytes of a room, which may be NULL; *used counts them. */
+void *ts_iterate_take(unsigned char *room, size_t *used, size_t bytes);
+/* The group's own arrays for n slices. */
+void ts_iterate_lay_out(struct iterate_group *group, int64_t n, unsigned char *room, size_t *used);
+
+/* A and A' of n slices, each with the other's result as input. */
+void ts_iterate_project(const struct iterate_group *group, float *volume, float *sinogram, int64_t n);
+void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume, int64_t n);
+/* residual = sinogram - residual; the sinogram of any dtype. */
+void ts_iterate_subtract(const struct iterate_group *group, const struct ts_image *sinogram, float *residual);
+/* group->square[k] = ||values of slice k||^2, of `count` elements in rows of `row`: the sum of each row in double, then
+ * the rows in rising order. */
+void ts_iterate_squares(struct iterate_group *group, const float *values, int64_t count, int64_t row);
+/* At the start of iteration i: records the residuals, marks the slices that are done; false once all are. */
+bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual);
+
+#endif

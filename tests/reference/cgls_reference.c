@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conjugate gradients on the normal equations A' A x = A' b, by the textbook recurrence for a symmetric matrix: the
+ * residual of these equations is carried on, and that of the rays worked out anew.
+ */
+#include "tests/reference/cgls_reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "stages/cgls.h"
+#include "tests/reference/scan_reference.h"
+
+static double product(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* ||b - A x||; rays is room. */
+static double residual_of(const struct stage_context *context, const double *b, const double *x, double *rays)
+{
+    const int64_t n = (int64_t)ts_slice_count(&context->in);
+    ts_scan_project_reference(&context->out, &context->in, x, rays);
+    for (int64_t r = 0; r < n; r++)
+        rays[r] = b[r] - rays[r];
+    return sqrt(product(rays, rays, n));
+}
+
+static bool is_done(const struct cgls_params *params, double residual, double all, int64_t n)
+{
+    return (params->stop == STOP_RESIDUAL && residual <= params->tolerance * all) ||
+           (params->stop == STOP_DISCREPANCY && residual <= params->noise * sqrt((double)n));
+}
+
+static void iterate(const struct stage_context *context, const double *b, double *x)
+{
+    const struct cgls_params *params = context->params;
+    const struct ts_image *volume = &context->out, *sinogram = &context->in;
+    const int64_t n_rays = (int64_t)ts_slice_count(sinogram), n_pixels = (int64_t)ts_slice_count(volume);
+    double *r = malloc((size_t)n_pixels * sizeof *r), *p = malloc((size_t)n_pixels * sizeof *p),
+           *ap = malloc((size_t)n_pixels * sizeof *ap), *rays = malloc((size_t)n_rays * sizeof *rays);
+    ts_scan_backproject_reference(volume, sinogram, b, r);
+    for (int64_t i = 0; i < n_pixels; i++) {
+        x[i] = 0;
+        p[i] = r[i];
+    }
+    double rr = product(r, r, n_pixels);
+    for (int64_t k = 0; k < params->iterations && rr > 0; k++) {
+        if (is_done(params, residual_of(context, b, x, rays), sqrt(product(b, b, n_rays)), n_rays))
+            break;
+        ts_scan_project_reference(volume, sinogram, p, rays);
+        ts_scan_backproject_reference(volume, sinogram, rays, ap);
+        const double alpha = rr / product(p, ap, n_pixels);
+        for (int64_t i = 0; i < n_pixels; i++) {
+            x[i] += alpha * p[i];
+            r[i] -= alpha * ap[i];
+        }
+        const double next = product(r, r, n_pixels);
+        for (int64_t i = 0; i < n_pixels; i++)
+            p[i] = r[i] + next / rr * p[i];
+        rr = next;
+    }
+    free(r);
+    free(p);
+    free(ap);
+    free(rays);
+}
+
+void ts_cgls_reference(const struct stage_context *context, const double *in, double *out)
+{
+    const size_t n_rays = ts_slice_count(&context->in), n_pixels = ts_slice_count(&context->out);
+    for (int64_t z = 0; z < context->in.axes[0].n; z++)
+        iterate(context, in + (size_t)z * n_rays, out + (size_t)z * n_pixels);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A scan and its transpose over one slice, ray by ray from the definition of Joseph's method, in double.
+ */
+#ifndef TESTS_SCAN_REFERENCE_H
+#define TESTS_SCAN_REFERENCE_H
+
+#include "stages/stage.h"
+
+/* rays[view][detector] = A pixels; volume and sinogram are descriptions. */
+void ts_scan_project_reference(const struct ts_image *volume, const struct ts_image *sinogram, const double *pixels,
+                               double *rays);
+/* pixels = A' rays. */
+void ts_scan_backproject_reference(const struct ts_image *volume, const struct ts_image *sinogram, const double *rays,
+                                   double *pixels);
+
+#endif

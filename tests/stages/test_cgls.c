@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/cgls.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/reference/cgls_reference.h"
+#include "tests/support/scan_check.h"
+
+TestSuite(cgls);
+
+#define ARC                                                                                                            \
+    {                                                                                                                  \
+        TS_BEAM_FAN_ARC, 40, 60                                                                                        \
+    }
+#define FLAT                                                                                                           \
+    {                                                                                                                  \
+        TS_BEAM_FAN_FLAT, 40, 60                                                                                       \
+    }
+
+/* Few iterations: each multiplies the rounding of the ones before, in the oracle as well. */
+TEST_ON_BOTH(cgls, agrees_with_the_oracle)
+{
+    static const struct scan_case cases[] = {
+        {"iterations=1", 1, 13, 17},
+        {"iterations=4", 3, 19, 23},
+        {"iterations=4", 3, 19, 23, .beam = ARC},
+        {"iterations=4", 3, 19, 23, .beam = FLAT},
+        {"iterations=4", 2, 12, 21, .center = 1.3},
+        {"iterations=5 rows=9 columns=31 pixel_size=0.61", 1, 17, 19, .arc = 360},
+        {"iterations=4 rows=40 columns=1", 1, 17, 19, .beam = ARC, .arc = 220},
+        {"iterations=3", 1, 1, 1},
+        {"iterations=3 rows=1", 2, 1, 29, .beam = FLAT},
+        {"iterations=5 stop=residual tolerance=0.45", 3, 11, 15},
+        {"iterations=5 stop=discrepancy noise=0.8", 3, 11, 15, .beam = ARC},
+        {"iterations=3", 21, 9, 13},
+        {"iterations=3", 37, 9, 13, .beam = FLAT},
+        {"iterations=3 stop=residual tolerance=0.5", 135, 7, 11, .beam = ARC},
+    };
+    cr_assert_eq(ts_scan_check(&cgls_stage, ts_cgls_reference, cases, sizeof cases / sizeof *cases),
+                 4 * sizeof cases / sizeof *cases);
+}
+
+/* A sinogram of zeros is its own reconstruction, and NaN stays in its slice. */
+TEST_ON_BOTH(cgls, slices_are_independent)
+{
+    static const struct scan_case which = {"iterations=4 stop=residual tolerance=0.01", 3, 11, 17};
+    struct ts_image in = ts_test_scan(&which, 5);
+    struct stage_run run;
+    for (int64_t i = 0; i < 11 * 17; i++)
+        ((float *)in.data)[i] = 0;
+    ((float *)in.data)[11 * 17 + 40] = NAN;
+    cr_assert_eq(ts_test_run(&run, &cgls_stage, which.assignments, &in, NULL, 0, 1), TS_OK);
+    const float *out = run.out.data;
+    for (int64_t i = 0; i < 17 * 17; i++) {
+        cr_assert_eq(out[i], 0);
+        cr_assert(isfinite(out[2 * 17 * 17 + i]));
+    }
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
+Test(cgls, refuses_a_rule_without_its_number)
+{
+    static const struct scan_case which = {"", 1, 4, 9};
+    struct ts_image in = ts_test_scan(&which, 5);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &cgls_stage, "stop=discrepancy", &in, NULL, 0, 1), TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "noise-missing");
+    ts_test_run_clear(&run);
+    free(in.data);
+}

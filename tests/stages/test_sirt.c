@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/sirt.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/reference/sirt_reference.h"
+#include "tests/support/scan_check.h"
+
+TestSuite(sirt);
+
+#define ARC                                                                                                            \
+    {                                                                                                                  \
+        TS_BEAM_FAN_ARC, 40, 60                                                                                        \
+    }
+#define FLAT                                                                                                           \
+    {                                                                                                                  \
+        TS_BEAM_FAN_FLAT, 40, 60                                                                                       \
+    }
+
+TEST_ON_BOTH(sirt, agrees_with_the_oracle)
+{
+    static const struct scan_case cases[] = {
+        {"iterations=1", 1, 13, 17},
+        {"iterations=12", 3, 19, 23},
+        {"iterations=12", 3, 19, 23, .beam = ARC},
+        {"iterations=12", 3, 19, 23, .beam = FLAT},
+        {"iterations=8 nonnegative=true relaxation=1.7", 2, 12, 21, .center = 1.3},
+        {"iterations=8 nonnegative=true relaxation=0.3", 2, 12, 21, .beam = FLAT, .center = -2.2},
+        {"iterations=5 rows=9 columns=31 pixel_size=0.61", 1, 17, 19, .arc = 360},
+        {"iterations=5 rows=40 columns=1", 1, 17, 19, .beam = ARC, .arc = 220},
+        {"iterations=3", 1, 1, 1},
+        {"iterations=3 rows=1", 2, 1, 29, .beam = FLAT},
+        {"iterations=40 stop=residual tolerance=0.45", 3, 11, 15},
+        {"iterations=40 stop=discrepancy noise=0.8", 3, 11, 15, .beam = ARC},
+    };
+    cr_assert_eq(ts_scan_check(&sirt_stage, ts_sirt_reference, cases, sizeof cases / sizeof *cases),
+                 4 * sizeof cases / sizeof *cases);
+}
+
+/* Groups of 16 on the CPU, of 128, 64 and 32 on a CUDA device, some lanes empty. */
+TEST_ON_BOTH(sirt, agrees_in_every_grouping_of_slices)
+{
+    static const struct scan_case cases[] = {
+        {"iterations=3", 21, 9, 13},
+        {"iterations=3", 37, 9, 13, .beam = FLAT},
+        {"iterations=3 stop=residual tolerance=0.5", 135, 7, 11, .beam = ARC},
+    };
+    cr_assert_eq(ts_scan_check(&sirt_stage, ts_sirt_reference, cases, sizeof cases / sizeof *cases),
+                 4 * sizeof cases / sizeof *cases);
+}
+
+/* A sinogram of zeros is its own reconstruction, and NaN stays in its slice. */
+TEST_ON_BOTH(sirt, slices_are_independent)
+{
+    static const struct scan_case which = {"iterations=4 stop=residual tolerance=0.01", 3, 11, 17};
+    struct ts_image in = ts_test_scan(&which, 5);
+    struct stage_run run;
+    for (int64_t i = 0; i < 11 * 17; i++)
+        ((float *)in.data)[i] = 0;
+    ((float *)in.data)[11 * 17 + 40] = NAN;
+    cr_assert_eq(ts_test_run(&run, &sirt_stage, which.assignments, &in, NULL, 0, 1), TS_OK);
+    const float *out = run.out.data;
+    bool none = false;
+    for (int64_t i = 0; i < 17 * 17; i++) {
+        cr_assert_eq(out[i], 0);
+        none |= isnan(out[17 * 17 + i]);
+        cr_assert(isfinite(out[2 * 17 * 17 + i]));
+    }
+    cr_assert(none);
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
+Test(sirt, describes_its_volume)
+{
+    struct scan_case which = {"iterations=1", 2, 4, 9, .beam = FLAT};
+    struct ts_image in = ts_test_scan(&which, 5);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &sirt_stage, "iterations=1 rows=5", &in, NULL, 0, 1), TS_OK);
+    const struct ts_axis *y = &run.out.axes[1], *x = &run.out.axes[2];
+    cr_assert(y->kind == TS_AXIS_Y && y->n == 5 && x->kind == TS_AXIS_X && x->n == 9);
+    cr_assert(y->spacing == 0.5 && x->spacing == 0.5); /* 0.75 mm on the detector */
+    cr_assert_str_eq(run.out.unit, "1/mm");
+    cr_assert_eq(run.out.quantity, TS_ATTENUATION);
+    cr_assert_eq(run.out.beam.kind, TS_BEAM_PARALLEL);
+    cr_assert(run.out.origin_mm[0] == in.origin_mm[0] - 2 && run.out.origin_mm[1] == in.origin_mm[1] - 1);
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
+Test(sirt, refuses_what_cannot_be)
+{
+    static const char *const wrong[][2] = {{"iterations=3 stop=discrepancy", "noise-missing"},
+                                           {"iterations=3 pixel_size=20", "source-inside"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        static const struct scan_case which = {"", 1, 4, 9, .beam = FLAT};
+        struct ts_image in = ts_test_scan(&which, 5);
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &sirt_stage, wrong[i][0], &in, NULL, 0, 1), TS_BAD_CHAIN);
+        cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, wrong[i][1]);
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+    static const struct scan_case which = {"", 1, 4, 9};
+    struct ts_image in = ts_test_scan(&which, 5);
+    struct stage_run run;
+    in.axes[1].unit = "";
+    cr_assert_eq(ts_test_run(&run, &sirt_stage, "", &in, NULL, 0, 1), TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "angles-missing");
+    ts_test_run_clear(&run);
+    free(in.data);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reconstructions beside their oracles: sinograms of every beam.
+ */
+#ifndef TESTS_SCAN_CHECK_H
+#define TESTS_SCAN_CHECK_H
+
+#include "tests/support/stage_run.h"
+
+struct scan_case {
+    const char *assignments;
+    int64_t nz, views, detectors;
+    struct ts_beam beam;
+    double arc;    /* degree; 0: 180, or 360 for a fan */
+    double center; /* detector index of the axis, counted from the middle */
+};
+
+/* A sinogram with data, line integrals of something random and positive, 0.5 mm between detectors; free(image.data). */
+struct ts_image ts_test_scan(const struct scan_case *which, uint64_t seed);
+/* Runs the cases over slabs of all, 1 and 3 slices and 1 to 3 threads, demands the same bytes, and compares with the
+ * oracle under the stage's tolerance of the largest value. Returns how many runs were compared. */
+size_t ts_scan_check(const struct stage *stage, stage_oracle *oracle, const struct scan_case *cases, size_t n);
+
+#endif
