@@ -91,7 +91,7 @@ Test(geometry_picture, check_writes_it)
 {
     static struct program_outcome outcome;
     char folder[256], names[512];
-    ts_program_folder(folder, sizeof folder);
+    ts_test_folder(folder, sizeof folder);
     const char *const phantom[] = {"phantom", "disc", "-o", "d", "--size", "32", "--slices", "3", NULL};
     ts_program_run(folder, phantom, &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
