@@ -23,8 +23,8 @@ extern const struct choice ts_iterate_stops[];
           .doc = "number of iterations, at most"),                                                                     \
         PARAM(type, stop, .unit = "", .init.choice = STOP_NEVER, .choices = ts_iterate_stops,                          \
               .doc = "when a slice is done before all iterations"),                                                    \
-        PARAM(type, tolerance, .unit = "part of the sinogram's norm", .init.r = 1e-3, .min = 0, .max = 1,              \
-              .doc = "for stop residual: the relative residual at which a slice is done"),                             \
+        PARAM(type, tolerance, .unit = "", .init.r = 1e-3, .min = 0, .max = 1,                                         \
+              .doc = "for stop residual: the part of the sinogram's norm at which a slice is done"),                   \
         PARAM(type, noise, .unit = "value", .min = 0, .max = 1e30, .derived = "none; stop discrepancy needs it",       \
               .doc = "for stop discrepancy: standard deviation of the sinogram's noise, in its unit")
 
