@@ -83,20 +83,41 @@ static enum ts_status ray(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "rays");
 }
 
-static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+enum { MOST_APART = 16 }; /* pixels */
+
+/* Tensor cores multiply windows of neighboring pixels: rays farther apart share none of them. */
+static int32_t method_of(const struct stage_context *context)
 {
-    const int32_t method = ((const struct radon_params *)context->params)->method;
-    if (is_fan(context))
-        return ts_cuda_radon_fan_scratch(context, n);
-    return method == RADON_ROW_FAN_IN ? ts_cuda_radon_rows_scratch(context, n)
-           : method == RADON_STACK    ? ts_cuda_radon_stack_scratch(context, n)
-                                      : (size_t)n * ts_slice_bytes(&context->in);
+    const struct radon_params *params = (const struct radon_params *)context->params;
+    const double dy = context->in.axes[1].spacing > 0 ? context->in.axes[1].spacing : 1,
+                 dx = context->in.axes[2].spacing > 0 ? context->in.axes[2].spacing : 1;
+    const bool tensor = params->method == RADON_TENSOR || params->method == RADON_TENSOR_SPLIT;
+    return tensor && params->detector_spacing * hypot(dy, dx) / (dy * dx) > MOST_APART ? RADON_RAY : params->method;
 }
 
-/* Fewer leave lanes of `stack` idle; more would make it faster still, but the slabs large. */
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    if (is_fan(context))
+        return ts_cuda_radon_fan_scratch(context, n);
+    switch (method_of(context)) {
+    case RADON_ROW_FAN_IN:
+        return ts_cuda_radon_rows_scratch(context, n);
+    case RADON_STACK:
+        return ts_cuda_radon_stack_scratch(context, n);
+    case RADON_TENSOR:
+    case RADON_TENSOR_SPLIT:
+        return ts_cuda_radon_tensor_scratch(context, n);
+    default:
+        return (size_t)n * ts_slice_bytes(&context->in);
+    }
+}
+
+/* Fewer leave lanes of methods with slices side by side idle; more would make them faster still, but the slabs large.
+ */
 static int64_t least_slices(const struct stage_context *context)
 {
-    return ((const struct radon_params *)context->params)->method == RADON_STACK ? 32 : 1;
+    const int32_t method = method_of(context);
+    return method == RADON_STACK ? 32 : method == RADON_TENSOR || method == RADON_TENSOR_SPLIT ? 64 : 1;
 }
 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
@@ -104,11 +125,14 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 {
     if (is_fan(context))
         return ts_cuda_radon_fan(context, in, out, call);
-    switch (((const struct radon_params *)context->params)->method) {
+    switch (method_of(context)) {
     case RADON_ROW_FAN_IN:
         return ts_cuda_radon_rows(context, in, out, call);
     case RADON_STACK:
         return ts_cuda_radon_stack(context, in, out, call);
+    case RADON_TENSOR:
+    case RADON_TENSOR_SPLIT:
+        return ts_cuda_radon_tensor(context, in, out, call);
     default:
         return ray(context, in, out, call);
     }

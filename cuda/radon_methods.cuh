@@ -26,5 +26,9 @@ enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const st
 size_t ts_cuda_radon_fan_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_radon_fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                  const struct cuda_call *call);
+/* cuda/radon_tensor.cu: both methods on tensor cores */
+size_t ts_cuda_radon_tensor_scratch(const struct stage_context *context, int64_t n);
+enum ts_status ts_cuda_radon_tensor(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call);
 
 #endif

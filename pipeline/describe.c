@@ -156,17 +156,26 @@ static void print_axes(const struct ts_image *image, FILE *stream)
     fprintf(stream, "%s) %s", image->rank == 0 ? "one value" : "", ts_dtype_name(image->dtype));
 }
 
-static void print_tolerance(const struct stage *stage, FILE *stream)
+static void print_one_tolerance(const struct stage_tolerance *tolerance, FILE *stream)
 {
     char relative[48], absolute[48];
-    if (stage->tolerance.relative == 0 && stage->tolerance.absolute == 0) {
-        fprintf(stream, "exact: %s", stage->tolerance.why);
+    if (tolerance->relative == 0 && tolerance->absolute == 0) {
+        fprintf(stream, "exact: %s", tolerance->why);
         return;
     }
-    ts_real_format(stage->tolerance.relative, relative, sizeof relative);
-    ts_real_format(stage->tolerance.absolute, absolute, sizeof absolute);
+    ts_real_format(tolerance->relative, relative, sizeof relative);
+    ts_real_format(tolerance->absolute, absolute, sizeof absolute);
     fprintf(stream, "within %s relative + %s absolute of the double-precision reference: %s", relative, absolute,
-            stage->tolerance.why);
+            tolerance->why);
+}
+
+static void print_tolerance(const struct stage *stage, FILE *stream)
+{
+    print_one_tolerance(&stage->tolerance, stream);
+    for (const struct stage_method_tolerance *at = stage->method_tolerances; at && at->method; at++) {
+        fprintf(stream, "; `method: %s` ", at->method);
+        print_one_tolerance(&at->tolerance, stream);
+    }
 }
 
 /* ---- plain text -------------------------------------------------------------------------------- */

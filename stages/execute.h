@@ -19,6 +19,8 @@ size_t ts_stage_transforms_bytes(const struct stage_context *context);
 enum ts_status ts_stage_transforms_create(struct stage_context *context);
 void ts_stage_transforms_destroy(struct stage_context *context);
 
+/* Of the method that the resolved parameters name. */
+struct stage_tolerance ts_stage_tolerance(const struct stage_context *context);
 struct stage_reach ts_stage_reach(const struct stage_context *context);
 int ts_stage_rounds(const struct stage_context *context);
 

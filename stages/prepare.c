@@ -92,6 +92,18 @@ static enum ts_status check_travelers(const struct stage_context *context)
     return TS_OK;
 }
 
+struct stage_tolerance ts_stage_tolerance(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", NULL);
+    const char *method =
+        row ? ts_choice_name(row->choices, *(const int32_t *)((const char *)context->params + row->offset)) : NULL;
+    for (const struct stage_method_tolerance *at = stage->method_tolerances; method && at && at->method; at++)
+        if (!strcmp(at->method, method))
+            return at->tolerance;
+    return stage->tolerance;
+}
+
 /* Methods that only one kind of device can run. */
 static enum ts_status check_choices(const struct stage_context *context)
 {

@@ -7,7 +7,15 @@
 
 #include "stages/stage.h"
 
-enum radon_method { RADON_AUTO, RADON_JOSEPH, RADON_ROW_FAN_IN, RADON_RAY, RADON_STACK };
+enum radon_method {
+    RADON_AUTO,
+    RADON_JOSEPH,
+    RADON_ROW_FAN_IN,
+    RADON_RAY,
+    RADON_STACK,
+    RADON_TENSOR,
+    RADON_TENSOR_SPLIT
+};
 
 struct radon_params {
     int32_t beam;                        /* enum ts_beam_kind */

@@ -100,6 +100,12 @@ struct stage_tolerance {
     const char *why;
 };
 
+/* The same of one method, a choice of the row `method`, that states another than its stage. */
+struct stage_method_tolerance {
+    const char *method; /* NULL ends the list */
+    struct stage_tolerance tolerance;
+};
+
 /* ---- the CUDA side of a stage (cuda/<stage>.cu) -------------------------------------------------
  *
  * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Images
@@ -208,6 +214,7 @@ struct stage {
      * nor a reduction is. */
     const struct stage_cuda *cuda;
     struct stage_tolerance tolerance;
+    const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */
     /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
     const char *bench;
 };

@@ -4,7 +4,8 @@
  * table, and a ray's crossings with the lines of the major axis.
  *
  * The table is worked out in double on the host and holds the views along rows first, then those along columns, each
- * kind by rising slope: neighbors in the table cross an image nearly alike, whatever order the views are listed in.
+ * kind by the direction of its detectors, then by rising slope: neighbors in the table cross an image nearly alike,
+ * whatever order the views are listed in.
  *
  * A position on a line is a 64-bit fixed-point number: the sample's index above, 32 bits of the weight of the next
  * sample below. Stepping to the next line is one exact addition, so an error does not grow with the image's size as in
@@ -28,6 +29,7 @@ struct cuda_beam {
 
 struct cuda_beams {
     int64_t n, n_along_rows;
+    int64_t n_rows_backward, n_columns_backward; /* first of each kind: those whose detectors run down a line */
     struct cuda_beam beams[];
 };
 
@@ -49,6 +51,8 @@ static inline int ts_cuda_beam_order(const void *a, const void *b)
     const struct cuda_beam *left = (const struct cuda_beam *)a, *right = (const struct cuda_beam *)b;
     if (left->along_rows != right->along_rows)
         return left->along_rows ? -1 : 1;
+    if ((left->per_detector < 0) != (right->per_detector < 0))
+        return left->per_detector < 0 ? -1 : 1;
     if (left->per_major != right->per_major)
         return left->per_major < right->per_major ? -1 : 1;
     return left->view < right->view ? -1 : 1;
@@ -58,9 +62,13 @@ static inline int ts_cuda_beam_order(const void *a, const void *b)
 static inline void ts_cuda_beams_sort(struct cuda_beams *table, int64_t n)
 {
     table->n = n;
-    table->n_along_rows = 0;
-    for (int64_t i = 0; i < n; i++)
+    table->n_along_rows = table->n_rows_backward = table->n_columns_backward = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const bool backward = table->beams[i].per_detector < 0;
         table->n_along_rows += table->beams[i].along_rows;
+        table->n_rows_backward += backward && table->beams[i].along_rows;
+        table->n_columns_backward += backward && !table->beams[i].along_rows;
+    }
     qsort(table->beams, (size_t)n, sizeof *table->beams, ts_cuda_beam_order);
 }
 

@@ -17,15 +17,16 @@
 /* The same case for each method; those that a device does not have are left out. */
 #define EVERY_METHOD(text, ...)                                                                                        \
     {.assignments = text, __VA_ARGS__}, {.assignments = text " method=row-fan-in", __VA_ARGS__},                       \
-        {.assignments = text " method=ray", __VA_ARGS__},                                                              \
+        {.assignments = text " method=ray", __VA_ARGS__}, {.assignments = text " method=stack", __VA_ARGS__},          \
+        {.assignments = text " method=tensor", __VA_ARGS__},                                                           \
     {                                                                                                                  \
-        .assignments = text " method=stack", __VA_ARGS__                                                               \
+        .assignments = text " method=tensor-split", __VA_ARGS__                                                        \
     }
 
-/* Comparisons of n cases by EVERY_METHOD. */
+/* Comparisons of n cases by EVERY_METHOD, or methods of the device in use. */
 static size_t each_method(size_t n)
 {
-    return ts_test_device ? 4 * n : n;
+    return !ts_test_device ? n : ts_test_device->major >= 8 ? 6 * n : 4 * n;
 }
 
 TEST_ON_BOTH(radon, agrees_with_the_oracle)
@@ -110,13 +111,13 @@ TEST_ON_BOTH(radon, has_no_limit_at_2048_views_or_4096_detectors)
 
 /* ---- the same bytes, pixels that are no numbers ------------------------------------------------- */
 
-static const char *const methods[] = {"auto", "row-fan-in", "ray", "stack"};
+static const char *const methods[] = {"auto", "row-fan-in", "ray", "stack", "tensor", "tensor-split"};
 
 TEST_ON_BOTH(radon, gives_the_same_bytes_in_20_runs_over_any_slabs)
 {
     static const int64_t slabs[] = {0, 1, 7, 32, 40, 64, 100, 129};
     struct ts_image in = ts_test_image(131, 37, 45, TS_F32, VALUES_RANDOM, 3);
-    for (size_t m = 0; m < (ts_test_device ? sizeof methods / sizeof *methods : 1); m++) {
+    for (size_t m = 0; m < each_method(1); m++) {
         char text[64];
         struct stage_run first;
         snprintf(text, sizeof text, "views=17 detectors=52 method=%s", methods[m]);
@@ -137,7 +138,7 @@ TEST_ON_BOTH(radon, gives_the_same_bytes_in_20_runs_over_any_slabs)
 /* They reach the rays beside them, and no others. */
 TEST_ON_BOTH(radon, pixels_that_are_no_numbers_reach_their_rays_alone)
 {
-    for (size_t m = 0; m < (ts_test_device ? sizeof methods / sizeof *methods : 1); m++) {
+    for (size_t m = 0; m < each_method(1); m++) {
         struct ts_image in = ts_test_image(3, 40, 33, TS_F32, VALUES_RANDOM, 4);
         const int64_t slice = in.axes[1].n * in.axes[2].n;
         ((float *)in.data)[slice + 11 * 33 + 20] = NAN;

@@ -334,8 +334,8 @@ static void compare(const struct check *check, const struct stage_context *conte
     for (size_t i = 0; i < n_out; i++)
         if (isfinite(expected[i]))
             largest = fmax(largest, fabs(expected[i]));
-    const double bound =
-        check->stage->tolerance.relative * largest + check->stage->tolerance.absolute + check->row->absolute;
+    const struct stage_tolerance tolerance = ts_stage_tolerance(context);
+    const double bound = tolerance.relative * largest + tolerance.absolute + check->row->absolute;
     for (size_t i = 0; i < n_out; i++) {
         const bool same = out[i] == expected[i] || (isnan(out[i]) && isnan(expected[i]));
         if (!same && !(fabs(out[i] - expected[i]) <= bound))
