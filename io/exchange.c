@@ -109,20 +109,8 @@ static enum ts_status find_all(struct projections *projections, const struct par
 
 static enum ts_status open_exchange(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
-    struct projections *projections;
-    struct hdf5_visit visit;
-    *source = NULL;
-    enum ts_status status =
-        ts_projections_open(set, ((const struct exchange_params *)set->values)->exchange, diag, &projections);
-    if (status != TS_OK)
-        return status;
-    ts_hdf5_enter(&visit);
-    status = find_all(projections, set);
-    ts_hdf5_leave(&visit);
-    if (status == TS_OK)
-        return ts_projections_take(projections, source);
-    ts_projections_close(projections);
-    return status;
+    const struct exchange_params *params = set->values;
+    return ts_projections_source(set, params->exchange, find_all, diag, source);
 }
 
 const struct source_format exchange_format = {

@@ -371,7 +371,7 @@ static enum ts_status read_geometry(struct nexus *nexus)
 
 /* ---- the format --------------------------------------------------------------------------------- */
 
-static enum ts_status find_all(struct nexus *nexus)
+static enum ts_status find_parts(struct nexus *nexus)
 {
     enum ts_status status = find_entry(nexus);
     if (status == TS_OK && nexus->entry >= 0)
@@ -382,35 +382,33 @@ static enum ts_status find_all(struct nexus *nexus)
         status = choose_frames(nexus);
     if (status == TS_OK && nexus->params->frames == FRAMES_PROJECTIONS)
         status = read_angles(nexus);
-    if (status == TS_OK)
-        status = read_geometry(nexus);
-    nexus->projections->order[0] = 1;
-    nexus->projections->order[1] = 0;
-    nexus->projections->order[2] = 2;
-    nexus->projections->quantity = nexus->params->quantity;
+    return status == TS_OK ? read_geometry(nexus) : status;
+}
+
+static enum ts_status find_all(struct projections *projections, const struct param_set *set)
+{
+    struct nexus nexus = {.set = set,
+                          .params = set->values,
+                          .projections = projections,
+                          .input = &projections->input,
+                          .entry = -1,
+                          .detector = -1};
+    const enum ts_status status = find_parts(&nexus);
+    if (nexus.detector >= 0)
+        H5Oclose(nexus.detector);
+    if (nexus.entry >= 0)
+        H5Oclose(nexus.entry);
+    projections->order[0] = 1;
+    projections->order[1] = 0;
+    projections->order[2] = 2;
+    projections->quantity = nexus.params->quantity;
     return status;
 }
 
 static enum ts_status open_nexus(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
-    struct nexus nexus = {.set = set, .params = set->values, .entry = -1, .detector = -1};
-    struct hdf5_visit visit;
-    *source = NULL;
-    enum ts_status status = ts_projections_open(set, nexus.params->nexus, diag, &nexus.projections);
-    if (status != TS_OK)
-        return status;
-    nexus.input = &nexus.projections->input;
-    ts_hdf5_enter(&visit);
-    status = find_all(&nexus);
-    if (nexus.detector >= 0)
-        H5Oclose(nexus.detector);
-    if (nexus.entry >= 0)
-        H5Oclose(nexus.entry);
-    ts_hdf5_leave(&visit);
-    if (status == TS_OK)
-        return ts_projections_take(nexus.projections, source);
-    ts_projections_close(nexus.projections);
-    return status;
+    const struct nexus_params *params = set->values;
+    return ts_projections_source(set, params->nexus, find_all, diag, source);
 }
 
 const struct source_format nexus_format = {

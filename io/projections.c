@@ -315,7 +315,7 @@ static enum ts_status fill(struct projection_source *source)
     return TS_OK;
 }
 
-enum ts_status ts_projections_take(struct projections *projections, struct source **out)
+static enum ts_status take(struct projections *projections, struct source **out)
 {
     struct projection_source *source = calloc(1, sizeof *source);
     *out = NULL;
@@ -333,5 +333,23 @@ enum ts_status ts_projections_take(struct projections *projections, struct sourc
         *out = &source->base;
     else
         close_source(&source->base);
+    return status;
+}
+
+enum ts_status ts_projections_source(const struct param_set *set, const char *path, projections_find *find,
+                                     struct ts_diag *diag, struct source **source)
+{
+    struct projections *projections;
+    struct hdf5_visit visit;
+    *source = NULL;
+    enum ts_status status = ts_projections_open(set, path, diag, &projections);
+    if (status != TS_OK)
+        return status;
+    ts_hdf5_enter(&visit);
+    status = find(projections, set);
+    ts_hdf5_leave(&visit);
+    if (status == TS_OK)
+        return take(projections, source);
+    ts_projections_close(projections);
     return status;
 }

@@ -41,12 +41,15 @@ struct projections {
     size_t n_attributes;
 };
 
-/* Opens the file for a format. On failure everything is released. */
+/* Opens the file alone. On failure everything is released. */
 enum ts_status ts_projections_open(const struct param_set *set, const char *path, struct ts_diag *diag,
                                    struct projections **out);
 void ts_projections_close(struct projections *projections); /* NULL: nothing */
-/* Makes the source; takes `projections` over, in every case. Not between enter and leave. */
-enum ts_status ts_projections_take(struct projections *projections, struct source **source);
+/* What a format knows: fills `projections` from the file, which is open, between enter and leave. */
+typedef enum ts_status projections_find(struct projections *projections, const struct param_set *set);
+/* Opens the file, has the format find everything, and makes the source. */
+enum ts_status ts_projections_source(const struct param_set *set, const char *path, projections_find *find,
+                                     struct ts_diag *diag, struct source **source);
 
 /* One more attribute of the source; the value is formatted into the arena. */
 enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)

@@ -13,6 +13,7 @@
 #include "tests/support/folders.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
+#include "tests/support/plan_run.h"
 #include "tests/support/stage_check.h"
 
 static char folder[256], output[300];
@@ -39,43 +40,10 @@ static void remove_folder(void)
     cr_assert_eq(rmdir(folder), 0, "%s holds more than the output", folder);
 }
 
-static unsigned char *read_file(const char *path, size_t *size)
+static struct ts_plan *make_plan(const struct memory_chain *memory, int64_t budget, int threads)
 {
-    FILE *file = fopen(path, "rb");
-    cr_assert(file, "%s was not written", path);
-    fseek(file, 0, SEEK_END);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    unsigned char *bytes = malloc(*size + 1);
-    cr_assert_eq(fread(bytes, 1, *size, file), *size);
-    fclose(file);
-    return bytes;
-}
-
-static struct ts_plan *make_plan(struct memory_chain *memory, int64_t budget, int threads)
-{
-    struct ts_diag *diag = ts_diag_create();
-    struct ts_options options = {.device = "cpu"};
-    struct ts_plan *plan = NULL;
-    options.memory_bytes = budget;
-    options.threads = threads;
-    options.force = true;
-    const enum ts_status status = ts_plan_create(&memory->chain, &options, &plan, diag);
-    if (status != TS_OK && status != TS_BAD_CHAIN)
-        ts_diag_print(diag, stderr);
-    cr_assert((status == TS_OK) == (plan != NULL));
-    ts_diag_destroy(diag);
-    return plan;
-}
-
-static void run_plan(struct ts_plan *plan)
-{
-    struct ts_diag *diag = ts_diag_create();
-    const enum ts_status status = ts_plan_run(plan, diag);
-    if (status != TS_OK)
-        ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    ts_diag_destroy(diag);
+    const struct ts_options options = {.device = "cpu", .memory_bytes = budget, .threads = threads, .force = true};
+    return ts_test_plan(memory, &options);
 }
 
 /* A chain with all there is: halos that wrap, a pass-through table, reductions that feed their map (over the volume,
@@ -92,19 +60,12 @@ static void add_everything(struct memory_chain *memory)
     memory_chain_add(memory, "radon views=7", NULL);
 }
 
-static int64_t least_budget(struct memory_chain *memory)
+static int64_t least_budget(const struct memory_chain *memory)
 {
-    int64_t low = 1, high = (int64_t)1 << 31;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        struct ts_plan *plan = make_plan(memory, middle, 1);
-        if (plan)
-            high = middle;
-        else
-            low = middle + 1;
-        ts_plan_destroy(plan);
-    }
-    return low;
+    struct ts_plan *plan = make_plan(memory, 0, 1);
+    const int64_t least = ts_test_plan_least(plan);
+    ts_plan_destroy(plan);
+    return least;
 }
 
 Test(run, same_bytes_for_every_budget_and_thread_count)
@@ -136,17 +97,8 @@ Test(run, same_bytes_for_every_budget_and_thread_count)
         }
         if (run) {
             cr_assert_leq(plan->memory_bytes, plan->budget_bytes);
-            run_plan(plan);
-            size_t size;
-            unsigned char *bytes = read_file(output, &size);
-            cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)),
-                      "%lld slabs of %lld slices give other bytes", (long long)slabs, (long long)plan->slab_slices);
-            if (!first) {
-                first = bytes;
-                first_size = size;
-            } else {
-                free(bytes);
-            }
+            ts_test_plan_run(plan);
+            ts_test_same_file(output, &first, &first_size, "slabs and threads");
         }
         ts_plan_destroy(plan);
     }
@@ -210,14 +162,14 @@ Test(run, an_image_kept_in_memory_is_read_once)
     memory_chain_add(&memory, "equalize", NULL);
     struct ts_plan *plan = make_plan(&memory, 0, 1);
     cr_assert_eq(plan->n_passes, 2);
-    run_plan(plan);
+    ts_test_plan_run(plan);
     cr_assert_eq(memory.slices_read, 30, "%lld slices were read", (long long)memory.slices_read);
     ts_plan_destroy(plan);
     const int64_t least = least_budget(&memory);
     plan = make_plan(&memory, least, 1);
     cr_assert_eq(ts_plan_slab_count(plan), 30);
     memory.slices_read = 0;
-    run_plan(plan);
+    ts_test_plan_run(plan);
     cr_assert_gt(memory.slices_read, 60, "slice by slice, two passes with halos read more");
     ts_plan_destroy(plan);
     memory_chain_clear(&memory);
@@ -239,13 +191,8 @@ Test(run, references_are_reduced_over_their_own_volume)
     const int64_t least = least_budget(&memory);
     for (int i = 0; i < 2; i++) {
         struct ts_plan *plan = make_plan(&memory, i == 0 ? 0 : least, 1);
-        run_plan(plan);
-        size_t size;
-        unsigned char *bytes = read_file(output, &size);
-        cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)), "slabs show in the bytes");
-        free(first);
-        first = bytes;
-        first_size = size;
+        ts_test_plan_run(plan);
+        ts_test_same_file(output, &first, &first_size, "slabs");
         ts_plan_destroy(plan);
     }
     free(first);
@@ -273,13 +220,8 @@ Test(run, a_mask_from_another_source_travels_with_the_image)
             struct ts_plan *plan = make_plan(&memory, i == 0 ? 0 : least, 1);
             cr_assert_eq(ts_plan_slab_count(plan), i == 0 ? 1 : 11);
             cr_assert_eq(plan->nodes[1].domain, 0, "the mask is not read beside the image");
-            run_plan(plan);
-            size_t size;
-            unsigned char *bytes = read_file(output, &size);
-            cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)), "slabs show in the bytes");
-            free(first);
-            first = bytes;
-            first_size = size;
+            ts_test_plan_run(plan);
+            ts_test_same_file(output, &first, &first_size, "slabs");
             ts_plan_destroy(plan);
         }
         free(first);
@@ -303,7 +245,7 @@ Test(run, a_mask_counts_where_it_should)
     memory_chain_init(&memory, &image, &mask, output);
     memory_chain_add_stage(&memory, &masked_stage, "mask=atlas", NULL);
     struct ts_plan *plan = make_plan(&memory, 0, 2);
-    run_plan(plan);
+    ts_test_plan_run(plan);
     const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT),
                 data = H5Dopen2(file, "/entry/process_1_masked/tables/sum", H5P_DEFAULT);
     uint64_t written = 0;
@@ -399,22 +341,16 @@ Test(run, a_reference_of_another_height_reaches_the_map)
     const int64_t most = plan->memory_bytes;
     ts_plan_destroy(plan);
     for (int64_t step = 0; step <= 8; step++) {
-        size_t size;
         plan = make_plan(&memory, least + (most - least) * step / 8, 1 + (int)step % 3);
         if (!plan)
             continue; /* more threads take more memory */
         for (int32_t i = 0; i < plan->n_nodes; i++)
             kept |= plan->nodes[i].keep;
         cr_assert_eq(plan->nodes[1].domain, 0, "the rows are not read beside the image");
-        run_plan(plan);
+        ts_test_plan_run(plan);
         again |= memory.slices_read > 18;
         check_added(&image, &rows, &memory.slices_read);
-        unsigned char *bytes = read_file(output, &size);
-        cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)), "slabs of %lld show in the bytes",
-                  (long long)plan->slab_slices);
-        free(first);
-        first = bytes;
-        first_size = size;
+        ts_test_same_file(output, &first, &first_size, "slabs");
         ts_plan_destroy(plan);
     }
     cr_assert(kept && again, "kept %d, read again %d", kept, again);

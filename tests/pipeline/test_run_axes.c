@@ -11,6 +11,7 @@
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/plan_run.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/stage_run.h"
 
@@ -31,52 +32,11 @@ TestSuite(run_axes, .init = begin, .fini = end);
 
 static struct ts_plan *make_plan(struct memory_chain *memory)
 {
-    struct ts_diag *diag = ts_diag_create();
     const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
-    struct ts_plan *plan = NULL;
     memory->chain.output.path = output;
-    if (ts_plan_create(&memory->chain, &options, &plan, diag) != TS_OK)
-        ts_diag_print(diag, stderr);
+    struct ts_plan *plan = ts_test_plan(memory, &options);
     cr_assert(plan);
-    ts_diag_destroy(diag);
     return plan;
-}
-
-static int64_t *budget_of(struct ts_plan *plan)
-{
-    return plan->cuda ? &plan->gpu_budget_bytes : &plan->budget_bytes;
-}
-
-static bool fits(struct ts_plan *plan, int64_t budget)
-{
-    struct ts_diag *diag = ts_diag_create();
-    *budget_of(plan) = budget;
-    const enum ts_status status = ts_plan_fit(plan, diag);
-    ts_diag_destroy(diag);
-    return status == TS_OK;
-}
-
-static int64_t least_budget(struct ts_plan *plan)
-{
-    int64_t low = 1, high = (int64_t)1 << 33;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (fits(plan, middle))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-static void run_plan(struct ts_plan *plan)
-{
-    struct ts_diag *diag = ts_diag_create();
-    const enum ts_status status = ts_plan_run(plan, diag);
-    if (status != TS_OK)
-        ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    ts_diag_destroy(diag);
 }
 
 /* The first number of a dataset. */
@@ -158,21 +118,15 @@ TEST_ON_BOTH(run_axes, two_stages_of_a_chain_find_them)
     size_t first_size = 0;
     add_chain(&memory, &image);
     struct ts_plan *plan = make_plan(&memory);
-    const int64_t least = least_budget(plan);
-    cr_assert(fits(plan, (int64_t)1 << 32));
+    const int64_t least = ts_test_plan_least(plan);
+    cr_assert(ts_test_plan_fits(plan, (int64_t)1 << 32));
     const int64_t most = plan->cuda ? plan->gpu_bytes : plan->memory_bytes;
     cr_assert_eq(plan->n_passes, 3);
     for (int64_t step = STEPS; step >= 0; step--) {
-        size_t size;
-        cr_assert(fits(plan, least + (most - least) * step / STEPS));
-        run_plan(plan);
+        cr_assert(ts_test_plan_fits(plan, least + (most - least) * step / STEPS));
+        ts_test_plan_run(plan);
         check_file(&image);
-        unsigned char *bytes = ts_test_read_file(output, &size);
-        cr_assert(!first || (size == first_size && !memcmp(first, bytes, size)), "slabs of %lld show in the bytes",
-                  (long long)plan->slab_slices);
-        free(first);
-        first = bytes;
-        first_size = size;
+        ts_test_same_file(output, &first, &first_size, "slabs");
     }
     cr_assert_leq(plan->slab_slices, 2);
     free(first);
@@ -242,7 +196,7 @@ Test(run_axes, what_the_chain_gives_is_known_at_plan_time)
     struct ts_plan *plan = make_plan(&memory);
     cr_assert_eq(plan->n_passes, 1);
     cr_assert_eq(plan->nodes[2].out.axes[2].first, 5.5);
-    run_plan(plan);
+    ts_test_plan_run(plan);
     ts_plan_destroy(plan);
     memory_chain_clear(&memory);
     free(image.data);

@@ -14,6 +14,7 @@
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/plan_run.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/stage_run.h"
@@ -37,66 +38,20 @@ TestSuite(run_cuda, .init = begin, .fini = end);
 
 static struct ts_plan *make_plan(struct memory_chain *memory, const char *device, const char *output)
 {
-    struct ts_diag *diag = ts_diag_create();
     const struct ts_options options = {.device = device, .threads = 2, .force = true};
-    struct ts_plan *plan = NULL;
     memory->chain.output.path = output;
-    if (ts_plan_create(&memory->chain, &options, &plan, diag) != TS_OK)
-        ts_diag_print(diag, stderr);
+    struct ts_plan *plan = ts_test_plan(memory, &options);
     cr_assert(plan, "no plan for %s", device);
-    ts_diag_destroy(diag);
     return plan;
-}
-
-static void run_plan(struct ts_plan *plan)
-{
-    struct ts_diag *diag = ts_diag_create();
-    const enum ts_status status = ts_plan_run(plan, diag);
-    if (status != TS_OK)
-        ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    ts_diag_destroy(diag);
-}
-
-static bool fits(struct ts_plan *plan, int64_t budget)
-{
-    struct ts_diag *diag = ts_diag_create();
-    plan->gpu_budget_bytes = budget;
-    const enum ts_status status = ts_plan_fit(plan, diag);
-    ts_diag_destroy(diag);
-    return status == TS_OK;
-}
-
-static int64_t least_budget(struct ts_plan *plan)
-{
-    int64_t low = 1, high = (int64_t)1 << 33;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (fits(plan, middle))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
 }
 
 /* Runs with this budget; the whole file must be *first, which the first call fills. */
 static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first, size_t *first_size)
 {
-    size_t size;
-    cr_assert(fits(plan, budget));
+    cr_assert(ts_test_plan_fits(plan, budget));
     cr_assert_leq(plan->gpu_bytes, budget);
-    run_plan(plan);
-    unsigned char *bytes = ts_test_read_file(on_cuda, &size);
-    cr_assert(bytes, "nothing was written");
-    if (!*first) {
-        *first = bytes;
-        *first_size = size;
-        return;
-    }
-    cr_assert(size == *first_size && !memcmp(bytes, *first, size), "other bytes in slabs of %lld slices",
-              (long long)plan->slab_slices);
-    free(bytes);
+    ts_test_plan_run(plan);
+    ts_test_same_file(on_cuda, first, first_size, "slabs");
 }
 
 /* The chain on both devices, on the second with GPU memory for everything, for a slice, and for sizes between. */
@@ -106,10 +61,10 @@ static void compare_devices(struct memory_chain *memory, double relative)
     struct ts_plan *plan = make_plan(memory, "cpu", on_cpu);
     unsigned char *first = NULL;
     size_t first_size = 0;
-    run_plan(plan);
+    ts_test_plan_run(plan);
     ts_plan_destroy(plan);
     plan = make_plan(memory, "cuda", on_cuda);
-    const int64_t most = plan->gpu_bytes, least = least_budget(plan);
+    const int64_t most = plan->gpu_bytes, least = ts_test_plan_least(plan);
     const uint64_t before = ts_cuda_launch_count();
     for (int64_t step = STEPS; step >= 0; step--)
         run_with(plan, least + (most - least) * step / STEPS, &first, &first_size);
@@ -354,7 +309,7 @@ Test(run_cuda, the_device_is_recorded)
     fclose(stream);
     cr_assert(strstr(text, "\nupload       input") && strstr(text, "\ndownload     shift"), "%s", text);
     cr_assert(strstr(text, plan->cuda->name), "%s", text);
-    run_plan(plan);
+    ts_test_plan_run(plan);
     const hid_t file = H5Fopen(on_cuda, H5F_ACC_RDONLY, H5P_DEFAULT), group = H5Gopen2(file, "/entry/provenance", 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         cr_assert(H5Lexists(group, names[i], H5P_DEFAULT) > 0, "no %s", names[i]);
@@ -494,12 +449,12 @@ Test(run_cuda, a_source_that_fails_and_a_stop_leave_nothing)
     memory_chain_add_stage(&memory, &shift_stage, "by=1", NULL);
     memory.fail_at = 5;
     struct ts_plan *plan = make_plan(&memory, "cuda", on_cuda);
-    cr_assert(fits(plan, least_budget(plan)));
+    cr_assert(ts_test_plan_fits(plan, ts_test_plan_least(plan)));
     expect_failure(plan, &memory, TS_BAD_INPUT, "test");
     memory_chain_init(&memory, &image, NULL, NULL);
     memory_chain_add_stage(&memory, &shift_stage, "by=1", NULL);
     plan = make_plan(&memory, "cuda", on_cuda);
-    cr_assert(fits(plan, least_budget(plan)));
+    cr_assert(ts_test_plan_fits(plan, ts_test_plan_least(plan)));
     memory.stop_at_plan = plan;
     memory.stop_slice = 4;
     struct ts_diag *diag = ts_diag_create();
