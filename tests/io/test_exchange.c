@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data Exchange files as sources, angles that are caught, files that are not to be trusted, and a real scan.
+ */
+#include <criterion/criterion.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/exchange.h"
+#include "io/projections.h"
+#include "tests/support/dicom_open.h"
+#include "tests/support/scan_file.h"
+#include "tests/support/support.h"
+
+TestSuite(exchange, .init = ts_scan_begin, .fini = ts_scan_end);
+
+static struct exchange_params exchange_values;
+
+static struct param_set exchange_set(void)
+{
+    struct param_set set = {.rows = exchange_format.params,
+                            .n_rows = exchange_format.n_params,
+                            .values = &exchange_values,
+                            .owner = "input"};
+    exchange_values = (struct exchange_params){0};
+    ts_params_init(&set);
+    exchange_values.exchange = ts_scan.path;
+    return set;
+}
+
+static void refuse_exchange(struct param_set *set, enum ts_status status, const char *code, const char *text)
+{
+    struct source *source = NULL;
+    ts_diag_clear(ts_scan.diag);
+    cr_assert_eq(exchange_format.open(set, &source, ts_scan.diag), status, "%s", code);
+    cr_assert_null(source);
+    ts_test_expect(ts_scan.diag, code, text);
+}
+
+Test(exchange, gives_a_sinogram)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    static const int frames[] = {0, 1, 2, 3, 4, 5, 6};
+    struct param_set set = exchange_set();
+    struct source *source;
+    H5Fclose(ts_scan_exchange(NULL, SCAN_FRAMES, theta));
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert(source->image.axes[1].n == SCAN_FRAMES && source->image.axes[1].positions[6] == 160);
+    ts_scan_check(source, frames, 2);
+    source->ops->close(source);
+    exchange_values.frames = FRAMES_FLATS;
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    ts_scan_check(source, frames, 2);
+    source->ops->close(source);
+    exchange_values.frames = FRAMES_DARKS;
+    refuse_exchange(&set, TS_BAD_INPUT, "frames-missing", "there is no /exchange/data_dark, which holds the darks");
+}
+
+Test(exchange, never_invents_angles)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    struct param_set set = exchange_set();
+    struct source *source;
+    H5Fclose(ts_scan_exchange(NULL, 0, NULL));
+    refuse_exchange(&set, TS_BAD_INPUT, "angles-missing", "there is no /exchange/theta");
+    exchange_values.theta_start = 10;
+    exchange_values.theta_stop = 80;
+    ts_scan_give(&set, "theta_start");
+    refuse_exchange(&set, TS_BAD_CHAIN, "angles-missing", "theta_stop is missing");
+    ts_scan_give(&set, "theta_stop");
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert(source->image.axes[1].positions[0] == 10 && source->image.axes[1].positions[6] == 70);
+    source->ops->close(source);
+    exchange_values.endpoint = true;
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert_eq(source->image.axes[1].positions[6], 80);
+    source->ops->close(source);
+    H5Fclose(ts_scan_exchange(NULL, SCAN_FRAMES, theta));
+    refuse_exchange(&set, TS_BAD_CHAIN, "angles-twice", "the file has its own theta");
+    set = exchange_set();
+    H5Fclose(ts_scan_exchange(NULL, SCAN_FRAMES - 1, theta));
+    refuse_exchange(&set, TS_BAD_INPUT, "angle-count", "/exchange/theta has 6 angles, expected 7");
+}
+
+Test(exchange, radians_that_are_called_degrees_are_caught)
+{
+    struct projections *projections;
+    struct param_set set = exchange_set();
+    double angles[90];
+    H5Fclose(ts_scan_exchange(NULL, 0, NULL));
+    cr_assert_eq(ts_projections_open(&set, ts_scan.path, ts_scan.diag, &projections), TS_OK);
+    for (int i = 0; i < 90; i++)
+        angles[i] = i * 3.14159265358979323846 / 90;
+    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_DEGREE, false), TS_BAD_INPUT);
+    ts_test_expect(ts_scan.diag, "angle-unit", "as radians would");
+    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_DEGREE, true), TS_OK);
+    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_RADIAN, false), TS_OK);
+    cr_assert_float_eq(angles[45], 90, 1e-12);
+    ts_projections_close(projections);
+}
+
+/* ---- files that are not to be trusted -------------------------------------------------------------- */
+
+Test(exchange, storage_that_cannot_be_trusted_is_refused)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    const hsize_t n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS}, huge[3] = {UINT64_C(1) << 40, SCAN_ROWS, SCAN_COLUMNS};
+    for (int kind = 0; kind < 6; kind++) {
+        static const char *const codes[] = {"hdf5-external", "hdf5-not-written", "hdf5-type",
+                                            "hdf5-empty",    "hdf5-filter",      "hdf5-virtual"};
+        static const char *const texts[] = {"external storage",  "never written",          "neither integers",
+                                            "has length 109951", "stored with the filter", "is virtual"};
+        struct param_set set = exchange_set();
+        const hid_t file = ts_scan_exchange(NULL, SCAN_FRAMES, theta), list = H5Pcreate(H5P_DATASET_CREATE);
+        const hid_t space = H5Screate_simple(3, kind == 3 ? huge : n, NULL);
+        H5Ldelete(file, "/exchange/data", H5P_DEFAULT);
+        if (kind == 0)
+            H5Pset_external(list, "/etc/passwd", 0, SCAN_FRAMES * SCAN_ROWS * SCAN_COLUMNS * 2);
+        if (kind == 4) {
+            H5Pset_chunk(list, 3, (const hsize_t[]){1, SCAN_ROWS, SCAN_COLUMNS});
+            H5Pset_scaleoffset(list, H5Z_SO_INT, 4);
+        }
+        if (kind == 3)
+            H5Pset_chunk(list, 3, (const hsize_t[]){1, SCAN_ROWS, SCAN_COLUMNS});
+        if (kind == 5)
+            H5Pset_virtual(list, space, "/etc/passwd", "/x", space);
+        const hid_t dataset = H5Dcreate2(file, "/exchange/data", kind == 2 ? H5T_STD_I64LE : H5T_STD_U16LE, space,
+                                         H5P_DEFAULT, list, H5P_DEFAULT);
+        cr_assert(dataset >= 0, "kind %d", kind);
+        H5Dclose(dataset);
+        H5Pclose(list);
+        H5Sclose(space);
+        H5Fclose(file);
+        refuse_exchange(&set, TS_BAD_INPUT, codes[kind], texts[kind]);
+    }
+}
+
+Test(exchange, damaged_files_end_in_an_error)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    const struct scan_storage storage = {.type = H5T_STD_U16LE,
+                                         .chunk = {1, SCAN_ROWS, SCAN_COLUMNS},
+                                         .shuffle = true,
+                                         .deflate = true,
+                                         .fletcher32 = true};
+    size_t length = 0, n_refused = 0;
+    H5Fclose(ts_scan_exchange(&storage, SCAN_FRAMES, theta));
+    unsigned char *bytes = NULL;
+    FILE *file = fopen(ts_scan.path, "rb");
+    fseek(file, 0, SEEK_END);
+    length = (size_t)ftell(file);
+    rewind(file);
+    bytes = malloc(length);
+    cr_assert_eq(fread(bytes, 1, length, file), length);
+    fclose(file);
+    for (size_t at = 0; at < length; at += 37) {
+        struct param_set set = exchange_set();
+        struct source *source = NULL;
+        const bool cut = at / 37 % 2;
+        file = fopen(ts_scan.path, "wb");
+        bytes[at] ^= 0x55;
+        fwrite(bytes, 1, cut ? at : length, file);
+        bytes[at] ^= 0x55;
+        fclose(file);
+        ts_diag_clear(ts_scan.diag);
+        enum ts_status status = exchange_format.open(&set, &source, ts_scan.diag);
+        if (status == TS_OK) {
+            unsigned char *data = malloc(ts_image_bytes(&source->image));
+            status = source->ops->read(source, 0, source->n_slices, data, ts_scan.diag);
+            free(data);
+            source->ops->close(source);
+        }
+        cr_assert(status == TS_OK || status == TS_BAD_INPUT);
+        cr_assert(!cut || status == TS_BAD_INPUT, "cut after %zu bytes", at);
+        cr_assert((status == TS_OK) == (ts_diag_error_count(ts_scan.diag) == 0), "at %zu", at);
+        n_refused += status != TS_OK;
+    }
+    cr_assert_gt(n_refused, length / 37 / 2);
+    free(bytes);
+}
+
+/* ---- a real scan ---------------------------------------------------------------------------------- */
+
+Test(exchange, a_tooth)
+{
+    char tooth[1024];
+    const char *data = ts_test_data();
+    if (!data)
+        cr_skip_test("no test data");
+    snprintf(tooth, sizeof tooth, "%s/projections/tomopy_tooth/tooth.h5", data);
+    if (access(tooth, R_OK) != 0)
+        cr_skip_test("no test data");
+    struct param_set set = exchange_set();
+    struct source *source;
+    float *expected = malloc(sizeof(float) * 181 * 2 * 640), *found;
+    const hid_t file = H5Fopen(tooth, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/exchange/data", H5P_DEFAULT);
+    cr_assert(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, expected) >= 0);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    exchange_values.exchange = tooth;
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert(source->image.axes[0].n == 2 && source->image.axes[1].n == 181 && source->image.axes[2].n == 640);
+    cr_assert_float_eq(source->image.axes[1].positions[180], 179, 1.01);
+    found = ts_test_read_all(source, ts_scan.diag);
+    for (int v = 0; v < 181; v++)
+        for (int z = 0; z < 2; z++)
+            cr_assert_arr_eq(found + (z * 181 + v) * 640, expected + (v * 2 + z) * 640, 640 * sizeof(float));
+    source->ops->close(source);
+    free(expected);
+    free(found);
+}

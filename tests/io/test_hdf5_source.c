@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any dataset with three axes of an HDF5 file as a source.
+ */
+#include <criterion/criterion.h>
+#include <hdf5.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/hdf5_source.h"
+#include "tests/support/dicom_open.h"
+#include "tests/support/scan_file.h"
+#include "tests/support/support.h"
+
+TestSuite(hdf5_source, .init = ts_scan_begin, .fini = ts_scan_end);
+
+/* The file's axes are (7, 3, 5); each order of names puts value 100 i + 10 j + k where its names say. */
+Test(hdf5_source, takes_every_order_of_axes)
+{
+    static const char *const names[2][3] = {{"z", "view", "detector"}, {"z", "y", "x"}};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS}, weights[3] = {100, 10, 1};
+    static const double spacing[3] = {2, 3, 4};
+    const struct scan_storage storages[] = {{.type = H5T_STD_I16BE},
+                                            {.type = H5T_IEEE_F32LE, .chunk = {2, 2, 4}, .deflate = true}};
+    for (int kind = 0; kind < 24; kind++) {
+        const bool volume = kind % 2;
+        const int *order = orders[kind / 4];
+        const char *axes[3];
+        struct hdf5_params values = {0};
+        struct param_set set = {
+            .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
+        struct source *source;
+        ts_params_init(&set);
+        H5Fclose(ts_scan_exchange(&storages[kind / 2 % 2], 0, NULL));
+        for (int d = 0; d < 3; d++)
+            axes[order[d]] = names[volume][d];
+        values.hdf5 = ts_scan.path;
+        values.path = "/exchange/data";
+        values.axes = (struct ts_texts){3, axes};
+        values.spacing = (struct ts_numbers){1, volume ? 3 : 2, spacing};
+        values.theta_stop = 180;
+        if (!volume) {
+            ts_scan_give(&set, "theta_start");
+            ts_scan_give(&set, "theta_stop");
+        }
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_OK, "kind %d", kind);
+        const struct ts_image *image = &source->image;
+        cr_assert_eq(image->axes[1].kind, volume ? TS_AXIS_Y : TS_AXIS_VIEW);
+        cr_assert(image->axes[0].spacing == 2 && image->axes[2].spacing == (volume ? 4 : 3));
+        cr_assert(volume ? image->axes[1].spacing == 3 && !image->axes[1].positions
+                         : image->axes[1].positions[1] == 180.0 / (double)image->axes[1].n);
+        void *data = ts_test_read_all(source, ts_scan.diag);
+        double found[SCAN_FRAMES * SCAN_ROWS * SCAN_COLUMNS];
+        ts_load_f64(found, data, image->dtype, ts_image_count(image));
+        const double *next = found;
+        for (int i = 0; i < n[order[0]]; i++)
+            for (int j = 0; j < n[order[1]]; j++)
+                for (int k = 0; k < n[order[2]]; k++)
+                    cr_assert_eq(*next++, i * weights[order[0]] + j * weights[order[1]] + k * weights[order[2]]);
+        free(data);
+        source->ops->close(source);
+    }
+}
+
+Test(hdf5_source, refuses_with_its_own_words)
+{
+    const char *axes[] = {"z", "y", "y"}, *good_axes[] = {"view", "z", "detector"};
+    static const double theta[2] = {0, 1};
+    struct hdf5_params values = {0};
+    struct param_set set = {
+        .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
+    struct source *source;
+    ts_params_init(&set);
+    H5Fclose(ts_scan_exchange(NULL, 2, theta));
+    values.hdf5 = ts_scan.path;
+    values.path = "/exchange/none";
+    values.axes = (struct ts_texts){3, axes};
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan.diag, "axes-names", "neither z, y and x nor z, view and detector");
+    values.axes = (struct ts_texts){3, good_axes};
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan.diag, "hdf5-no-dataset", "there is no /exchange/none");
+    values.path = "/exchange/data";
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan.diag, "angles-missing", "a sinogram needs angles");
+    values.angles = "/exchange/theta";
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan.diag, "angle-count", "/exchange/theta has 2 angles, expected 7");
+    values.path = "/exchange/theta";
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan.diag, "hdf5-rank", "has 1 axes, expected 3");
+}
