@@ -35,5 +35,11 @@ const char *ts_load_path(const struct load *load, const char *path);
 const char *ts_load_found(const struct node *node, char out[TREE_SHOWN_BYTES + 2]);
 /* The text of a scalar, where `null` and nothing are no text; NULL where it is none (reported as `owner`: ...). */
 const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected);
+/* Nothing, `~` or a form of `null`, without quotes. */
+bool ts_load_is_nothing(const struct node *node);
+/* Suggestions cost the square of a name's length: not for errors that will not be kept. */
+bool ts_load_diag_is_full(const struct ts_diag *diag);
+/* Joins names with commas until they no longer fit. */
+void ts_load_list_names(char *out, size_t size, const char *const *names, size_t n);
 
 #endif

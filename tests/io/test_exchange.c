@@ -4,7 +4,6 @@
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
