@@ -14,7 +14,7 @@
 #include "tests/support/scan_file.h"
 #include "tests/support/support.h"
 
-TestSuite(exchange, .init = ts_scan_begin, .fini = ts_scan_end);
+TestSuite(exchange, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
 static struct exchange_params exchange_values;
 
@@ -26,17 +26,17 @@ static struct param_set exchange_set(void)
                             .owner = "input"};
     exchange_values = (struct exchange_params){0};
     ts_params_init(&set);
-    exchange_values.exchange = ts_scan.path;
+    exchange_values.exchange = ts_scan_file.path;
     return set;
 }
 
 static void refuse_exchange(struct param_set *set, enum ts_status status, const char *code, const char *text)
 {
     struct source *source = NULL;
-    ts_diag_clear(ts_scan.diag);
-    cr_assert_eq(exchange_format.open(set, &source, ts_scan.diag), status, "%s", code);
+    ts_diag_clear(ts_scan_file.diag);
+    cr_assert_eq(exchange_format.open(set, &source, ts_scan_file.diag), status, "%s", code);
     cr_assert_null(source);
-    ts_test_expect(ts_scan.diag, code, text);
+    ts_test_expect(ts_scan_file.diag, code, text);
 }
 
 Test(exchange, gives_a_sinogram)
@@ -45,14 +45,14 @@ Test(exchange, gives_a_sinogram)
     static const int frames[] = {0, 1, 2, 3, 4, 5, 6};
     struct param_set set = exchange_set();
     struct source *source;
-    H5Fclose(ts_scan_exchange(NULL, SCAN_FRAMES, theta));
-    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert(source->image.axes[1].n == SCAN_FRAMES && source->image.axes[1].positions[6] == 160);
-    ts_scan_check(source, frames, 2);
+    ts_scan_file_check(source, frames, 2);
     source->ops->close(source);
     exchange_values.frames = FRAMES_FLATS;
-    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
-    ts_scan_check(source, frames, 2);
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    ts_scan_file_check(source, frames, 2);
     source->ops->close(source);
     exchange_values.frames = FRAMES_DARKS;
     refuse_exchange(&set, TS_BAD_INPUT, "frames-missing", "there is no /exchange/data_dark, which holds the darks");
@@ -63,24 +63,24 @@ Test(exchange, never_invents_angles)
     static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
     struct param_set set = exchange_set();
     struct source *source;
-    H5Fclose(ts_scan_exchange(NULL, 0, NULL));
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
     refuse_exchange(&set, TS_BAD_INPUT, "angles-missing", "there is no /exchange/theta");
     exchange_values.theta_start = 10;
     exchange_values.theta_stop = 80;
-    ts_scan_give(&set, "theta_start");
+    ts_scan_file_give(&set, "theta_start");
     refuse_exchange(&set, TS_BAD_CHAIN, "angles-missing", "theta_stop is missing");
-    ts_scan_give(&set, "theta_stop");
-    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    ts_scan_file_give(&set, "theta_stop");
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert(source->image.axes[1].positions[0] == 10 && source->image.axes[1].positions[6] == 70);
     source->ops->close(source);
     exchange_values.endpoint = true;
-    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert_eq(source->image.axes[1].positions[6], 80);
     source->ops->close(source);
-    H5Fclose(ts_scan_exchange(NULL, SCAN_FRAMES, theta));
+    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
     refuse_exchange(&set, TS_BAD_CHAIN, "angles-twice", "the file has its own theta");
     set = exchange_set();
-    H5Fclose(ts_scan_exchange(NULL, SCAN_FRAMES - 1, theta));
+    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES - 1, theta));
     refuse_exchange(&set, TS_BAD_INPUT, "angle-count", "/exchange/theta has 6 angles, expected 7");
 }
 
@@ -89,12 +89,12 @@ Test(exchange, radians_that_are_called_degrees_are_caught)
     struct projections *projections;
     struct param_set set = exchange_set();
     double angles[90];
-    H5Fclose(ts_scan_exchange(NULL, 0, NULL));
-    cr_assert_eq(ts_projections_open(&set, ts_scan.path, ts_scan.diag, &projections), TS_OK);
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
     for (int i = 0; i < 90; i++)
         angles[i] = i * 3.14159265358979323846 / 90;
     cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_DEGREE, false), TS_BAD_INPUT);
-    ts_test_expect(ts_scan.diag, "angle-unit", "as radians would");
+    ts_test_expect(ts_scan_file.diag, "angle-unit", "as radians would");
     cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_DEGREE, true), TS_OK);
     cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_RADIAN, false), TS_OK);
     cr_assert_float_eq(angles[45], 90, 1e-12);
@@ -113,7 +113,7 @@ Test(exchange, storage_that_cannot_be_trusted_is_refused)
         static const char *const texts[] = {"external storage",  "never written",          "neither integers",
                                             "has length 109951", "stored with the filter", "is virtual"};
         struct param_set set = exchange_set();
-        const hid_t file = ts_scan_exchange(NULL, SCAN_FRAMES, theta), list = H5Pcreate(H5P_DATASET_CREATE);
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), list = H5Pcreate(H5P_DATASET_CREATE);
         const hid_t space = H5Screate_simple(3, kind == 3 ? huge : n, NULL);
         H5Ldelete(file, "/exchange/data", H5P_DEFAULT);
         if (kind == 0)
@@ -146,9 +146,9 @@ Test(exchange, damaged_files_end_in_an_error)
                                          .deflate = true,
                                          .fletcher32 = true};
     size_t length = 0, n_refused = 0;
-    H5Fclose(ts_scan_exchange(&storage, SCAN_FRAMES, theta));
+    H5Fclose(ts_scan_file_exchange(&storage, SCAN_FRAMES, theta));
     unsigned char *bytes = NULL;
-    FILE *file = fopen(ts_scan.path, "rb");
+    FILE *file = fopen(ts_scan_file.path, "rb");
     fseek(file, 0, SEEK_END);
     length = (size_t)ftell(file);
     rewind(file);
@@ -159,22 +159,22 @@ Test(exchange, damaged_files_end_in_an_error)
         struct param_set set = exchange_set();
         struct source *source = NULL;
         const bool cut = at / 37 % 2;
-        file = fopen(ts_scan.path, "wb");
+        file = fopen(ts_scan_file.path, "wb");
         bytes[at] ^= 0x55;
         fwrite(bytes, 1, cut ? at : length, file);
         bytes[at] ^= 0x55;
         fclose(file);
-        ts_diag_clear(ts_scan.diag);
-        enum ts_status status = exchange_format.open(&set, &source, ts_scan.diag);
+        ts_diag_clear(ts_scan_file.diag);
+        enum ts_status status = exchange_format.open(&set, &source, ts_scan_file.diag);
         if (status == TS_OK) {
             unsigned char *data = malloc(ts_image_bytes(&source->image));
-            status = source->ops->read(source, 0, source->n_slices, data, ts_scan.diag);
+            status = source->ops->read(source, 0, source->n_slices, data, ts_scan_file.diag);
             free(data);
             source->ops->close(source);
         }
         cr_assert(status == TS_OK || status == TS_BAD_INPUT);
         cr_assert(!cut || status == TS_BAD_INPUT, "cut after %zu bytes", at);
-        cr_assert((status == TS_OK) == (ts_diag_error_count(ts_scan.diag) == 0), "at %zu", at);
+        cr_assert((status == TS_OK) == (ts_diag_error_count(ts_scan_file.diag) == 0), "at %zu", at);
         n_refused += status != TS_OK;
     }
     cr_assert_gt(n_refused, length / 37 / 2);
@@ -201,10 +201,10 @@ Test(exchange, a_tooth)
     H5Dclose(dataset);
     H5Fclose(file);
     exchange_values.exchange = tooth;
-    cr_assert_eq(exchange_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert(source->image.axes[0].n == 2 && source->image.axes[1].n == 181 && source->image.axes[2].n == 640);
     cr_assert_float_eq(source->image.axes[1].positions[180], 179, 1.01);
-    found = ts_test_read_all(source, ts_scan.diag);
+    found = ts_test_read_all(source, ts_scan_file.diag);
     for (int v = 0; v < 181; v++)
         for (int z = 0; z < 2; z++)
             cr_assert_arr_eq(found + (z * 181 + v) * 640, expected + (v * 2 + z) * 640, 640 * sizeof(float));

@@ -13,7 +13,7 @@
 #include "tests/support/scan_file.h"
 #include "tests/support/support.h"
 
-TestSuite(hdf5_source, .init = ts_scan_begin, .fini = ts_scan_end);
+TestSuite(hdf5_source, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
 /* The file's axes are (7, 3, 5); each order of names puts value 100 i + 10 j + k where its names say. */
 Test(hdf5_source, takes_every_order_of_axes)
@@ -33,25 +33,25 @@ Test(hdf5_source, takes_every_order_of_axes)
             .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
         struct source *source;
         ts_params_init(&set);
-        H5Fclose(ts_scan_exchange(&storages[kind / 2 % 2], 0, NULL));
+        H5Fclose(ts_scan_file_exchange(&storages[kind / 2 % 2], 0, NULL));
         for (int d = 0; d < 3; d++)
             axes[order[d]] = names[volume][d];
-        values.hdf5 = ts_scan.path;
+        values.hdf5 = ts_scan_file.path;
         values.path = "/exchange/data";
         values.axes = (struct ts_texts){3, axes};
         values.spacing = (struct ts_numbers){1, volume ? 3 : 2, spacing};
         values.theta_stop = 180;
         if (!volume) {
-            ts_scan_give(&set, "theta_start");
-            ts_scan_give(&set, "theta_stop");
+            ts_scan_file_give(&set, "theta_start");
+            ts_scan_file_give(&set, "theta_stop");
         }
-        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_OK, "kind %d", kind);
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK, "kind %d", kind);
         const struct ts_image *image = &source->image;
         cr_assert_eq(image->axes[1].kind, volume ? TS_AXIS_Y : TS_AXIS_VIEW);
         cr_assert(image->axes[0].spacing == 2 && image->axes[2].spacing == (volume ? 4 : 3));
         cr_assert(volume ? image->axes[1].spacing == 3 && !image->axes[1].positions
                          : image->axes[1].positions[1] == 180.0 / (double)image->axes[1].n);
-        void *data = ts_test_read_all(source, ts_scan.diag);
+        void *data = ts_test_read_all(source, ts_scan_file.diag);
         double found[SCAN_FRAMES * SCAN_ROWS * SCAN_COLUMNS];
         ts_load_f64(found, data, image->dtype, ts_image_count(image));
         const double *next = found;
@@ -73,22 +73,22 @@ Test(hdf5_source, refuses_with_its_own_words)
         .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
     struct source *source;
     ts_params_init(&set);
-    H5Fclose(ts_scan_exchange(NULL, 2, theta));
-    values.hdf5 = ts_scan.path;
+    H5Fclose(ts_scan_file_exchange(NULL, 2, theta));
+    values.hdf5 = ts_scan_file.path;
     values.path = "/exchange/none";
     values.axes = (struct ts_texts){3, axes};
-    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_CHAIN);
-    ts_test_expect(ts_scan.diag, "axes-names", "neither z, y and x nor z, view and detector");
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "axes-names", "neither z, y and x nor z, view and detector");
     values.axes = (struct ts_texts){3, good_axes};
-    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_INPUT);
-    ts_test_expect(ts_scan.diag, "hdf5-no-dataset", "there is no /exchange/none");
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "hdf5-no-dataset", "there is no /exchange/none");
     values.path = "/exchange/data";
-    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_CHAIN);
-    ts_test_expect(ts_scan.diag, "angles-missing", "a sinogram needs angles");
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "angles-missing", "a sinogram needs angles");
     values.angles = "/exchange/theta";
-    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_INPUT);
-    ts_test_expect(ts_scan.diag, "angle-count", "/exchange/theta has 2 angles, expected 7");
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "angle-count", "/exchange/theta has 2 angles, expected 7");
     values.path = "/exchange/theta";
-    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan.diag), TS_BAD_INPUT);
-    ts_test_expect(ts_scan.diag, "hdf5-rank", "has 1 axes, expected 3");
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "hdf5-rank", "has 1 axes, expected 3");
 }

@@ -14,7 +14,7 @@
 #include "tests/support/scan_file.h"
 #include "tests/support/support.h"
 
-TestSuite(nexus, .init = ts_scan_begin, .fini = ts_scan_end);
+TestSuite(nexus, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
 static struct nexus_params nexus_values;
 
@@ -51,27 +51,27 @@ static const struct scan good = {.definition = "NXtomo",
 static void make_scan(const struct scan *scan)
 {
     static const double column_size = 3.5, row_size = 4.5, axis = 2.25;
-    const hid_t file = H5Fcreate(ts_scan.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t top = ts_scan_group(file, "entry1", "NXentry");
-    const hid_t entry = scan->subentry ? ts_scan_group(top, "tomo_entry", "NXsubentry") : top;
-    const hid_t instrument = ts_scan_group(entry, "instrument", "NXinstrument");
-    const hid_t detector = ts_scan_group(instrument, "detector", "NXdetector");
-    const hid_t holder = ts_scan_group(entry, "holder", scan->in_data ? "NXdata" : "NXsample");
+    const hid_t file = H5Fcreate(ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t top = ts_scan_file_group(file, "entry1", "NXentry");
+    const hid_t entry = scan->subentry ? ts_scan_file_group(top, "tomo_entry", "NXsubentry") : top;
+    const hid_t instrument = ts_scan_file_group(entry, "instrument", "NXinstrument");
+    const hid_t detector = ts_scan_file_group(instrument, "detector", "NXdetector");
+    const hid_t holder = ts_scan_file_group(entry, "holder", scan->in_data ? "NXdata" : "NXsample");
     if (scan->definition)
         put_definition(entry, scan->definition, scan->variable);
     if (scan->external)
         cr_assert(H5Lcreate_external(scan->external, "/frames", detector, "data", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     else
-        ts_scan_frames(detector, "data", SCAN_FRAMES, scan->storage);
+        ts_scan_file_frames(detector, "data", SCAN_FRAMES, scan->storage);
     if (scan->n_keys)
-        ts_scan_numbers(detector, "image_key", scan->n_keys, scan->keys, NULL);
+        ts_scan_file_numbers(detector, "image_key", scan->n_keys, scan->keys, NULL);
     if (scan->n_angles)
-        ts_scan_numbers(holder, "rotation_angle", scan->n_angles, scan->angles, scan->angle_units);
+        ts_scan_file_numbers(holder, "rotation_angle", scan->n_angles, scan->angles, scan->angle_units);
     if (!scan->no_pixel_size) {
-        ts_scan_numbers(detector, "x_pixel_size", 0, &column_size, scan->pixel_units);
-        ts_scan_numbers(detector, "y_pixel_size", 0, &row_size, scan->pixel_units);
+        ts_scan_file_numbers(detector, "x_pixel_size", 0, &column_size, scan->pixel_units);
+        ts_scan_file_numbers(detector, "y_pixel_size", 0, &row_size, scan->pixel_units);
     }
-    ts_scan_numbers(detector, "x_rotation_axis_pixel_position", 0, &axis, NULL);
+    ts_scan_file_numbers(detector, "x_rotation_axis_pixel_position", 0, &axis, NULL);
     H5Gclose(holder);
     H5Gclose(detector);
     H5Gclose(instrument);
@@ -87,7 +87,7 @@ static struct param_set nexus_set(void)
         .rows = nexus_format.params, .n_rows = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
     nexus_values = (struct nexus_params){0};
     ts_params_init(&set);
-    nexus_values.nexus = ts_scan.path;
+    nexus_values.nexus = ts_scan_file.path;
     return set;
 }
 
@@ -96,10 +96,10 @@ static void refuse_scan(const struct scan *scan, const char *code, const char *t
     struct param_set set = nexus_set();
     struct source *source = NULL;
     make_scan(scan);
-    ts_diag_clear(ts_scan.diag);
-    cr_assert_eq(nexus_format.open(&set, &source, ts_scan.diag), TS_BAD_INPUT, "%s", code);
+    ts_diag_clear(ts_scan_file.diag);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT, "%s", code);
     cr_assert_null(source);
-    ts_test_expect(ts_scan.diag, code, text);
+    ts_test_expect(ts_scan_file.diag, code, text);
 }
 
 Test(nexus, gives_a_sinogram_with_angles_and_sizes)
@@ -108,7 +108,7 @@ Test(nexus, gives_a_sinogram_with_angles_and_sizes)
     struct param_set set = nexus_set();
     struct source *source;
     make_scan(&good);
-    cr_assert_eq(nexus_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     const struct ts_image *image = &source->image;
     cr_assert(image->rank == 3 && image->dtype == TS_U16 && image->quantity == TS_COUNTS);
     cr_assert(image->axes[0].kind == TS_AXIS_Z && image->axes[0].n == SCAN_ROWS && source->n_slices == SCAN_ROWS);
@@ -120,7 +120,7 @@ Test(nexus, gives_a_sinogram_with_angles_and_sizes)
     cr_assert_str_eq(image->axes[2].unit, "mm");
     cr_assert_str_eq(image->axes[1].unit, "degree");
     cr_assert(image->axes[1].positions[0] == 10 && image->axes[1].positions[2] == 45.5);
-    ts_scan_check(source, frames, SCAN_ROWS);
+    ts_scan_file_check(source, frames, SCAN_ROWS);
     cr_assert_eq(strlen(source->slices[SCAN_ROWS - 1].pixel_sha256), 64);
     bool found = false;
     for (size_t i = 0; i < source->n_attributes; i++)
@@ -137,14 +137,14 @@ Test(nexus, gives_flats_and_darks_by_their_frame_numbers)
     struct source *source;
     make_scan(&good);
     nexus_values.frames = FRAMES_FLATS;
-    cr_assert_eq(nexus_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert(source->image.axes[1].n == 2 && source->image.axes[1].positions[1] == 6);
     cr_assert_str_eq(source->image.axes[1].unit, "");
-    ts_scan_check(source, flats, 1);
+    ts_scan_file_check(source, flats, 1);
     source->ops->close(source);
     nexus_values.frames = FRAMES_DARKS;
-    cr_assert_eq(nexus_format.open(&set, &source, ts_scan.diag), TS_OK);
-    ts_scan_check(source, darks, 2);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    ts_scan_file_check(source, darks, 2);
     source->ops->close(source);
 }
 
@@ -174,8 +174,8 @@ Test(nexus, reads_every_type_and_storage)
                 scan.storage = &storage;
                 scan.variable = s % 2;
                 make_scan(&scan);
-                cr_assert_eq(nexus_format.open(&set, &source, ts_scan.diag), TS_OK, "type %zu, storage %zu", t, s);
-                ts_scan_check(source, frames, rows);
+                cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "type %zu, storage %zu", t, s);
+                ts_scan_file_check(source, frames, rows);
                 source->ops->close(source);
             }
     cr_assert_eq(n_checked, 9 * 7 * 3);
@@ -190,20 +190,20 @@ Test(nexus, finds_what_facilities_write)
     scan.subentry = scan.in_data = scan.no_pixel_size = true;
     scan.angle_units = "rad";
     make_scan(&scan);
-    cr_assert_eq(nexus_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert_float_eq(source->image.axes[1].positions[0], 10 * 180 / 3.14159265358979323846, 1e-9);
     cr_assert_str_eq(source->image.axes[2].unit, "pixel");
-    ts_scan_check(source, frames, SCAN_ROWS);
+    ts_scan_file_check(source, frames, SCAN_ROWS);
     source->ops->close(source);
     nexus_values.data = "/entry1/tomo_entry/instrument/detector/data";
     nexus_values.image_key = "/entry1/tomo_entry/instrument/detector/image_key";
     nexus_values.angles = "/entry1/tomo_entry/holder/rotation_angle";
     nexus_values.pixel_size = 0.25;
     nexus_values.angle_unit = ANGLE_UNIT_DEGREE;
-    ts_scan_give(&set, "pixel_size");
+    ts_scan_file_give(&set, "pixel_size");
     scan.definition = NULL;
     make_scan(&scan);
-    cr_assert_eq(nexus_format.open(&set, &source, ts_scan.diag), TS_OK);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert(source->image.axes[1].positions[0] == 10 && source->image.axes[0].spacing == 0.25);
     source->ops->close(source);
 }
@@ -250,20 +250,20 @@ Test(nexus, external_links_stay_in_the_folder)
     struct scan scan = good;
     struct param_set set = nexus_set();
     struct source *source;
-    snprintf(other, sizeof other, "%s/frames.h5", ts_scan.folder);
+    snprintf(other, sizeof other, "%s/frames.h5", ts_scan_file.folder);
     const hid_t file = H5Fcreate(other, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    ts_scan_frames(file, "frames", SCAN_FRAMES, NULL);
+    ts_scan_file_frames(file, "frames", SCAN_FRAMES, NULL);
     H5Fclose(file);
     scan.external = "frames.h5";
     make_scan(&scan);
-    cr_assert_eq(nexus_format.open(&set, &source, ts_scan.diag), TS_OK);
-    ts_scan_check(source, frames, SCAN_ROWS);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    ts_scan_file_check(source, frames, SCAN_ROWS);
     source->ops->close(source);
     scan.external = other; /* absolute */
     refuse_scan(&scan, "hdf5-link-outside", "out of the file's folder");
     scan.external = "missing.h5";
     refuse_scan(&scan, "hdf5-link-broken", "leads to missing.h5: No such file");
-    snprintf(link, sizeof link, "%s/out.h5", ts_scan.folder);
+    snprintf(link, sizeof link, "%s/out.h5", ts_scan_file.folder);
     cr_assert_eq(symlink("/etc/hostname", link), 0);
     scan.external = "out.h5";
     refuse_scan(&scan, "hdf5-link-outside", "out of the file's folder");

@@ -7,22 +7,22 @@
 
 #include "tests/support/folders.h"
 
-struct scan_place ts_scan;
+struct scan_place ts_scan_file;
 
-void ts_scan_begin(void)
+void ts_scan_file_begin(void)
 {
-    ts_test_folder(ts_scan.folder, sizeof ts_scan.folder);
-    snprintf(ts_scan.path, sizeof ts_scan.path, "%s/scan.h5", ts_scan.folder);
-    ts_scan.diag = ts_diag_create();
+    ts_test_folder(ts_scan_file.folder, sizeof ts_scan_file.folder);
+    snprintf(ts_scan_file.path, sizeof ts_scan_file.path, "%s/scan.h5", ts_scan_file.folder);
+    ts_scan_file.diag = ts_diag_create();
 }
 
-void ts_scan_end(void)
+void ts_scan_file_end(void)
 {
-    ts_diag_destroy(ts_scan.diag);
-    ts_test_remove_folder(ts_scan.folder);
+    ts_diag_destroy(ts_scan_file.diag);
+    ts_test_remove_folder(ts_scan_file.folder);
 }
 
-void ts_scan_text(hid_t object, const char *name, const char *text)
+void ts_scan_file_text(hid_t object, const char *name, const char *text)
 {
     const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
     H5Tset_size(type, strlen(text));
@@ -33,28 +33,28 @@ void ts_scan_text(hid_t object, const char *name, const char *text)
     H5Tclose(type);
 }
 
-hid_t ts_scan_group(hid_t parent, const char *name, const char *nx_class)
+hid_t ts_scan_file_group(hid_t parent, const char *name, const char *nx_class)
 {
     const hid_t group = H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(group >= 0);
     if (nx_class)
-        ts_scan_text(group, "NX_class", nx_class);
+        ts_scan_file_text(group, "NX_class", nx_class);
     return group;
 }
 
-void ts_scan_numbers(hid_t group, const char *name, int n, const double *values, const char *units)
+void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *values, const char *units)
 {
     const hsize_t size = (hsize_t)n;
     const hid_t space = n > 0 ? H5Screate_simple(1, &size, NULL) : H5Screate(H5S_SCALAR);
     const hid_t dataset = H5Dcreate2(group, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     if (units)
-        ts_scan_text(dataset, "units", units);
+        ts_scan_file_text(dataset, "units", units);
     H5Dclose(dataset);
     H5Sclose(space);
 }
 
-void ts_scan_frames(hid_t group, const char *name, hsize_t frames, const struct scan_storage *storage)
+void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const struct scan_storage *storage)
 {
     const hsize_t n[3] = {frames, SCAN_ROWS, SCAN_COLUMNS};
     double values[SCAN_FRAMES * SCAN_ROWS * SCAN_COLUMNS];
@@ -81,26 +81,26 @@ void ts_scan_frames(hid_t group, const char *name, hsize_t frames, const struct 
     H5Sclose(space);
 }
 
-hid_t ts_scan_exchange(const struct scan_storage *storage, int n_theta, const double *theta)
+hid_t ts_scan_file_exchange(const struct scan_storage *storage, int n_theta, const double *theta)
 {
-    const hid_t file = H5Fcreate(ts_scan.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t group = ts_scan_group(file, "exchange", NULL);
-    ts_scan_frames(group, "data", SCAN_FRAMES, storage);
-    ts_scan_frames(group, "data_white", 2, storage);
+    const hid_t file = H5Fcreate(ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t group = ts_scan_file_group(file, "exchange", NULL);
+    ts_scan_file_frames(group, "data", SCAN_FRAMES, storage);
+    ts_scan_file_frames(group, "data_white", 2, storage);
     if (n_theta)
-        ts_scan_numbers(group, "theta", n_theta, theta, NULL);
+        ts_scan_file_numbers(group, "theta", n_theta, theta, NULL);
     H5Gclose(group);
     return file;
 }
 
-void ts_scan_give(struct param_set *set, const char *name)
+void ts_scan_file_give(struct param_set *set, const char *name)
 {
     size_t i;
     if (name && ts_param_find(set->rows, set->n_rows, name, &i))
         set->given |= UINT32_C(1) << i;
 }
 
-void ts_scan_check(struct source *source, const int *frames, int64_t n_rows)
+void ts_scan_file_check(struct source *source, const int *frames, int64_t n_rows)
 {
     const struct ts_image *image = &source->image;
     const size_t count = ts_image_count(image);
@@ -108,7 +108,8 @@ void ts_scan_check(struct source *source, const int *frames, int64_t n_rows)
     double *values = malloc(count * sizeof *values);
     for (int64_t z = 0; z < source->n_slices; z += n_rows) {
         const int64_t n = source->n_slices - z < n_rows ? source->n_slices - z : n_rows;
-        cr_assert_eq(source->ops->read(source, z, n, data + (size_t)z * ts_slice_bytes(image), ts_scan.diag), TS_OK);
+        cr_assert_eq(source->ops->read(source, z, n, data + (size_t)z * ts_slice_bytes(image), ts_scan_file.diag),
+                     TS_OK);
     }
     ts_load_f64(values, data, image->dtype, count);
     for (int64_t z = 0; z < SCAN_ROWS; z++)

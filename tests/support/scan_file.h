@@ -16,9 +16,9 @@ struct scan_place {
     char folder[256], path[400];
     struct ts_diag *diag;
 };
-extern struct scan_place ts_scan;
-void ts_scan_begin(void);
-void ts_scan_end(void);
+extern struct scan_place ts_scan_file;
+void ts_scan_file_begin(void);
+void ts_scan_file_end(void);
 
 struct scan_storage {
     hid_t type;
@@ -27,16 +27,16 @@ struct scan_storage {
 };
 
 /* An attribute; a group, with its NX_class or NULL; a dataset of numbers (n 0: a scalar), with units or NULL. */
-void ts_scan_text(hid_t object, const char *name, const char *text);
-hid_t ts_scan_group(hid_t parent, const char *name, const char *nx_class);
-void ts_scan_numbers(hid_t group, const char *name, int n, const double *values, const char *units);
+void ts_scan_file_text(hid_t object, const char *name, const char *text);
+hid_t ts_scan_file_group(hid_t parent, const char *name, const char *nx_class);
+void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *values, const char *units);
 /* Frames as u16, or as `storage` says. */
-void ts_scan_frames(hid_t group, const char *name, hsize_t frames, const struct scan_storage *storage);
+void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const struct scan_storage *storage);
 /* The file of a test as Data Exchange has it: frames, two flats, and theta where there are any. */
-hid_t ts_scan_exchange(const struct scan_storage *storage, int n_theta, const double *theta);
+hid_t ts_scan_file_exchange(const struct scan_storage *storage, int n_theta, const double *theta);
 /* Marks a parameter as given in the chain. */
-void ts_scan_give(struct param_set *set, const char *name);
+void ts_scan_file_give(struct param_set *set, const char *name);
 /* All values, read in slabs of n rows, are those of these frames. */
-void ts_scan_check(struct source *source, const int *frames, int64_t n_rows);
+void ts_scan_file_check(struct source *source, const int *frames, int64_t n_rows);
 
 #endif
