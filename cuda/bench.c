@@ -116,14 +116,19 @@ static enum ts_status run_once(struct bench *bench, int set)
             status = reduce(bench, i, &in);
         if (status != TS_OK || !context->stage->cuda->map)
             continue;
-        struct ts_image padded = in, out = context->out;
+        struct ts_image slices[STAGE_INPUTS] = {in}, out = context->out;
         if (i == 0) {
-            padded.data = padded_data;
-            padded.z_first = -bench->halo;
-            padded.axes[0].n += 2 * bench->halo;
+            slices[0].data = padded_data;
+            slices[0].z_first = -bench->halo;
+            slices[0].axes[0].n += 2 * bench->halo;
         }
+        for (int reference = 0; reference < STAGE_REFERENCES; reference++)
+            if (ts_stage_travels(context, reference)) { /* the first rows of the image itself */
+                slices[1 + reference] = *context->references[reference];
+                slices[1 + reference].data = in.data;
+            }
         out.data = bench->outputs[i] + bench->output_bytes[i] * (size_t)set;
-        status = ts_cuda_stage_map(bench->stages[i], &padded, &out);
+        status = ts_cuda_stage_map(bench->stages[i], slices, &out);
         in = out;
     }
     return status;

@@ -86,6 +86,7 @@ struct bench_stage {
     struct param_set set;
     struct stage_context context;
     struct ts_image in;
+    struct ts_image frames; /* of required references: the first rows of each slice of the image itself */
 };
 
 /* Prepares the case's stage; in NULL: for the case's image; device NULL: for the CPU. Needs

@@ -11,7 +11,7 @@
 #include "pipeline/bench.h"
 #include "stages/execute.h"
 
-enum { MAX_RUNS = 101, LEAST_RUNS = 5 };
+enum { MAX_RUNS = 101, LEAST_RUNS = 5, FRAMES = 16 };
 static const double run_seconds = 0.25;
 
 struct memory {
@@ -56,10 +56,16 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
                                           .values = calloc(1, stage->params_bytes + 1)}};
     if (!ready->set.values)
         return ts_diag_no_memory(diag, stage->params_bytes);
+    const struct ts_image *references[STAGE_REFERENCES] = {NULL};
     enum ts_status status = ts_bench_assign(&ready->set, which->parameters, diag);
     ready->in = in ? *in : ts_bench_describe_image(which);
+    ready->frames = ready->in;
+    ready->frames.axes[1].n = ready->in.axes[1].n < FRAMES ? ready->in.axes[1].n : FRAMES;
+    for (size_t i = 0, reference = 0; i < stage->n_params && reference < STAGE_REFERENCES; i++)
+        if (stage->params[i].kind == PARAM_REFERENCE)
+            references[reference++] = stage->params[i].required ? &ready->frames : NULL;
     if (status == TS_OK)
-        status = ts_stage_prepare(stage, &ready->set, &ready->in, NULL, threads, device, diag, &ready->context);
+        status = ts_stage_prepare(stage, &ready->set, &ready->in, references, threads, device, diag, &ready->context);
     return status;
 }
 
@@ -162,9 +168,14 @@ static enum ts_status run_once(struct bench_stage *ready, struct memory *memory,
     if (status == TS_OK && context->stage->reduction)
         status = reduce(context, reduced, &memory->in);
     if (status == TS_OK && context->stage->cpu) {
-        struct ts_image rows[STAGE_TABLES];
+        struct ts_image rows[STAGE_TABLES], slices[STAGE_INPUTS] = {memory->padded};
+        for (int i = 0; i < STAGE_REFERENCES; i++)
+            if (ts_stage_travels(context, i)) {
+                slices[1 + i] = *context->references[i];
+                slices[1 + i].data = memory->in.data;
+            }
         ts_stage_reduced_lend(reduced, &memory->out, rows, context);
-        status = context->stage->cpu(context, &memory->padded, &memory->out, memory->scratch);
+        status = context->stage->cpu(context, slices, &memory->out, memory->scratch);
     }
     *seconds = now(context->threads) - start;
     ts_stage_reduced_destroy(reduced);

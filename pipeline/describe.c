@@ -110,36 +110,43 @@ static void print_accepted(const struct stage *stage, FILE *stream)
         }
 }
 
-/* The tables of a stage depend on its parameters and its input; these are the ones it leaves for a small volume with
- * every parameter at its default. None where the stage cannot work without values of the user. */
+/* The tables of a stage depend on its parameters and its input; these are the ones it leaves for a small volume,
+ * or sinogram, with every parameter at its default. None where the stage cannot work without values of the user. */
 static int example_tables(const struct stage *stage, struct stage_table tables[STAGE_TABLES])
 {
     static const struct {
         enum ts_dtype dtype;
         enum ts_quantity quantity;
         const char *unit;
-    } examples[] = {{TS_I16, TS_HU, "HU"}, {TS_U8, TS_INTENSITY, "1"}, {TS_F32, TS_LINE_INTEGRAL, "1"}};
+    } examples[] = {
+        {TS_I16, TS_HU, "HU"}, {TS_U8, TS_INTENSITY, "1"}, {TS_F32, TS_LINE_INTEGRAL, "1"}, {TS_U16, TS_COUNTS, "1"}};
+    const bool volume = stage->axes & AXES_VOLUME;
     if (!stage->tables && (!stage->reduction || !stage->reduction->tables))
         return 0;
     for (size_t i = 0; i < stage->n_params; i++)
-        if (stage->params[i].required)
+        if (stage->params[i].required && stage->params[i].kind != PARAM_REFERENCE)
             return 0;
     int n = 0;
     struct ts_diag *diag = ts_diag_create();
     for (size_t i = 0; diag && n == 0 && i < sizeof examples / sizeof *examples; i++) {
-        struct ts_image in = {.rank = 3,
-                              .axes = {{.kind = TS_AXIS_Z, .n = 8, .spacing = 1, .unit = "mm"},
-                                       {.kind = TS_AXIS_Y, .n = 16, .spacing = 1, .unit = "mm"},
-                                       {.kind = TS_AXIS_X, .n = 16, .spacing = 1, .unit = "mm"}},
-                              .dtype = examples[i].dtype,
-                              .quantity = examples[i].quantity,
-                              .unit = examples[i].unit};
+        struct ts_image in = {
+            .rank = 3,
+            .axes = {{.kind = TS_AXIS_Z, .n = 8, .spacing = 1, .unit = "mm"},
+                     {.kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = 16, .spacing = 1, .unit = "mm"},
+                     {.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = 16, .spacing = 1, .unit = "mm"}},
+            .dtype = examples[i].dtype,
+            .quantity = examples[i].quantity,
+            .unit = examples[i].unit};
         struct param_set set = {.rows = stage->params, .n_rows = stage->n_params, .owner = stage->name};
+        const struct ts_image *references[STAGE_REFERENCES] = {NULL};
         struct stage_context context;
+        for (size_t row = 0, r = 0; row < stage->n_params && r < STAGE_REFERENCES; row++)
+            if (stage->params[row].kind == PARAM_REFERENCE)
+                references[r++] = stage->params[row].required ? &in : NULL;
         set.values = calloc(1, stage->params_bytes > 0 ? stage->params_bytes : 1);
         if (set.values) {
             ts_params_init(&set);
-            if (ts_stage_prepare(stage, &set, &in, NULL, 1, NULL, diag, &context) == TS_OK)
+            if (ts_stage_prepare(stage, &set, &in, references, 1, NULL, diag, &context) == TS_OK)
                 n = ts_stage_tables(&context, tables);
         }
         free(set.values);

@@ -11,6 +11,11 @@ double *ts_test_read_hdf5(const char *file, const char *dataset, size_t *n)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", ts_test_data(), file);
+    return ts_test_read_hdf5_at(path, dataset, n);
+}
+
+double *ts_test_read_hdf5_at(const char *path, const char *dataset, size_t *n)
+{
     const hid_t opened = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     cr_assert(opened >= 0, "cannot open %s", path);
     const hid_t data = H5Dopen2(opened, dataset, H5P_DEFAULT);

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/flat_field.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/plan.h"
+#include "tests/reference/flat_field_reference.h"
+#include "tests/support/hdf5_data.h"
+#include "tests/support/output_fixture.h"
+#include "tests/support/stage_run.h"
+#include "tests/support/support.h"
+
+TestSuite(flat_field);
+
+/* The share of (|counts| + |dark|) / (flat - dark) that rounding counts, dark and gain to float, and two operations
+ * with them, can be wrong by: 4 halves of 2^-23. */
+static const double relative = 2.5e-7;
+
+static struct ts_image frames(int64_t nz, int64_t n_views, int64_t n_detectors, enum ts_dtype dtype,
+                              enum stage_values values, uint64_t seed)
+{
+    struct ts_image image = ts_test_image(nz, n_views, n_detectors, dtype, values, seed);
+    image.axes[1].kind = TS_AXIS_VIEW;
+    image.axes[2].kind = TS_AXIS_DETECTOR;
+    image.quantity = TS_COUNTS;
+    return image;
+}
+
+struct scan {
+    struct ts_image counts, flats, darks;
+    bool has_darks;
+};
+
+static void scan_clear(struct scan *scan)
+{
+    free(scan->counts.data);
+    free(scan->flats.data);
+    free(scan->darks.data);
+}
+
+static void compare(const struct scan *scan, const struct stage_run *run, bool median, bool nearest, const char *what)
+{
+    const size_t n = ts_image_count(&scan->counts);
+    const int64_t nz = scan->counts.axes[0].n;
+    double *expected = malloc(n * sizeof *expected), *scale = malloc(n * sizeof *scale);
+    uint64_t *dead = malloc((size_t)nz * sizeof *dead);
+    ts_flat_field_reference(&scan->counts, &scan->flats, scan->has_darks ? &scan->darks : NULL, median, nearest,
+                            expected, scale, dead);
+    for (size_t i = 0; i < n; i++) {
+        const double is = (double)((float *)run->out.data)[i];
+        const bool same = isnan(expected[i]) && isnan(is);
+        if (!same && !(fabs(is - expected[i]) <= relative * scale[i]))
+            cr_assert_fail("%s: element %zu is %.9g, expected %.9g", what, i, is, expected[i]);
+    }
+    for (int64_t z = 0; z < nz; z++)
+        cr_assert_eq(ts_test_table_at(run, "dead", z), (double)dead[z], "%s: dead of slice %lld", what, (long long)z);
+    free(expected);
+    free(scale);
+    free(dead);
+}
+
+/* One slice, two and all at once, on several threads: the same bytes, and those of the definition. */
+static void check_scan(const struct scan *scan, bool median, bool nearest)
+{
+    static const struct {
+        int64_t slab;
+        int threads;
+    } ways[] = {{0, 1}, {1, 3}, {2, 2}};
+    const struct ts_image *const references[STAGE_REFERENCES] = {&scan->flats, scan->has_darks ? &scan->darks : NULL};
+    char assignments[64], what[160];
+    unsigned char *first = NULL;
+    snprintf(assignments, sizeof assignments, "combine=%s dead=%s", median ? "median" : "mean",
+             nearest ? "nearest" : "nan");
+    snprintf(what, sizeof what, "%s %s %lld x %lld x %lld, %lld flats %s", assignments,
+             ts_dtype_name(scan->counts.dtype), (long long)scan->counts.axes[0].n, (long long)scan->counts.axes[1].n,
+             (long long)scan->counts.axes[2].n, (long long)scan->flats.axes[1].n, ts_dtype_name(scan->flats.dtype));
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct stage_run run;
+        cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &scan->counts, references,
+                                            ways[i].slab, ways[i].threads),
+                     TS_OK, "%s", what);
+        const size_t bytes = ts_image_bytes(&run.out);
+        if (!first) {
+            compare(scan, &run, median, nearest, what);
+            first = malloc(bytes);
+            memcpy(first, run.out.data, bytes);
+        }
+        cr_assert(!memcmp(first, run.out.data, bytes), "%s: other bytes with slabs of %lld", what,
+                  (long long)ways[i].slab);
+        ts_test_run_clear(&run);
+    }
+    free(first);
+}
+
+/* Random frames: about half of all pixels are dead. Every type of counts with every type of frames. */
+TEST_ON_BOTH(flat_field, agrees_with_the_definition)
+{
+    static const int64_t shapes[][3] = {{1, 1, 1}, {2, 1, 37}, {3, 41, 1}, {5, 7, 11}, {3, 67, 131}, {1, 130, 259}};
+    static const int64_t counts_of_frames[][2] = {{1, 1}, {2, 0}, {5, 4}, {10, 3}, {33, 0}, {4, 7}};
+    size_t compared = 0;
+    for (size_t i = 0; i < 2 * 7 * 6; i++) {
+        const int64_t *shape = shapes[i % 6], *n = counts_of_frames[i / 7 % 6];
+        const enum ts_dtype dtype = (enum ts_dtype)(i % 7), other = (enum ts_dtype)((3 * i + i / 7) % 7);
+        struct scan scan = {frames(shape[0], shape[1], shape[2], dtype, VALUES_RANDOM, 31 * i),
+                            frames(shape[0], n[0], shape[2], other, VALUES_RANDOM, 31 * i + 1),
+                            frames(shape[0], n[1] ? n[1] : 1, shape[2], other, VALUES_RANDOM, 31 * i + 2), n[1] > 0};
+        if (!ts_test_few() || i % 6 == 0) {
+            check_scan(&scan, i % 2, i / 2 % 2);
+            compared++;
+        }
+        scan_clear(&scan);
+    }
+    cr_assert_gt(compared, 0);
+}
+
+/* Flats, darks and counts of 16 bits as a detector gives them. */
+TEST_ON_BOTH(flat_field, takes_a_detectors_counts)
+{
+    struct scan scan = {frames(2, 181, 333, TS_U16, VALUES_CT, 1), frames(2, 20, 333, TS_U16, VALUES_CONSTANT, 2),
+                        frames(2, 10, 333, TS_U16, VALUES_CONSTANT, 3), true};
+    uint64_t seed = 4;
+    for (size_t i = 0; i < ts_image_count(&scan.flats); i++)
+        ((uint16_t *)scan.flats.data)[i] = (uint16_t)(20000 + 3000 * ts_random_unit(&seed));
+    for (size_t i = 0; i < ts_image_count(&scan.darks); i++)
+        ((uint16_t *)scan.darks.data)[i] = (uint16_t)(100 + 10 * ts_random_unit(&seed));
+    check_scan(&scan, false, true);
+    check_scan(&scan, true, true);
+    scan_clear(&scan);
+}
+
+/* The float transmission of one row, and how many pixels were dead. */
+static void run_row(const char *assignments, const float *counts, const float *flats, int64_t n_flats,
+                    const float *darks, int64_t n, float *out, double *dead)
+{
+    struct ts_image in = frames(1, 1, n, TS_F32, VALUES_CONSTANT, 1),
+                    flat = frames(1, n_flats, n, TS_F32, VALUES_CONSTANT, 1),
+                    dark = frames(1, 1, n, TS_F32, VALUES_CONSTANT, 1);
+    const struct ts_image *const references[STAGE_REFERENCES] = {&flat, darks ? &dark : NULL};
+    struct stage_run run;
+    memcpy(in.data, counts, ts_image_bytes(&in));
+    memcpy(flat.data, flats, ts_image_bytes(&flat));
+    if (darks)
+        memcpy(dark.data, darks, ts_image_bytes(&dark));
+    cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &in, references, 0, 2), TS_OK);
+    memcpy(out, run.out.data, ts_image_bytes(&run.out));
+    *dead = ts_test_table_at(&run, "dead", 0);
+    ts_test_run_clear(&run);
+    free(in.data);
+    free(flat.data);
+    free(dark.data);
+}
+
+TEST_ON_BOTH(flat_field, dead_pixels_take_the_nearest_transmission)
+{
+    /* dead: 0 (flat == dark), 3 (flat < dark), 4 (NaN), 5 (infinite), 7 (zero flat) */
+    static const float counts[] = {9, 3, 5, 9, 9, 9, 4, 9}, darks[] = {1, 1, 1, 8, 1, 1, 0, 0};
+    static const float flats[] = {1, 5, 9, 2, NAN, INFINITY, 8, 0};
+    static const float nearest[] = {0.5F, 0.5F, 0.5F, 0.5F, 0.5F, 0.5F, 0.5F, 0.5F};
+    float out[8];
+    double dead;
+    run_row("", counts, flats, 1, darks, 8, out, &dead);
+    cr_assert(!memcmp(out, nearest, sizeof out));
+    cr_assert_eq(dead, 5);
+    run_row("dead=nan", counts, flats, 1, darks, 8, out, &dead);
+    for (int d = 0; d < 8; d++)
+        cr_assert(d == 1 || d == 2 || d == 6 ? out[d] == 0.5F : isnan(out[d]), "detector %d is %g", d, (double)out[d]);
+    cr_assert_eq(dead, 5);
+}
+
+TEST_ON_BOTH(flat_field, the_left_of_two_that_are_as_near)
+{
+    static const float counts[] = {1, 7, 7, 7, 2, 7, 7, 7, 7}, flats[] = {10, 0, 0, 0, 10, 0, 0, 0, 0};
+    static const float expected[] = {0.1F, 0.1F, 0.1F, 0.2F, 0.2F, 0.2F, 0.2F, 0.2F, 0.2F};
+    float out[9];
+    double dead;
+    run_row("", counts, flats, 1, NULL, 9, out, &dead);
+    cr_assert(!memcmp(out, expected, sizeof out));
+    cr_assert_eq(dead, 7);
+}
+
+TEST_ON_BOTH(flat_field, a_row_that_is_dead_is_nan)
+{
+    static const float counts[] = {1, 2, 3}, flats[] = {0, 0, -1};
+    float out[3];
+    double dead;
+    run_row("", counts, flats, 1, NULL, 3, out, &dead);
+    cr_assert(isnan(out[0]) && isnan(out[1]) && isnan(out[2]));
+    cr_assert_eq(dead, 3);
+}
+
+/* A cosmic ray in one flat; transmissions below 0 and above 1 stay. */
+TEST_ON_BOTH(flat_field, a_median_leaves_outliers_out)
+{
+    static const float counts[] = {50, 150, -50},
+                       flats[] = {100, 100, 100, 9000, 100, 100, 100, 100, 100, 100, 100, 100};
+    float out[3];
+    double dead;
+    run_row("combine=median", counts, flats, 4, NULL, 3, out, &dead);
+    cr_assert(fabsf(out[0] - 0.5F) < 1e-6F && fabsf(out[1] - 1.5F) < 1e-6F && fabsf(out[2] + 0.5F) < 1e-6F);
+    run_row("combine=mean", counts, flats, 4, NULL, 3, out, &dead);
+    cr_assert(fabsf(out[0] - 50 / 2325.0F) < 1e-6F);
+}
+
+static void refused(const struct ts_image *in, const struct ts_image *flats, const struct ts_image *darks,
+                    const char *code)
+{
+    const struct ts_image *const references[STAGE_REFERENCES] = {flats, darks};
+    struct stage_run run;
+    cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, "", in, references, 0, 1), TS_BAD_CHAIN, "%s", code);
+    cr_assert_eq(ts_diag_count(run.diag), 1);
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
+    ts_test_run_clear(&run);
+}
+
+Test(flat_field, says_what_is_wrong_with_the_frames)
+{
+    struct ts_image in = frames(3, 7, 5, TS_U16, VALUES_RANDOM, 1), good = frames(3, 2, 5, TS_U16, VALUES_RANDOM, 2),
+                    narrow = frames(3, 2, 4, TS_U16, VALUES_RANDOM, 3), few = frames(2, 2, 5, TS_U16, VALUES_RANDOM, 4),
+                    volume = ts_test_image(3, 2, 5, TS_U16, VALUES_RANDOM, 5), other = good, line = in;
+    other.quantity = TS_TRANSMISSION;
+    line.quantity = TS_LINE_INTEGRAL;
+    refused(&in, NULL, NULL, "reference-missing");
+    refused(&in, &narrow, NULL, "reference-detectors");
+    refused(&in, &good, &narrow, "reference-detectors");
+    refused(&in, &few, NULL, "reference-slices");
+    refused(&in, &good, &few, "reference-slices");
+    refused(&in, &volume, NULL, "reference-axes");
+    refused(&in, &good, &other, "reference-quantity");
+    refused(&line, &good, NULL, "stage-quantity");
+    refused(&volume, &good, NULL, "stage-axes");
+    free(in.data);
+    free(good.data);
+    free(narrow.data);
+    free(few.data);
+    free(volume.data);
+}
+
+/* ---- a scan in Data Exchange ------------------------------------------------------------------- */
+
+static const char tooth[] = "projections/tomopy_tooth/tooth.h5";
+
+static void run_tooth(const char *folder, const char *output)
+{
+    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
+    char text[4096], path[2000];
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    snprintf(path, sizeof path, "%s/%s", ts_test_data(), tooth);
+    snprintf(text, sizeof text,
+             "tomostage: 1\ninput: {exchange: %s}\ninputs:\n  flats: {exchange: %s, frames: flats}\n"
+             "  darks: {exchange: %s, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: darks}\n"
+             "output: {hdf5: %s}\n",
+             path, path, path, output);
+    enum ts_status status = ts_chain_parse(text, strlen(text), "test", folder, &chain, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(chain, &options, &plan, diag);
+    if (status == TS_OK)
+        status = ts_plan_run(plan, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    ts_plan_destroy(plan);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
+
+static double mean_of(const double *frames, int64_t n, int64_t pixels, int64_t i)
+{
+    double sum = 0;
+    for (int64_t frame = 0; frame < n; frame++)
+        sum += frames[frame * pixels + i];
+    return sum / (double)n;
+}
+
+TEST_ON_BOTH(flat_field, of_a_scan_in_data_exchange)
+{
+    enum { VIEWS = 181, ROWS = 2, DETECTORS = 640, FRAMES = 10, PIXELS = ROWS * DETECTORS };
+    char folder[256], output[300];
+    size_t n, n_flats, n_darks, n_out;
+    SKIP_WITHOUT_DATA("flat_field/of_a_scan_in_data_exchange");
+    ts_test_folder(folder, sizeof folder);
+    snprintf(output, sizeof output, "%s/out.h5", folder);
+    run_tooth(folder, output);
+    double *counts = ts_test_read_hdf5(tooth, "/exchange/data", &n),
+           *flats = ts_test_read_hdf5(tooth, "/exchange/data_white", &n_flats),
+           *darks = ts_test_read_hdf5(tooth, "/exchange/data_dark", &n_darks),
+           *out = ts_test_read_hdf5_at(output, "/entry/data/data", &n_out);
+    cr_assert(n == VIEWS * PIXELS && n_out == n && n_flats == FRAMES * PIXELS && n_darks == n_flats);
+    for (int64_t view = 0; view < VIEWS; view++)
+        for (int64_t i = 0; i < PIXELS; i++) {
+            const double dark = mean_of(darks, FRAMES, PIXELS, i), flat = mean_of(flats, FRAMES, PIXELS, i);
+            const double expected = (counts[view * PIXELS + i] - dark) / (flat - dark);
+            const double is = out[(i / DETECTORS * VIEWS + view) * DETECTORS + i % DETECTORS];
+            cr_assert(fabs(is - expected) <= 1e-6, "view %lld pixel %lld: %.9g, expected %.9g", (long long)view,
+                      (long long)i, is, expected);
+        }
+    free(counts);
+    free(flats);
+    free(darks);
+    free(out);
+    ts_test_remove_folder(folder);
+}
