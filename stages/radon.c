@@ -214,7 +214,7 @@ static enum ts_status radon_cpu(const struct stage_context *context, const struc
 /* ---- table ------------------------------------------------------------------------------------- */
 
 static const struct choice method_choices[] = {
-    {"auto", RADON_AUTO, "the fastest one on the device that runs it"},
+    {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
     {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
     {"row-fan-in", RADON_ROW_FAN_IN,
      "each block projects 32 rows or columns into a vector of all detectors, the vectors are summed by halving",

@@ -16,7 +16,7 @@ enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device 
 static const double widest_gap = 4;
 
 const struct choice ts_back_method_choices[] = {
-    {"auto", BACK_METHOD_AUTO, "the fastest one on the device that runs it"},
+    {"auto", BACK_METHOD_AUTO, "lanes on the CPU; on a CUDA device pixel for fewer than 16 slices, else stack"},
     {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache", ON_CPU},
     {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},
     {"stack", BACK_METHOD_STACK, "128 slices side by side, 4 pixels a thread share their detectors", ON_CUDA},

@@ -63,9 +63,10 @@ TEST_ON_BOTH(equalize, large_images)
 {
     static const enum stage_values values[] = {VALUES_RANDOM, VALUES_CT};
     for (int v = 0; v < (ts_test_few() ? 1 : 2); v++)
-        for (int way = 0; way < 4; way++) {
+        for (int way = 0; way < 4; way += ts_test_few() ? 3 : 1) {
             const bool levels = way % 2, slices = way / 2;
-            struct ts_image in = ts_test_image(ts_test_few() ? 2 : 17, 513, 517, TS_U16, values[v], 7);
+            struct ts_image in = ts_test_few() ? ts_test_image(1, 257, 259, TS_U16, values[v], 7)
+                                               : ts_test_image(17, 513, 517, TS_U16, values[v], 7);
             const size_t n = slices ? ts_slice_count(&in) : ts_image_count(&in), bytes = levels ? 2 : 4;
             char assignments[64];
             snprintf(assignments, sizeof assignments, "method=%s scope=%s", levels ? "opencv" : "skimage",
@@ -183,10 +184,12 @@ TEST_ON_BOTH(equalize, matches_a_reference_of_any_type)
         for (int reference = TS_U8; reference <= TS_F32; reference++) {
             if (ts_test_few() && (dtype + 2 * reference) % 7 != 6)
                 continue;
-            compared += check_matching((enum ts_dtype)dtype, (enum ts_dtype)reference, "");
-            compared += check_matching((enum ts_dtype)dtype, (enum ts_dtype)reference, "scope=slice");
+            if (!ts_test_few() || dtype % 2)
+                compared += check_matching((enum ts_dtype)dtype, (enum ts_dtype)reference, "");
+            if (!ts_test_few() || dtype % 2 == 0)
+                compared += check_matching((enum ts_dtype)dtype, (enum ts_dtype)reference, "scope=slice");
         }
-    cr_assert_eq(compared, 2 * 7 * (ts_test_few() ? 1 : 7));
+    cr_assert_eq(compared, ts_test_few() ? 7 : 2 * 7 * 7);
 }
 
 static const enum ts_dtype copies[] = {TS_U16, TS_I16, TS_U32, TS_I32};
@@ -209,7 +212,7 @@ static struct ts_image copy_of_ct(enum ts_dtype dtype, uint64_t seed)
 static void check_copies(const char *assignments, bool with_reference)
 {
     float *first = NULL;
-    for (int i = 0; i < COPIES; i++)
+    for (int i = 0; i < COPIES; i += ts_test_few() ? 3 : 1)
         for (int r = 0; r < (with_reference ? COPIES : 1); r++) {
             if (ts_test_few() && with_reference && i != COPIES - 1 - r)
                 continue;
