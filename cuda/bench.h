@@ -12,8 +12,8 @@
 enum { CUDA_BENCH_STAGES = 4 };
 
 struct cuda_bench_times {
-    double seconds;       /* median of the kernels' time */
-    double spread;        /* from the 10th to the 90th percentile, as a share of the median */
+    double seconds; /* median of the kernels' time; of a chain: from the start of its first to the end of its last */
+    double spread;  /* from the 10th to the 90th percentile, as a share of the median */
     double total_seconds; /* median from the first call to the end of the last, host's work included */
     double cold_seconds;  /* of the first run: tables, memory and the loading of kernels included */
     int runs;

@@ -12,6 +12,7 @@
 
 extern "C" {
 #include "stages/common/label_counts.h"
+#include "stages/common/limits.h"
 #include "stages/histogram.h"
 }
 
@@ -56,6 +57,19 @@ static bool by_common_kernels(const struct stage_context *context, int input)
         return false;
     return method == HISTOGRAM_SAMPLED ||
            (method == HISTOGRAM_LANE_PRIVATE && ts_dtype_bytes(image_of(context, input)->dtype) == 1);
+}
+
+/* Bins of the type that hold a power of two of values each are counted as they are, and not value by value. Not below
+ * 256 counts: fewer are not counted faster. */
+static uint32_t log2_group(const struct stage_context *context, int input)
+{
+    const struct histogram_params *params = params_of(context);
+    const bool whole = input == 0 && !params->range.values && params->limits == LIMITS_DTYPE &&
+                       ts_dtype_bytes(context->in.dtype) == 2 && (params->bins & (params->bins - 1)) == 0;
+    uint32_t log2 = 0;
+    while (whole && log2 < 8 && params->bins << log2 < VALUE_COUNTS_KEYS_16)
+        log2++;
+    return log2;
 }
 
 /* ---- slots ------------------------------------------------------------------------------------- */
@@ -117,7 +131,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     if (of_labels(context, input))
         return ((size_t)params_of(context)->n_labels + 1) * slot_count(context, input) * sizeof(uint64_t);
     return by_common_kernels(context, input)
-               ? ts_cuda_value_counts_bytes(image_of(context, input)->dtype, per_slice(context, input))
+               ? ts_cuda_group_counts_bytes(image_of(context, input)->dtype, log2_group(context, input),
+                                            per_slice(context, input))
                : slot_count(context, input) * sizeof(uint64_t);
 }
 
@@ -218,8 +233,9 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
                                        call);
     if (of_labels(context, input))
         return count_labels(context, slices, partials, call);
-    return by_common_kernels(context, input) ? ts_cuda_value_counts(context, slices, each, partials, call)
-                                             : count_slots(context, input, slices, partials, call);
+    return by_common_kernels(context, input)
+               ? ts_cuda_group_counts(context, slices, log2_group(context, input), each, partials, call)
+               : count_slots(context, input, slices, partials, call);
 }
 
 static void collect(const struct stage_context *context, int input, const void *partial, void *total)
@@ -234,7 +250,8 @@ static void collect(const struct stage_context *context, int input, const void *
         ts_label_counts_init(counts, params_of(context)->n_labels, params_of(context)->bins);
         memcpy(counts->counts, slots, partial_bytes(context, input));
     } else if (by_common_kernels(context, input)) {
-        ts_cuda_value_counts_collect(dtype, per_slice(context, input), partial, (struct value_counts *)total);
+        ts_cuda_group_counts_collect(dtype, log2_group(context, input), per_slice(context, input), partial,
+                                     (struct value_counts *)total);
     } else if (ts_histogram_by_value(context, input)) {
         uint32_t first, last;
         key_window(context, input, &first, &last);

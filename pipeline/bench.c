@@ -227,8 +227,9 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
     struct bench bench = {.report = {.request = request, .stream = stream, .all_threads = omp_get_num_procs()},
                           .diag = diag};
     char why[512] = "";
-    const struct stage *only = request->stage ? ts_stage_find(request->stage) : NULL;
-    if (request->stage && !only)
+    const bool chain_only = request->stage && !strcmp(request->stage, "chain");
+    const struct stage *only = request->stage && !chain_only ? ts_stage_find(request->stage) : NULL;
+    if (request->stage && !only && !chain_only)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
                              request->stage);
     if (only && !only->cpu && !only->reduction)
@@ -238,7 +239,7 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
     if (status != TS_OK)
         return status;
     ts_bench_print_head(&bench.report, bench.device, bench.found.driver, &bench.ceilings, *why ? why : NULL);
-    for (const struct stage *const *stage = ts_stages; status == TS_OK && *stage; stage++)
+    for (const struct stage *const *stage = ts_stages; status == TS_OK && !chain_only && *stage; stage++)
         if (only ? *stage == only : (*stage)->cpu || (*stage)->reduction)
             status = bench_stage(&bench, *stage);
     if (status == TS_OK && !only && bench.device)

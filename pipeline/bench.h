@@ -31,7 +31,7 @@ struct bench_case {
 typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
 
 struct bench_request {
-    const char *stage;      /* NULL: all, and the chain on a single slice */
+    const char *stage;      /* NULL: all, and the chain on a single slice; "chain": that alone */
     const char *parameters; /* NULL: the stage's own cases; else this one */
     int dtype, values;      /* -1: all that are benchmarked */
     int64_t nz, ny, nx;     /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB of what only reads */

@@ -5,11 +5,11 @@
  *
  * Devices whose blocks cannot have 140 KiB of shared memory count 16-bit values by value_counts_passes.cuh.
  */
-#include "cuda/common/value_counts_16.cuh"
+#include "cuda/common/value_counts_16_volume.cuh"
 #include "cuda/common/value_counts_8.cuh"
 #include "cuda/common/value_counts_passes.cuh"
 
-enum { MOST_GRID_SLICES = 65535, LEAST_PIXELS = 32768, LEAST_BYTES = 131072 };
+enum { MOST_GRID_SLICES = 65535, LEAST_PIXELS = 8192, LEAST_BYTES = 131072 };
 
 /* One block a slice: its lowest and highest key with a count. */
 static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys)
@@ -38,20 +38,24 @@ static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys
     }
 }
 
-size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
+size_t ts_cuda_group_counts_bytes(enum ts_dtype dtype, uint32_t log2_group, bool per_slice)
 {
-    const size_t n_keys = ts_value_counts_keys(dtype);
-    return per_slice ? sizeof(struct cuda_slice_counts) + n_keys * sizeof(uint32_t) : n_keys * sizeof(uint64_t);
+    const size_t n_keys = ts_value_counts_keys(dtype) >> log2_group;
+    if (per_slice)
+        return sizeof(struct cuda_slice_counts) + n_keys * sizeof(uint32_t);
+    return n_keys * sizeof(uint64_t) + (ts_dtype_bytes(dtype) == 1 ? 0 : sizeof(struct volume_gate));
 }
 
-size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, const struct ts_image *image,
-                                          bool per_slice, int64_t n)
+size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
 {
-    (void)context;
-    (void)image;
-    (void)per_slice;
-    (void)n;
-    return 0; /* so far; the callers need not know */
+    return ts_cuda_group_counts_bytes(dtype, 0, per_slice);
+}
+
+/* Of count_16_volume: the tables of the blocks, and whether they left one. */
+static size_t tables_bytes(const struct stage_context *context)
+{
+    const size_t blocks = (size_t)context->device->multiprocessors;
+    return blocks * (sizeof(struct left_table) + sizeof(uint32_t));
 }
 
 static const size_t wide_bytes = sizeof(struct words_shared) + sizeof(uint32_t) * PACKED_WORDS;
@@ -60,6 +64,13 @@ static const size_t wide_bytes = sizeof(struct words_shared) + sizeof(uint32_t) 
 static bool roomy(const struct stage_context *context)
 {
     return context->device->block_shared_bytes >= (int)wide_bytes;
+}
+
+size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, const struct ts_image *image,
+                                          bool per_slice, int64_t n)
+{
+    (void)n;
+    return per_slice || ts_dtype_bytes(image->dtype) == 1 || !roomy(context) ? 0 : tables_bytes(context);
 }
 
 /* ---- launching --------------------------------------------------------------------------------- */
@@ -121,6 +132,25 @@ static enum ts_status launch_16(const struct stage_context *context, const struc
     return status;
 }
 
+/* One long slice. */
+static enum ts_status launch_volume(const struct stage_context *context, const struct count_job &counts,
+                                    const struct cuda_call *call)
+{
+    const uint32_t blocks = parts_of(counts, context->device->multiprocessors, LEAST_PIXELS);
+    struct volume_job job = {};
+    job.counts = counts;
+    job.gate = (struct volume_gate *)((uint64_t *)counts.partials + counts.n_keys);
+    job.tables = (struct left_table *)call->scratch;
+    job.packed = (uint32_t *)(job.tables + blocks);
+    void *arguments[] = {&job};
+    enum ts_status status = ts_cuda_shared(context, (const void *)count_16_volume, wide_bytes);
+    if (status != TS_OK)
+        return status;
+    cudaLaunchCooperativeKernel((const void *)count_16_volume, dim3(blocks), dim3(WIDE_THREADS), arguments, wide_bytes,
+                                call->stream);
+    return ts_cuda_launched(context, "count_16_volume");
+}
+
 static enum ts_status launch_passes(const struct stage_context *context, const struct count_job &job,
                                     cudaStream_t stream)
 {
@@ -136,11 +166,13 @@ static enum ts_status launch(const struct stage_context *context, const struct c
                              const struct cuda_call *call)
 {
     const cudaStream_t stream = call->stream;
-    if (job.n_keys == VALUE_COUNTS_KEYS_8)
+    if (job.bytes == 1)
         return launch_8(context, job, own, stream);
     if (!roomy(context))
         return launch_passes(context, job, stream);
-    return own ? launch_16(context, job, stream) : share_16(context, job, stream);
+    if (own)
+        return launch_16(context, job, stream);
+    return job.stride == 0 ? launch_volume(context, job, call) : share_16(context, job, stream);
 }
 
 static enum ts_status count_volume(const struct stage_context *context, const struct count_job &job,
@@ -149,7 +181,7 @@ static enum ts_status count_volume(const struct stage_context *context, const st
     /* One long slice, in pieces of which a block counts far less than 2^32 pixels. */
     const uint64_t all = job.slice_pixels * (uint64_t)job.n_slices;
     const uint64_t most = (uint64_t)context->device->multiprocessors << 30;
-    const size_t pixel_bytes = job.n_keys == VALUE_COUNTS_KEYS_8 ? 1 : 2;
+    const size_t pixel_bytes = job.bytes;
     enum ts_status status = TS_OK;
     for (uint64_t done = 0; status == TS_OK && done < all; done += most) {
         struct count_job piece = job;
@@ -165,7 +197,7 @@ static enum ts_status count_slices(const struct stage_context *context, const st
                                    const struct cuda_call *call)
 {
     const cudaStream_t stream = call->stream;
-    const bool bytes = job.n_keys == VALUE_COUNTS_KEYS_8;
+    const bool bytes = job.bytes == 1;
     const bool enough = job.n_slices > context->device->multiprocessors * (bytes ? BYTES_BLOCKS : 1) / 2;
     const bool own = enough && (bytes || (roomy(context) && job.slice_pixels <= words_own_pixels));
     if (own)
@@ -180,18 +212,27 @@ static enum ts_status count_slices(const struct stage_context *context, const st
     return status;
 }
 
-enum ts_status ts_cuda_value_counts(const struct stage_context *context, const struct ts_image *slices, bool per_slice,
-                                    void *partials, const struct cuda_call *call)
+enum ts_status ts_cuda_group_counts(const struct stage_context *context, const struct ts_image *slices,
+                                    uint32_t log2_group, bool per_slice, void *partials, const struct cuda_call *call)
 {
     struct count_job job = {};
     job.data = slices->data;
     job.slice_pixels = ts_slice_count(slices);
     job.n_slices = slices->axes[0].n;
     job.partials = partials;
-    job.stride = per_slice ? ts_cuda_stride(ts_cuda_value_counts_bytes(slices->dtype, true)) : 0;
+    job.stride = per_slice ? ts_cuda_stride(ts_cuda_group_counts_bytes(slices->dtype, log2_group, true)) : 0;
+    job.bytes = ts_dtype_bytes(slices->dtype);
     job.bias = ts_dtype_sign_bit(slices->dtype);
-    job.n_keys = ts_value_counts_keys(slices->dtype);
+    job.n_keys = ts_value_counts_keys(slices->dtype) >> log2_group;
+    job.shift = log2_group;
+    job.kept2 = (0xFFFFu << log2_group & 0xFFFF) * 0x10001;
     return per_slice ? count_slices(context, job, call) : count_volume(context, job, call);
+}
+
+enum ts_status ts_cuda_value_counts(const struct stage_context *context, const struct ts_image *slices, bool per_slice,
+                                    void *partials, const struct cuda_call *call)
+{
+    return ts_cuda_group_counts(context, slices, 0, per_slice, partials, call);
 }
 
 void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,
@@ -211,18 +252,39 @@ void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint3
     }
 }
 
-void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial, struct value_counts *counts)
+/* n counts, 2^log2_group keys apart. */
+template <typename type>
+static void place_groups(const type *groups, uint32_t low, uint32_t high, uint32_t log2_group,
+                         struct value_counts *counts)
+{
+    counts->low = low << log2_group;
+    counts->high = high << log2_group;
+    memset(counts->counts + counts->low, 0, (counts->high - counts->low + 1) * sizeof *counts->counts);
+    for (uint32_t group = low; group <= high; group++) {
+        counts->counts[group << log2_group] = groups[group];
+        counts->n += groups[group];
+    }
+}
+
+void ts_cuda_group_counts_collect(enum ts_dtype dtype, uint32_t log2_group, bool per_slice, const void *partial,
+                                  struct value_counts *counts)
 {
     const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
-    if (!per_slice) {
-        ts_cuda_value_counts_place(dtype, (const uint64_t *)partial, 0, ts_value_counts_keys(dtype), counts);
+    const uint64_t *groups = (const uint64_t *)partial;
+    ts_value_counts_init(counts, dtype);
+    if (per_slice) {
+        place_groups(slice->counts, slice->low, slice->high, log2_group, counts);
         return;
     }
-    ts_value_counts_init(counts, dtype);
-    counts->low = slice->low;
-    counts->high = slice->high;
-    for (uint32_t key = slice->low; key <= slice->high; key++) {
-        counts->counts[key] = slice->counts[key];
-        counts->n += slice->counts[key];
-    }
+    uint32_t low = 0, high = (ts_value_counts_keys(dtype) >> log2_group) - 1;
+    while (low < high && groups[low] == 0)
+        low++;
+    while (high > low && groups[high] == 0)
+        high--;
+    place_groups(groups, low, high, log2_group, counts);
+}
+
+void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial, struct value_counts *counts)
+{
+    ts_cuda_group_counts_collect(dtype, 0, per_slice, partial, counts);
 }

@@ -17,8 +17,8 @@
  * count_16_packed: one block a slice, 1,024 threads and 136 KiB, so that one fits on a multiprocessor; the next slice
  * is on its way while the counts of the last are written.
  *
- * count_16_shared: blocks share slices, or the volume. 1,024 threads and 136 KiB: the larger the table, the more copies
- * for the lanes, and the fewer tables to add up.
+ * count_16_shared: blocks share slices; value_counts_16_volume.cuh does the same for one long slice. 1,024 threads and
+ * 136 KiB: the larger the table, the more copies for the lanes, and the fewer tables to add up.
  */
 #ifndef CUDA_COMMON_VALUE_COUNTS_16_CUH
 #define CUDA_COMMON_VALUE_COUNTS_16_CUH
@@ -28,6 +28,8 @@
 
 enum { WINDOW_THREADS = 512, WINDOW_BLOCKS = 4, WINDOW_LOADS = 2, LOG2_WINDOW_TABLE = 13, LOG2_NARROWEST = 10 };
 enum { WIDE_THREADS = 1024, WIDE_LOADS = 4 };
+/* So few pixels are counted before a large table is cleared and summed. */
+enum { FEW_PIXELS = 16384, LOG2_FEW = 13 };
 /* A slice that one block owns has at most this many pixels: then its carries fit into the list. */
 static const uint64_t words_own_pixels = UINT64_C(1) << 26;
 
@@ -45,41 +47,48 @@ static __device__ uint4 load_sample(const struct pixel_span<uint16_t> &span)
     return vector;
 }
 
-static __device__ void sample_range(struct words_shared *shared, const struct pixel_span<uint16_t> &span,
-                                    const uint4 &vector, uint32_t bias)
+/* The lowest and the highest key of a vector. */
+static __device__ void vector_range(const struct count_job &job, const uint4 &vector, uint32_t *low, uint32_t *high)
 {
-    const uint32_t bias2 = bias * 0x10001;
+    const uint32_t x = keys_of(job, vector.x), y = keys_of(job, vector.y);
+    const uint32_t z = keys_of(job, vector.z), w = keys_of(job, vector.w);
+    const uint32_t least = __vminu2(__vminu2(x, y), __vminu2(z, w));
+    const uint32_t most = __vmaxu2(__vmaxu2(x, y), __vmaxu2(z, w));
+    *low = min(*low, min(least & 0xFFFF, least >> 16));
+    *high = max(*high, max(most & 0xFFFF, most >> 16));
+}
+
+static __device__ void sample_range(const struct count_job &job, struct words_shared *shared,
+                                    const struct pixel_span<uint16_t> &span, const uint4 &vector)
+{
     uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
-    if (span.n_vectors >= blockDim.x || threadIdx.x < span.n_vectors) {
-        const uint32_t x = vector.x ^ bias2, y = vector.y ^ bias2, z = vector.z ^ bias2, w = vector.w ^ bias2;
-        const uint32_t least = __vminu2(__vminu2(x, y), __vminu2(z, w));
-        const uint32_t most = __vmaxu2(__vmaxu2(x, y), __vmaxu2(z, w));
-        low = min(least & 0xFFFF, least >> 16);
-        high = max(most & 0xFFFF, most >> 16);
-    } else if (threadIdx.x == 0 && span.n_head > 0) {
-        low = high = span.head[0] ^ bias;
-    }
+    if (span.n_vectors >= blockDim.x || threadIdx.x < span.n_vectors)
+        vector_range(job, vector, &low, &high);
+    else if (threadIdx.x == 0 && span.n_head > 0)
+        low = high = key_of(job, load_pixel(span.head));
     widen_range(&shared->sampled_low, &shared->sampled_high, low, high);
 }
 
 /* The narrowest window that holds the sample, with what room is left on both sides of it; or all keys, packed. */
-static __device__ void choose_form(struct words_counter &counter)
+static __device__ void choose_form(struct words_counter &counter, uint32_t low, uint32_t high)
 {
-    const uint32_t low = counter.shared->sampled_low, high = counter.shared->sampled_high, span = high + 1 - low;
+    const uint32_t span = high + 1 - low, n_keys = counter.job.n_keys;
     counter.first = 0;
     counter.log2_keys = 16;
     counter.log2_copies = 0;
     if (low > high || span > 1u << counter.log2_table)
         return;
-    for (counter.log2_keys = LOG2_NARROWEST; 1u << counter.log2_keys < span; counter.log2_keys++)
+    for (counter.log2_keys = min((uint32_t)LOG2_NARROWEST, 31 - __clz(n_keys)); 1u << counter.log2_keys < span;
+         counter.log2_keys++)
         ;
-    const uint32_t keys = 1u << counter.log2_keys, before = (keys - span) / 2, last = VALUE_COUNTS_KEYS_16 - keys;
-    counter.first = min(low > before ? low - before : 0, last);
+    const uint32_t keys = 1u << counter.log2_keys, before = (keys - span) / 2;
+    counter.first = min(low > before ? low - before : 0, n_keys - keys);
     counter.log2_copies = min(counter.log2_table - counter.log2_keys, 5u);
 }
 
-static __device__ void reset(struct words_shared *shared)
+static __device__ void reset(const struct words_counter &counter)
 {
+    struct words_shared *shared = counter.shared;
     if (threadIdx.x == 0) {
         shared->n_notes = shared->sum = 0;
         shared->low = shared->sampled_low = VALUE_COUNTS_KEYS_16;
@@ -133,9 +142,9 @@ template <enum note_place place>
 static __device__ void count_ends(const struct words_counter &counter, const struct pixel_span<uint16_t> &span)
 {
     if (threadIdx.x < span.n_head)
-        count_pixel<place>(counter, span.head[threadIdx.x] ^ counter.job.bias);
+        count_pixel<place>(counter, key_of(counter.job, load_pixel(span.head + threadIdx.x)));
     if (threadIdx.x < span.n_tail)
-        count_pixel<place>(counter, span.tail[threadIdx.x] ^ counter.job.bias);
+        count_pixel<place>(counter, key_of(counter.job, load_pixel(span.tail + threadIdx.x)));
 }
 
 /* Loads the vector that comes `loads` later, of this span or of the following one. */
@@ -158,6 +167,7 @@ static __device__ void count_span(const struct words_counter &counter, const str
                                   const struct pixel_span<uint16_t> &following, struct vector_ring<loads> &ring)
 {
     const struct window_lanes lanes = lanes_of(counter);
+    count_ends<place>(counter, span);
     for (uint32_t i = threadIdx.x;; i += loads * threads) {
         const bool more = i + loads * threads < span.n_vectors;
         const uint32_t next = more ? i + loads * threads : threadIdx.x;
@@ -181,7 +191,6 @@ static __device__ void count_span(const struct words_counter &counter, const str
         if (!more)
             break;
     }
-    count_ends<place>(counter, span);
 }
 
 /* The span again, with all keys and every carry noted, into a table that is cleared first. */
@@ -190,7 +199,7 @@ static __device__ void count_again(struct words_counter &counter, const struct p
 {
     __syncthreads();
     clear_table(counter);
-    reset(counter.shared);
+    reset(counter);
     __syncthreads();
     counter.first = 0;
     counter.log2_keys = 16;
@@ -221,11 +230,11 @@ static __global__ void __launch_bounds__(WINDOW_THREADS, TS_CUDA_BLOCKS(WINDOW_T
     struct vector_ring<WINDOW_LOADS> ring;
     fill_ring<WINDOW_LOADS, WINDOW_THREADS>(ring, span);
     clear_table(counter);
-    reset(counter.shared);
+    reset(counter);
     __syncthreads();
-    sample_range(counter.shared, span, sample, job.bias);
+    sample_range(job, counter.shared, span, sample);
     __syncthreads();
-    choose_form(counter);
+    choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
     if (is_packed(counter)) {
         leave_slice(counter);
         return;
@@ -268,7 +277,7 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct
         };
         if (next < job.n_slices)
             following = span_of<uint16_t>(job, next, 0, 1);
-        reset(counter.shared);
+        reset(counter);
         __syncthreads();
         if (!carefully) {
             count_span<TO_LIST, true, false, WIDE_LOADS, WIDE_THREADS>(counter, span, following, ring);
@@ -285,32 +294,46 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct
     }
 }
 
+/* Counts the block's share of the slice into a cleared table; outliers and what carried go to the partial. */
+static __device__ void count_share(struct words_counter &counter)
+{
+    const struct pixel_span<uint16_t> span = span_of<uint16_t>(counter.job, counter.slice, blockIdx.x, gridDim.x),
+                                      none = {
+    };
+    const uint4 sample = load_sample(span);
+    struct vector_ring<WIDE_LOADS> ring;
+    fill_ring<WIDE_LOADS, WIDE_THREADS>(ring, span);
+    counter.log2_table = pixels_of(span) <= FEW_PIXELS ? LOG2_FEW : LOG2_PACKED;
+    clear_table(counter);
+    reset(counter);
+    __syncthreads();
+    sample_range(counter.job, counter.shared, span, sample);
+    __syncthreads();
+    choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
+    if (is_packed(counter) && counter.log2_table < LOG2_PACKED) {
+        counter.log2_table = LOG2_PACKED;
+        clear_table(counter);
+        choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
+        __syncthreads();
+    }
+    if (is_packed(counter)) {
+        count_span<TO_LIST, true, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
+        __syncthreads();
+        if (packed_is_whole(counter, pixels_of(span)))
+            add_notes(counter);
+        else
+            count_again<TO_PARTIAL>(counter, span);
+    } else {
+        count_span<TO_PARTIAL, false, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
+        __syncthreads();
+    }
+}
+
 static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_shared(struct count_job job)
 {
     struct words_counter counter = open_counter(job, blockIdx.y, LOG2_PACKED);
     for (; counter.slice < job.n_slices; counter.slice += gridDim.y) {
-        const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, counter.slice, blockIdx.x, gridDim.x), none = {
-        };
-        const uint4 sample = load_sample(span);
-        struct vector_ring<WIDE_LOADS> ring;
-        fill_ring<WIDE_LOADS, WIDE_THREADS>(ring, span);
-        clear_table(counter);
-        reset(counter.shared);
-        __syncthreads();
-        sample_range(counter.shared, span, sample, job.bias);
-        __syncthreads();
-        choose_form(counter);
-        if (is_packed(counter)) {
-            count_span<TO_LIST, true, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
-            __syncthreads();
-            if (packed_is_whole(counter, pixels_of(span)))
-                add_notes(counter);
-            else
-                count_again<TO_PARTIAL>(counter, span);
-        } else {
-            count_span<TO_PARTIAL, false, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
-            __syncthreads();
-        }
+        count_share(counter);
         add_table(counter);
         __syncthreads();
     }

@@ -92,7 +92,7 @@ struct window_lanes {
     uint32_t shift, mask; /* from a key in the lower half of a word to bytes of the table */
     uint32_t offset;      /* of the lane's own copy */
     uint32_t outside2;    /* bits that no key of the window has, in both halves */
-    uint32_t bias2, first2;
+    uint32_t first2;
 };
 
 static __device__ struct window_lanes lanes_of(const struct words_counter &counter)
@@ -104,22 +104,23 @@ static __device__ struct window_lanes lanes_of(const struct words_counter &count
     lanes.mask = keys << lanes.shift;
     lanes.offset = (threadIdx.x & ((1u << counter.log2_copies) - 1)) * 4;
     lanes.outside2 = ~(keys * 0x10001);
-    lanes.bias2 = counter.job.bias * 0x10001;
     lanes.first2 = counter.first * 0x10001;
     return lanes;
 }
 
-static __device__ void count_pair(const struct window_lanes &lanes, uint32_t pair, uint32_t n)
+/* The hardware joins additions of one to the same place; so values that many lanes have cost no more than others. */
+static __device__ void count_pair(const struct window_lanes &lanes, uint32_t pair)
 {
-    atomicAdd((uint32_t *)(lanes.table + ((pair << lanes.shift & lanes.mask) | lanes.offset)), n);
-    atomicAdd((uint32_t *)(lanes.table + ((pair >> (16 - lanes.shift) & lanes.mask) | lanes.offset)), n);
+    atomicAdd((uint32_t *)(lanes.table + ((pair << lanes.shift & lanes.mask) | lanes.offset)), 1u);
+    atomicAdd((uint32_t *)(lanes.table + ((pair >> (16 - lanes.shift) & lanes.mask) | lanes.offset)), 1u);
 }
 
 template <enum note_place place>
 static __device__ void count_outlying(const struct words_counter &counter, uint32_t word)
 {
-    count_windowed<place>(counter, (word & 0xFFFF) ^ counter.job.bias);
-    count_windowed<place>(counter, word >> 16 ^ counter.job.bias);
+    const uint32_t keys = keys_of(counter.job, word);
+    count_windowed<place>(counter, keys & 0xFFFF);
+    count_windowed<place>(counter, keys >> 16);
 }
 
 /* A borrow from the upper half only happens where the lower one is outside of the window, which shows. */
@@ -127,22 +128,18 @@ template <enum note_place place>
 static __device__ void count_window_vector(const struct words_counter &counter, const struct window_lanes &lanes,
                                            const uint4 &vector)
 {
-    const uint32_t x = (vector.x ^ lanes.bias2) - lanes.first2, y = (vector.y ^ lanes.bias2) - lanes.first2;
-    const uint32_t z = (vector.z ^ lanes.bias2) - lanes.first2, w = (vector.w ^ lanes.bias2) - lanes.first2;
+    const uint32_t x = keys_of(counter.job, vector.x) - lanes.first2, y = keys_of(counter.job, vector.y) - lanes.first2;
+    const uint32_t z = keys_of(counter.job, vector.z) - lanes.first2, w = keys_of(counter.job, vector.w) - lanes.first2;
     if (((x | y | z | w) & lanes.outside2) != 0) {
         count_outlying<place>(counter, vector.x);
         count_outlying<place>(counter, vector.y);
         count_outlying<place>(counter, vector.z);
         count_outlying<place>(counter, vector.w);
-    } else if (x == y && z == w && x == z) {
-        const uint32_t n = add_for_all(x, 4);
-        if (n > 0)
-            count_pair(lanes, x, n);
     } else {
-        count_pair(lanes, x, 1);
-        count_pair(lanes, y, 1);
-        count_pair(lanes, z, 1);
-        count_pair(lanes, w, 1);
+        count_pair(lanes, x);
+        count_pair(lanes, y);
+        count_pair(lanes, z);
+        count_pair(lanes, w);
     }
 }
 
@@ -177,8 +174,8 @@ static __device__ void count_pair_noting(const struct words_counter &counter, ui
 template <enum note_place place, bool blindly>
 static __device__ void count_packed_vector(const struct words_counter &counter, const uint4 &vector)
 {
-    const uint32_t bias2 = counter.job.bias * 0x10001;
-    const uint32_t x = vector.x ^ bias2, y = vector.y ^ bias2, z = vector.z ^ bias2, w = vector.w ^ bias2;
+    const uint32_t x = keys_of(counter.job, vector.x), y = keys_of(counter.job, vector.y);
+    const uint32_t z = keys_of(counter.job, vector.z), w = keys_of(counter.job, vector.w);
     if (x == y && z == w && x == z) {
         const uint32_t n = add_for_all(x, 4);
         if (n > 0)

@@ -135,8 +135,10 @@ static __device__ void write_packed(const struct words_counter &counter)
         const uint4 lower = make_uint4(pairs.x & 0xFFFF, pairs.y & 0xFFFF, pairs.z & 0xFFFF, pairs.w & 0xFFFF);
         const uint4 upper = make_uint4(pairs.x >> 16, pairs.y >> 16, pairs.z >> 16, pairs.w >> 16);
         *words = make_uint4(0, 0, 0, 0);
-        *(uint4 *)(counts + i) = lower;
-        *(uint4 *)(counts + PACKED_WORDS + i) = upper;
+        if (i < counter.job.n_keys)
+            *(uint4 *)(counts + i) = lower;
+        if (PACKED_WORDS + i < counter.job.n_keys)
+            *(uint4 *)(counts + PACKED_WORDS + i) = upper;
         const uint32_t all[8] = {lower.x, lower.y, lower.z, lower.w, upper.x, upper.y, upper.z, upper.w};
 #pragma unroll
         for (uint32_t at = 0; at < 8; at++) {

@@ -18,8 +18,21 @@ struct count_job {
     int64_t n_slices;
     void *partials;
     size_t stride; /* of the partials of slices; 0: the volume's */
+    size_t bytes;  /* of a pixel */
     uint32_t bias, n_keys;
+    uint32_t shift, kept2; /* 16 bits: keys are values without their lowest `shift` bits; the others, in both halves */
 };
+
+static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
+{
+    return (value ^ job.bias) >> job.shift;
+}
+
+/* The keys of two 16-bit pixels, in the halves of a word. */
+static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
+{
+    return ((word ^ job.bias * 0x10001) & job.kept2) >> job.shift;
+}
 
 /* Pixels before the first whole vector, the vectors, and pixels after the last. */
 template <typename type> struct pixel_span {
@@ -62,6 +75,12 @@ add_count(const struct count_job &job, int64_t slice, uint32_t key, int64_t n)
 
 /* Left in the caches as usual: a map may read it again. */
 static __device__ uint4 load_vector(const uint4 *at)
+{
+    return __ldg(at);
+}
+
+/* As a load from global memory: nvcc 13.0 takes the ends of a span for shared memory in count_16_volume. */
+static __device__ uint32_t load_pixel(const uint16_t *at)
 {
     return __ldg(at);
 }

@@ -26,15 +26,16 @@ struct pass_table {
     uint32_t first, keys, log2_copies;
 };
 
-static __device__ void widen_pass(uint32_t *low, uint32_t *high, uint32_t bias, uint32_t word)
+static __device__ void widen_pass(uint32_t *low, uint32_t *high, const struct count_job &job, uint32_t word)
 {
-    const uint32_t a = (word & 0xFFFF) ^ bias, b = (word >> 16) ^ bias;
+    const uint32_t keys = keys_of(job, word), a = keys & 0xFFFF, b = keys >> 16;
     *low = min(*low, min(a, b));
     *high = max(*high, max(a, b));
 }
 
 /* The lowest and the highest key of the span; low > high where it is empty. All threads of the block come here. */
-static __device__ void find_pass_range(const struct pixel_span<uint16_t> &span, uint32_t bias, uint32_t range[2])
+static __device__ void find_pass_range(const struct count_job &job, const struct pixel_span<uint16_t> &span,
+                                       uint32_t range[2])
 {
     uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
     __syncthreads();
@@ -45,15 +46,15 @@ static __device__ void find_pass_range(const struct pixel_span<uint16_t> &span, 
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < span.n_vectors; i += PASS_THREADS) {
         const uint4 vector = load_vector(span.vectors + i);
-        widen_pass(&low, &high, bias, vector.x);
-        widen_pass(&low, &high, bias, vector.y);
-        widen_pass(&low, &high, bias, vector.z);
-        widen_pass(&low, &high, bias, vector.w);
+        widen_pass(&low, &high, job, vector.x);
+        widen_pass(&low, &high, job, vector.y);
+        widen_pass(&low, &high, job, vector.z);
+        widen_pass(&low, &high, job, vector.w);
     }
     if (threadIdx.x < span.n_head)
-        widen_pass(&low, &high, bias, span.head[threadIdx.x] * 0x10001u);
+        widen_pass(&low, &high, job, load_pixel(span.head + threadIdx.x) * 0x10001u);
     if (threadIdx.x < span.n_tail)
-        widen_pass(&low, &high, bias, span.tail[threadIdx.x] * 0x10001u);
+        widen_pass(&low, &high, job, load_pixel(span.tail + threadIdx.x) * 0x10001u);
     low = ts_cuda_warp_lowest(low);
     high = ts_cuda_warp_highest(high);
     if (threadIdx.x % 32 == 0 && low <= high) {
@@ -70,18 +71,20 @@ static __device__ void count_pass_key(const struct pass_table &table, uint32_t k
         atomicAdd(&table.counts[at << table.log2_copies | (threadIdx.x & ((1u << table.log2_copies) - 1))], n);
 }
 
-static __device__ void count_pass_vector(const struct pass_table &table, uint32_t bias, const uint4 &vector)
+static __device__ void count_pass_vector(const struct pass_table &table, const struct count_job &job,
+                                         const uint4 &vector)
 {
     const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
     if (((words[0] ^ words[1]) | (words[0] ^ words[2]) | (words[0] ^ words[3]) |
          (words[0] ^ __byte_perm(words[0], 0, 0x1032))) == 0) {
-        count_pass_key(table, (words[0] & 0xFFFF) ^ bias, 8);
+        count_pass_key(table, keys_of(job, words[0]) & 0xFFFF, 8);
         return;
     }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        count_pass_key(table, (words[i] & 0xFFFF) ^ bias, 1);
-        count_pass_key(table, (words[i] >> 16) ^ bias, 1);
+        const uint32_t keys = keys_of(job, words[i]);
+        count_pass_key(table, keys & 0xFFFF, 1);
+        count_pass_key(table, keys >> 16, 1);
     }
 }
 
@@ -97,14 +100,14 @@ static __device__ void count_pass(const struct count_job &job, int64_t slice, co
         const bool both = i + PASS_THREADS < span.n_vectors;
         const uint4 one = load_vector(span.vectors + i),
                     two = both ? load_vector(span.vectors + i + PASS_THREADS) : one;
-        count_pass_vector(table, job.bias, one);
+        count_pass_vector(table, job, one);
         if (both)
-            count_pass_vector(table, job.bias, two);
+            count_pass_vector(table, job, two);
     }
     if (threadIdx.x < span.n_head)
-        count_pass_key(table, span.head[threadIdx.x] ^ job.bias, 1);
+        count_pass_key(table, key_of(job, load_pixel(span.head + threadIdx.x)), 1);
     if (threadIdx.x < span.n_tail)
-        count_pass_key(table, span.tail[threadIdx.x] ^ job.bias, 1);
+        count_pass_key(table, key_of(job, load_pixel(span.tail + threadIdx.x)), 1);
     __syncthreads();
     for (uint32_t key = threadIdx.x; key < table.keys; key += PASS_THREADS) {
         uint32_t sum = 0;
@@ -124,7 +127,7 @@ static __global__ void __launch_bounds__(PASS_THREADS) count_16_passes(struct co
     for (int64_t slice = blockIdx.y; slice < job.n_slices; slice += gridDim.y) {
         const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, slice, blockIdx.x, gridDim.x);
         struct pass_table table = {(uint32_t *)memory};
-        find_pass_range(span, job.bias, range);
+        find_pass_range(job, span, range);
         const uint32_t low = range[0], high = range[1];
         for (table.first = low; table.first <= high; table.first += table.keys) {
             table.keys = min(high - table.first + 1, n_counters);

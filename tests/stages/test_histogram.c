@@ -203,6 +203,44 @@ TEST_ON_BOTH(histogram, long_images_with_changing_spans)
     free(in.data);
 }
 
+/* A value of a slice whose spans are narrow, wide, one value, narrow with outliers, and wide with one value in front.
+ */
+static uint16_t value_of_kind(int64_t z, uint64_t *state)
+{
+    static const uint32_t spans[] = {200, 3000, 65536, 1, 1500, 30000, 16000};
+    const uint32_t kind = (uint32_t)(z % 7), random = (uint32_t)ts_random_next(state);
+    if (kind == 4 && random % 997 == 0)
+        return (uint16_t)(random >> 16);
+    if (kind == 5 && random % 4)
+        return 60000;
+    return (uint16_t)(kind == 2 ? random >> 16 : (uint32_t)z * 37 % 20000 + (random >> 8) % spans[kind]);
+}
+
+/* So many that each block of a device has slices of its own, counted one after the other. */
+TEST_ON_BOTH(histogram, many_slices_side_by_side)
+{
+    static const char *const bins[] = {"limits=dtype bins=4096 scope=slice", "range=0,60000 bins=3000 scope=slice",
+                                       "limits=dtype bins=100 scope=slice", "limits=dtype bins=64 scope=volume"};
+    struct ts_image in = ts_test_image(305, 61, 67, TS_U16, VALUES_CONSTANT, 1);
+    uint64_t state = 4;
+    for (size_t i = 0; i < ts_image_count(&in); i++)
+        ((uint16_t *)in.data)[i] = value_of_kind((int64_t)(i / ts_slice_count(&in)), &state);
+    for (int dtype = TS_U16; dtype <= TS_I16; dtype++)
+        for (size_t i = 0; i < sizeof bins / sizeof *bins; i++) {
+            in.dtype = (enum ts_dtype)dtype;
+            struct stage_run run;
+            double *values = doubles_of(&in);
+            cr_assert_eq(ts_test_run(&run, &histogram_stage, bins[i], &in, NULL, 0, 2), TS_OK);
+            const bool volume = strstr(bins[i], "volume") != NULL;
+            for (int64_t z = 0; z < (volume ? 1 : in.axes[0].n); z++)
+                compare(&run, values + (size_t)z * ts_slice_count(&in),
+                        volume ? ts_image_count(&in) : ts_slice_count(&in), z, bins[i]);
+            ts_test_run_clear(&run);
+            free(values);
+        }
+    free(in.data);
+}
+
 static void expect_distances(const struct stage_run *run, int64_t z, double variation, double largest, double area)
 {
     const double expected[] = {variation, largest, area};
