@@ -3,53 +3,15 @@
  * outliers on a CUDA device: rule and keys of stages/outliers.c. A block brings a tile of 128 columns by up to 32 rows
  * with the border of its windows into shared memory, as 32-bit keys. A thread looks at 4 x 4 values: it slides the
  * extremes of the windows' first halves down its rows, and takes the median of what may be an outlier alone. Windows of
- * 3 x 3 and 5 x 5 are selected in registers by a fixed network (smallest and largest forgotten in turn), larger ones
- * bit by bit, by counting the smaller keys in shared memory.
+ * 5 x 5 are selected in registers by a fixed network (smallest and largest forgotten in turn), larger ones bit by bit,
+ * by counting the smaller keys in shared memory. Windows of 3 x 3: outliers_march.cu.
  *
  * Memory traffic: each value read once, the border again (mostly from the second cache), and written once. 256 threads
  * a block, so that some blocks load while others compute.
  */
-#include "cuda/common/border.cuh"
-#include "cuda/common/value_keys.cuh"
-
-extern "C" {
-#include "stages/outliers.h"
-}
+#include "cuda/outliers.cuh"
 
 enum { WARP = 32, WARPS = 8, RUN = 4, TILE_X = WARP * RUN, TILE_Y = WARPS * RUN, BITS = 32 };
-
-/* Planes of windows: the slices of one view are the rows of each, or the views of one slice. */
-struct plane_job {
-    int64_t n_rows, n, plane_stride, row_stride; /* strides in values */
-    int64_t tiles_x, tiles_y;
-    double threshold;
-    float real; /* the threshold rounded down to what keys are compared in */
-    int32_t whole;
-    uint32_t flip;
-    int size, kind;
-    bool in_z, aligned; /* rows have their halo in memory; groups of RUN values may be stored at once */
-};
-
-/* A number whose differences are those of the values. */
-template <typename T> static __device__ double number_of(int32_t key)
-{
-    return std::is_same<T, float>::value ? (double)ts_cuda_value_of<float>(key, 0) : (double)key;
-}
-
-/* The largest key that the median of a bright outlier can have, the smallest of a dark one. */
-template <typename T> static __device__ int32_t bright_limit(int32_t key, const struct plane_job &job)
-{
-    if constexpr (std::is_same<T, float>::value)
-        return (int32_t)((uint32_t)ts_cuda_key_of(ts_cuda_value_of<float>(key, 0) - job.real, 0) + 1);
-    return max(key, INT32_MIN + job.whole) - job.whole;
-}
-
-template <typename T> static __device__ int32_t dark_limit(int32_t key, const struct plane_job &job)
-{
-    if constexpr (std::is_same<T, float>::value)
-        return (int32_t)((uint32_t)ts_cuda_key_of(ts_cuda_value_of<float>(key, 0) + job.real, 0) - 1);
-    return min(key, INT32_MAX - job.whole) + job.whole;
-}
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
@@ -112,19 +74,30 @@ static __host__ __device__ int tile_stride(int size)
     return (TILE_X + size - 1 + RUN - 1) / RUN * RUN;
 }
 
+/* Columns [0, width) of the tile: those from `column` of the plane on. */
+template <typename T>
+static __device__ void load_row(const struct plane_job &job, const T *__restrict__ line, int64_t column, int width,
+                                int32_t *keys)
+{
+    if (column >= 0 && column + width <= job.n) {
+#pragma unroll 5
+        for (int c = threadIdx.x; c < width; c += WARP)
+            keys[c] = ts_cuda_key_of<T>(line[column + c], job.flip);
+        return;
+    }
+    for (int c = threadIdx.x; c < width; c += WARP)
+        keys[c] = ts_cuda_key_of<T>(line[ts_cuda_border_index(column + c, job.n, BORDER_REFLECT)], job.flip);
+}
+
 template <typename T>
 static __device__ void load_tile(const struct plane_job &job, const T *__restrict__ in, int64_t row, int64_t column,
                                  int rows, int32_t *tile)
 {
     const int half = job.size / 2, width = TILE_X + 2 * half, stride = tile_stride(job.size);
+#pragma unroll 2
     for (int r = threadIdx.y; r < rows + 2 * half; r += WARPS) {
         const int64_t from = job.in_z ? row + r : ts_cuda_border_index(row + r - half, job.n_rows, BORDER_REFLECT);
-        const T *line = in + from * job.row_stride;
-#pragma unroll 5
-        for (int c = threadIdx.x; c < width; c += WARP) {
-            const int64_t x = ts_cuda_border_index(column + c - half, job.n, BORDER_REFLECT);
-            tile[r * stride + c] = ts_cuda_key_of<T>(line[x], job.flip);
-        }
+        load_row<T>(job, in + from * job.row_stride, column - half, width, tile + r * stride);
     }
 }
 
@@ -169,16 +142,24 @@ static __device__ void find_extremes(const int32_t *line, int size, int32_t lows
     }
 }
 
-/* The value that takes the place of the middle of a window. True differences decide. */
+/* The value that takes the place of the middle of a window. In larger windows the keys that speak for an outlier are
+ * counted first: a median takes 32 times as long. */
 template <typename T, int SIZE>
 static __device__ int32_t clean(const int32_t *window, int stride, int32_t key, const struct plane_job &job)
 {
-    const int32_t median =
-        SIZE ? median_of < SIZE ? SIZE : 3 > (window, stride) : median_by_bits(window, stride, job.size);
-    const double above = number_of<T>(key) - number_of<T>(median);
-    const bool outlier = ((job.kind & OUTLIERS_BRIGHT) && above >= job.threshold) ||
-                         ((job.kind & OUTLIERS_DARK) && -above >= job.threshold);
-    return outlier ? median : key;
+    if (SIZE)
+        return outliers_decide<T>(key, median_of < SIZE ? SIZE : 3 > (window, stride), job);
+    const int32_t bright = outliers_bright_limit<T>(key, job), dark = outliers_dark_limit<T>(key, job);
+    int below = 0, above = 0;
+    for (int row = 0; row < job.size; row++)
+        for (int column = 0; column < job.size; column++) {
+            below += window[row * stride + column] <= bright;
+            above += window[row * stride + column] >= dark;
+        }
+    const int most = max(job.kind & OUTLIERS_BRIGHT ? below : 0, job.kind & OUTLIERS_DARK ? above : 0);
+    if (2 * most <= job.size * job.size)
+        return key;
+    return outliers_decide<T>(key, median_by_bits(window, stride, job.size), job);
 }
 
 template <typename T>
@@ -236,8 +217,8 @@ static __global__ void __launch_bounds__(WARP *WARPS)
 #pragma unroll
         for (int k = 0; k < RUN; k++) {
             const int32_t key = window[half * stride + half + k];
-            const bool near = ((job.kind & OUTLIERS_BRIGHT) && lows[k] <= bright_limit<T>(key, job)) ||
-                              ((job.kind & OUTLIERS_DARK) && highs[k] >= dark_limit<T>(key, job));
+            const bool near = ((job.kind & OUTLIERS_BRIGHT) && lows[k] <= outliers_bright_limit<T>(key, job)) ||
+                              ((job.kind & OUTLIERS_DARK) && highs[k] >= outliers_dark_limit<T>(key, job));
             keys[k] = near ? clean<T, SIZE>(window + k, stride, key, job) : key;
         }
         store<T>(job, out + (first_row + row) * job.row_stride, x, keys);
@@ -248,18 +229,16 @@ static __global__ void __launch_bounds__(WARP *WARPS)
 
 template <typename T>
 static enum ts_status launch(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             struct plane_job *job, int64_t n_planes, const struct cuda_call *call)
+                             struct plane_job *job, const struct cuda_call *call)
 {
     const int rows = (int)(job->n_rows < TILE_Y ? job->n_rows : TILE_Y);
     const size_t shared = (size_t)((rows + job->size - 1) * tile_stride(job->size)) * sizeof(int32_t);
-    const unsigned blocks = (unsigned)(job->tiles_x * job->tiles_y * n_planes);
+    const unsigned blocks = (unsigned)(job->tiles_x * job->tiles_y * job->n_planes);
     const dim3 threads(WARP, WARPS);
     const T *from = (const T *)in->data;
     T *to = (T *)out->data;
     job->aligned = job->n % RUN == 0 && (uintptr_t)to % (RUN * sizeof(T)) == 0;
-    if (job->size == 3)
-        clean_tiles<T, 3><<<blocks, threads, shared, call->stream>>>(from, to, *job);
-    else if (job->size == 5)
+    if (job->size == 5)
         clean_tiles<T, 5><<<blocks, threads, shared, call->stream>>>(from, to, *job);
     else
         clean_tiles<T, 0><<<blocks, threads, shared, call->stream>>>(from, to, *job);
@@ -272,7 +251,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     const struct outliers_params *params = (const struct outliers_params *)context->params;
     const bool in_z = params->plane == OUTLIERS_PROJECTION;
     const int64_t slice = out->axes[1].n * out->axes[2].n;
-    struct plane_job job = {.n_rows = out->axes[in_z ? 0 : 1].n,
+    struct plane_job job = {.n_planes = out->axes[in_z ? 1 : 0].n,
+                            .n_rows = out->axes[in_z ? 0 : 1].n,
                             .n = out->axes[2].n,
                             .plane_stride = in_z ? out->axes[2].n : slice,
                             .row_stride = in_z ? slice : out->axes[2].n,
@@ -282,14 +262,15 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                             .size = (int)params->size,
                             .kind = params->kind,
                             .in_z = in_z};
-    const int64_t n_planes = out->axes[in_z ? 1 : 0].n;
     if ((double)job.real > params->threshold)
         job.real = nextafterf(job.real, 0);
     job.tiles_x = ts_cuda_parts(job.n, TILE_X);
     job.tiles_y = ts_cuda_parts(job.n_rows, TILE_Y);
     job.flip = ts_cuda_key_flip(out->dtype);
+    if (job.size == 3)
+        return ts_cuda_outliers_march(context, in, out, &job, call);
     enum ts_status status;
-#define LAUNCH(T) status = launch<T>(context, in, out, &job, n_planes, call)
+#define LAUNCH(T) status = launch<T>(context, in, out, &job, call)
     TS_CUDA_KEY_TYPES(out->dtype, LAUNCH)
 #undef LAUNCH
     return status;

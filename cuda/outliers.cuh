@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernels of outliers share: the planes that windows lie in, and the rule of stages/outliers.c on keys.
+ */
+#ifndef CUDA_OUTLIERS_CUH
+#define CUDA_OUTLIERS_CUH
+
+#include "cuda/common/border.cuh"
+#include "cuda/common/value_keys.cuh"
+
+extern "C" {
+#include "stages/outliers.h"
+}
+
+/* Planes of windows: the slices of one view are the rows of each, or the views of one slice. */
+struct plane_job {
+    int64_t n_planes, n_rows, n, plane_stride, row_stride; /* strides in values */
+    int64_t tiles_x, tiles_y;
+    double threshold;
+    float real; /* the threshold rounded down to what keys are compared in */
+    int32_t whole;
+    uint32_t flip;
+    int size, kind;
+    bool in_z, aligned; /* rows have their halo in memory; groups of four values may be moved at once */
+};
+
+/* The largest key that the median of a bright outlier can have, the smallest of a dark one. */
+template <typename T> static __device__ int32_t outliers_bright_limit(int32_t key, const struct plane_job &job)
+{
+    if constexpr (std::is_same<T, float>::value)
+        return (int32_t)((uint32_t)ts_cuda_key_of(ts_cuda_value_of<float>(key, 0) - job.real, 0) + 1);
+    return max(key, INT32_MIN + job.whole) - job.whole;
+}
+
+template <typename T> static __device__ int32_t outliers_dark_limit(int32_t key, const struct plane_job &job)
+{
+    if constexpr (std::is_same<T, float>::value)
+        return (int32_t)((uint32_t)ts_cuda_key_of(ts_cuda_value_of<float>(key, 0) + job.real, 0) - 1);
+    return min(key, INT32_MAX - job.whole) + job.whole;
+}
+
+/* A number whose differences are those of the values. */
+template <typename T> static __device__ double outliers_number_of(int32_t key)
+{
+    return std::is_same<T, float>::value ? (double)ts_cuda_value_of<float>(key, 0) : (double)key;
+}
+
+/* The key or its median. True differences decide. */
+template <typename T>
+static __device__ int32_t outliers_decide(int32_t key, int32_t median, const struct plane_job &job)
+{
+    const double above = outliers_number_of<T>(key) - outliers_number_of<T>(median);
+    const bool outlier = ((job.kind & OUTLIERS_BRIGHT) && above >= job.threshold) ||
+                         ((job.kind & OUTLIERS_DARK) && -above >= job.threshold);
+    return outlier ? median : key;
+}
+
+/* Windows of 3 x 3, selected while rows pass through registers. */
+enum ts_status ts_cuda_outliers_march(const struct stage_context *context, const struct ts_image *in,
+                                      struct ts_image *out, const struct plane_job *job, const struct cuda_call *call);
+
+#endif
