@@ -9,12 +9,15 @@
  *   back     32 x 32 tiles turned back, each value fetched by its rank
  * Memory traffic in bytes a value of 4: 8, 10, 8 and 10, and where it fits the second cache less; arithmetic of the
  * sort is the limit. Blocks of 256 threads, of a sort as many as there are 16 words.
+ *
+ * Method fourier-wavelet: ring_wavelet.cu.
  */
 #include "cuda/common/border.cuh"
 #include "cuda/common/value_keys.cuh"
+#include "cuda/ring_wavelet.cuh"
 
 extern "C" {
-#include "stages/ring.h"
+#include "stages/common/ring_wavelet.h"
 }
 
 enum { TILE = 32, TILE_WARPS = 8, WORDS = 16, RANKS = 128, RUN = 64, AT_ONCE = 32 };
@@ -33,8 +36,30 @@ static int64_t slices_at_once(int64_t n)
     return n < AT_ONCE ? n : AT_ONCE;
 }
 
+static bool by_wavelet(const struct stage_context *context)
+{
+    return ((const struct ring_params *)context->params)->method == RING_WAVELET;
+}
+
+static size_t constants_bytes(const struct stage_context *context)
+{
+    struct ring_levels levels;
+    if (!by_wavelet(context))
+        return 0;
+    ts_ring_levels(context, &levels);
+    return (size_t)levels.tables * sizeof(float);
+}
+
+static void constants(const struct stage_context *context, void *host)
+{
+    if (by_wavelet(context))
+        ts_ring_tables(context, (float *)host);
+}
+
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
+    if (by_wavelet(context))
+        return ts_cuda_ring_wavelet_scratch(context, n);
     const size_t count = ts_slice_count(&context->in) * (size_t)slices_at_once(n);
     return 2 * ts_cuda_stride(count * sizeof(int32_t)) + ts_cuda_stride(count * sizeof(uint16_t));
 }
@@ -283,6 +308,8 @@ static enum ts_status clean(const struct stage_context *context, const T *in, T 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
+    if (by_wavelet(context))
+        return ts_cuda_ring_wavelet(context, in, out, call);
     const int64_t n = out->axes[0].n, at_once = slices_at_once(n);
     const size_t slice = ts_slice_bytes(in), count = ts_slice_count(in) * (size_t)at_once;
     struct ring_room room = {
@@ -303,4 +330,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 extern const struct stage_cuda ring_cuda;
-const struct stage_cuda ring_cuda = {.scratch_bytes = scratch_bytes, .map = map};
+const struct stage_cuda ring_cuda = {
+    .constants_bytes = constants_bytes, .constants = constants, .scratch_bytes = scratch_bytes, .map = map};

@@ -7,12 +7,15 @@
 
 #include "stages/stage.h"
 
-enum ring_method { RING_SORTING };
-enum { RING_LARGEST = 127 };
+enum ring_method { RING_SORTING, RING_WAVELET };
+enum { RING_LARGEST = 127, RING_LEVELS = 16, RING_WAVES = 200 };
 
 struct ring_params {
     int32_t method;
     int64_t size;
+    int32_t wavelet; /* index into ts_wavelets */
+    int64_t level;
+    double sigma;
 };
 
 extern const struct stage ring_stage;

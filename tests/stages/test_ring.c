@@ -40,6 +40,21 @@ TEST_ON_BOTH(ring, sorting_agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&ring_stage, ts_ring_reference, cases, 10), (5 * 8 + 3) * 7 + 2 + 1);
 }
 
+TEST_ON_BOTH(ring, fourier_wavelet_agrees_with_the_definition)
+{
+    const unsigned some = TS_DTYPE_BIT(TS_F32) | TS_DTYPE_BIT(TS_U16);
+    const struct stage_case cases[] = {
+        {.assignments = "method=fourier-wavelet wavelet=db1 level=2", .dtypes = some},
+        {"method=fourier-wavelet", 2, 67, 131, .values = VALUES_CT},
+        {"method=fourier-wavelet wavelet=db2 level=4 sigma=0.5", 3, 5, 7},
+        {"method=fourier-wavelet wavelet=db25 level=1 sigma=5", 1, 40, 33, .dtypes = some},
+        {"method=fourier-wavelet wavelet=db10 level=5 sigma=30", 1, 130, 70, .dtypes = some, .values = VALUES_CT},
+        {"method=fourier-wavelet wavelet=db3 level=16 sigma=0.1", 2, 1, 37, .dtypes = some},
+        {"method=fourier-wavelet wavelet=db4", 1, 41, 1, .dtypes = some},
+    };
+    cr_assert_eq(ts_stage_check(&ring_stage, ts_ring_reference, cases, 7), 8 * 2 + 7 + 7 + 4 * 2);
+}
+
 TEST_ON_BOTH(ring, more_than_2048_views)
 {
     const struct stage_case cases[] = {
@@ -144,11 +159,18 @@ TEST_ON_BOTH(ring, stripes_of_a_neutron_scan_go)
     SKIP_WITHOUT_DATA("ring");
     struct ts_image in = neutron_sinogram();
     struct stage_run run;
+    const double before = stripes(&in);
     cr_assert_eq(ts_test_run(&run, &ring_stage, "size=21", &in, NULL, 0, 2), TS_OK);
-    const double before = stripes(&in), after = stripes(&run.out);
-    cr_assert(after < 0.25 * before, "stripes of %g, before %g", after, before);
+    const double sorting = stripes(&run.out);
+    cr_assert(sorting < 0.25 * before, "stripes of %g, before %g", sorting, before);
     write_picture(&in, "ring_before");
     write_picture(&run.out, "ring_sorting");
+    ts_test_run_clear(&run);
+    cr_assert_eq(ts_test_run(&run, &ring_stage, "method=fourier-wavelet level=4", &in, NULL, 0, 2), TS_OK);
+    const double wavelet = stripes(&run.out);
+    cr_assert(wavelet < 0.12 * before, "stripes of %g, before %g", wavelet, before);
+    cr_assert_eq(run.out.dtype, TS_F32);
+    write_picture(&run.out, "ring_fourier_wavelet");
     ts_test_run_clear(&run);
     free(in.data);
 }
@@ -162,10 +184,12 @@ static void expect_refusal(const struct ts_image *in, const char *assignments, c
     ts_test_run_clear(&run);
 }
 
-Test(ring, refuses_windows_without_a_middle)
+Test(ring, refuses_what_has_no_meaning)
 {
     struct ts_image in = sinogram(1, 3, 4, TS_F32);
     expect_refusal(&in, "size=4", "size-even");
+    expect_refusal(&in, "sigma=3", "parameter-unused");
+    expect_refusal(&in, "method=fourier-wavelet size=5", "parameter-unused");
     in.axes[1].kind = TS_AXIS_Y;
     in.axes[2].kind = TS_AXIS_X;
     expect_refusal(&in, "", "stage-axes");
