@@ -12,13 +12,13 @@ extern "C" {
 static size_t constants_bytes(const struct stage_context *context)
 {
     const struct row_filter filter = ts_filter_of(context);
-    return ts_cuda_row_filter_constants_bytes(&filter);
+    return ts_cuda_row_filter_constants_bytes(context, &filter);
 }
 
 static void constants(const struct stage_context *context, void *host)
 {
     const struct row_filter filter = ts_filter_of(context);
-    ts_cuda_row_filter_constants(&filter, host);
+    ts_cuda_row_filter_constants(context, &filter, host);
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)

@@ -24,7 +24,7 @@ static const struct reconstruction_params *params_of(const struct stage_context 
 static size_t response_bytes(const struct stage_context *context)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
-    return ts_cuda_stride(ts_cuda_row_filter_constants_bytes(&filter));
+    return ts_cuda_stride(ts_cuda_row_filter_constants_bytes(context, &filter));
 }
 
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context)
@@ -40,7 +40,7 @@ void ts_cuda_reconstruction_constants(const struct stage_context *context, void 
     const int64_t n = context->in.axes[1].n;
     char *table = (char *)host + response_bytes(context);
     struct back_view *views = (struct back_view *)(table + ts_cuda_stride(ts_cuda_back_views_bytes(n)));
-    ts_cuda_row_filter_constants(&filter, host);
+    ts_cuda_row_filter_constants(context, &filter, host);
     ts_reconstruction_views(context, views, views + n);
     ts_cuda_back_views_fill(views, n, (struct cuda_back_views *)table);
 }

@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of a sinogram times a response in the frequencies, for lengths that the fused kernel does not cover: rows are
- * padded with zeros, transformed by cuFFT, multiplied, transformed back and cut, some at a time so that they stay in
- * the second cache. One thread moves one sample, or multiplies one frequency. Traffic: the dtype's bytes read and 4
- * written a sample, and between the kernels about 6 times 4 bytes of a padded sample in cache. Blocks of 256 threads:
- * neighbors move neighbors.
+ * Rows of a sinogram times a response in the frequencies: row_filter_fused.cu, and here for what it does not cover:
+ * rows are padded with zeros, transformed by cuFFT, multiplied, transformed back and cut, some at a time so that they
+ * stay in the second cache. One thread moves one sample, or multiplies one frequency. Traffic: the dtype's bytes read
+ * and 4 written a sample, and between the kernels about 6 times 4 bytes of a padded sample in cache. Blocks of 256
+ * threads: neighbors move neighbors.
  */
 #include "cuda/common/row_filter.cuh"
 
 enum { FILTER_THREADS = 256, FILTER_BLOCKS = 1 << 16, BATCH_BYTES = 16 << 20 };
 
-size_t ts_cuda_row_filter_constants_bytes(const struct row_filter *filter)
+/* The response is worked out in double, in place or behind the tables of the fused kernel. */
+static size_t response_bytes(const struct row_filter *filter)
 {
-    /* The response is worked out in place, in double, before it is rounded. */
-    return filter->name == ROW_FILTER_NONE ? 0 : ((size_t)ts_row_filter_padded(filter->n) + 2) * sizeof(double);
+    return ((size_t)ts_row_filter_padded(filter->n) + 2) * sizeof(double);
+}
+
+size_t ts_cuda_row_filter_constants_bytes(const struct stage_context *context, const struct row_filter *filter)
+{
+    if (filter->name == ROW_FILTER_NONE)
+        return 0;
+    return response_bytes(filter) +
+           (ts_cuda_row_filter_is_fused(context, filter) ? ts_cuda_stride(ts_cuda_row_filter_fused_bytes(filter)) : 0);
 }
 
 /* Divided by the length, as the transforms do not. */
-void ts_cuda_row_filter_constants(const struct row_filter *filter, void *host)
+static void round_response(const struct row_filter *filter, void *host)
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
     char *at = (char *)host;
-    if (filter->name == ROW_FILTER_NONE)
-        return;
     ts_row_filter_response(filter, (double *)host);
     for (int64_t k = 0; k <= padded / 2; k++) {
         double value;
@@ -30,6 +36,19 @@ void ts_cuda_row_filter_constants(const struct row_filter *filter, void *host)
         const float rounded = (float)(value / (double)padded);
         memcpy(at + k * (int64_t)sizeof rounded, &rounded, sizeof rounded);
     }
+}
+
+void ts_cuda_row_filter_constants(const struct stage_context *context, const struct row_filter *filter, void *host)
+{
+    if (filter->name == ROW_FILTER_NONE)
+        return;
+    if (!ts_cuda_row_filter_is_fused(context, filter)) {
+        round_response(filter, host);
+        return;
+    }
+    double *response = (double *)((char *)host + ts_cuda_stride(ts_cuda_row_filter_fused_bytes(filter)));
+    ts_row_filter_response(filter, response);
+    ts_cuda_row_filter_fused_tables(filter, response, host);
 }
 
 /* Rows of one call: about BATCH_BYTES of them, at most 8 slices, whatever the slab. */
@@ -45,7 +64,7 @@ int ts_cuda_row_filter_transforms(const struct stage_context *context, const str
                                   struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
-    if (filter->name == ROW_FILTER_NONE)
+    if (filter->name == ROW_FILTER_NONE || ts_cuda_row_filter_is_fused(context, filter))
         return 0;
     shapes[0].rank = 1;
     shapes[0].real = true;
@@ -62,7 +81,7 @@ static size_t samples_bytes(const struct stage_context *context, int64_t padded)
 size_t ts_cuda_row_filter_scratch(const struct stage_context *context, const struct row_filter *filter)
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
-    return filter->name == ROW_FILTER_NONE
+    return filter->name == ROW_FILTER_NONE || ts_cuda_row_filter_is_fused(context, filter)
                ? 0
                : samples_bytes(context, padded) +
                      (size_t)(batch_rows(context, padded) * (padded / 2 + 1)) * sizeof(float2);
@@ -148,6 +167,8 @@ enum ts_status ts_cuda_row_filter_run(const struct stage_context *context, const
 #undef LAUNCH
         return ts_cuda_launched(context, "copy_rows");
     }
+    if (ts_cuda_row_filter_is_fused(context, filter))
+        return ts_cuda_row_filter_fused(context, filter, in, out, constants, call);
     enum ts_status status = TS_OK;
     for (int64_t row = 0; status == TS_OK && row < n_rows; row += batch)
         status = filter_batch(context, in->dtype, (const char *)in->data + (size_t)row * row_bytes,

@@ -12,8 +12,8 @@ extern "C" {
 }
 
 /* The response, for call->constants. */
-size_t ts_cuda_row_filter_constants_bytes(const struct row_filter *filter);
-void ts_cuda_row_filter_constants(const struct row_filter *filter, void *host);
+size_t ts_cuda_row_filter_constants_bytes(const struct stage_context *context, const struct row_filter *filter);
+void ts_cuda_row_filter_constants(const struct stage_context *context, const struct row_filter *filter, void *host);
 /* For call->transforms[0]; returns how many. */
 int ts_cuda_row_filter_transforms(const struct stage_context *context, const struct row_filter *filter,
                                   struct fft_shape shapes[STAGE_TRANSFORMS]);
@@ -22,5 +22,13 @@ size_t ts_cuda_row_filter_scratch(const struct stage_context *context, const str
 enum ts_status ts_cuda_row_filter_run(const struct stage_context *context, const struct row_filter *filter,
                                       const struct ts_image *in, float *out, const void *constants, void *scratch,
                                       const struct cuda_call *call);
+
+/* One kernel for all of it, for lengths that it covers; tables take the place of the response. */
+bool ts_cuda_row_filter_is_fused(const struct stage_context *context, const struct row_filter *filter);
+size_t ts_cuda_row_filter_fused_bytes(const struct row_filter *filter);
+void ts_cuda_row_filter_fused_tables(const struct row_filter *filter, const double *response, void *host);
+enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context, const struct row_filter *filter,
+                                        const struct ts_image *in, float *out, const void *tables,
+                                        const struct cuda_call *call);
 
 #endif

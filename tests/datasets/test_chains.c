@@ -14,7 +14,7 @@
 #include "tests/support/dicom_fixture.h"
 #include "tests/support/support.h"
 
-enum { N_CHAINS = 7 };
+enum { N_CHAINS = 8 };
 
 static void print_to(char *out, size_t size, const struct ts_diag *diag)
 {

@@ -75,7 +75,7 @@ static void check_ramp(int64_t n)
 
 TEST_ON_BOTH(filter, has_no_limit_at_4096_detectors)
 {
-    static const int64_t lengths[] = {2048, 2049, 4096, 4097, 8193, 20011};
+    static const int64_t lengths[] = {129, 257, 513, 1000, 1024, 1025, 2048, 2049, 4096, 4097, 8193, 20011};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         check_ramp(lengths[i]);
 }
@@ -99,14 +99,20 @@ TEST_ON_BOTH(filter, gives_the_same_bytes_in_20_runs_over_any_slabs)
 
 TEST_ON_BOTH(filter, a_value_that_is_no_number_spoils_its_row_alone)
 {
-    struct ts_image in = sinogram(3, 5, 40, VALUES_RANDOM, 4);
-    struct stage_run run;
-    ((float *)in.data)[1 * 200 + 2 * 40 + 7] = NAN;
-    cr_assert_eq(ts_test_run(&run, &filter_stage, "", &in, NULL, 0, 1), TS_OK);
-    for (int64_t i = 0; i < 600; i++)
-        cr_assert_eq(isnan(((const float *)run.out.data)[i]), i / 40 == 7, "%lld", (long long)i);
-    ts_test_run_clear(&run);
-    free(in.data);
+    static const int64_t lengths[] = {40, 100, 200, 400, 600, 1100};
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        const int64_t n = lengths[k];
+        struct ts_image in = sinogram(3, 5, n, VALUES_RANDOM, 4);
+        struct stage_run run;
+        ((float *)in.data)[7 * n + 17] = NAN;
+        ((float *)in.data)[14 * n + 39] = INFINITY;
+        cr_assert_eq(ts_test_run(&run, &filter_stage, "", &in, NULL, 0, 1), TS_OK);
+        for (int64_t i = 0; i < 15 * n; i++)
+            cr_assert_eq(isfinite(((const float *)run.out.data)[i]) == 0, i / n == 7 || i / n == 14, "%lld of %lld",
+                         (long long)i, (long long)n);
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
 }
 
 /* ---- names and units --------------------------------------------------------------------------- */
