@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stages/common/joseph.h"
+#include "stages/common/length_unit.h"
 
 enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device idle */
 
@@ -16,18 +17,6 @@ enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device 
 static double spacing_of(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;
-}
-
-/* value unit times length unit: 1/mm over mm is 1, HU over mm is HU mm. */
-static void write_unit(const struct ts_image *in, char *out, size_t size)
-{
-    const char *value = in->unit ? in->unit : "", *length = in->axes[2].unit ? in->axes[2].unit : "mm";
-    if (!strncmp(value, "1/", 2) && !strcmp(value + 2, length))
-        snprintf(out, size, "1");
-    else if (!*value || !strcmp(value, "1"))
-        snprintf(out, size, "%s", length);
-    else
-        snprintf(out, size, "%s %s", value, length);
 }
 
 static enum ts_status resolve_views(const struct stage_context *context, struct radon_params *params)
@@ -162,7 +151,7 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
         params->method = !context->device                            ? RADON_JOSEPH
                          : context->in.axes[0].n < STACK_FROM_SLICES ? RADON_RAY
                                                                      : RADON_STACK;
-    write_unit(&context->in, params->unit, sizeof params->unit);
+    ts_unit_times_length(context->in.unit, context->in.axes[2].unit, params->unit);
     return fan ? check_fan(context, params) : check_tensor(context, params);
 }
 

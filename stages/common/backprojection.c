@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of pixels of a row meet a few views: where, and with which weights, is worked out for the run in double, then
- * summed over the views for 16, 4 or 1 slices in the same order of operations.
+ * Runs of pixels of a row meet a few views: where, and with which weights, is worked out for the run, places in double,
+ * then summed over the views for 16, 4 or 1 slices in the same order of operations.
  */
 #include "stages/common/backprojection.h"
 
@@ -74,16 +74,19 @@ static inline __attribute__((always_inline)) void find_places(const struct back_
         const double a = start + (double)first * step, b = start + (double)(first + n - 1) * step;
         const bool inside = fmin(a, b) >= low && fmax(a, b) <= high;
         const int32_t line = (int32_t)(v * block->stride);
+        const float scale = (float)view.scale, slope = (float)(view.scale * view.width);
         for (int64_t p = 0; p < n; p++) {
             double at = start + (double)(int32_t)(first + p) * step;
             if (!inside) /* decided once for the run */
                 at = at < low ? low : at > high ? high : at;
             const int32_t index = (int32_t)(at + BLOCK_MARGIN); /* of a positive number: floor */
-            const double past = at + BLOCK_MARGIN - (double)index;
-            const double below = 1 - view.width * past, above = 1 - view.width * (1 - past);
             places->index[v][p] = line + index;
-            places->below[v][p] = (float)(view.scale * (below > 0 ? below : 0));
-            places->above[v][p] = (float)(view.scale * (above > 0 ? above : 0));
+            places->above[v][p] = (float)(at + BLOCK_MARGIN - (double)index);
+        }
+        for (int64_t p = 0; p < n; p++) { /* above still is how far the pixel is past the detector below */
+            const float below = scale - slope * places->above[v][p], above = scale - slope * (1 - places->above[v][p]);
+            places->below[v][p] = below > 0 ? below : 0;
+            places->above[v][p] = above > 0 ? above : 0;
         }
     }
 }
