@@ -75,7 +75,8 @@ static struct deviation measure(int64_t n, const struct scan *scan, const char *
     cr_assert_eq(ts_test_run(&run, &fbp_stage, text, &in, NULL, 0, 2), TS_OK);
     for (int64_t i = 0; i < pixels * pixels; i++) {
         const double middle = 0.5 * (double)(pixels - 1), off = ((const float *)run.out.data)[i] - 1.0;
-        if (hypot((double)(i % pixels) - middle, (double)(i / pixels) - middle) * size > radius)
+        const int64_t row = i / pixels, column = i % pixels;
+        if (hypot((double)column - middle, (double)row - middle) * size > radius)
             continue;
         deviation.pixels++;
         deviation.mean += off;
