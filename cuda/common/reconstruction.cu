@@ -66,9 +66,10 @@ size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64
     return rows_bytes(context, n) + (a > b ? a : b);
 }
 
+/* All lanes of `stack` busy: sums take longer than the transfers that shorter slabs would hide. */
 int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context)
 {
-    return params_of(context)->method == BACK_METHOD_STACK ? 32 : 1;
+    return params_of(context)->method == BACK_METHOD_STACK ? 128 : 1;
 }
 
 int ts_cuda_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])

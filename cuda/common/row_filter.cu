@@ -8,7 +8,7 @@
  */
 #include "cuda/common/row_filter.cuh"
 
-enum { FILTER_THREADS = 256, FILTER_BLOCKS = 1 << 16, BATCH_BYTES = 16 << 20 };
+enum { FILTER_THREADS = 256, FILTER_BLOCKS = 1 << 16, BATCH_BYTES = 24 << 20 };
 
 /* The response is worked out in double, in place or behind the tables of the fused kernel. */
 static size_t response_bytes(const struct row_filter *filter)
@@ -87,41 +87,39 @@ size_t ts_cuda_row_filter_scratch(const struct stage_context *context, const str
                      (size_t)(batch_rows(context, padded) * (padded / 2 + 1)) * sizeof(float2);
 }
 
-/* Rows past n_rows, and what lies past each row's n samples, are 0. */
+/* A block moves row after row; its threads are neighbors in the row. Rows past n_rows, and what lies past each row's n
+ * samples, are 0. */
 template <typename T>
 static __global__ void __launch_bounds__(FILTER_THREADS)
     pad_rows(const T *in, int64_t n_rows, int n, int padded, int64_t batch, float *out)
 {
-    const int64_t count = batch * padded, step = (int64_t)gridDim.x * FILTER_THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * FILTER_THREADS + threadIdx.x; i < count; i += step) {
-        const int64_t row = i / padded, at = i % padded;
-        out[i] = at < n && row < n_rows ? (float)in[row * n + at] : 0;
-    }
+    for (int64_t row = blockIdx.x; row < batch; row += gridDim.x)
+        for (int i = (int)threadIdx.x; i < padded; i += FILTER_THREADS)
+            out[row * padded + i] = i < n && row < n_rows ? (float)in[row * n + i] : 0;
 }
 
 static __global__ void __launch_bounds__(FILTER_THREADS)
-    multiply(float2 *spectra, const float *response, int64_t count, int n)
+    multiply(float2 *spectra, const float *response, int64_t n_rows, int n)
 {
-    const int64_t step = (int64_t)gridDim.x * FILTER_THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * FILTER_THREADS + threadIdx.x; i < count; i += step) {
-        const float factor = response[i % n];
-        spectra[i] = make_float2(spectra[i].x * factor, spectra[i].y * factor);
-    }
+    for (int64_t row = blockIdx.x; row < n_rows; row += gridDim.x)
+        for (int i = (int)threadIdx.x; i < n; i += FILTER_THREADS) {
+            const float2 value = spectra[row * n + i];
+            spectra[row * n + i] = make_float2(value.x * response[i], value.y * response[i]);
+        }
 }
 
 template <typename T>
 static __global__ void __launch_bounds__(FILTER_THREADS)
-    copy_rows(const T *in, int64_t count, int n, int stride, float *out)
+    copy_rows(const T *in, int64_t n_rows, int n, int stride, float *out)
 {
-    const int64_t step = (int64_t)gridDim.x * FILTER_THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * FILTER_THREADS + threadIdx.x; i < count; i += step)
-        out[i] = (float)in[i / n * stride + i % n];
+    for (int64_t row = blockIdx.x; row < n_rows; row += gridDim.x)
+        for (int i = (int)threadIdx.x; i < n; i += FILTER_THREADS)
+            out[row * n + i] = (float)in[row * stride + i];
 }
 
-static unsigned blocks_for(int64_t count)
+static unsigned blocks_for(int64_t n_rows)
 {
-    const int64_t blocks = ts_cuda_parts(count, FILTER_THREADS);
-    return (unsigned)(blocks < FILTER_BLOCKS ? blocks : FILTER_BLOCKS);
+    return (unsigned)(n_rows < FILTER_BLOCKS ? n_rows : FILTER_BLOCKS);
 }
 
 /* Up to one batch of rows. */
@@ -129,7 +127,7 @@ static enum ts_status filter_batch(const struct stage_context *context, enum ts_
                                    int64_t n_rows, int n, int padded, float *out, const float *response, float *samples,
                                    const struct cuda_call *call)
 {
-    const int64_t batch = batch_rows(context, padded), frequencies = batch * (padded / 2 + 1);
+    const int64_t batch = batch_rows(context, padded);
     float *spectra = (float *)((char *)samples + samples_bytes(context, padded));
 #define LAUNCH(T)                                                                                                      \
     pad_rows<T><<<blocks_for(batch *padded), FILTER_THREADS, 0, call->stream>>>((const T *)in, n_rows, n, padded,      \
@@ -141,14 +139,14 @@ static enum ts_status filter_batch(const struct stage_context *context, enum ts_
         status = ts_cuda_fft_forward(context, call->transforms[0], samples, spectra);
     if (status != TS_OK)
         return status;
-    multiply<<<blocks_for(frequencies), FILTER_THREADS, 0, call->stream>>>((float2 *)spectra, response, frequencies,
-                                                                           padded / 2 + 1);
+    multiply<<<blocks_for(batch), FILTER_THREADS, 0, call->stream>>>((float2 *)spectra, response, batch,
+                                                                     padded / 2 + 1);
     status = ts_cuda_launched(context, "multiply");
     if (status == TS_OK)
         status = ts_cuda_fft_inverse(context, call->transforms[0], spectra, samples);
     if (status != TS_OK)
         return status;
-    copy_rows<float><<<blocks_for(n_rows * n), FILTER_THREADS, 0, call->stream>>>(samples, n_rows * n, n, padded, out);
+    copy_rows<float><<<blocks_for(n_rows), FILTER_THREADS, 0, call->stream>>>(samples, n_rows, n, padded, out);
     return ts_cuda_launched(context, "copy_rows");
 }
 
@@ -161,8 +159,8 @@ enum ts_status ts_cuda_row_filter_run(const struct stage_context *context, const
     const size_t row_bytes = (size_t)n * ts_dtype_bytes(in->dtype);
     if (filter->name == ROW_FILTER_NONE) {
 #define LAUNCH(T)                                                                                                      \
-    copy_rows<T><<<blocks_for(n_rows *n), FILTER_THREADS, 0, call->stream>>>((const T *)in->data, n_rows * n, (int)n,  \
-                                                                             (int)n, out)
+    copy_rows<T>                                                                                                       \
+        <<<blocks_for(n_rows *n), FILTER_THREADS, 0, call->stream>>>((const T *)in->data, n_rows, (int)n, (int)n, out)
         TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
         return ts_cuda_launched(context, "copy_rows");
