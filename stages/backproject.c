@@ -13,6 +13,12 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
     params->cutoff = 1;
     if (params->weights == VIEW_WEIGHTS_NONE)
         ts_param_idle(context->set, "gaps");
+    if (params->model == BACK_LINEAR && in->beam.kind != TS_BEAM_PARALLEL) {
+        ts_param_error(context->set, "model", "model-beam", context->diag,
+                       "'linear' knows parallel rays alone, and the beam is %s", ts_beam_name(in->beam.kind));
+        ts_diag_hint(context->diag, "fbp has the pixel-driven backprojection of a fan, with its weights; filter: none");
+        return TS_BAD_CHAIN;
+    }
     if (params->model == BACK_JOSEPH)
         ts_unit_times_length(in->unit, in->axes[2].unit, params->unit);
     else
@@ -53,8 +59,9 @@ static const struct param backproject_rows[] = {
 
 const struct stage backproject_stage = {
     .name = "backproject",
-    .summary = "parallel-beam backprojection, unfiltered: sinogram to volume",
-    .doc = "Pixel (row, column) lies at `t = center + (x cos(theta) + y sin(theta)) / detector spacing` of a view, "
+    .summary = "backprojection, unfiltered: sinogram to volume",
+    .doc = "In a parallel beam pixel (row, column) lies at `t = center + (x cos(theta) + y sin(theta)) / detector "
+           "spacing` of a view, "
            "with x along "
            "rising columns, y along falling rows, both in mm from the center of the slice. From each view it takes "
            "`scale * sum over d of "
@@ -65,6 +72,8 @@ const struct stage backproject_stage = {
            "Trans. Med. Imaging 1, 1982). `model: linear` has width and scale 1: the backprojection of `fbp`, which is "
            "`filter`, then "
            "`backproject model=linear weights=angles`.\n\n"
+           "Of a fan `model: joseph` is the exact adjoint as well: every ray adds its value to the pixels that it was "
+           "projected from, with the same weights. Its other backprojection, by the pixels, belongs to `fbp`.\n\n"
            "The volume is a square of as many pixels as there are detectors unless told otherwise; its center is the "
            "sinogram's "
            "origin, so that a volume that was projected comes back to its place. A value that is NaN or infinite "
@@ -73,7 +82,7 @@ const struct stage backproject_stage = {
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
-    .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
+    .beams = TS_ANY_BEAM,
     .params = backproject_rows,
     .n_params = sizeof backproject_rows / sizeof *backproject_rows,
     .params_bytes = sizeof(struct reconstruction_params),

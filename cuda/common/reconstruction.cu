@@ -9,6 +9,7 @@
 #include "cuda/common/reconstruction.cuh"
 
 #include "cuda/common/back_view.cuh"
+#include "cuda/common/joseph.cuh"
 #include "cuda/common/row_filter.cuh"
 
 enum { PIXEL_COLUMNS = 32, PIXEL_ROWS = 8, PIXEL_VIEWS = 32 };
@@ -27,9 +28,20 @@ static size_t response_bytes(const struct stage_context *context)
     return ts_cuda_stride(ts_cuda_row_filter_constants_bytes(context, &filter));
 }
 
+static bool is_fan(const struct stage_context *context)
+{
+    return context->in.beam.kind != TS_BEAM_PARALLEL;
+}
+
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context)
 {
     const size_t n = (size_t)context->in.axes[1].n;
+    if (ts_reconstruction_is_fan_adjoint(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        return ts_cuda_joseph_constants_bytes(&scan);
+    }
+    if (is_fan(context))
+        return response_bytes(context) + ts_cuda_fan_constants_bytes(context);
     return response_bytes(context) + ts_cuda_stride(ts_cuda_back_views_bytes((int64_t)n)) +
            n * (sizeof(struct back_view) + VIEW_ROOM_BYTES);
 }
@@ -39,8 +51,17 @@ void ts_cuda_reconstruction_constants(const struct stage_context *context, void 
     const struct row_filter filter = ts_reconstruction_filter(context);
     const int64_t n = context->in.axes[1].n;
     char *table = (char *)host + response_bytes(context);
+    if (ts_reconstruction_is_fan_adjoint(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        ts_cuda_joseph_constants(&scan, host);
+        return;
+    }
     struct back_view *views = (struct back_view *)(table + ts_cuda_stride(ts_cuda_back_views_bytes(n)));
     ts_cuda_row_filter_constants(context, &filter, host);
+    if (is_fan(context)) {
+        ts_cuda_fan_constants(context, table);
+        return;
+    }
     ts_reconstruction_views(context, views, views + n);
     ts_cuda_back_views_fill(views, n, (struct cuda_back_views *)table);
 }
@@ -48,7 +69,7 @@ void ts_cuda_reconstruction_constants(const struct stage_context *context, void 
 /* Rows that are filtered, or of another type than float where the method reads floats. */
 static bool makes_rows(const struct stage_context *context)
 {
-    return params_of(context)->filter != ROW_FILTER_NONE ||
+    return params_of(context)->filter != ROW_FILTER_NONE || is_fan(context) ||
            (params_of(context)->method == BACK_METHOD_PIXEL && context->in.dtype != TS_F32);
 }
 
@@ -61,6 +82,8 @@ static size_t rows_bytes(const struct stage_context *context, int64_t n)
 size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
+    if (ts_reconstruction_is_fan_adjoint(context))
+        return ts_cuda_fan_adjoint_scratch(context, n);
     const size_t a = ts_cuda_row_filter_scratch(context, &filter),
                  b = params_of(context)->method == BACK_METHOD_STACK ? ts_cuda_back_stack_scratch(context, n) : 0;
     return rows_bytes(context, n) + (a > b ? a : b);
@@ -127,6 +150,22 @@ static enum ts_status pixel(const struct stage_context *context, const struct ts
     return ts_cuda_launched(context, "pixels");
 }
 
+/* Weights, filter in place, backprojection. */
+static enum ts_status fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct row_filter *filter, const struct cuda_call *call)
+{
+    const char *tables = (const char *)call->constants + response_bytes(context);
+    char *room = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
+    struct ts_image sinogram = *in;
+    sinogram.data = call->scratch;
+    sinogram.dtype = TS_F32;
+    enum ts_status status = ts_cuda_fan_weigh(context, in, (float *)call->scratch, tables, call->stream);
+    if (status == TS_OK && filter->name != ROW_FILTER_NONE)
+        status =
+            ts_cuda_row_filter_run(context, filter, &sinogram, (float *)call->scratch, call->constants, room, call);
+    return status == TS_OK ? ts_cuda_fan_back(context, &sinogram, out, tables, room, call->stream) : status;
+}
+
 /* ---- both steps -------------------------------------------------------------------------------- */
 
 enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, const struct ts_image *in,
@@ -137,6 +176,10 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
         (const struct cuda_back_views *)((const char *)call->constants + response_bytes(context));
     char *room = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
     struct ts_image sinogram = *in;
+    if (ts_reconstruction_is_fan_adjoint(context))
+        return ts_cuda_fan_adjoint(context, in, out, call);
+    if (is_fan(context))
+        return fan(context, in, out, &filter, call);
     if (makes_rows(context)) {
         const enum ts_status status =
             ts_cuda_row_filter_run(context, &filter, in, (float *)call->scratch, call->constants, room, call);

@@ -91,6 +91,28 @@ static inline __attribute__((always_inline)) void find_places(const struct back_
     }
 }
 
+/* The same of a fan. */
+static inline __attribute__((always_inline)) void find_fan_places(const struct backprojection *work,
+                                                                  const struct slice_block *block, int64_t row,
+                                                                  int64_t first, int64_t n, struct places *places)
+{
+    const double low = -BLOCK_MARGIN, high = (double)block->n_minor;
+    for (int64_t v = 0; v < block->n_major; v++) {
+        const struct fan_view *view = &work->fans[block->m_first + v];
+        const int32_t line = (int32_t)(v * block->stride);
+        for (int64_t p = 0; p < n; p++) {
+            const struct fan_place place =
+                ts_fan_place(&work->grid, work->beam, view, (double)row, (double)(int32_t)(first + p));
+            const double at = place.at < low ? low : place.at > high ? high : place.at;
+            const int32_t index = (int32_t)(at + BLOCK_MARGIN); /* of a positive number: floor */
+            const double past = at + BLOCK_MARGIN - (double)index;
+            places->index[v][p] = line + index;
+            places->below[v][p] = (float)(place.weight * (1 - past));
+            places->above[v][p] = (float)(place.weight * past);
+        }
+    }
+}
+
 static inline __attribute__((always_inline)) void add_run_16(const struct slice_block *block,
                                                              const struct places *places, int64_t n, float *sums)
 {
@@ -163,14 +185,15 @@ static void add_run_fine(const struct back_view *views, const struct slice_block
     }
 }
 
-static inline __attribute__((always_inline)) void add_block(const struct back_view *views,
+static inline __attribute__((always_inline)) void add_block(const struct backprojection *work,
                                                             const struct slice_block *block, int64_t row,
-                                                            int64_t n_rows, int64_t n_columns, float *sums,
-                                                            const int lanes)
+                                                            int64_t n_rows, float *sums, const int lanes)
 {
+    const struct back_view *views = work->fans ? NULL : work->views + block->m_first;
+    const int64_t n_columns = work->n_columns;
     struct places places = {0};
     bool fine = false;
-    for (int64_t v = 0; v < block->n_major; v++)
+    for (int64_t v = 0; v < block->n_major && !work->fans; v++)
         fine |= views[v].width < 1 - 1e-9;
     for (int64_t r = 0; r < n_rows; r++)
         for (int64_t first = 0; first < n_columns; first += PIXEL_RUN) {
@@ -180,7 +203,10 @@ static inline __attribute__((always_inline)) void add_block(const struct back_vi
                 add_run_fine(views, block, row + r, first, n, lanes, own);
                 continue;
             }
-            find_places(views, block, row + r, first, n, &places);
+            if (work->fans)
+                find_fan_places(work, block, row + r, first, n, &places);
+            else
+                find_places(views, block, row + r, first, n, &places);
             if (lanes == 16)
                 add_run_16(block, &places, n, own);
             else if (lanes == 4)
@@ -190,22 +216,22 @@ static inline __attribute__((always_inline)) void add_block(const struct back_vi
         }
 }
 
-TS_VECTORIZED static void add_block_16(const struct back_view *views, const struct slice_block *block, int64_t row,
-                                       int64_t n_rows, int64_t n_columns, float *sums)
+TS_VECTORIZED static void add_block_16(const struct backprojection *work, const struct slice_block *block, int64_t row,
+                                       int64_t n_rows, float *sums)
 {
-    add_block(views, block, row, n_rows, n_columns, sums, 16);
+    add_block(work, block, row, n_rows, sums, 16);
 }
 
-TS_VECTORIZED static void add_block_4(const struct back_view *views, const struct slice_block *block, int64_t row,
-                                      int64_t n_rows, int64_t n_columns, float *sums)
+TS_VECTORIZED static void add_block_4(const struct backprojection *work, const struct slice_block *block, int64_t row,
+                                      int64_t n_rows, float *sums)
 {
-    add_block(views, block, row, n_rows, n_columns, sums, 4);
+    add_block(work, block, row, n_rows, sums, 4);
 }
 
-TS_VECTORIZED static void add_block_1(const struct back_view *views, const struct slice_block *block, int64_t row,
-                                      int64_t n_rows, int64_t n_columns, float *sums)
+TS_VECTORIZED static void add_block_1(const struct backprojection *work, const struct slice_block *block, int64_t row,
+                                      int64_t n_rows, float *sums)
 {
-    add_block(views, block, row, n_rows, n_columns, sums, 1);
+    add_block(work, block, row, n_rows, sums, 1);
 }
 
 /* ---- how the work is cut ----------------------------------------------------------------------- */
@@ -225,9 +251,7 @@ static void backproject_rows(const struct backprojection *work, int64_t z, int l
                                     .n_minor = n_detectors,
                                     .stride = n_detectors + 2 * BLOCK_MARGIN};
         ts_slice_block_fill(&work->sinogram, z, lanes, &block);
-        (lanes == 16  ? add_block_16
-         : lanes == 4 ? add_block_4
-                      : add_block_1)(work->views + view, &block, row, n_rows, n_columns, sums);
+        (lanes == 16 ? add_block_16 : lanes == 4 ? add_block_4 : add_block_1)(work, &block, row, n_rows, sums);
     }
     for (int lane = 0; lane < lanes; lane++) {
         float *to = work->out + (z + lane) * slice + row * n_columns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parallel-beam backprojection of stacks of sinograms on the CPU, as stages/common/back_view.h defines it:
+ * Backprojection of stacks of sinograms on the CPU, as stages/common/back_view.h and, for fans, fan_view.h define it:
  * (z, view, detector) -> (z, y, x), f32.
  *
  * Up to 16 slices travel together with their samples side by side, so that one place and one pair of weights serve 16
@@ -13,10 +13,14 @@
 
 #include "pipeline/image.h"
 #include "stages/common/back_view.h"
+#include "stages/common/fan_view.h"
 
 struct backprojection {
-    struct ts_image sinogram; /* slices with data, any dtype */
-    const struct back_view *views;
+    struct ts_image sinogram;      /* slices with data, any dtype */
+    const struct back_view *views; /* of a parallel beam */
+    const struct fan_view *fans;   /* of a fan, whose grid and beam follow; NULL: parallel */
+    struct beam_geometry grid;
+    struct ts_beam beam;
     int64_t n_rows, n_columns;
     float *out;
     int threads;

@@ -7,9 +7,11 @@
 #include "stages/common/reconstruction.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 #include "stages/common/backprojection.h"
+#include "stages/common/joseph.h"
 
 enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device idle */
 /* Neighboring views may stand so many times further apart than on the average. */
@@ -80,6 +82,41 @@ static enum ts_status check_gaps(const struct stage_context *context)
     return status;
 }
 
+/* Half a turn and the fan's angle see every ray, from one side or the other. */
+static enum ts_status check_fan_range(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
+    double *sorted = malloc((size_t)scan.n_views * sizeof *sorted);
+    if (!sorted)
+        return ts_diag_no_memory(context->diag, (size_t)scan.n_views * sizeof *sorted);
+    scan.grid.center = params->center;
+    const struct fan_range range = ts_fan_range(&scan, sorted);
+    free(sorted);
+    if (range.whole || range.degrees >= range.needed - 1e-6)
+        return TS_OK;
+    ts_param_error(context->set, "gaps", "short-scan", context->diag,
+                   "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
+                   range.degrees, (long long)range.after, (long long)range.before, range.needed);
+    ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there; sirt and cgls need no whole scan");
+    return TS_BAD_CHAIN;
+}
+
+/* What a fan asks for besides. */
+static enum ts_status check_fan(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    const struct beam_geometry grid = {.n_rows = params->rows,
+                                       .n_columns = params->columns,
+                                       .row_spacing = params->row_spacing,
+                                       .column_spacing = params->pixel_size};
+    const double least = ts_beam_least_source_axis(&grid), near = context->in.beam.source_axis_mm;
+    if (!(near > least))
+        return ts_param_error(
+            context->set, "pixel_size", "source-inside", context->diag,
+            "the slices would reach to %g mm from the rotation axis, where the source stands at %g mm", least, near);
+    return params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE ? check_fan_range(context, params)
+                                                                                      : TS_OK;
+}
+
 static enum ts_status check_geometry(const struct stage_context *context, const struct reconstruction_params *params)
 {
     const struct ts_axis *detector = &context->in.axes[2];
@@ -101,9 +138,32 @@ static bool has_fine_rays(const struct stage_context *context, const struct reco
     return params->model == BACK_JOSEPH && width < pixel * (1 - 1e-9);
 }
 
+/* Of a fan fbp has its own weights, and the adjoint has none. */
+static enum ts_status choose_fan_method(const struct stage_context *context, struct reconstruction_params *params)
+{
+    const char *beam = ts_beam_name(context->in.beam.kind);
+    const bool adjoint = params->model == BACK_JOSEPH;
+    if (params->method == BACK_METHOD_AUTO)
+        params->method = !context->device                                        ? BACK_METHOD_LANES
+                         : !adjoint && context->in.axes[0].n < STACK_FROM_SLICES ? BACK_METHOD_PIXEL
+                                                                                 : BACK_METHOD_STACK;
+    if (adjoint && params->weights != VIEW_WEIGHTS_NONE)
+        return ts_param_error(context->set, "weights", "weights-beam", context->diag,
+                              "the adjoint of a %s beam has no weights of angles; fbp has them", beam);
+    if (adjoint && params->method == BACK_METHOD_PIXEL) {
+        ts_param_error(context->set, "method", "method-beam", context->diag,
+                       "'pixel' knows the adjoint of parallel rays alone, and the beam is %s", beam);
+        ts_diag_hint(context->diag, "method: stack");
+        return TS_BAD_CHAIN;
+    }
+    return TS_OK;
+}
+
 static enum ts_status choose_method(const struct stage_context *context, struct reconstruction_params *params)
 {
     const bool fine = has_fine_rays(context, params);
+    if (context->in.beam.kind != TS_BEAM_PARALLEL)
+        return choose_fan_method(context, params);
     if (params->method == BACK_METHOD_AUTO)
         params->method = !context->device                                    ? BACK_METHOD_LANES
                          : fine || context->in.axes[0].n < STACK_FROM_SLICES ? BACK_METHOD_PIXEL
@@ -126,14 +186,18 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
         params->rows = detector->n;
     if (!ts_param_given(context->set, "columns"))
         params->columns = detector->n;
+    const struct ts_beam *beam = &context->in.beam;
+    const bool fan = beam->kind != TS_BEAM_PARALLEL;
     if (!ts_param_given(context->set, "pixel_size"))
-        params->pixel_size = spacing_of(detector);
+        params->pixel_size = spacing_of(detector) * (fan ? beam->source_axis_mm / beam->source_detector_mm : 1);
     if (!ts_param_given(context->set, "row_spacing"))
         params->row_spacing = params->pixel_size;
     if (!ts_param_given(context->set, "center"))
         params->center = -detector->first / spacing_of(detector);
     enum ts_status status = check_geometry(context, params);
-    if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE)
+    if (status == TS_OK && fan)
+        status = check_fan(context, params);
+    else if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE)
         status = check_gaps(context);
     return status == TS_OK ? choose_method(context, params) : status;
 }
@@ -159,10 +223,31 @@ void ts_reconstruction_shape(const struct stage_context *context, struct ts_imag
 struct row_filter ts_reconstruction_filter(const struct stage_context *context)
 {
     const struct reconstruction_params *params = context->params;
+    const struct ts_beam *beam = &context->in.beam;
+    const double unit = beam->kind == TS_BEAM_FAN_ARC    ? 1 / beam->source_detector_mm
+                        : beam->kind == TS_BEAM_FAN_FLAT ? beam->source_axis_mm / beam->source_detector_mm
+                                                         : 1;
     return (struct row_filter){.name = params->filter,
                                .cutoff = params->cutoff,
-                               .spacing = spacing_of(&context->in.axes[2]),
-                               .n = context->in.axes[2].n};
+                               .spacing = spacing_of(&context->in.axes[2]) * unit,
+                               .n = context->in.axes[2].n,
+                               .arc = beam->kind == TS_BEAM_FAN_ARC};
+}
+
+struct beam_scan ts_reconstruction_scan(const struct stage_context *context)
+{
+    struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
+    scan.grid.center = ((const struct reconstruction_params *)context->params)->center;
+    return scan;
+}
+
+struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *room)
+{
+    const struct beam_scan scan = ts_reconstruction_scan(context);
+    struct fan_range range = ts_fan_range(&scan, room);
+    range.whole |= range.degrees < range.needed - 1e-6; /* accepted: views count as they are */
+    ts_fan_views(&scan, &range, views, room);
+    return range;
 }
 
 struct beam_geometry ts_reconstruction_geometry(const struct stage_context *context)
@@ -215,14 +300,57 @@ int ts_reconstruction_transforms(const struct stage_context *context, struct fft
     return 1;
 }
 
+static bool is_fan(const struct stage_context *context)
+{
+    return context->in.beam.kind != TS_BEAM_PARALLEL;
+}
+
+bool ts_reconstruction_is_fan_adjoint(const struct stage_context *context)
+{
+    return is_fan(context) && ((const struct reconstruction_params *)context->params)->model == BACK_JOSEPH;
+}
+
 static size_t views_bytes(const struct stage_context *context)
 {
-    return rounded((size_t)context->in.axes[1].n * sizeof(struct back_view));
+    const size_t one = is_fan(context) ? sizeof(struct fan_view) : sizeof(struct back_view);
+    return rounded((size_t)context->in.axes[1].n * one);
 }
 
 static size_t filtered_bytes(const struct stage_context *context, int64_t n)
 {
-    return filters(context) ? rounded((size_t)n * ts_slice_count(&context->in) * sizeof(float)) : 0;
+    return filters(context) || is_fan(context) ? rounded((size_t)n * ts_slice_count(&context->in) * sizeof(float)) : 0;
+}
+
+/* The detectors, and a row of weights for each thread. */
+static size_t weighing_bytes(const struct stage_context *context)
+{
+    const size_t n = (size_t)context->in.axes[2].n;
+    return is_fan(context) ? rounded(n * sizeof(struct beam_detector)) + (size_t)context->threads * n * sizeof(float)
+                           : 0;
+}
+
+/* The rows of a fan, times what comes before the filter. */
+static void weigh_rows(const struct stage_context *context, const struct fan_range *range, const struct ts_image *in,
+                       float *out, void *room)
+{
+    const struct beam_scan scan = ts_reconstruction_scan(context);
+    const int64_t n = scan.grid.n_detectors, n_views = scan.n_views, nz = in->axes[0].n;
+    const size_t bytes = (size_t)n * ts_dtype_bytes(in->dtype);
+    struct beam_detector *detectors = room;
+    float *weights = (float *)((unsigned char *)room + rounded((size_t)n * sizeof *detectors));
+    for (int64_t d = 0; d < n; d++)
+        detectors[d] = ts_beam_detector(&scan, d);
+#pragma omp parallel for num_threads(context->threads)
+    for (int64_t v = 0; v < n_views; v++) {
+        float *own = weights + (int64_t)omp_get_thread_num() * n;
+        ts_fan_row_weights(&scan, range, detectors, v, own);
+        for (int64_t z = 0; z < nz; z++) {
+            float *to = out + (z * n_views + v) * n;
+            ts_load_f32(to, (const char *)in->data + (size_t)(z * n_views + v) * bytes, in->dtype, (size_t)n);
+            for (int64_t d = 0; d < n; d++)
+                to[d] *= own[d];
+        }
+    }
 }
 
 /* The views; the filtered slices; then what one step after the other needs. */
@@ -230,7 +358,11 @@ size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n)
 {
     const struct reconstruction_params *params = context->params;
     const struct row_filter filter = ts_reconstruction_filter(context);
-    const size_t needs[] = {(size_t)context->in.axes[1].n * VIEW_ROOM_BYTES,
+    if (ts_reconstruction_is_fan_adjoint(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        return ts_joseph_backproject_scratch(&scan, n, context->threads);
+    }
+    const size_t needs[] = {(size_t)context->in.axes[1].n * VIEW_ROOM_BYTES, weighing_bytes(context),
                             ts_row_filter_scratch(&filter, context->threads),
                             ts_backprojection_scratch(filter.n, params->columns, context->threads)};
     size_t largest = 0;
@@ -244,6 +376,11 @@ enum ts_status ts_reconstruction_cpu(const struct stage_context *context, const 
 {
     const struct reconstruction_params *params = context->params;
     const struct row_filter filter = ts_reconstruction_filter(context);
+    if (ts_reconstruction_is_fan_adjoint(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        ts_joseph_backproject(&scan, in, out, context->threads, scratch);
+        return TS_OK;
+    }
     struct back_view *views = scratch;
     unsigned char *filtered = (unsigned char *)scratch + views_bytes(context);
     void *room = filtered + filtered_bytes(context, in->axes[0].n);
@@ -253,9 +390,21 @@ enum ts_status ts_reconstruction_cpu(const struct stage_context *context, const 
                                   .n_columns = params->columns,
                                   .out = out->data,
                                   .threads = context->threads};
-    ts_reconstruction_views(context, views, room);
-    if (filters(context)) {
-        ts_row_filter_run(context, &filter, in, (float *)filtered, room);
+    if (is_fan(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        const struct fan_range range = ts_reconstruction_fans(context, scratch, room);
+        weigh_rows(context, &range, in, (float *)filtered, room);
+        work.sinogram.data = filtered;
+        work.sinogram.dtype = TS_F32;
+        work.views = NULL;
+        work.fans = scratch;
+        work.grid = scan.grid;
+        work.beam = scan.beam;
+    } else {
+        ts_reconstruction_views(context, views, room);
+    }
+    if (filters(context)) { /* a fan's rows in their place */
+        ts_row_filter_run(context, &filter, &work.sinogram, (float *)filtered, room);
         work.sinogram.data = filtered;
         work.sinogram.dtype = TS_F32;
     }

@@ -7,6 +7,7 @@
 #define STAGES_COMMON_RECONSTRUCTION_H
 
 #include "stages/common/back_view.h"
+#include "stages/common/fan_view.h"
 #include "stages/common/length_unit.h"
 #include "stages/common/row_filter.h"
 #include "stages/stage.h"
@@ -37,7 +38,8 @@ extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
         PARAM(struct reconstruction_params, columns, .unit = "", .min = 1, .max = 1 << 20,                             \
               .derived = "the number of detectors", .doc = "columns of the volume's slices"),                          \
         PARAM(struct reconstruction_params, pixel_size, .unit = "mm", .min = 1e-6, .max = 1e6,                         \
-              .derived = "the detector spacing", .doc = "distance of neighboring columns"),                            \
+              .derived = "the detector spacing, times source_axis / source_detector in a fan",                         \
+              .doc = "distance of neighboring columns"),                                                               \
         PARAM(struct reconstruction_params, row_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,                        \
               .derived = "pixel_size", .doc = "distance of neighboring rows"),                                         \
         PARAM(struct reconstruction_params, center, .unit = "detector", .min = -1e6, .max = 2e6,                       \
@@ -51,6 +53,12 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
 /* The volume's axes, place and dtype; quantity and unit are the stage's. */
 void ts_reconstruction_shape(const struct stage_context *context, struct ts_image *out);
 
+/* True for the exact adjoint of a fan: stages/common/joseph.h. */
+bool ts_reconstruction_is_fan_adjoint(const struct stage_context *context);
+/* The scan over the volume's pixels, with the parameters' center. */
+struct beam_scan ts_reconstruction_scan(const struct stage_context *context);
+/* Of a fan: how its views lie, and the views; room for VIEW_ROOM_BYTES of each view. */
+struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *room);
 struct row_filter ts_reconstruction_filter(const struct stage_context *context);
 struct beam_geometry ts_reconstruction_geometry(const struct stage_context *context);
 /* Writes the views, with their weights in `scale`; room for VIEW_ROOM_BYTES of each view. */

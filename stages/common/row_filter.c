@@ -83,10 +83,12 @@ static void transform(double *pairs, int64_t n)
         }
 }
 
-/* Distance of sample i of the padded kernel from its center, which is sample 0. */
-static double distance(int64_t i, int64_t padded)
+/* Distance of sample i of the padded kernel from its center, which is sample 0. Along an arc as a chord sees it; no two
+ * samples of a row are further apart than the last one's. */
+static double distance(const struct row_filter *filter, int64_t i, int64_t padded)
 {
-    return (double)(i <= padded / 2 ? i : padded - i);
+    const int64_t n = i <= padded / 2 ? i : padded - i, last = filter->n > 1 ? filter->n - 1 : 1;
+    return filter->arc ? sin((double)(n < last ? n : last) * filter->spacing) / filter->spacing : (double)n;
 }
 
 /* With O the transform of the odd samples of the kernel, d the spacing and w = exp(-2 pi i / padded),
@@ -97,7 +99,7 @@ void ts_row_filter_response(const struct row_filter *filter, double *response)
     const double middle = 0.25 / filter->spacing;
     double *odd = response, nyquist = middle;
     for (int64_t i = 0; i < half; i++) {
-        const double n = distance(2 * i + 1, padded);
+        const double n = distance(filter, 2 * i + 1, padded);
         odd[2 * i] = -1 / (M_PI * M_PI * n * n * filter->spacing);
         odd[2 * i + 1] = 0;
         nyquist -= odd[2 * i];

@@ -34,6 +34,7 @@ struct row_filter {
     double cutoff;  /* in (0, 1], of Nyquist */
     double spacing; /* of the samples */
     int64_t n;      /* samples of a row */
+    bool arc;       /* the spacing is an angle, in radian, and n in h[n] stands for sin(n * spacing) / spacing */
 };
 
 /* W(u) of this filter for u in [0, 1]. */
