@@ -42,8 +42,9 @@ static __global__ void squares(const float *values, int64_t n, int64_t chunk, in
 
 /* One block, one thread a lane. A residual decides who is done, a shadow gives alpha, a gradient beta. */
 static __global__ void decide(struct cgls_room room, int64_t n_chunks, int n_slices, int64_t n_rays,
-                              struct iterate iterate, enum cgls_norm norm, bool first)
+                              struct iterate iterate, struct cuda_iterate_tables tables, enum cgls_norm norm, int64_t i)
 {
+    const bool first = i == 0;
     __shared__ int going;
     const int lane = (int)threadIdx.x, lanes = (int)blockDim.x;
     struct cuda_iterate *state = room.state;
@@ -64,8 +65,11 @@ static __global__ void decide(struct cgls_room room, int64_t n_chunks, int n_sli
     __syncthreads();
     if (first)
         state->sinogram[lane] = square;
-    state->done[lane] |=
-        lane >= n_slices || ts_cuda_iterate_done(&iterate, square, state->sinogram[lane], (double)n_rays);
+    const bool before = state->done[lane] || lane >= n_slices;
+    const bool done = before || ts_cuda_iterate_done(&iterate, square, state->sinogram[lane], (double)n_rays);
+    if (!before)
+        ts_cuda_iterate_record(&tables, lane, i, iterate.iterations, square, state->sinogram[lane], done);
+    state->done[lane] = done;
     if (!state->done[lane])
         atomicOr(&going, 1);
     __syncthreads();
@@ -95,12 +99,13 @@ struct cgls_job {
     struct cuda_joseph joseph;
     struct cgls_room room;
     struct iterate iterate;
+    struct cuda_iterate_tables tables;
     int lanes, n_slices;
     int64_t n_rays, n_places; /* places: pixels with the margin, which stays 0 */
     cudaStream_t stream;
 };
 
-static enum ts_status take_norm(const struct cgls_job *job, enum cgls_norm norm, bool first)
+static enum ts_status take_norm(const struct cgls_job *job, enum cgls_norm norm, int64_t i)
 {
     const int64_t n = norm == NORM_GRADIENT ? job->n_places : job->n_rays, chunk = ts_cuda_iterate_chunk(n),
                   n_chunks = ts_cuda_parts(n, chunk);
@@ -111,7 +116,7 @@ static enum ts_status take_norm(const struct cgls_job *job, enum cgls_norm norm,
     squares<<<(unsigned)n_chunks, threads, threads * sizeof(double), job->stream>>>(values, n, chunk, job->lanes,
                                                                                     job->room);
     decide<<<1, (unsigned)job->lanes, 0, job->stream>>>(job->room, n_chunks, job->n_slices, job->n_rays, job->iterate,
-                                                        norm, first);
+                                                        job->tables, norm, i);
     return ts_cuda_launched(job->context, "decide");
 }
 
@@ -125,12 +130,12 @@ static enum ts_status update(const struct cgls_job *job, float *to, const float 
 }
 
 /* s = A' r and the next direction. */
-static enum ts_status turn(const struct cgls_job *job, bool first)
+static enum ts_status turn(const struct cgls_job *job, int64_t i)
 {
     enum ts_status status = ts_cuda_joseph_backproject(job->context, &job->joseph, job->room.residual, job->lanes,
                                                        job->room.gradient, job->stream);
     if (status == TS_OK)
-        status = take_norm(job, NORM_GRADIENT, first);
+        status = take_norm(job, NORM_GRADIENT, i);
     if (status == TS_OK) /* the direction starts as 0 */
         status = update(job, job->room.direction, job->room.gradient, job->n_places, 1, true);
     return status;
@@ -142,7 +147,7 @@ static enum ts_status advance(const struct cgls_job *job)
     enum ts_status status = ts_cuda_joseph_project(job->context, &job->joseph, job->room.direction, job->lanes,
                                                    job->room.shadow, job->stream);
     if (status == TS_OK)
-        status = take_norm(job, NORM_SHADOW, false);
+        status = take_norm(job, NORM_SHADOW, 1);
     if (status == TS_OK)
         status = update(job, job->room.image, job->room.direction, job->n_places, 1, false);
     if (status == TS_OK)
@@ -161,9 +166,9 @@ static enum ts_status run_group(struct cgls_job *job)
     cudaMemsetAsync(job->room.gradient, 0, volume, job->stream);
     job->joseph.halt = &job->room.state->halt;
     for (int64_t i = 0; status == TS_OK && i < job->iterate.iterations; i++) {
-        status = take_norm(job, NORM_RESIDUAL, i == 0);
+        status = take_norm(job, NORM_RESIDUAL, i);
         if (status == TS_OK)
-            status = turn(job, i == 0);
+            status = turn(job, i);
         if (status == TS_OK)
             status = advance(job);
     }
@@ -215,6 +220,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     for (int64_t z = 0; status == TS_OK && z < nz; z += job.n_slices) {
         job.lanes = ts_cuda_lanes_for(nz - z);
         job.n_slices = (int)(nz - z < job.lanes ? nz - z : job.lanes);
+        job.tables = ts_cuda_iterate_tables(context, z);
         lay_out(&scan, job.lanes, (unsigned char *)call->scratch, &job.room);
         status = ts_cuda_joseph_rays(context, &scan, call->constants, job.room.rays, call->stream, &job.joseph);
         if (status == TS_OK)

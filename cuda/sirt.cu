@@ -72,8 +72,10 @@ static __global__ void subtract(struct sirt_room room, struct sirt_size size, bo
 }
 
 /* One block, one thread a lane. */
-static __global__ void decide(struct sirt_room room, struct sirt_size size, struct iterate iterate, bool first)
+static __global__ void decide(struct sirt_room room, struct sirt_size size, struct iterate iterate,
+                              struct cuda_iterate_tables tables, int64_t i)
 {
+    const bool first = i == 0;
     __shared__ int going;
     const int lane = (int)threadIdx.x;
     struct cuda_iterate *state = room.state;
@@ -85,8 +87,10 @@ static __global__ void decide(struct sirt_room room, struct sirt_size size, stru
     const double square = ts_cuda_iterate_total(room.partial, size.n_chunks, size.lanes, lane);
     if (first)
         state->sinogram[lane] = square;
-    const bool done = (!first && state->done[lane]) || lane >= size.n_slices ||
-                      ts_cuda_iterate_done(&iterate, square, state->sinogram[lane], (double)size.n_rays);
+    const bool before = (!first && state->done[lane]) || lane >= size.n_slices;
+    const bool done = before || ts_cuda_iterate_done(&iterate, square, state->sinogram[lane], (double)size.n_rays);
+    if (!before)
+        ts_cuda_iterate_record(&tables, lane, i, iterate.iterations, square, state->sinogram[lane], done);
     state->done[lane] = done;
     if (!done)
         atomicOr(&going, 1);
@@ -182,7 +186,8 @@ static enum ts_status find_weights(const struct stage_context *context, const st
 
 /* All iterations of the slices that stand in room->sinogram. */
 static enum ts_status run_group(const struct stage_context *context, struct cuda_joseph joseph,
-                                const struct sirt_room *room, const struct sirt_size *size, cudaStream_t stream)
+                                const struct sirt_room *room, const struct sirt_size *size,
+                                struct cuda_iterate_tables tables, cudaStream_t stream)
 {
     const struct iterate iterate = ts_sirt_iterate((const struct sirt_params *)context->params);
     const unsigned threads = (unsigned)(size->lanes * ITERATE_SUMS);
@@ -200,7 +205,7 @@ static enum ts_status run_group(const struct stage_context *context, struct cuda
         if (status != TS_OK)
             return status;
         subtract<<<(unsigned)size->n_chunks, threads, threads * sizeof(double), stream>>>(*room, *size, i == 0);
-        decide<<<1, (unsigned)size->lanes, 0, stream>>>(*room, *size, iterate, i == 0);
+        decide<<<1, (unsigned)size->lanes, 0, stream>>>(*room, *size, iterate, tables, i);
         status = ts_cuda_launched(context, "decide");
         if (status == TS_OK)
             status = ts_cuda_joseph_backproject(context, &joseph, room->residual, size->lanes, room->change, stream);
@@ -236,7 +241,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
             status = ts_cuda_to_lanes(context, in, ts_slice_data(in, z), size.n_slices, 0, size.lanes, room.sinogram,
                                       call->stream);
         if (status == TS_OK)
-            status = run_group(context, joseph, &room, &size, call->stream);
+            status = run_group(context, joseph, &room, &size, ts_cuda_iterate_tables(context, z), call->stream);
         if (status == TS_OK)
             status = ts_cuda_from_lanes(context, out, (float *)ts_slice_data(out, z), size.n_slices, JOSEPH_MARGIN,
                                         size.lanes, room.image, call->stream);

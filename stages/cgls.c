@@ -142,6 +142,12 @@ static struct cgls_group group_of(const struct stage_context *context)
     return (struct cgls_group){.base = ts_iterate_group(context, &rule)};
 }
 
+static int cgls_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    const struct iterate rule = ts_cgls_iterate(context->params);
+    return ts_iterate_tables(context, &rule, tables);
+}
+
 static size_t cgls_scratch(const struct stage_context *context, int64_t n)
 {
     struct cgls_group group = group_of(context);
@@ -190,6 +196,7 @@ const struct stage cgls_stage = {
     .params_bytes = sizeof(struct cgls_params),
     .resolve = cgls_resolve,
     .shape = cgls_shape,
+    .tables = cgls_tables,
     .scratch_bytes = cgls_scratch,
     .cpu = cgls_cpu,
     .cuda = STAGE_CUDA(cgls_cuda),

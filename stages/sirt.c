@@ -144,6 +144,12 @@ static struct sirt_group group_of(const struct stage_context *context)
     return (struct sirt_group){.base = ts_iterate_group(context, &rule), .params = context->params};
 }
 
+static int sirt_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    const struct iterate rule = ts_sirt_iterate(context->params);
+    return ts_iterate_tables(context, &rule, tables);
+}
+
 static size_t sirt_scratch(const struct stage_context *context, int64_t n)
 {
     struct sirt_group group = group_of(context);
@@ -197,6 +203,7 @@ const struct stage sirt_stage = {
     .params_bytes = sizeof(struct sirt_params),
     .resolve = sirt_resolve,
     .shape = sirt_shape,
+    .tables = sirt_tables,
     .scratch_bytes = sirt_scratch,
     .cpu = sirt_cpu,
     .cuda = STAGE_CUDA(sirt_cuda),

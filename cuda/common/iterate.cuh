@@ -82,6 +82,37 @@ static __device__ __forceinline__ double ts_cuda_iterate_total(const double *par
     return total;
 }
 
+/* Where a group's slices write their tables: residual[lane][iteration], count[lane]. */
+struct cuda_iterate_tables {
+    double *residual;
+    uint32_t *count;
+};
+
+static inline struct cuda_iterate_tables ts_cuda_iterate_tables(const struct stage_context *context, int64_t z)
+{
+    const struct ts_image *tables = context->tables;
+    struct cuda_iterate_tables rows;
+    rows.residual = (double *)ts_slice_data(&tables[ITERATE_RESIDUAL], z);
+    rows.count = (uint32_t *)ts_slice_data(&tables[ITERATE_COUNT], z);
+    return rows;
+}
+
+/* At the start of iteration i, by the thread of a lane that has a slice and is not done before: its residual; counts
+ * the iteration unless it is done now. As stages/common/iterate.c. */
+static __device__ __forceinline__ void ts_cuda_iterate_record(const struct cuda_iterate_tables *tables, int lane,
+                                                              int64_t i, int64_t n, double square, double sinogram,
+                                                              bool done)
+{
+    double *row = tables->residual + lane * n;
+    if (i == 0) {
+        tables->count[lane] = 0;
+        for (int64_t k = 0; k < n; k++)
+            row[k] = __longlong_as_double(0x7FF8000000000000);
+    }
+    row[i] = sinogram > 0 ? sqrt(square / sinogram) : square;
+    tables->count[lane] += !done;
+}
+
 /* The rule of stages/common/iterate.c. */
 static __device__ __forceinline__ bool ts_cuda_iterate_done(const struct iterate *iterate, double residual,
                                                             double sinogram, double n_rays)

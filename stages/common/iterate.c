@@ -71,13 +71,24 @@ void ts_iterate_squares(struct iterate_group *group, const float *values, int64_
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)
 {
     bool going = false;
+    const int64_t iterations = group->iterate.iterations;
+    double *residuals = (double *)group->tables[ITERATE_RESIDUAL].data + group->z * iterations;
+    uint32_t *counts = (uint32_t *)group->tables[ITERATE_COUNT].data + group->z;
     ts_iterate_squares(group, residual, group->n_rays, group->scan.grid.n_detectors);
     for (int64_t k = 0; k < group->n; k++) {
         if (i == 0) {
             group->sinogram_square[k] = group->square[k];
             group->done[k] = false;
+            counts[k] = 0;
+            for (int64_t j = 0; j < iterations; j++)
+                residuals[k * iterations + j] = NAN;
         }
-        group->done[k] |= is_done(&group->iterate, group->square[k], group->sinogram_square[k], (double)group->n_rays);
+        if (group->done[k])
+            continue;
+        residuals[k * iterations + i] =
+            group->sinogram_square[k] > 0 ? sqrt(group->square[k] / group->sinogram_square[k]) : group->square[k];
+        group->done[k] = is_done(&group->iterate, group->square[k], group->sinogram_square[k], (double)group->n_rays);
+        counts[k] += !group->done[k];
         going |= !group->done[k];
     }
     return going;
@@ -140,12 +151,29 @@ void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, 
 
 /* ---- rooms ------------------------------------------------------------------------------------- */
 
+int ts_iterate_tables(const struct stage_context *context, const struct iterate *iterate,
+                      struct stage_table tables[STAGE_TABLES])
+{
+    const struct ts_axis *z = &context->in.axes[0];
+    const struct ts_axis iteration = {.kind = TS_AXIS_ITEM, .n = iterate->iterations, .unit = ""};
+    tables[ITERATE_RESIDUAL] = (struct stage_table){
+        .name = "residual",
+        .doc = "||b - A x|| / ||b|| with which each iteration began; the first is 1; NaN where the slice was done",
+        .image = {.rank = 2, .axes = {*z, iteration}, .dtype = TS_F64, .quantity = TS_INTENSITY, .unit = "1"}};
+    tables[ITERATE_COUNT] =
+        (struct stage_table){.name = "iterations",
+                             .doc = "iterations that were carried out",
+                             .image = {.rank = 1, .axes = {*z}, .dtype = TS_U32, .quantity = TS_INTENSITY, .unit = ""}};
+    return ITERATE_TABLES;
+}
+
 struct iterate_group ts_iterate_group(const struct stage_context *context, const struct iterate *iterate)
 {
     const struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
     return (struct iterate_group){.iterate = *iterate,
                                   .scan = scan,
                                   .threads = context->threads,
+                                  .tables = context->tables,
                                   .n_rays = scan.n_views * scan.grid.n_detectors,
                                   .n_pixels = scan.grid.n_rows * scan.grid.n_columns};
 }

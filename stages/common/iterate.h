@@ -3,7 +3,8 @@
  * What iterative reconstructions share: when a slice is done, its residuals, and the sizes of its arrays.
  *
  * The residual with which iteration i begins is ||b - A x|| / ||b|| over the rays of a slice, b its sinogram and x the
- * image so far; x is 0 at the start, where it is 1. Each slice stops for itself.
+ * image so far; x is 0 at the start, where it is 1 (0 for a sinogram of zeros). Each slice stops for itself; residuals
+ * of iterations that it does not carry out are NaN.
  */
 #ifndef STAGES_COMMON_ITERATE_H
 #define STAGES_COMMON_ITERATE_H
@@ -41,13 +42,19 @@ struct iterate_group {
     struct iterate iterate;
     struct beam_scan scan;
     int threads;
-    int64_t z, n;             /* first slice within the slab, and how many, at most ITERATE_GROUP */
-    int64_t n_rays, n_pixels; /* of a slice */
+    int64_t z, n;                  /* first slice within the slab, and how many, at most ITERATE_GROUP */
+    int64_t n_rays, n_pixels;      /* of a slice */
+    const struct ts_image *tables; /* as context->tables */
     bool done[ITERATE_GROUP];
     double sinogram_square[ITERATE_GROUP], square[ITERATE_GROUP]; /* of ||b||, and of the last norm asked for */
     double *partial;
     void *projecting;
 };
+
+/* The tables that the map writes: ITERATE_RESIDUAL (z, item), and ITERATE_COUNT (z). */
+enum { ITERATE_RESIDUAL, ITERATE_COUNT, ITERATE_TABLES };
+int ts_iterate_tables(const struct stage_context *context, const struct iterate *iterate,
+                      struct stage_table tables[STAGE_TABLES]);
 
 struct iterate_group ts_iterate_group(const struct stage_context *context, const struct iterate *iterate);
 /* The next bytes of a room, which may be NULL; *used counts them. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tests/reference/scan_reference.h"
 #include "tests/reference/sirt_reference.h"
 #include "tests/support/scan_check.h"
 
@@ -49,6 +50,52 @@ TEST_ON_BOTH(sirt, agrees_in_every_grouping_of_slices)
     };
     cr_assert_eq(ts_scan_check(&sirt_stage, ts_sirt_reference, cases, sizeof cases / sizeof *cases),
                  4 * sizeof cases / sizeof *cases);
+}
+
+/* The residual with which each iteration begins, from the oracle's image after the iterations before. */
+TEST_ON_BOTH(sirt, records_its_residuals)
+{
+    enum { ITERATIONS = 6 };
+    static const struct scan_case which = {"iterations=6 stop=residual tolerance=0.4", 5, 13, 17, .beam = FLAT};
+    struct ts_image in = ts_test_scan(&which, 8);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &sirt_stage, which.assignments, &in, NULL, 2, 2), TS_OK);
+    const size_t n_rays = 13 * 17, n_pixels = 17 * 17;
+    double *b = malloc(5 * n_rays * sizeof *b), *x = malloc(5 * n_pixels * sizeof *x),
+           *rays = malloc(n_rays * sizeof *rays);
+    ts_load_f64(b, in.data, TS_F32, 5 * n_rays);
+    struct sirt_params params = *(const struct sirt_params *)run.context.params;
+    params.stop = STOP_NEVER;
+    struct stage_context context = run.context;
+    context.params = &params;
+    int64_t carried_out[5] = {0};
+    for (params.iterations = 0; params.iterations < ITERATIONS; params.iterations++) {
+        ts_sirt_reference(&context, b, x);
+        for (int64_t z = 0; z < 5; z++) {
+            double left = 0, all = 0;
+            ts_scan_project_reference(&context.out, &context.in, x + (size_t)z * n_pixels, rays);
+            for (size_t r = 0; r < n_rays; r++) {
+                left += pow(b[(size_t)z * n_rays + r] - rays[r], 2);
+                all += pow(b[(size_t)z * n_rays + r], 2);
+            }
+            const double expected = sqrt(left / all),
+                         is = ts_test_table_at(&run, "residual", z * ITERATIONS + params.iterations);
+            if (carried_out[z] < params.iterations) {
+                cr_assert(isnan(is), "slice %lld iteration %lld: %g", (long long)z, (long long)params.iterations, is);
+                continue;
+            }
+            cr_assert(fabs(is - expected) <= 1e-4, "slice %lld iteration %lld: %g, not %g", (long long)z,
+                      (long long)params.iterations, is, expected);
+            carried_out[z] += expected > 0.4;
+        }
+    }
+    for (int64_t z = 0; z < 5; z++)
+        cr_assert_eq(ts_test_table_at(&run, "iterations", z), carried_out[z]);
+    free(b);
+    free(x);
+    free(rays);
+    ts_test_run_clear(&run);
+    free(in.data);
 }
 
 /* A sinogram of zeros is its own reconstruction, and NaN stays in its slice. */
