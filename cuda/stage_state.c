@@ -263,7 +263,7 @@ enum ts_status ts_cuda_stage_create(struct cuda_session *session, const struct s
     if (status == TS_OK && context->stage->reduction)
         status = create_reduction(stage);
     if (status == TS_OK && ts_stage_has_state(context))
-        status = ts_stage_reduced_create(context, slab_slices, &stage->reduced);
+        status = ts_stage_reduced_create(&stage->context, slab_slices, &stage->reduced);
     if (status == TS_OK && stage->reduced)
         status = create_tables(stage);
     if (status == TS_OK)

@@ -47,7 +47,13 @@ static enum ts_status add_row(struct bench *bench, const struct bench_row *row)
     return TS_OK;
 }
 
-/* With one thread and with all. TS_BAD_CHAIN where the stage refuses the case. */
+/* A method that does not fit this type, size or device, or values in which there is nothing to find. */
+static bool refused(enum ts_status status)
+{
+    return status == TS_BAD_CHAIN || status == TS_BAD_INPUT;
+}
+
+/* With one thread and with all. */
 static enum ts_status case_on_cpu(struct bench *bench, const struct bench_case *which, struct ts_diag *diag)
 {
     const struct bench_request *request = bench->report.request;
@@ -85,7 +91,7 @@ static enum ts_status case_on_cuda(struct bench *bench, const struct bench_case 
     const enum ts_status status =
         ts_bench_cuda(which, request->nz == 0, bench->device, &bench->ceilings, request->runs, diag, &row);
     if (status != TS_OK)
-        return status == TS_BAD_CHAIN ? status : device_failed(bench, which, diag);
+        return refused(status) ? status : device_failed(bench, which, diag);
     row.error = ts_bench_error(which, bench->device, request->oracle ? request->oracle(which->stage) : NULL);
     return add_row(bench, &row);
 }
@@ -98,14 +104,14 @@ static enum ts_status bench_case(struct bench *bench, const struct bench_case *w
         sized.nz = which->nz ? which->nz : 32;
         status = case_on_cpu(bench, &sized, diag);
     }
-    if ((status == TS_OK || status == TS_BAD_CHAIN) && bench->device) {
+    if ((status == TS_OK || refused(status)) && bench->device) {
         /* What only reads is done with 512 slices before all of the device is at work. */
         const int64_t bytes = which->ny * which->nx * (int64_t)ts_dtype_bytes(which->dtype);
         const int64_t gib = ((int64_t)1 << 30) / bytes > 512 ? ((int64_t)1 << 30) / bytes : 512;
         sized.nz = which->nz ? which->nz : which->stage->cpu ? 512 : gib;
         status = case_on_cuda(bench, &sized, diag);
     }
-    return status == TS_BAD_CHAIN ? TS_OK : status; /* a method that does not fit this type, size or device */
+    return refused(status) ? TS_OK : status;
 }
 
 static bool wanted(const struct bench_request *request, const struct stage *stage, int dtype, int values)

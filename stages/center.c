@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * center: the detector position of the rotation axis, index c from 0, pixel centers at whole numbers. The image passes
+ * on; its detector axis begins at -c * spacing, so that the rotation axis is position 0 for all that follows.
+ *
+ * One slice is copied in a pass over the volume, and finish() searches it (stages/common/center_search.h), in host
+ * memory on every device: a search is a few transforms' work, once a run.
+ */
+#include "stages/center.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stages/common/center_search.h"
+
+enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8 };
+
+static const struct choice method_choices[] = {
+    {"auto", CENTER_AUTO, "given where `center` is, else sinogram"},
+    {"sinogram", CENTER_SINOGRAM,
+     "half a turn is completed with its own mirror image; the right center leaves the least outside of the double "
+     "wedge "
+     "of the Fourier transform (N. T. Vo and others, 2014)"},
+    {"opposite", CENTER_OPPOSITE, "correlates views that are half a turn apart, one of them mirrored"},
+    {"given", CENTER_GIVEN, "the value of `center`"},
+    {NULL, 0, NULL},
+};
+
+static const struct param rows[] = {
+    PARAM(struct center_params, method, .choices = method_choices, .init.choice = CENTER_AUTO,
+          .doc = "where the center comes from"),
+    PARAM(struct center_params, center, .unit = "detector", .min = -1e6, .max = 1e6,
+          .derived = "found while the chain runs: see the tables",
+          .doc =
+              "index of the detector pixel, from 0, that the rotation axis stands on; pixel centers are whole numbers"),
+    PARAM(struct center_params, slice, .unit = "", .min = 0, .max = 1e9, .derived = "the middle: (nz - 1) / 2",
+          .doc = "the slice (detector row) that is searched, from 0"),
+    PARAM(struct center_params, search, .unit = "detector", .min = 1, .max = 1e6,
+          .derived = "a quarter of the detectors",
+          .doc = "how far from the middle of the detector row, (n - 1) / 2, on both sides"),
+};
+
+static const struct center_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static bool finds(const struct stage_context *context)
+{
+    return params_of(context)->method != CENTER_GIVEN;
+}
+
+/* ---- parameters -------------------------------------------------------------------------------- */
+
+static double angle_of(const struct ts_axis *views, int64_t i)
+{
+    return views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
+}
+
+static double step_of(const struct stage_context *context)
+{
+    const struct ts_axis *views = &context->in.axes[1];
+    return (angle_of(views, views->n - 1) - angle_of(views, 0)) / (double)(views->n - 1);
+}
+
+static int64_t half_turn(const struct stage_context *context)
+{
+    return ts_center_half_turn(step_of(context));
+}
+
+static enum ts_status check_half_turn(const struct stage_context *context)
+{
+    const struct ts_axis *views = &context->in.axes[1];
+    const double step = step_of(context);
+    for (int64_t i = 0; i < views->n; i++)
+        if (!(fabs(angle_of(views, i) - angle_of(views, 0) - (double)i * step) <= 0.01 * fabs(step))) {
+            ts_param_error(context->set, "method", "views-uneven", context->diag,
+                           "'sinogram' needs views at even angles, and view %lld is at %g degrees, not %g",
+                           (long long)i, angle_of(views, i), angle_of(views, 0) + (double)i * step);
+            ts_diag_hint(context->diag, "use method: opposite");
+            return TS_BAD_CHAIN;
+        }
+    if (half_turn(context) > views->n)
+        return ts_param_error(context->set, "method", "views-arc", context->diag,
+                              "'sinogram' needs views over 180 degrees, and these cover %g",
+                              fabs(step) * (double)views->n);
+    return TS_OK;
+}
+
+/* NULL where memory is out; freed by the caller. */
+static double *angles_of(const struct stage_context *context)
+{
+    const struct ts_axis *views = &context->in.axes[1];
+    double *angles = malloc((size_t)views->n * sizeof *angles);
+    for (int64_t i = 0; angles && i < views->n; i++)
+        angles[i] = angle_of(views, i);
+    return angles;
+}
+
+/* Pairs may be one step of the views away from half a turn: 180 degrees without the end point have no other. */
+static int find_pairs(const struct stage_context *context, int64_t pairs[CENTER_PAIRS][2])
+{
+    double *angles = angles_of(context);
+    const int n = angles ? ts_center_pairs(angles, context->in.axes[1].n, 1.001 * fabs(step_of(context)), pairs) : -1;
+    free(angles);
+    return n;
+}
+
+static enum ts_status check_opposite(const struct stage_context *context)
+{
+    int64_t pairs[CENTER_PAIRS][2];
+    const int n = find_pairs(context, pairs);
+    if (n < 0)
+        return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
+    return n > 0 ? TS_OK
+                 : ts_param_error(context->set, "method", "views-opposite", context->diag,
+                                  "'opposite' needs two views half a turn apart, within a step of the views, and there "
+                                  "are none");
+}
+
+static enum ts_status resolve_search(const struct stage_context *context, struct center_params *params)
+{
+    const int64_t nz = context->in.axes[0].n, n = context->in.axes[2].n;
+    if (context->in.axes[1].n < LEAST_VIEWS || n < LEAST_DETECTORS)
+        return ts_param_error(context->set, "method", "center-small", context->diag,
+                              "a center is searched in at least %d views of %d detectors, and these are %lld of %lld",
+                              LEAST_VIEWS, LEAST_DETECTORS, (long long)context->in.axes[1].n, (long long)n);
+    if (!ts_param_given(context->set, "slice"))
+        params->slice = (nz - 1) / 2;
+    if (!ts_param_given(context->set, "search"))
+        params->search = floor(0.25 * (double)n);
+    if (params->slice >= nz)
+        return ts_param_error(context->set, "slice", "slice-outside", context->diag,
+                              "%lld is not a slice of the image, which has %lld", (long long)params->slice,
+                              (long long)nz);
+    if (params->search > 0.5 * (double)n - 2)
+        return ts_param_error(context->set, "search", "search-outside", context->diag,
+                              "%g detectors from the middle leave less than two that overlap; %g is the most",
+                              params->search, 0.5 * (double)n - 2);
+    return params->method == CENTER_SINOGRAM ? check_half_turn(context) : check_opposite(context);
+}
+
+static enum ts_status resolve_given(const struct stage_context *context, const struct center_params *params)
+{
+    const int64_t n = context->in.axes[2].n;
+    if (!ts_param_given(context->set, "center"))
+        return ts_param_error(context->set, "center", "center-missing", context->diag, "is needed with method: given");
+    if (params->center < 0 || params->center > (double)(n - 1))
+        return ts_param_error(context->set, "center", "center-outside", context->diag,
+                              "%g is not on the detector, which has pixels 0 to %lld", params->center,
+                              (long long)(n - 1));
+    return TS_OK;
+}
+
+static enum ts_status refuse_unused(const struct stage_context *context, const char *name)
+{
+    const struct center_params *params = context->params;
+    if (ts_param_given(context->set, name))
+        return ts_param_error(context->set, name, "parameter-unused", context->diag, "plays no part with method: %s",
+                              ts_choice_name(method_choices, params->method));
+    ts_param_idle(context->set, name);
+    return TS_OK;
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct center_params *params = values;
+    if (params->method == CENTER_AUTO)
+        params->method = ts_param_given(context->set, "center") ? CENTER_GIVEN : CENTER_SINOGRAM;
+    if (context->in.axes[2].positions)
+        return ts_param_error(context->set, "method", "detectors-uneven", context->diag,
+                              "a center is an index, and these detectors are not evenly spaced");
+    if (params->method == CENTER_GIVEN) {
+        enum ts_status status = refuse_unused(context, "slice");
+        if (status == TS_OK)
+            status = refuse_unused(context, "search");
+        return status == TS_OK ? resolve_given(context, params) : status;
+    }
+    const enum ts_status status = refuse_unused(context, "center");
+    return status == TS_OK ? resolve_search(context, params) : status;
+}
+
+/* ---- reduction --------------------------------------------------------------------------------- */
+
+struct center_result {
+    double center, confidence;
+    double padding[6];
+}; /* and the room of the search */
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    return input == 0 && finds(context) ? sizeof(struct center_sinogram) + ts_slice_count(&context->in) * sizeof(float)
+                                        : 0;
+}
+
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+{
+    const int64_t slice = params_of(context)->slice - slices->z_first;
+    struct center_sinogram *sinogram = partial;
+    (void)input;
+    sinogram->there = slice >= 0 && slice < slices->axes[0].n;
+    if (sinogram->there)
+        ts_load_f32((float *)(sinogram + 1), ts_slice_data(slices, slice), slices->dtype, ts_slice_count(slices));
+}
+
+static void merge(const struct stage_context *context, int input, void *into, const void *from)
+{
+    if (((const struct center_sinogram *)from)->there)
+        memcpy(into, from, partial_bytes(context, input));
+}
+
+static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    if (params_of(context)->method != CENTER_SINOGRAM)
+        return 0;
+    shapes[0] = ts_center_transform(half_turn(context), context->in.axes[2].n);
+    return 1;
+}
+
+static size_t result_bytes(const struct stage_context *context)
+{
+    const bool room = params_of(context)->method == CENTER_SINOGRAM;
+    return sizeof(struct center_result) + (room ? ts_center_room_bytes(half_turn(context), context->in.axes[2].n) : 0);
+}
+
+static double trial_step(const struct stage_context *context)
+{
+    return params_of(context)->method == CENTER_SINOGRAM ? 1 : 0.5;
+}
+
+enum { TABLE_CENTER, TABLE_CONFIDENCE, TABLE_TRIALS, TABLE_MEASURE, TABLES };
+
+static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    const struct ts_image number = {.dtype = TS_F64, .unit = ""};
+    if (!finds(context))
+        return 0;
+    tables[TABLE_CENTER] =
+        (struct stage_table){"center", "the center found: index of a detector pixel, from 0", number};
+    tables[TABLE_CONFIDENCE] =
+        (struct stage_table){"confidence",
+                             "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite, the "
+                             "correlation at the center",
+                             number};
+    tables[TABLE_TRIALS] = (struct stage_table){"trial_center", "trial centers, before the last is refined", number};
+    tables[TABLE_MEASURE] =
+        (struct stage_table){"measure", "of sinogram the lowest is best, of opposite the highest", number};
+    tables[TABLE_CENTER].image.unit = tables[TABLE_TRIALS].image.unit = "detector";
+    for (int i = TABLE_TRIALS; i < TABLES; i++) {
+        tables[i].image.rank = 1;
+        tables[i].image.axes[0] = (struct ts_axis){
+            .kind = TS_AXIS_ITEM, .n = ts_center_trials(params_of(context)->search, trial_step(context)), .unit = ""};
+    }
+    return TABLES;
+}
+
+static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what)
+{
+    return ts_diag_error(context->diag, TS_BAD_INPUT,
+                         &(struct diag_site){.code = code, .span = context->set->span, .stage = context->set->owner},
+                         "no center can be found in slice %lld: %s", (long long)params_of(context)->slice, what);
+}
+
+static enum ts_status check_values(const struct stage_context *context, const float *p)
+{
+    bool same = true;
+    for (size_t i = 0; i < ts_slice_count(&context->in); i++) {
+        if (!isfinite(p[i]))
+            return refuse(context, "center-nonfinite", "it holds NaN or infinite values");
+        same = same && p[i] == p[0];
+    }
+    return same ? refuse(context, "center-constant", "all its values are the same") : TS_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The trials' own memory is sorted for it, and written anew. */
+static double median(const double *measure, int64_t n, double *sorted)
+{
+    memcpy(sorted, measure, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    return sorted[n / 2];
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    const struct center_params *params = params_of(context);
+    const struct center_sinogram *sinogram = totals[0];
+    const struct center_search search = {(const float *)(sinogram + 1), context->in.axes[1].n, context->in.axes[2].n,
+                                         params->search, context->threads};
+    const int64_t n_trials = ts_center_trials(params->search, trial_step(context)), half = n_trials / 2;
+    struct center_result *found = result;
+    double *measure = tables[TABLE_MEASURE].data, *trials = tables[TABLE_TRIALS].data;
+    int64_t best, pairs[CENTER_PAIRS][2];
+    const enum ts_status status = check_values(context, search.p);
+    if (status != TS_OK)
+        return status;
+    if (params->method == CENTER_SINOGRAM) {
+        best = ts_center_by_sinogram(&search, half_turn(context), context->transforms[0], found + 1, measure,
+                                     &found->center);
+        found->confidence = 1 - measure[best] / median(measure, n_trials, trials);
+    } else {
+        const int n_pairs = find_pairs(context, pairs);
+        if (n_pairs <= 0)
+            return ts_diag_no_memory(context->diag, (size_t)search.n_views * sizeof(double));
+        best = ts_center_by_opposite(&search, pairs, n_pairs, measure, &found->center);
+        found->confidence = measure[best];
+    }
+    for (int64_t i = 0; i < n_trials; i++)
+        trials[i] = 0.5 * (double)(search.n_detectors - 1) + (double)(i - half) * trial_step(context);
+    *(double *)tables[TABLE_CENTER].data = found->center;
+    *(double *)tables[TABLE_CONFIDENCE].data = found->confidence;
+    if (best == 0 || best == n_trials - 1) {
+        refuse(context, "center-edge", "the best trial is the outermost");
+        ts_diag_hint(context->diag, "search further, try another slice or method, or give the center");
+        return TS_BAD_INPUT;
+    }
+    return TS_OK;
+}
+
+static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct center_result *found = context->result;
+    if (!finds(context) || found)
+        out->axes[2].first = -(found ? found->center : params_of(context)->center) * out->axes[2].spacing;
+    return TS_OK;
+}
+
+static const struct stage_reduction reduction = {
+    .exact = true,
+    .finds_axes = true,
+    .partial_bytes = partial_bytes,
+    .reduce = reduce,
+    .merge = merge,
+    .result_bytes = result_bytes,
+    .finish = finish,
+    .tables = tables,
+};
+
+const struct stage center_stage = {
+    .name = "center",
+    .summary = "find where the rotation axis stands on the detector, or say it; the image passes on",
+    .doc =
+        "The center c is the index of the detector pixel, from 0 and between pixels too, that the rotation axis is "
+        "projected to: `p(theta + 180, d) = p(theta, 2 c - d)`. The sinogram passes on unchanged but for its detector "
+        "axis, which begins at `-c * spacing`; every later stage takes the rotation axis from there. Without this "
+        "stage it is the middle of the row, (n - 1) / 2.\n\n"
+        "`sinogram` completes half a turn with its own mirror image about every trial center and measures what the "
+        "Fourier transform holds outside of the double wedge, where that of an object is almost empty (N. T. Vo, M. "
+        "Drakopoulos, R. C. Atwood, C. Reinhard, 2014); then in tenths of a pixel around the best, and a parabola. It "
+        "needs evenly spaced views of 180 degrees or more. `opposite` correlates up to 16 pairs of views that are half "
+        "a turn apart (within a step of the views), in half pixels and a parabola.\n\n"
+        "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
+        "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
+        "and the measure of every trial center.\n\n"
+        "Cost: one pass over the image before the others, and one search, which runs on the CPU whatever the device.",
+    .axes = AXES_SINOGRAM,
+    .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_LINE_INTEGRAL) |
+                  TS_QUANTITY_BIT(TS_INTENSITY),
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct center_params),
+    .resolve = resolve,
+    .shape = shape,
+    .reduction = &reduction,
+    .transforms = transforms,
+    .cuda = STAGE_CUDA(center_cuda),
+    .tolerance = {.why = "the search is the same code on all devices"},
+    .bench = "method=sinogram|method=opposite|method=given center=7",
+};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * center: where the rotation axis stands on the detector, found or given.
+ */
+#ifndef STAGES_CENTER_H
+#define STAGES_CENTER_H
+
+#include "stages/stage.h"
+
+struct center_params {
+    int32_t method; /* enum center_method */
+    double center;
+    int64_t slice;
+    double search;
+};
+enum center_method { CENTER_AUTO, CENTER_SINOGRAM, CENTER_OPPOSITE, CENTER_GIVEN };
+
+/* A partial result: the sinogram of the slice as floats, (view, detector), behind it; zero bytes are empty. */
+struct center_sinogram {
+    uint64_t there;
+    uint64_t padding[7];
+};
+
+extern const struct stage center_stage;
+extern const struct stage_cuda center_cuda;
+
+#endif

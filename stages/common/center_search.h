@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the rotation axis of a parallel sinogram stands: a ray at theta + 180 degrees is the ray of the mirrored
+ * detector position, p(theta + 180, d) = p(theta, 2 c - d), so that what is mirrored about the right center c fits.
+ */
+#ifndef STAGES_COMMON_CENTER_SEARCH_H
+#define STAGES_COMMON_CENTER_SEARCH_H
+
+#include "stages/common/fft.h"
+
+/* What is looked at: the sinogram p (view, detector), its angles in degrees, and trial centers around the middle of the
+ * detector. */
+struct center_search {
+    const float *p;
+    int64_t n_views, n_detectors;
+    double search; /* detectors on both sides of (n_detectors - 1) / 2 */
+    int threads;
+};
+
+/* Views in half a turn, which the sinogram must hold for N. T. Vo's measure. */
+int64_t ts_center_half_turn(double step_degrees);
+/* The transform of the measure, and the bytes of its room. */
+struct fft_shape ts_center_transform(int64_t half_turn, int64_t n_detectors);
+size_t ts_center_room_bytes(int64_t half_turn, int64_t n_detectors);
+
+/* Trial centers: (n_detectors - 1) / 2 + (i - n / 2) * step for i < n. */
+int64_t ts_center_trials(double search, double step);
+
+/* N. T. Vo's measure of each trial center, a step of 1 apart, and the center: the lowest, looked at more closely. The
+ * rows half_turn to 2 half_turn - 1 of a full turn are the mirrored first ones; the Fourier transform of a full turn is
+ * empty outside of a double wedge. Returns the index of the best trial. room: on a 64-byte boundary. */
+int64_t ts_center_by_sinogram(const struct center_search *search, int64_t half_turn, const struct fft *fft, void *room,
+                              double *measure, double *center);
+
+/* Views half a turn apart, as far as `tolerance` degrees allows; spread over all that are equally good. Returns how
+ * many, at most CENTER_PAIRS. */
+enum { CENTER_PAIRS = 16 };
+int ts_center_pairs(const double *angles, int64_t n_views, double tolerance, int64_t pairs[CENTER_PAIRS][2]);
+/* The mean correlation of these pairs for each trial center, a step of 1/2 apart, and the center. */
+int64_t ts_center_by_opposite(const struct center_search *search, int64_t pairs[CENTER_PAIRS][2], int n_pairs,
+                              double *measure, double *center);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/center.h"
+
+#include <criterion/criterion.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/plan.h"
+#include "tests/reference/center_reference.h"
+#include "tests/support/hdf5_data.h"
+#include "tests/support/output_fixture.h"
+#include "tests/support/stage_run.h"
+#include "tests/support/support.h"
+
+TestSuite(center);
+
+static const double pi = 3.14159265358979323846;
+
+static struct ts_image views(int64_t nz, int64_t n_views, int64_t n_detectors, double first, double step,
+                             enum ts_dtype dtype)
+{
+    struct ts_image image = ts_test_image(nz, n_views, n_detectors, dtype, VALUES_CONSTANT, 1);
+    image.axes[1] =
+        (struct ts_axis){.kind = TS_AXIS_VIEW, .n = n_views, .spacing = step, .first = first, .unit = "degree"};
+    image.axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                                     .n = n_detectors,
+                                     .spacing = 0.7,
+                                     .first = -0.35 * (double)(n_detectors - 1),
+                                     .unit = "mm"};
+    image.quantity = TS_LINE_INTEGRAL;
+    return image;
+}
+
+/* Line integrals of three discs around a rotation axis that stands on detector `center`. */
+static void draw(struct ts_image *image, int64_t z, double center)
+{
+    const double half = 0.5 * (double)image->axes[2].n;
+    const double discs[][4] = {{0, 0.1, 0.62, 1}, {0.3, -0.2, 0.11, 2}, {-0.25, 0.35, 0.07, -0.8}};
+    const int64_t n = image->axes[2].n;
+    for (int64_t view = 0; view < image->axes[1].n; view++) {
+        const double theta = (image->axes[1].first + (double)view * image->axes[1].spacing) * pi / 180;
+        for (int64_t d = 0; d < n; d++) {
+            double sum = 0;
+            for (int i = 0; i < 3; i++) {
+                const double s = ((double)d - center) / half - discs[i][0] * cos(theta) - discs[i][1] * sin(theta);
+                const double chord = discs[i][2] * discs[i][2] - s * s;
+                sum += chord > 0 ? discs[i][3] * sqrt(chord) : 0;
+            }
+            if (image->dtype == TS_U16)
+                ((uint16_t *)ts_slice_data(image, z))[view * n + d] = (uint16_t)(1000 + 20000 * sum);
+            else
+                ((float *)ts_slice_data(image, z))[view * n + d] = (float)sum;
+        }
+    }
+}
+
+static double found(const struct ts_image *image, const char *assignments, int64_t slab, int threads,
+                    double *confidence)
+{
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, slab, threads), TS_OK, "%s", assignments);
+    const double center = ts_test_table_at(&run, "center", 0);
+    *confidence = ts_test_table_at(&run, "confidence", 0);
+    cr_assert_eq(run.out.axes[2].first, -center * run.out.axes[2].spacing);
+    ts_test_run_clear(&run);
+    return center;
+}
+
+TEST_ON_BOTH(center, is_where_the_discs_turn_around)
+{
+    static const struct {
+        int64_t n_views, n_detectors;
+        double step, offset, within; /* of `opposite` where no view is half a turn from another */
+    } rows[] = {
+        {90, 101, 2, 0, 0.6},         {91, 128, 2, 3.3, 0.1},  {181, 128, -1, -7.75, 0.1},
+        {180, 201, 1, 12.5, 0.4},     {120, 97, 3, -4.1, 0.1}, {256, 255, 360.0 / 256, 20.2, 0.1},
+        {64, 64, 180.0 / 64, 1, 0.6},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int dtype = 0; dtype < 2; dtype++) {
+            struct ts_image image =
+                views(1, rows[i].n_views, rows[i].n_detectors, -20, rows[i].step, dtype ? TS_U16 : TS_F32);
+            const double center = 0.5 * (double)(rows[i].n_detectors - 1) + rows[i].offset;
+            double confidence;
+            draw(&image, 0, center);
+            const double one = found(&image, "method=sinogram", 0, 2, &confidence);
+            cr_assert(fabs(one - center) <= 0.1, "row %zu: sinogram finds %.3f, not %.3f", i, one, center);
+            cr_assert(confidence > 0.3 && confidence <= 1, "row %zu: confidence %.3f", i, confidence);
+            const double other = found(&image, "method=opposite", 0, 2, &confidence);
+            cr_assert(fabs(other - center) <= rows[i].within, "row %zu: opposite finds %.3f, not %.3f", i, other,
+                      center);
+            cr_assert(confidence > 0.98 && confidence <= 1 + 1e-12, "row %zu: confidence %.3f", i, confidence);
+            free(image.data);
+        }
+}
+
+/* The slice asked for, the same bits for all slabs and threads. */
+TEST_ON_BOTH(center, is_that_of_the_slice)
+{
+    struct ts_image image = views(5, 96, 111, 0, 180.0 / 96, TS_F32);
+    for (int64_t z = 0; z < 5; z++)
+        draw(&image, z, 50 + 3 * (double)z);
+    for (int64_t slice = 0; slice < 5; slice += 2) {
+        char assignments[64];
+        double confidence, first = 0;
+        snprintf(assignments, sizeof assignments, "slice=%lld", (long long)slice);
+        for (int64_t slab = 0; slab < 4; slab++) {
+            const double center = found(&image, assignments, slab, 1 + (int)slab, &confidence);
+            cr_assert(fabs(center - 50 - 3 * (double)slice) < 0.1);
+            cr_assert(slab == 0 || center == first, "other bits with slabs of %lld slices", (long long)slab);
+            first = center;
+        }
+    }
+    double confidence;
+    cr_assert(fabs(found(&image, "", 0, 2, &confidence) - 56) < 0.1, "not the middle slice");
+    free(image.data);
+}
+
+/* The measure of every trial center, worked out from its definition; even and odd numbers of detectors. */
+TEST_ON_BOTH(center, measures_what_the_paper_says)
+{
+    for (int64_t n = 16; n <= 17; n++) {
+        enum { VIEWS = 13 };
+        struct ts_image image = views(1, VIEWS, n, 0, 180.0 / VIEWS, TS_F32);
+        struct stage_run run;
+        double values[VIEWS * 17];
+        uint64_t seed = 3;
+        draw(&image, 0, 0.5 * (double)(n - 1) + 1);
+        for (int64_t i = 0; i < VIEWS * n; i++)
+            values[i] = (double)(((float *)image.data)[i] += (float)(0.01 * ts_random_unit(&seed)));
+        cr_assert_eq(ts_test_run(&run, &center_stage, "search=4", &image, NULL, 0, 1), TS_OK);
+        for (int64_t i = 0; i < 9; i++) {
+            const double expected = ts_center_measure_reference(values, VIEWS, n, 2 * (i - 4));
+            const double is = ts_test_table_at(&run, "measure", i);
+            cr_assert(fabs(is - expected) <= 1e-5 * expected, "trial %lld is %.9g, expected %.9g", (long long)i, is,
+                      expected);
+            cr_assert_eq(ts_test_table_at(&run, "trial_center", i), 0.5 * (double)(n - 1) + (double)(i - 4));
+        }
+        ts_test_run_clear(&run);
+        free(image.data);
+    }
+}
+
+Test(center, may_be_given)
+{
+    struct ts_image image = views(2, 9, 12, 0, 20, TS_F32);
+    static const char *const rows[] = {"center=4.25", "method=given center=4.25"};
+    for (size_t i = 0; i < 2; i++) {
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &center_stage, rows[i], &image, NULL, 0, 1), TS_OK);
+        cr_assert_eq(run.out.axes[2].first, -4.25 * 0.7);
+        ts_test_run_clear(&run);
+    }
+    free(image.data);
+}
+
+static void refused(const char *assignments, const struct ts_image *image, enum ts_status status, const char *code)
+{
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, 0, 1), status, "%s %s", assignments, code);
+    cr_assert_eq(ts_diag_count(run.diag), 1, "%s: %zu records", code, ts_diag_count(run.diag));
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
+    ts_test_run_clear(&run);
+}
+
+Test(center, says_what_is_wrong_with_the_parameters)
+{
+    struct ts_image image = views(2, 45, 32, 0, 4, TS_F32), few = views(2, 7, 32, 0, 4, TS_F32),
+                    narrow = views(2, 45, 7, 0, 4, TS_F32), uneven = image, arc = image, fan = image, tilted = image;
+    double angles[45], positions[32];
+    for (int i = 0; i < 45; i++)
+        angles[i] = 4 * i + (i == 9);
+    for (int i = 0; i < 32; i++)
+        positions[i] = i * i;
+    uneven.axes[1].positions = angles;
+    arc.axes[1].spacing = 3;
+    fan.beam = (struct ts_beam){TS_BEAM_FAN_FLAT, 100, 200};
+    tilted.axes[2].positions = positions;
+    refused("", &few, TS_BAD_CHAIN, "center-small");
+    refused("", &narrow, TS_BAD_CHAIN, "center-small");
+    refused("", &uneven, TS_BAD_CHAIN, "views-uneven");
+    refused("", &arc, TS_BAD_CHAIN, "views-arc");
+    refused("method=opposite", &arc, TS_BAD_CHAIN, "views-opposite");
+    refused("", &fan, TS_BAD_CHAIN, "stage-beam");
+    refused("", &tilted, TS_BAD_CHAIN, "detectors-uneven");
+    refused("slice=2", &image, TS_BAD_CHAIN, "slice-outside");
+    refused("search=15", &image, TS_BAD_CHAIN, "search-outside");
+    refused("method=given", &image, TS_BAD_CHAIN, "center-missing");
+    refused("center=31.5", &image, TS_BAD_CHAIN, "center-outside");
+    refused("center=-1", &image, TS_BAD_CHAIN, "center-outside");
+    refused("method=opposite center=15", &image, TS_BAD_CHAIN, "parameter-unused");
+    refused("center=15 slice=1", &image, TS_BAD_CHAIN, "parameter-unused");
+    refused("center=15 search=4", &image, TS_BAD_CHAIN, "parameter-unused");
+    free(image.data);
+    free(few.data);
+    free(narrow.data);
+}
+
+TEST_ON_BOTH(center, says_when_there_is_none_to_find)
+{
+    struct ts_image image = views(1, 90, 64, 0, 2, TS_F32);
+    refused("", &image, TS_BAD_INPUT, "center-constant");
+    draw(&image, 0, 45);
+    refused("search=8", &image, TS_BAD_INPUT, "center-edge");
+    refused("search=8 method=opposite", &image, TS_BAD_INPUT, "center-edge");
+    ((float *)image.data)[77] = NAN;
+    refused("", &image, TS_BAD_INPUT, "center-nonfinite");
+    free(image.data);
+}
+
+/* ---- real scans -------------------------------------------------------------------------------- */
+
+static double number_in(hid_t file, const char *path)
+{
+    double value = NAN;
+    const hid_t data = H5Dopen2(file, path, H5P_DEFAULT);
+    cr_assert(data >= 0 && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0, "no %s", path);
+    H5Dclose(data);
+    return value;
+}
+
+static void run_chain(const char *text)
+{
+    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(chain, &options, &plan, diag);
+    if (status == TS_OK)
+        status = ts_plan_run(plan, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    ts_plan_destroy(plan);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
+
+/* A tooth, whose center is about 295.5: from its file to the reconstruction, which is told the center found. The two
+ * methods differ by what a step of the views moves the object. */
+TEST_ON_BOTH(center, of_a_tooth_reaches_its_reconstruction)
+{
+    static const char *const methods[] = {"sinogram", "opposite"};
+    char folder[256], output[300], text[4096];
+    SKIP_WITHOUT_DATA("center/of_a_tooth_reaches_its_reconstruction");
+    ts_test_folder(folder, sizeof folder);
+    snprintf(output, sizeof output, "%s/out.h5", folder);
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "tomostage: 1\ninput: {exchange: %s/%s}\ninputs:\n  flats: {exchange: %s/%s, frames: flats}\n"
+                 "  darks: {exchange: %s/%s, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: darks}\n"
+                 "  - minus_log:\n  - center: {method: %s}\n  - fbp:\noutput: {hdf5: %s}\n",
+                 ts_test_data(), "projections/tomopy_tooth/tooth.h5", ts_test_data(),
+                 "projections/tomopy_tooth/tooth.h5", ts_test_data(), "projections/tomopy_tooth/tooth.h5", methods[i],
+                 output);
+        run_chain(text);
+        const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT);
+        const double center = number_in(file, "/entry/process_3_center/tables/center");
+        fprintf(stderr, "center: %s finds %.2f in a tooth, confidence %.4f\n", methods[i], center,
+                number_in(file, "/entry/process_3_center/tables/confidence"));
+        cr_assert(fabs(center - 295.5) < 0.5, "%s finds %.3f", methods[i], center);
+        cr_assert_float_eq(number_in(file, "/entry/process_4_fbp/parameters/center"), center, 1e-9);
+        H5Fclose(file);
+    }
+    ts_test_remove_folder(folder);
+}
+
+/* 459 views of a whole turn, with stripes; the center is about 245. */
+TEST_ON_BOTH(center, of_a_turn_of_neutrons)
+{
+    char folder[256], output[300], text[2048];
+    SKIP_WITHOUT_DATA("center/of_a_turn_of_neutrons");
+    ts_test_folder(folder, sizeof folder);
+    snprintf(output, sizeof output, "%s/out.h5", folder);
+    snprintf(
+        text, sizeof text,
+        "tomostage: 1\ninput: {tiff: %s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif, pages: "
+        "sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: true}\nstages:\n  - center:\noutput: "
+        "{hdf5: %s}\n",
+        ts_test_data(), output);
+    run_chain(text);
+    const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const double center = number_in(file, "/entry/process_1_center/tables/center");
+    fprintf(stderr, "center: %.2f in a sinogram of neutrons\n", center);
+    cr_assert(fabs(center - 245) < 1, "%.3f", center);
+    H5Fclose(file);
+    size_t n;
+    double *detectors = ts_test_read_hdf5_at(output, "/entry/data/detector", &n);
+    cr_assert(n == 503 && fabs(detectors[0] + center) < 1e-9);
+    free(detectors);
+    ts_test_remove_folder(folder);
+}
