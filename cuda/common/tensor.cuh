@@ -29,7 +29,7 @@
 
 #include <cuda_fp16.h>
 
-#include "cuda/launch.cuh"
+#include "cuda/common/largest.cuh"
 
 enum {
     TENSOR_LEFT = 2,  /* zeros before a line's first sample, */
@@ -226,45 +226,7 @@ template <class S> static __device__ __forceinline__ int ts_cuda_tensor_slice(in
 /* ---- slices as halves ----------------------------------------------------------------------------------------------
  */
 
-enum { TENSOR_TILE = 32, TENSOR_SLICES = 8, TENSOR_THREADS = 256 };
-
-/* The largest magnitude of a slice, as the bits of a float: order of floats is that of their bits. From
- * TENSOR_NO_NUMBER on the slice holds a NaN or an infinity. */
-static const uint32_t TENSOR_NO_NUMBER = 0x7F800000u;
-
-/* Two factors whose product is the scale of a slice with this largest magnitude; the product alone may leave the range
- * of floats. sign -1: of the scale's inverse. */
-static __device__ __forceinline__ float2 ts_cuda_tensor_scale(uint32_t largest, int sign)
-{
-    const int exponent = largest == 0 || largest >= TENSOR_NO_NUMBER ? 0 : sign * (14 + 127 - (int)(largest >> 23));
-    const int half = exponent / 2;
-    return make_float2(__uint_as_float((uint32_t)(127 + half) << 23),
-                       __uint_as_float((uint32_t)(127 + exponent - half) << 23));
-}
-
-static __global__ void __launch_bounds__(TENSOR_THREADS) set_zero(uint32_t *values, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * TENSOR_THREADS + threadIdx.x;
-    if (i < n)
-        values[i] = 0;
-}
-
-/* grid: parts of a slice, slices. largest[] starts as 0. */
-template <typename T>
-static __global__ void __launch_bounds__(TENSOR_THREADS)
-    largest_magnitudes(const T *in, int64_t pixels, int64_t n_slices, uint32_t *largest)
-{
-    for (int64_t slice = blockIdx.y; slice < n_slices; slice += gridDim.y) {
-        const T *from = in + slice * pixels;
-        uint32_t most = 0;
-        for (int64_t i = blockIdx.x * TENSOR_THREADS + threadIdx.x; i < pixels; i += gridDim.x * TENSOR_THREADS)
-            most = max(most, __float_as_uint(fabsf((float)from[i])));
-        for (int apart = 16; apart > 0; apart /= 2)
-            most = max(most, __shfl_xor_sync(~0u, most, apart));
-        if (threadIdx.x % 32 == 0)
-            atomicMax(&largest[slice], most);
-    }
-}
+enum { TENSOR_TILE = 32, TENSOR_SLICES = 8, TENSOR_THREADS = 256, TENSOR_EXPONENT = 14 };
 
 /* value with 11 significant bits: the bits below carry when a hash of the place, 13 bits of it, is added to them. */
 static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int row, int column)
@@ -291,8 +253,8 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
             const int x = x_first + t % TENSOR_TILE - left, row = y + k % TENSOR_WINDOW - top;
             const int z = slice_first + k / TENSOR_WINDOW;
             float value = 0;
-            if (x >= 0 && x < nx && row >= 0 && row < ny && z < n && largest[z] < TENSOR_NO_NUMBER) {
-                const float2 scale = ts_cuda_tensor_scale(largest[z], 1);
+            if (x >= 0 && x < nx && row >= 0 && row < ny && z < n && largest[z] < LARGEST_NO_NUMBER) {
+                const float2 scale = ts_cuda_largest_scale(largest[z], TENSOR_EXPONENT, 1);
                 value = (float)in[((int64_t)z * ny + row) * nx + x] * scale.x * scale.y;
                 if (!SPLIT)
                     value = ts_cuda_tensor_round(value, row, x);
@@ -351,21 +313,6 @@ static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int *ended
 
 /* ---- launching -----------------------------------------------------------------------------------------------------
  */
-
-static inline enum ts_status ts_cuda_tensor_largest(const struct stage_context *context, const struct ts_image *in,
-                                                    uint32_t *largest, cudaStream_t stream)
-{
-    const int64_t nz = in->axes[0].n, pixels = in->axes[1].n * in->axes[2].n, parts = ts_cuda_parts(pixels, 1 << 14);
-    const dim3 grid((unsigned)(parts < 64 ? parts : 64), (unsigned)(nz < 65535 ? nz : 65535));
-    set_zero<<<(unsigned)ts_cuda_parts(nz, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(largest, nz);
-    const enum ts_status status = ts_cuda_launched(context, "set_zero");
-    if (status != TS_OK)
-        return status;
-#define LAUNCH(T) largest_magnitudes<T><<<grid, TENSOR_THREADS, 0, stream>>>((const T *)in->data, pixels, nz, largest)
-    TS_CUDA_DTYPES(in->dtype, LAUNCH);
-#undef LAUNCH
-    return ts_cuda_launched(context, "largest_magnitudes");
-}
 
 /* The first n slices at `slices`, whose largest magnitudes are largest[0 .. n); lanes is a multiple of 8, at least n.
  */

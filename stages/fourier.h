@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fourier: direct Fourier reconstruction of every slice.
+ */
+#ifndef STAGES_FOURIER_H
+#define STAGES_FOURIER_H
+
+#include "stages/common/polar_grid.h"
+#include "stages/common/reconstruction.h"
+
+extern const struct stage fourier_stage;
+extern const struct stage_cuda fourier_cuda;
+
+/* What the resolved parameters make of the input: the grid, without its views. */
+struct polar_grid ts_fourier_grid(const struct stage_context *context);
+/* Views in the input's order, their samples' weights included; room for POLAR_VIEW_ROOM_BYTES of each view. */
+enum { POLAR_VIEW_ROOM_BYTES = sizeof(struct back_view) + VIEW_ROOM_BYTES };
+void ts_fourier_views(const struct stage_context *context, struct polar_view *views, void *room);
+/* What the spectrum of a row is multiplied with at the frequencies 0 .. padded / 2, 1 / padded included; room for
+ * padded + 2. */
+void ts_fourier_response(const struct stage_context *context, double *response);
+
+#endif
