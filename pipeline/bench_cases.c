@@ -291,6 +291,10 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
     if (!volume) { /* half a turn about the middle of the detectors */
         image.axes[1].spacing = 180 / (double)which->ny;
         image.axes[2].first = -0.5 * (double)(which->nx - 1);
+        if (!(which->stage->beams & TS_BEAM_BIT(TS_BEAM_PARALLEL))) { /* a whole turn of a fan */
+            image.axes[1].spacing *= 2;
+            image.beam = (struct ts_beam){TS_BEAM_FAN_FLAT, 2 * (double)which->nx, 3 * (double)which->nx};
+        }
     }
     return image;
 }

@@ -12,16 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum ts_status refuse_parallel(const struct stage_context *context)
-{
-    ts_diag_error(
-        context->diag, TS_BAD_CHAIN,
-        &(struct diag_site){.code = "beam-parallel", .span = context->set->span, .stage = context->stage->name},
-        "the beam is parallel already");
-    ts_diag_hint(context->diag, "leave rebin out");
-    return TS_BAD_CHAIN;
-}
-
 /* The scan without a grid of pixels: only its rays matter. */
 static struct beam_scan scan_of(const struct stage_context *context)
 {
@@ -51,8 +41,6 @@ static enum ts_status rebin_resolve(const struct stage_context *context, void *v
     struct rebin_params *params = values;
     const struct ts_axis *view = &context->in.axes[1], *detector = &context->in.axes[2];
     const struct ts_beam *beam = &context->in.beam;
-    if (beam->kind == TS_BEAM_PARALLEL)
-        return refuse_parallel(context);
     if (!view->unit || strcmp(view->unit, "degree") != 0)
         return ts_diag_error(
             context->diag, TS_BAD_CHAIN,
@@ -268,7 +256,7 @@ const struct stage rebin_stage = {
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
+    .beams = TS_BEAM_BIT(TS_BEAM_FAN_ARC) | TS_BEAM_BIT(TS_BEAM_FAN_FLAT),
     .params = rebin_rows,
     .n_params = sizeof rebin_rows / sizeof *rebin_rows,
     .params_bytes = sizeof(struct rebin_params),

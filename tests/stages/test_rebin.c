@@ -77,7 +77,7 @@ Test(rebin, refuses_what_it_cannot_rebin)
     static const struct {
         struct scan_case scan;
         const char *code;
-    } wrong[] = {{{"", 1, 40, 29}, "beam-parallel"},
+    } wrong[] = {{{"", 1, 40, 29}, "stage-beam"},
                  {{"", 1, 40, 29, .beam = FLAT, .arc = 200}, "short-scan"},
                  {{"", 1, 40, 29, .beam = ARC}, "angles-missing"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
