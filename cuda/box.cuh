@@ -115,6 +115,35 @@ static inline struct box_mean box_mean_of(double count)
     return mean;
 }
 
+/* Bytes of one image between two passes. */
+size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
+
+/* What methods work with that go axis by axis (z in 3D, x, y), with images between the passes in scratch: of integers
+ * sums, of floats means. outside: beyond the rows, and beyond the columns, of what a pass reads; the first pass over
+ * an image reads the constant itself. */
+template <typename T, typename SUM> struct box_passes {
+    typedef typename box_between<T, SUM>::type between;
+    between *slices, *rows; /* after the pass along z, along x */
+    between outside_rows, outside_columns;
+    struct box_mean line, last; /* of a pass, and of the one along y */
+};
+
+template <typename T, typename SUM>
+static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *launch) {
+    typedef typename box_between<T, SUM>::type between;
+    const struct box_params *params = (const struct box_params *)launch->context->params;
+    const bool sums = (T)0.5 == 0;
+    const between window = (between)(2 * launch->sizes.radius + 1), factor = sums ? window : 1;
+    struct box_passes<T, SUM> passes;
+    passes.rows = (between *)launch->scratch;
+    passes.slices = (between *)(launch->scratch + ts_cuda_stride(ts_cuda_box_between_bytes(launch)));
+    passes.outside_rows = (between)params->constant * factor;
+    passes.outside_columns = launch->sizes.reach ? passes.outside_rows * factor : passes.outside_rows;
+    passes.line = box_mean_of((double)window);
+    passes.last = sums ? launch->mean : passes.line;
+    return passes;
+}
+
 /* MACRO(T, SUM) for the image's dtype. */
 #define BOX_TYPES(launch, MACRO)                                                                                       \
     switch ((launch)->context->in.dtype) {                                                                             \
@@ -141,13 +170,12 @@ static inline struct box_mean box_mean_of(double count)
         break;
 
 /* cuda/box_direct.cu, box_separable.cu, box_running.cu, box_tile.cu, box_fused.cu */
-enum ts_status ts_cuda_box_direct(const struct box_launch *launch);
+enum ts_status
+ts_cuda_box_direct(const struct box_launch *launch);
 enum ts_status ts_cuda_box_unrolled(const struct box_launch *launch);
 enum ts_status ts_cuda_box_separable(const struct box_launch *launch);
 enum ts_status ts_cuda_box_running(const struct box_launch *launch);
 enum ts_status ts_cuda_box_tile(const struct box_launch *launch);
 enum ts_status ts_cuda_box_fused(const struct box_launch *launch);
-/* Bytes of one image between two passes. */
-size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
 
 #endif

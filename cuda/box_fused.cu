@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box, method `fused`: each pixel is read once from device memory and written once. Three kernels, by window:
+ * box, method `fused`: each pixel is read once from device memory and written once. Four kernels, by window and dtype:
  *
  *     box_fused_small.cuh    2D, radius 1 to 8: a warp a tile, sums in registers
- *     box_fused_march.cuh     2D, any radius: a block goes down the rows and carries their sums
- *     box_fused_volume.cuh   3D, radius 1 to 4: a warp a tile, which goes through the slices
+ *     box_fused_rows.cuh     2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a warp goes down the
+ * rows box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums box_fused_volume.cuh
+ * 3D, radius 1 to 4: a warp a tile, which goes through the slices
  *
  * Radius 0 copies. What a thread computes, the traffic and the sizes of blocks stand in those files.
  */
 #include "cuda/box_fused_march.cuh"
+#include "cuda/box_fused_rows.cuh"
 #include "cuda/box_fused_small.cuh"
 #include "cuda/box_fused_volume.cuh"
 
@@ -81,25 +83,70 @@ template <typename T, int R> static enum ts_status launch_small(const struct box
     return ts_cuda_launched(launch->context, "fused_small");
 }
 
+/* START: of a chunk, in rows: those before the first output, and what it takes to get going. */
+template <typename T, int R> static enum ts_status launch_rows(const struct box_launch *launch)
+{
+    enum { LANES = 32, OUTPUT_LANES = 30, START = 2 * R + 12, SHORT_CHUNK = 16 };
+    const struct cuda_device *const device = launch->context->device;
+    const struct box_sizes sizes = launch->sizes;
+    const int lanes = (int)(sizes.nx / ROWS_COLUMNS);
+    struct rows_plan plan = {};
+    plan.nz = sizes.nz;
+    plan.ny = (int)sizes.ny;
+    plan.nx = (int)sizes.nx;
+    plan.border = sizes.border;
+    plan.strips = lanes <= LANES ? 1 : (int)ts_cuda_parts(lanes, OUTPUT_LANES);
+    const size_t ring = (size_t)ROWS_WARPS * (2 * R + 1) * 512 * sizeof(T), reserved = 1024;
+    const int fit = device->shared_bytes / (int)(ring + reserved);
+    const int64_t places = (int64_t)device->multiprocessors * ROWS_WARPS * (fit < ROWS_BLOCKS ? fit : ROWS_BLOCKS);
+    /* As measured: short chunks where their start is cheap. */
+    plan.chunks = R <= 2 ? (int)ts_cuda_parts(sizes.ny, SHORT_CHUNK)
+                         : ts_box_parts(plan.strips * plan.nz, sizes.ny, places, START);
+    plan.chunk = (int)ts_cuda_parts(sizes.ny, plan.chunks);
+    plan.sign = sign_of(launch->context->in.dtype);
+    plan.outside = (uint32_t)(T)(outside_of<T>(launch) ^ (T)plan.sign);
+    plan.divisor = divisor_of(launch);
+    const uint32_t sign = plan.sign * (sizeof(T) == 2 ? 0x00010001u : 0x01010101u);
+    const int64_t blocks = ts_cuda_parts((int64_t)plan.strips * plan.chunks * plan.nz, ROWS_WARPS);
+    fused_rows<T, R>
+        <<<(unsigned)blocks, 32 * ROWS_WARPS, 0, launch->stream>>>((const T *)launch->in, (T *)launch->out, plan, sign);
+    return ts_cuda_launched(launch->context, "fused_rows");
+}
+
+/* Whether 16 columns of a row are whole accesses. */
+static bool has_rows(const struct box_launch *launch)
+{
+    return ts_dtype_bytes(launch->context->in.dtype) <= 2 && launch->sizes.nx % ROWS_COLUMNS == 0 &&
+           ((uintptr_t)launch->in | (uintptr_t)launch->out) % sizeof(uint4) == 0;
+}
+
+template <typename T, int R> static enum ts_status launch_near(const struct box_launch *launch)
+{
+    if constexpr (sizeof(T) <= 2)
+        if (has_rows(launch))
+            return launch_rows<T, R>(launch);
+    return launch_small<T, R>(launch);
+}
+
 template <typename T> static enum ts_status small(const struct box_launch *launch)
 {
     switch (launch->sizes.radius) {
     case 1:
-        return launch_small<T, 1>(launch);
+        return launch_near<T, 1>(launch);
     case 2:
-        return launch_small<T, 2>(launch);
+        return launch_near<T, 2>(launch);
     case 3:
-        return launch_small<T, 3>(launch);
+        return launch_near<T, 3>(launch);
     case 4:
-        return launch_small<T, 4>(launch);
+        return launch_near<T, 4>(launch);
     case 5:
-        return launch_small<T, 5>(launch);
+        return launch_near<T, 5>(launch);
     case 6:
-        return launch_small<T, 6>(launch);
+        return launch_near<T, 6>(launch);
     case 7:
-        return launch_small<T, 7>(launch);
+        return launch_near<T, 7>(launch);
     default:
-        return launch_small<T, 8>(launch);
+        return launch_near<T, 8>(launch);
     }
 }
 
@@ -134,8 +181,25 @@ template <typename T> static enum ts_status volume(const struct box_launch *laun
     }
 }
 
+template <typename T, typename SUM, int THREADS, bool GATHER>
+static enum ts_status launch_march(const struct box_launch *launch, struct march_plan plan)
+{
+    const T outside = outside_of<T>(launch);
+    const SUM beyond =
+        ((T)0.5 != 0 ? (SUM)outside : (SUM)(T)((uint32_t)outside ^ plan.bias)) * (SUM)(2 * plan.radius + 1);
+    const unsigned blocks = (unsigned)((int64_t)plan.cut.strips * plan.cut.chunks * launch->sizes.nz);
+    const enum ts_status status =
+        ts_cuda_shared(launch->context, (const void *)fused_march<T, SUM, THREADS, GATHER>, plan.cut.bytes);
+    if (status != TS_OK)
+        return status;
+    fused_march<T, SUM, THREADS, GATHER><<<blocks, THREADS, plan.cut.bytes, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, plan, outside, beyond);
+    return ts_cuda_launched(launch->context, "fused_march");
+}
+
 template <typename T, typename SUM> static enum ts_status march(const struct box_launch *launch)
 {
+    enum { FEW = 128, MANY = 512, MOST_BLOCKS = sizeof(SUM) == 4 ? 5 : 2 };
     const struct stage_context *const context = launch->context;
     const struct box_sizes sizes = launch->sizes;
     struct march_plan plan = {};
@@ -145,20 +209,24 @@ template <typename T, typename SUM> static enum ts_status march(const struct box
     plan.nx = (int)sizes.nx;
     plan.radius = sizes.radius;
     plan.border = sizes.border;
-    plan.aligned = is_aligned(launch);
+    /* Other borders follow from the columns that a strip at the image's edge has. */
+    plan.beyond = plan.cut.strips > 1 && sizes.border == BORDER_WRAP;
     plan.bias = sign_of(context->in.dtype);
     plan.divisor = divisor_of(launch);
     plan.mean = launch->mean;
-    const T outside = outside_of<T>(launch);
-    const SUM beyond =
-        ((T)0.5 != 0 ? (SUM)outside : (SUM)(T)((uint32_t)outside ^ plan.bias)) * (SUM)(2 * sizes.radius + 1);
-    const unsigned blocks = (unsigned)((int64_t)plan.cut.strips * plan.cut.chunks * sizes.nz);
-    const enum ts_status status = ts_cuda_shared(context, (const void *)fused_march<T, SUM>, plan.cut.bytes);
-    if (status != TS_OK)
-        return status;
-    fused_march<T, SUM><<<blocks, plan.cut.threads, plan.cut.bytes, launch->stream>>>(
-        (const T *)launch->in, (T *)launch->out, plan, outside, beyond);
-    return ts_cuda_launched(context, "fused_march");
+    if ((T)0.5 == 0) { /* the cut does not show */
+        const int fit = context->device->shared_bytes / (int)(plan.cut.bytes + 1024);
+        const int places = context->device->multiprocessors * (fit < 1 ? 1 : fit < MOST_BLOCKS ? fit : MOST_BLOCKS);
+        const int chunks = ts_box_parts(plan.cut.strips * sizes.nz, sizes.ny, places, sizes.radius + 12);
+        if (chunks > plan.cut.chunks) {
+            plan.cut.chunks = chunks;
+            plan.cut.chunk = (int)ts_cuda_parts(sizes.ny, chunks);
+        }
+    }
+    const bool gather = plan.beyond || !is_aligned(launch);
+    if (plan.cut.threads == FEW)
+        return gather ? launch_march<T, SUM, FEW, true>(launch, plan) : launch_march<T, SUM, FEW, false>(launch, plan);
+    return gather ? launch_march<T, SUM, MANY, true>(launch, plan) : launch_march<T, SUM, MANY, false>(launch, plan);
 }
 
 enum ts_status ts_cuda_box_fused(const struct box_launch *launch)

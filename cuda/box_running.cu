@@ -172,25 +172,19 @@ template <typename T, typename SUM> static enum ts_status run(const struct box_l
     typedef typename box_between<T, SUM>::type BETWEEN;
     const struct box_params *params = (const struct box_params *)launch->context->params;
     const struct box_sizes sizes = launch->sizes;
+    const struct box_passes<T, SUM> passes = box_passes_of<T, SUM>(launch);
     const unsigned row_blocks = (unsigned)ts_cuda_parts(sizes.nz * sizes.ny, TILE);
     const unsigned column_blocks = (unsigned)ts_cuda_parts(sizes.nz * sizes.nx, COLUMN_THREADS);
-    const double window = 2.0 * sizes.radius + 1;
-    const bool sums = (T)0.5 == 0; /* between the passes of integers; of floats means */
-    const struct box_mean line = box_mean_of(window), last = sums ? launch->mean : line;
-    BETWEEN *rows = (BETWEEN *)launch->scratch;
-    BETWEEN *slices = (BETWEEN *)(launch->scratch + ts_cuda_stride(ts_cuda_box_between_bytes(launch)));
-    BETWEEN outside = (BETWEEN)params->constant;
     if (sizes.reach) {
-        run_along_z<T, BETWEEN, SUM>(launch, slices, line);
-        outside *= sums ? (BETWEEN)window : 1;
-        run_rows<BETWEEN, SUM, BETWEEN><<<row_blocks, TILE, 0, launch->stream>>>(slices, rows, sizes, outside, line);
+        run_along_z<T, BETWEEN, SUM>(launch, passes.slices, passes.line);
+        run_rows<BETWEEN, SUM, BETWEEN><<<row_blocks, TILE, 0, launch->stream>>>(passes.slices, passes.rows, sizes,
+                                                                                 passes.outside_rows, passes.line);
     } else {
-        run_rows<T, SUM, BETWEEN>
-            <<<row_blocks, TILE, 0, launch->stream>>>((const T *)launch->in, rows, sizes, (T)params->constant, line);
+        run_rows<T, SUM, BETWEEN><<<row_blocks, TILE, 0, launch->stream>>>((const T *)launch->in, passes.rows, sizes,
+                                                                           (T)params->constant, passes.line);
     }
-    outside *= sums ? (BETWEEN)window : 1;
-    run_columns<BETWEEN, SUM, T, true, false>
-        <<<column_blocks, COLUMN_THREADS, 0, launch->stream>>>(rows, (T *)launch->out, sizes, outside, last);
+    run_columns<BETWEEN, SUM, T, true, false><<<column_blocks, COLUMN_THREADS, 0, launch->stream>>>(
+        passes.rows, (T *)launch->out, sizes, passes.outside_columns, passes.last);
     return ts_cuda_launched(launch->context, "run_columns");
 }
 

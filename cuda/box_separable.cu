@@ -41,26 +41,19 @@ template <typename T, typename SUM> static enum ts_status separable(const struct
     typedef typename box_between<T, SUM>::type BETWEEN;
     const struct box_params *params = (const struct box_params *)launch->context->params;
     const struct box_sizes sizes = launch->sizes;
+    const struct box_passes<T, SUM> passes = box_passes_of<T, SUM>(launch);
     const dim3 block(BOX_BLOCK_X, BOX_BLOCK_Y);
-    const double window = 2.0 * sizes.radius + 1;
-    const bool sums = (T)0.5 == 0; /* between the passes of integers; of floats means */
-    const struct box_mean line = box_mean_of(window), last = sums ? launch->mean : line;
-    BETWEEN *rows = (BETWEEN *)launch->scratch;
-    BETWEEN *slices = (BETWEEN *)(launch->scratch + ts_cuda_stride(ts_cuda_box_between_bytes(launch)));
-    BETWEEN outside = (BETWEEN)params->constant;
     if (sizes.reach) {
         sum_along<T, SUM, BETWEEN, false><<<box_blocks(sizes), block, 0, launch->stream>>>(
-            (const T *)launch->in, slices, sizes, ALONG_Z, (T)0, line);
-        outside *= sums ? (BETWEEN)window : 1;
-        sum_along<BETWEEN, SUM, BETWEEN, false>
-            <<<box_blocks(sizes), block, 0, launch->stream>>>(slices, rows, sizes, ALONG_X, outside, line);
+            (const T *)launch->in, passes.slices, sizes, ALONG_Z, (T)0, passes.line);
+        sum_along<BETWEEN, SUM, BETWEEN, false><<<box_blocks(sizes), block, 0, launch->stream>>>(
+            passes.slices, passes.rows, sizes, ALONG_X, passes.outside_rows, passes.line);
     } else {
         sum_along<T, SUM, BETWEEN, false><<<box_blocks(sizes), block, 0, launch->stream>>>(
-            (const T *)launch->in, rows, sizes, ALONG_X, (T)params->constant, line);
+            (const T *)launch->in, passes.rows, sizes, ALONG_X, (T)params->constant, passes.line);
     }
-    outside *= sums ? (BETWEEN)window : 1;
-    sum_along<BETWEEN, SUM, T, true>
-        <<<box_blocks(sizes), block, 0, launch->stream>>>(rows, (T *)launch->out, sizes, ALONG_Y, outside, last);
+    sum_along<BETWEEN, SUM, T, true><<<box_blocks(sizes), block, 0, launch->stream>>>(
+        passes.rows, (T *)launch->out, sizes, ALONG_Y, passes.outside_columns, passes.last);
     return ts_cuda_launched(launch->context, "sum_along");
 }
 

@@ -18,19 +18,58 @@ size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius)
     return (dtype == TS_U16 || dtype == TS_I16) && radius > WORDS_RADIUS ? 8 : 4;
 }
 
+int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start)
+{
+    enum { FEWEST_ROWS = 16 };
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t parts = 1; parts == 1 || parts * FEWEST_ROWS <= rows; parts++) {
+        const int64_t turns = (strips * parts + places - 1) / places, part = (rows + parts - 1) / parts;
+        if (turns * (part + start) < least) {
+            least = turns * (part + start);
+            best = parts;
+        }
+    }
+    return (int)best;
+}
+
+/* Sums of a step's rows and of their threads, tables of columns and rows; then the rings: of the keepers a window, of
+ * the other warps a step. As many warps keep as leave room for the blocks that a multiprocessor should have, as
+ * measured. */
+static bool fit_shared_memory(enum ts_dtype dtype, int64_t radius, const struct cuda_device *device,
+                              struct box_march *march)
+{
+    const size_t sums = (size_t)BOX_MARCH_ROWS * (size_t)((BOX_MARCH_COLUMNS + 1) * march->threads + 8);
+    const size_t window = 2 * (size_t)radius + 1, warp_row = 32 * BOX_MARCH_COLUMNS * ts_dtype_bytes(dtype);
+    const size_t reserved = 1024, most = (size_t)device->block_shared_bytes;
+    const int warps = march->threads / 32, blocks = ts_box_march_sum_bytes(dtype, radius) == 4 ? 5 : 2;
+    const size_t share = (size_t)(device->shared_bytes / blocks);
+    march->table = (march->chunk + 2 * BOX_MARCH_ROWS + 3) / 4 * 4;
+    march->rings = sums * ts_box_march_sum_bytes(dtype, radius) +
+                   (size_t)BOX_MARCH_COLUMNS * (size_t)march->threads * 2 * sizeof(int32_t) +
+                   (2 * (size_t)march->table + window + 3) / 4 * 4 * sizeof(int32_t);
+    const size_t least = march->rings + (size_t)warps * BOX_MARCH_ROWS * warp_row;
+    const size_t room = share < most && least + reserved <= share ? share - reserved : most;
+    /* A step reads its leaving rows before it keeps the entering ones. */
+    march->keepers = window < BOX_MARCH_ROWS ? 1 : warps + 1;
+    do {
+        march->keepers--;
+        march->bytes = march->rings +
+                       ((size_t)march->keepers * window + (size_t)(warps - march->keepers) * BOX_MARCH_ROWS) * warp_row;
+    } while (march->keepers > 0 && march->bytes > room);
+    return march->bytes <= most;
+}
+
 bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct cuda_device *device,
                   struct box_march *march)
 {
-    enum { MOST_COLUMNS = 4 * BOX_MARCH_THREADS, ROWS = 128, WIDE_RADIUS = 40, WIDE_ROWS = 256 };
-    const size_t sum_bytes = ts_box_march_sum_bytes(dtype, radius);
+    enum { COLUMNS = 512, MOST_COLUMNS = 2048, ROWS = 256, WIDE_RADIUS = 48, WIDE_ROWS = 512 };
     const int64_t halo = (radius + 4) / 4 * 4;
-    int64_t owned = 512; /* columns of a strip: the image's, or at least twice the halo's */
-    while (owned < MOST_COLUMNS && owned < nx && owned < 4 * halo)
-        owned *= 2;
+    /* Columns of a strip: the image's, or at least twice the halo's. */
+    const int64_t owned = nx > COLUMNS && COLUMNS < 4 * halo ? MOST_COLUMNS : COLUMNS;
     const bool one = nx <= owned;
     if (!one && owned <= 2 * halo)
         return false;
-    march->threads = (int)((nx < owned ? (nx + 127) / 128 * 128 : owned) / 4);
+    march->threads = (int)(owned / BOX_MARCH_COLUMNS);
     march->halo = one ? 0 : (int)halo;
     march->strips = one ? 1 : (int)((nx + owned - 2 * halo - 1) / (owned - 2 * halo));
     march->strip = one ? (int)nx : (int)((nx + march->strips - 1) / march->strips + 3) / 4 * 4;
@@ -38,8 +77,7 @@ bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, c
     const int64_t rows = radius < WIDE_RADIUS ? ROWS : WIDE_ROWS;
     march->chunks = (int)((ny + rows - 1) / rows);
     march->chunk = (int)((ny + march->chunks - 1) / march->chunks);
-    march->bytes = 2 * BOX_MARCH_STEP * (size_t)ts_box_march_length(march->threads, sum_bytes) * sum_bytes;
-    return march->bytes <= (size_t)device->block_shared_bytes;
+    return fit_shared_memory(dtype, radius, device, march);
 }
 
 bool ts_box_fuses(const struct box_params *params, enum ts_dtype dtype, int64_t ny, int64_t nx,
