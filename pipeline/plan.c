@@ -209,6 +209,7 @@ static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
         struct plan_node *node = &plan->nodes[i];
         node->image_node = node->axes_node = node->domain = i;
         node->level = 0;
+        node->upload_bytes = node->download_bytes = node->tables_bytes = 0;
         for (int input = 0; input < STAGE_INPUTS; input++)
             node->inputs[input] = -1;
         usable[i] = true;
