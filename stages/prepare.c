@@ -26,14 +26,6 @@ static enum ts_status check_accepts(const struct stage_context *context)
                      sinogram ? "z, y, x" : "z, view, detector");
         return TS_BAD_CHAIN;
     }
-    if (!(stage->dtypes & TS_DTYPE_BIT(in->dtype))) {
-        for (int i = TS_U8; i <= TS_F32; i++)
-            if (stage->dtypes & TS_DTYPE_BIT(i))
-                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_dtype_name(i));
-        refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
-        ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
-        return TS_BAD_CHAIN;
-    }
     if (!(stage->quantities & TS_QUANTITY_BIT(in->quantity))) {
         for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
             if (stage->quantities & TS_QUANTITY_BIT(i))
@@ -49,6 +41,14 @@ static enum ts_status check_accepts(const struct stage_context *context)
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_beam_name(i));
         refuse(context, "stage-beam", "the beam", ts_beam_name(in->beam.kind));
         ts_diag_hint(context->diag, "it takes%s", accepted);
+        return TS_BAD_CHAIN;
+    }
+    if (!(stage->dtypes & TS_DTYPE_BIT(in->dtype))) {
+        for (int i = TS_U8; i <= TS_F32; i++)
+            if (stage->dtypes & TS_DTYPE_BIT(i))
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_dtype_name(i));
+        refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
+        ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
         return TS_BAD_CHAIN;
     }
     return TS_OK;

@@ -158,6 +158,12 @@ static void expect_quantity(enum ts_quantity quantity, const char *hint)
     free(in.data);
 }
 
+/* What the values are comes before how they are stored. */
+Test(minus_log, refuses_counts_of_16_bits_as_counts)
+{
+    ts_test_refused(&minus_log_stage, "", TS_U16, false, "stage-quantity");
+}
+
 Test(minus_log, refuses_what_is_no_transmission)
 {
     expect_quantity(TS_LINE_INTEGRAL, "the logarithm of these was taken already");
