@@ -210,21 +210,24 @@ struct lanes {
     int32_t at[LANES];
 };
 
+/* 16 keys at once; the compiler splits them where the processor's vectors are shorter. A comparison gives a mask. */
+typedef int32_t keys_16 __attribute__((vector_size(64), aligned(4), may_alias));
+#define CHOOSE(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
+
 /* A window loses one of its keys and gains another. */
 TS_VECTORIZED static void slide(struct lanes *window, int64_t size, const int32_t *leaves, const int32_t *enters)
 {
-    struct lanes before;
-    for (int l = 0; l < LANES; l++)
-        before.at[l] = INT32_MIN;
-    for (int64_t i = 0; i + 1 < size; i++)
-        for (int l = 0; l < LANES; l++) {
-            const int32_t stays = window[i].at[l] < leaves[l] ? window[i].at[l] : window[i + 1].at[l];
-            const int32_t lower = stays < enters[l] ? stays : enters[l];
-            window[i].at[l] = lower > before.at[l] ? lower : before.at[l];
-            before.at[l] = stays;
-        }
-    for (int l = 0; l < LANES; l++)
-        window[size - 1].at[l] = before.at[l] > enters[l] ? before.at[l] : enters[l];
+    keys_16 *keys = (keys_16 *)window;
+    const keys_16 leaving = *(const keys_16 *)leaves, entering = *(const keys_16 *)enters;
+    keys_16 before = (keys_16){0} + INT32_MIN, key = keys[0];
+    for (int64_t i = 0; i + 1 < size; i++) {
+        const keys_16 next = keys[i + 1], stays = CHOOSE(key < leaving, key, next);
+        const keys_16 lower = CHOOSE(stays < entering, stays, entering);
+        keys[i] = CHOOSE(lower > before, lower, before);
+        before = stays;
+        key = next;
+    }
+    keys[size - 1] = CHOOSE(before > entering, before, entering);
 }
 
 /* The window around detector `first`. */
