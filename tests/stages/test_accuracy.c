@@ -22,9 +22,10 @@ static const double bound = 5e-3;
 
 struct scan {
     const char *name;
-    double arc;    /* degrees */
-    bool endpoint; /* the last view is at its end */
-    double uneven; /* each view is off by so much of the step, in turn to both sides */
+    double arc;             /* degrees */
+    bool endpoint;          /* the last view is at its end */
+    double uneven;          /* each view is off by so much of the step, in turn to both sides */
+    enum ts_beam_kind beam; /* of a fan the source stands 1.5 n mm from the axis and 2.25 n mm from the detector */
 };
 
 struct deviation {
@@ -32,18 +33,27 @@ struct deviation {
     double mean, largest; /* of value - 1 in the inner 80 % of the radius */
 };
 
-/* The chord through a disc about the axis, averaged over a detector of 1 mm. */
-static double chord(double radius, double s)
+/* Distance from the axis of the ray that meets the detector at u. */
+static double ray_at(const struct ts_beam *beam, double u)
+{
+    const double slope = beam->kind == TS_BEAM_PARALLEL ? 0 : u / beam->source_detector_mm;
+    return beam->kind == TS_BEAM_PARALLEL  ? u
+           : beam->kind == TS_BEAM_FAN_ARC ? beam->source_axis_mm * sin(slope)
+                                           : beam->source_axis_mm * sin(atan(slope));
+}
+
+/* The chord through a disc about the axis, averaged over the width of a detector. */
+static double chord(double radius, const struct ts_beam *beam, double u, double width)
 {
     double sum = 0;
     for (int i = 0; i < 16; i++) {
-        const double at = s + ((double)i + 0.5) / 16 - 0.5, rest = radius * radius - at * at;
+        const double at = ray_at(beam, u + (((double)i + 0.5) / 16 - 0.5) * width), rest = radius * radius - at * at;
         sum += rest > 0 ? 2 * sqrt(rest) / 16 : 0;
     }
     return sum;
 }
 
-/* 1.6 n views for each half turn, n detectors 1 mm apart, a radius of 0.4 n mm. */
+/* 1.6 n views for each half turn, n detectors 1 mm apart at the axis, a radius of 0.4 n mm. */
 static struct ts_image make_sinogram(int64_t n, const struct scan *scan, double *angles)
 {
     const int64_t views = (int64_t)(1.6 * (double)n * scan->arc / 180);
@@ -51,13 +61,17 @@ static struct ts_image make_sinogram(int64_t n, const struct scan *scan, double 
     struct ts_image image = ts_test_image(1, views, n, TS_F32, VALUES_CONSTANT, 1);
     float *values = image.data;
     ts_test_sinogram(&image);
-    image.axes[2].spacing = 1;
-    image.axes[2].first = -0.5 * (double)(n - 1);
+    image.axes[2].spacing = scan->beam == TS_BEAM_PARALLEL ? 1 : 1.5;
+    image.axes[2].first = -0.5 * (double)(n - 1) * image.axes[2].spacing;
+    if (scan->beam != TS_BEAM_PARALLEL)
+        image.beam = (struct ts_beam){scan->beam, 1.5 * (double)n, 2.25 * (double)n};
     for (int64_t v = 0; v < views; v++)
         angles[v] = step * ((double)v + (v % 2 ? scan->uneven : -scan->uneven));
     image.axes[1].positions = angles;
     for (int64_t i = 0; i < views * n; i++)
-        values[i] = i < n ? (float)chord(0.4 * (double)n, image.axes[2].first + (double)i) : values[i - n];
+        values[i] = i < n ? (float)chord(0.4 * (double)n, &image.beam,
+                                         image.axes[2].first + (double)i * image.axes[2].spacing, image.axes[2].spacing)
+                          : values[i - n];
     return image;
 }
 
@@ -95,7 +109,11 @@ enum { FILTERS = sizeof filters / sizeof *filters };
 static const struct scan scans[] = {{"180 degrees", 180, false, 0},
                                     {"360 degrees", 360, false, 0},
                                     {"180 degrees, both ends", 180, true, 0},
-                                    {"180 degrees, uneven by 30 %", 180, false, 0.3}};
+                                    {"180 degrees, uneven by 30 %", 180, false, 0.3},
+                                    {"fan-arc, 360 degrees", 360, false, 0, TS_BEAM_FAN_ARC},
+                                    {"fan-flat, 360 degrees", 360, false, 0, TS_BEAM_FAN_FLAT},
+                                    {"fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC},
+                                    {"fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT}};
 
 static void check(int64_t n, const struct scan *scan, FILE *file)
 {
@@ -130,19 +148,22 @@ Test(accuracy, is_written_down)
         return;
     FILE *file = fopen(path, "w");
     cr_assert(file, "%s", path);
-    fprintf(file,
-            "# Accuracy of reconstructions\n\n"
-            "Written by `TOMOSTAGE_ACCURACY=docs/accuracy.md build/tests/tomostage-tests --filter "
-            "accuracy/is_written_down`.\n\n"
-            "`fbp` of a disc of attenuation 1/mm about the rotation axis: n detectors 1 mm apart, each the mean of the "
-            "chords\n"
-            "over its width; radius 0.4 n mm; 1.6 n views for every half turn. The table has the mean and the largest\n"
-            "deviation from 1 in percent, of the pixels in the inner 80 %% of the radius (of slices of more than %d "
-            "pixels a\n"
-            "side, of about so many). The filter `none` is left out: it gives no attenuation. On the CPU, in "
-            "float.\n\n"
-            "| detectors | angles | views |",
-            MOST_PIXELS);
+    fprintf(
+        file,
+        "# Accuracy of reconstructions\n\n"
+        "Written by `TOMOSTAGE_ACCURACY=docs/accuracy.md build/tests/tomostage-tests --filter "
+        "accuracy/is_written_down`.\n\n"
+        "`fbp` of a disc of attenuation 1/mm about the rotation axis: n detectors 1 mm apart, each the mean of the "
+        "chords\n"
+        "over its width; radius 0.4 n mm; 1.6 n views for every half turn. A fan's source stands 1.5 n mm from the "
+        "axis\n"
+        "and 2.25 n mm from the detector, whose spacing is 1 mm at the axis. The table has the mean and the largest\n"
+        "deviation from 1 in percent, of the pixels in the inner 80 %% of the radius (of slices of more than %d "
+        "pixels a\n"
+        "side, of about so many). The filter `none` is left out: it gives no attenuation. On the CPU, in "
+        "float.\n\n"
+        "| detectors | angles | views |",
+        MOST_PIXELS);
     for (int f = 0; f < FILTERS; f++)
         fprintf(file, " %s |", filters[f]);
     fprintf(file, "\n|---|---|---|");
