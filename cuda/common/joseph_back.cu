@@ -3,15 +3,16 @@
  * The exact adjoint of Joseph's projector over stacks of slices for any beam. (view, detector) as lanes -> (row,
  * column) as lanes.
  *
- * One warp computes 4 neighboring pixels of a row, one thread V of the slices: 4 V sums in registers. For each view the
- * rays that can come near the 4 pixels are found by their shadow on the detector; 8 of them at a time, each thread
- * works out the weight of one ray in one pixel, max(0, 1 - distance) along the ray's minor axis, from the projector's
- * own table, and leaves it in shared memory: 32 weights serve all slices. Then each ray's samples are loaded once for
- * the 4 pixels. Rays without a share are left out by the whole warp. No two warps write one pixel: no atomics, a fixed
- * order: views rising, detectors rising; 32 views are summed in a register before they go into the total.
+ * One warp computes 4 neighboring pixels of a row, one thread V of the slices: 4 V sums in registers. For 8 views at
+ * once each thread looks at one pixel in one view: the rays that can come near it are found by the pixel's shadow on
+ * the detector, and the weight of a ray is max(0, 1 - distance) along its minor axis, from the projector's own table.
+ * The weights of 3 neighboring rays and where they lie go through shared memory: they serve all slices. Where rays are
+ * so close that more than 3 touch a pixel, the view is taken 8 rays at a time, each thread working out one ray in one
+ * pixel. No two warps write one pixel: no atomics, a fixed order: views rising, detectors rising; 32 views are summed
+ * in registers before they go into the total.
  *
- * Memory: 4 bytes written a pixel; samples come from the caches: about 5 rays for 4 pixels and a view. A block is 8
- * warps, 8 x 4 pixels, whose shadows overlap: 256 threads of 80 registers.
+ * Memory: 4 bytes written a pixel; samples come from the first cache: 3 a pixel and view. A block is 8 warps, 8 x 4
+ * pixels, whose shadows overlap: 256 threads of 80 registers.
  */
 #include "cuda/common/joseph.cuh"
 
@@ -24,8 +25,10 @@ enum {
     BLOCK_GROUPS = 2, /* of PIXELS, side by side */
     BACK_THREADS = 32 * BLOCK_ROWS * BLOCK_GROUPS,
     BACK_BLOCKS = 3, /* on a multiprocessor */
+    VIEWS_AT_ONCE = 8,
+    TAPS = 3,
     RAYS_AT_ONCE = 8,
-    SUM_VIEWS = 32 /* summed in registers before they go into the total */
+    SUM_VIEWS = 64 /* summed in registers before they go into the volume */
 };
 
 struct back_size {
@@ -57,21 +60,20 @@ static __device__ __forceinline__ void shadow(const struct back_size *size, stru
     *high = at + error;
 }
 
-/* The interval of detectors whose rays can come nearer than one sample to one of the pixels, for 4 views at once: each
- * 8 lanes look at the corners of a view. Afterwards lane 8 j has that of view j. */
+/* The detectors whose rays can come nearer than one sample to pixels [column, column + n) of a row: along rows a ray
+ * may pass one column beside them, along columns one row above or below. */
 static __device__ __forceinline__ void find_interval(const struct back_size *size, struct beam_angle angle, int row,
-                                                     int column, int *first, int *last)
+                                                     int column, int n, int *first, int *last)
 {
-    /* Along rows a ray may pass one column beside the pixels, along columns one row above or below. */
-    const int corner = (int)(threadIdx.x % 8);
-    const float at_row = (float)row + (corner < 2 ? 0 : corner % 2 ? 1 : -1);
-    const float at_column = (float)column + (corner < 2 ? (corner % 2 ? PIXELS : -1) : corner % 4 < 2 ? 0 : PIXELS - 1);
-    float low, high;
-    shadow(size, angle, at_row, at_column, &low, &high);
+    float low = FLT_MAX, high = -FLT_MAX;
 #pragma unroll
-    for (int distance = 1; distance < 8; distance *= 2) {
-        low = fminf(low, __shfl_xor_sync(0xFFFFFFFF, low, distance));
-        high = fmaxf(high, __shfl_xor_sync(0xFFFFFFFF, high, distance));
+    for (int corner = 0; corner < 6; corner++) {
+        const float at_row = (float)row + (corner < 2 ? 0 : corner % 2 ? 1 : -1);
+        const float at_column = (float)column + (float)(corner < 2 ? (corner % 2 ? n : -1) : corner < 4 ? 0 : n - 1);
+        float from, to;
+        shadow(size, angle, at_row, at_column, &from, &to);
+        low = fminf(low, from);
+        high = fmaxf(high, to);
     }
     *first = (int)fmaxf(ceilf(low), 0);
     *last = (int)fminf(floorf(high), (float)(size->n_detectors - 1));
@@ -139,42 +141,110 @@ static __device__ __forceinline__ void add_view(const float *samples, const stru
     }
 }
 
+/* The rays of one pixel in one view: the first of TAPS neighbors and their weights. */
+struct __align__(16) taps
+{
+    float weight[TAPS];
+    int32_t first; /* NO_RAY: none touches it; MANY_RAYS: more than TAPS do */
+};
+enum { NO_RAY = -1, MANY_RAYS = -2 };
+
+static __device__ __forceinline__ struct taps find_taps(const struct back_size *size, struct beam_angle angle,
+                                                        const struct cuda_ray *rays, int row, int column)
+{
+    struct taps taps = {{0, 0, 0}, NO_RAY};
+    int first, last, touched = -1;
+    find_interval(size, angle, row, column, 1, &first, &last);
+    for (int d = first; d <= last; d++)
+        if (weight_of(&rays[d], row, column) != 0) {
+            touched = d;
+            if (taps.first == NO_RAY)
+                taps.first = d;
+        }
+    if (taps.first == NO_RAY)
+        return taps;
+    taps.first = max(0, min(taps.first, size->n_detectors - TAPS));
+    if (touched - taps.first >= TAPS || size->n_detectors < TAPS) {
+        taps.first = MANY_RAYS;
+        return taps;
+    }
+#pragma unroll
+    for (int tap = 0; tap < TAPS; tap++)
+        taps.weight[tap] = weight_of(&rays[taps.first + tap], row, column);
+    return taps;
+}
+
+/* One view in which no pixel has more than TAPS rays. */
+template <int V>
+static __device__ __forceinline__ void add_taps(const float *samples, const struct taps taps[PIXELS],
+                                                float sums[PIXELS][V])
+{
+#pragma unroll
+    for (int k = 0; k < PIXELS; k++) {
+        const struct taps own = taps[k];
+        if (own.first < 0)
+            continue;
+        float values[TAPS][V];
+#pragma unroll
+        for (int tap = 0; tap < TAPS; tap++)
+            load<V>(values[tap], samples + (int64_t)(own.first + tap) * (32 * V));
+#pragma unroll
+        for (int tap = 0; tap < TAPS; tap++)
+#pragma unroll
+            for (int s = 0; s < V; s++)
+                sums[k][s] = __fmaf_rn(own.weight[tap], values[tap][s], sums[k][s]);
+    }
+}
+
 /* grid: tiles along a row, tiles of rows. */
 template <int V>
 static __global__ void __launch_bounds__(BACK_THREADS, TS_CUDA_BLOCKS(BACK_THREADS, BACK_BLOCKS))
     backproject(const float *sinogram, float *volume, const struct cuda_ray *table, const struct beam_angle *angles,
                 const int32_t *halt, struct back_size size)
 {
-    __shared__ float4 shared[BACK_THREADS / PIXELS];
+    __shared__ struct taps shared[BACK_THREADS];
+    __shared__ float4 more[BACK_THREADS / PIXELS];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
     const int column = ((int)blockIdx.x * BLOCK_GROUPS + warp % BLOCK_GROUPS) * PIXELS,
               row = (int)blockIdx.y * BLOCK_ROWS + warp / BLOCK_GROUPS;
     if (row >= size.ny || column >= size.nx || (halt && *halt))
         return;
-    float *weights = (float *)shared + warp * 32;
-    float totals[PIXELS][V] = {}, sums[PIXELS][V] = {};
-    for (int64_t view = 0; view < size.n_views; view += 4) {
-        int first, last;
-        find_interval(&size, angles[min(view + lane / 8, size.n_views - 1)], row, column, &first, &last);
-        for (int j = 0; j < 4 && view + j < size.n_views; j++) {
+    struct taps *taps = shared + warp * 32;
+    float *to = volume +
+                ((row + JOSEPH_MARGIN) * (int64_t)(size.nx + 2 * JOSEPH_MARGIN) + column + JOSEPH_MARGIN) * (32 * V) +
+                lane * V;
+    float sums[PIXELS][V] = {};
+    for (int64_t view = 0; view < size.n_views; view += VIEWS_AT_ONCE) {
+        const int64_t own = min(view + lane / PIXELS, size.n_views - 1);
+        const struct taps found =
+            find_taps(&size, angles[own], table + own * size.n_detectors, row, column + lane % PIXELS);
+        const unsigned many = __ballot_sync(0xFFFFFFFF, found.first == MANY_RAYS);
+        __syncwarp();
+        taps[lane] = found;
+        __syncwarp();
+        for (int j = 0; j < VIEWS_AT_ONCE && view + j < size.n_views; j++) {
             const int64_t ray = (view + j) * size.n_detectors;
-            add_view<V>(sinogram + ray * (32 * V) + lane * V, table + ray, __shfl_sync(0xFFFFFFFF, first, 8 * j),
-                        __shfl_sync(0xFFFFFFFF, last, 8 * j), row, column, weights, sums);
+            const float *samples = sinogram + ray * (32 * V) + lane * V;
+            if (!(many >> (PIXELS * j) & ((1u << PIXELS) - 1))) {
+                add_taps<V>(samples, taps + PIXELS * j, sums);
+                continue;
+            }
+            int first, last;
+            find_interval(&size, angles[view + j], row, column, PIXELS, &first, &last);
+            add_view<V>(samples, table + ray, first, last, row, column, (float *)more + warp * 32, sums);
         }
-        if ((view + 4) % SUM_VIEWS == 0 || view + 4 >= size.n_views)
+        if ((view + VIEWS_AT_ONCE) % SUM_VIEWS != 0 && view + VIEWS_AT_ONCE < size.n_views)
+            continue;
 #pragma unroll
-            for (int k = 0; k < PIXELS; k++)
+        for (int k = 0; k < PIXELS; k++)
 #pragma unroll
-                for (int s = 0; s < V; s++) {
-                    totals[k][s] += sums[k][s];
-                    sums[k][s] = 0;
-                }
+            for (int s = 0; s < V; s++) {
+                float *total = &to[k * (32 * V) + s];
+                if (column + k < size.nx)
+                    *total = (view < SUM_VIEWS ? 0 : *total) + sums[k][s];
+                sums[k][s] = 0;
+            }
     }
-    const int64_t width = size.nx + 2 * JOSEPH_MARGIN;
-    float *to = volume + ((row + JOSEPH_MARGIN) * width + column + JOSEPH_MARGIN) * (32 * V) + lane * V;
-    for (int k = 0; k < PIXELS && column + k < size.nx; k++)
-        for (int s = 0; s < V; s++)
-            to[k * (32 * V) + s] = totals[k][s];
 }
 
 enum ts_status ts_cuda_joseph_backproject(const struct stage_context *context, const struct cuda_joseph *joseph,
