@@ -135,7 +135,7 @@ static void check(int64_t n, const struct scan *scan, FILE *file)
 TEST_ON_BOTH(accuracy, a_disc_of_1_comes_back_as_1)
 {
     static const int64_t sizes[] = {63, 64, 127, 128};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t i = 0; i < (ts_test_few() ? 1 : sizeof sizes / sizeof *sizes); i++)
         for (size_t s = 0; s < sizeof scans / sizeof *scans; s++)
             check(sizes[i], &scans[s], NULL);
 }
