@@ -6,6 +6,7 @@
 #include "cuda/common/reconstruction.cuh"
 
 extern "C" {
+#include "stages/common/finite_values.h"
 #include "stages/fbp.h"
 }
 
@@ -15,6 +16,7 @@ const struct stage_cuda fbp_cuda = {
     .constants = ts_cuda_reconstruction_constants,
     .scratch_bytes = ts_cuda_reconstruction_scratch,
     .map = ts_cuda_reconstruction_map,
+    .reduction = &ts_cuda_finite_reduction,
     .least_slices = ts_cuda_reconstruction_least_slices,
     .transforms = ts_cuda_reconstruction_transforms,
 };

@@ -5,6 +5,8 @@
  */
 #include "stages/fbp.h"
 
+#include "stages/common/finite_values.h"
+
 static enum ts_status fbp_resolve(const struct stage_context *context, void *values)
 {
     struct reconstruction_params *params = values;
@@ -64,7 +66,7 @@ const struct stage fbp_stage = {
         "as many pixels "
         "as there are detectors, of their spacing, unless told otherwise; its center is the sinogram's "
         "origin, so that a volume that `radon` projected comes back to its place. A value that is NaN or infinite "
-        "spoils its slice.\n\n"
+        "would spoil its whole slice, and ends the run.\n\n"
         "scikit-image's `iradon` has its rotation center at pixel n // 2 in place of (n - 1) / 2 and gives 1/pixel; "
         "its angles "
         "turn the same way. Its filter None gives half of `filter: none` here, which is the plain integral over "
@@ -79,6 +81,7 @@ const struct stage fbp_stage = {
     .params_bytes = sizeof(struct reconstruction_params),
     .resolve = fbp_resolve,
     .shape = fbp_shape,
+    .reduction = &ts_finite_reduction,
     .transforms = ts_reconstruction_transforms,
     .scratch_bytes = ts_reconstruction_scratch,
     .cpu = ts_reconstruction_cpu,

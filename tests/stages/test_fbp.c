@@ -142,6 +142,23 @@ TEST_ON_BOTH(fbp, is_filter_and_then_backproject)
     free(in.data);
 }
 
+TEST_ON_BOTH(fbp, a_value_that_is_no_number_ends_the_run)
+{
+    struct ts_image in = ts_test_image(5, 12, 30, TS_F32, VALUES_RANDOM, 8);
+    struct stage_run run;
+    ts_test_sinogram(&in);
+    ((float *)in.data)[3 * 360 + 77] = NAN;
+    ((float *)in.data)[3 * 360 + 78] = INFINITY;
+    for (int64_t slab = 0; slab < 3; slab++) {
+        cr_assert_eq(ts_test_run(&run, &fbp_stage, "", &in, NULL, slab, 2), TS_RUN_FAILED);
+        cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "not-finite");
+        cr_assert(strstr(ts_diag_get(run.diag, 0)->message, "2 of 360 values"), "%s",
+                  ts_diag_get(run.diag, 0)->message);
+        ts_test_run_clear(&run);
+    }
+    free(in.data);
+}
+
 /* ---- units and refusals ------------------------------------------------------------------------ */
 
 static void check_unit(const char *unit, const char *text, const char *expected, enum ts_quantity quantity)
