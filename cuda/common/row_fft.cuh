@@ -39,32 +39,53 @@ template <int SIGN> static __device__ __forceinline__ float2 row_fft_turn(float2
     return row_fft_product(a, row_fft_cos(k), SIGN < 0 ? -row_fft_cos(k - 16) : row_fft_cos(k - 16));
 }
 
-template <int N> static __device__ __forceinline__ void row_fft_forward(float2 *x)
+/* a + w b and a - w b, w = exp(sign 2 pi i k / 64), in place of a and b. */
+template <int SIGN> static __device__ __forceinline__ void row_fft_butterfly(float2 *a, float2 *b, int k)
+{
+    const float2 p = *a, q = *b;
+    if (k % 16 == 0) {
+        const float2 turned = row_fft_turn<SIGN>(q, k);
+        *a = make_float2(p.x + turned.x, p.y + turned.y);
+        *b = make_float2(p.x - turned.x, p.y - turned.y);
+        return;
+    }
+    const float c = row_fft_cos(k), s = SIGN < 0 ? -row_fft_cos(k - 16) : row_fft_cos(k - 16);
+    const float re = __fmaf_rn(q.x, c, __fmaf_rn(-q.y, s, p.x)), im = __fmaf_rn(q.x, s, __fmaf_rn(q.y, c, p.y));
+    *a = make_float2(re, im);
+    *b = make_float2(__fmaf_rn(2.0F, p.x, -re), __fmaf_rn(2.0F, p.y, -im));
+}
+
+/* x in bit-reversed order to natural order. */
+template <int N, int SIGN> static __device__ __forceinline__ void row_fft_steps(float2 *x)
 {
     if constexpr (N > 1) {
+        row_fft_steps<N / 2, SIGN>(x);
+        row_fft_steps<N / 2, SIGN>(x + N / 2);
 #pragma unroll
-        for (int i = 0; i < N / 2; i++) {
-            const float2 a = x[i], b = x[i + N / 2];
-            x[i] = make_float2(a.x + b.x, a.y + b.y);
-            x[i + N / 2] = row_fft_turn<-1>(make_float2(a.x - b.x, a.y - b.y), i * (64 / N));
-        }
-        row_fft_forward<N / 2>(x);
-        row_fft_forward<N / 2>(x + N / 2);
+        for (int i = 0; i < N / 2; i++)
+            row_fft_butterfly<SIGN>(&x[i], &x[i + N / 2], i * (64 / N));
     }
 }
 
-template <int N> static __device__ __forceinline__ void row_fft_inverse(float2 *x)
+static __host__ __device__ constexpr int row_fft_reversed(int i, int n)
 {
-    if constexpr (N > 1) {
-        row_fft_inverse<N / 2>(x);
-        row_fft_inverse<N / 2>(x + N / 2);
+    int result = 0;
+    for (int bit = 1; bit < n; bit *= 2)
+        result = 2 * result + ((i & bit) != 0);
+    return result;
+}
+
+/* Natural order to natural order: the reordering is of registers alone. */
+template <int N, int SIGN> static __device__ __forceinline__ void row_fft(float2 *x)
+{
+    float2 y[N];
 #pragma unroll
-        for (int i = 0; i < N / 2; i++) {
-            const float2 a = x[i], b = row_fft_turn<1>(x[i + N / 2], i * (64 / N));
-            x[i] = make_float2(a.x + b.x, a.y + b.y);
-            x[i + N / 2] = make_float2(a.x - b.x, a.y - b.y);
-        }
-    }
+    for (int i = 0; i < N; i++)
+        y[row_fft_reversed(i, N)] = x[i];
+    row_fft_steps<N, SIGN>(y);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        x[i] = y[i];
 }
 
 #endif

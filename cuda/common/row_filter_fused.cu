@@ -7,15 +7,14 @@
  * power of two. The transform of its 2 m padded samples falls into those of m samples of x (even frequencies) and of
  * x[j] exp(-2 pi i j / 2m) (odd ones): the zeros are never stored. With m = 32 R each of these two branches is R
  * samples in every thread of a warp and, after one exchange through shared memory, 32 samples in a thread, both in
- * registers; the product with the response is done in the order in which the frequencies come. Then all the way back.
- * For R = 32 a warp does one branch after the other and adds the second to what it wrote; for R = 16 both at once; for
- * R = 8 and 4 both of 2 and of 4 pairs of rows.
+ * registers; the product with the response follows, then all the way back. For R = 32 two warps have a branch each and
+ * add them; for R = 16 a warp has both; for R = 8 and 4 both of 2 and of 4 pairs of rows.
  *
  * A row with a value that is not finite becomes NaN, and the row beside it is none the worse.
  *
- * Memory: each sample is read once and written once (R = 32: read twice and written twice, the second time from the
- * cache); tables of 8 to 24 KiB from the first cache. About 2,400 instructions a thread and pair of rows for m = 512,
- * which is what bounds it. Blocks of 4 warps, for as many as registers and shared memory hold.
+ * Memory: each sample is read once and written once (R = 32: read twice, the second time from the cache); tables of 8
+ * to 24 KiB from the first cache. About 2,400 instructions a thread and pair of rows for m = 512, which is what bounds
+ * it. Blocks of 4 warps, for as many as registers and shared memory hold.
  */
 #include "cuda/common/row_fft.cuh"
 #include "cuda/common/row_filter.cuh"
@@ -29,14 +28,6 @@ bool ts_cuda_row_filter_is_fused(const struct stage_context *context, const stru
 }
 
 /* ---- tables ------------------------------------------------------------------------------------ */
-
-static int reversed(int i, int n)
-{
-    int result = 0;
-    for (int bit = 1; bit < n; bit *= 2)
-        result = 2 * result + ((i & bit) != 0);
-    return result;
-}
 
 /* Samples of the padded row: 64 R. */
 static int first_radix(const struct row_filter *filter)
@@ -59,13 +50,13 @@ void ts_cuda_row_filter_fused_tables(const struct row_filter *filter, const doub
     for (int branch = 0; branch < 2; branch++)
         for (int i = 0; i < r; i++)
             for (int t = 0; t < 32; t++) {
-                const double angle = -2 * M_PI * (double)((2 * reversed(i, r) + branch) * t % padded) / padded;
+                const double angle = -2 * M_PI * (double)((2 * i + branch) * t % padded) / padded;
                 turns[(branch * r + i) * 32 + t] = make_float2((float)cos(angle), (float)sin(angle));
             }
     for (int branch = 0; branch < 2; branch++)
         for (int k = 0; k < 32; k++)
             for (int i = 0; i < r; i++) {
-                const int frequency = 2 * (reversed(i, r) + r * reversed(k, 32)) + branch;
+                const int frequency = 2 * (i + r * k) + branch;
                 const int at = frequency <= padded / 2 ? frequency : padded - frequency;
                 factors[(branch * 32 + k) * r + i] = (float)(response[at] / padded);
             }
@@ -81,6 +72,12 @@ struct fused_rows {
     int64_t n_pairs, pairs_per_slice;
     int n_views, n;
 };
+
+/* Tasks of a warp, or of two for R = 32: as many pairs of rows as fill its registers. */
+static __host__ __device__ __forceinline__ int64_t fused_tasks(int64_t n_pairs, int r)
+{
+    return r == 32 ? n_pairs : ts_cuda_parts(n_pairs, 16 / r);
+}
 
 /* Where a pair of rows lies; whether there are two. */
 struct row_pair {
@@ -121,16 +118,16 @@ static __device__ __forceinline__ int load_pair(const struct fused_rows *rows, c
 
 template <int R>
 static __device__ __forceinline__ void store_pair(const struct fused_rows *rows, const struct row_pair *pair, int lane,
-                                                  int bad, const float2 *y, bool add)
+                                                  int bad, const float2 *y)
 {
     float *first = rows->out + pair->at, *second = first + rows->n;
 #pragma unroll
     for (int i = 0; i < R; i++) {
         const int j = lane + 32 * i;
         if (pair->first && j < rows->n)
-            first[j] = bad & 1 ? NAN : add ? first[j] + y[i].x : y[i].x;
+            first[j] = bad & 1 ? NAN : y[i].x;
         if (pair->second && j < rows->n)
-            second[j] = bad & 2 ? NAN : add ? second[j] + y[i].y : y[i].y;
+            second[j] = bad & 2 ? NAN : y[i].y;
     }
 }
 
@@ -143,7 +140,7 @@ static __device__ __forceinline__ void filter_parts(const struct fused_rows *row
 #pragma unroll
     for (int part = 0; part < 32 / R; part++) {
         const float2 *turns = rows->turns + (branch + part) % 2 * R * 32 + lane;
-        row_fft_forward<R>(x + part * R);
+        row_fft<R, -1>(x + part * R);
 #pragma unroll
         for (int i = 0; i < R; i++) {
             const float2 turn = __ldg(turns + i * 32);
@@ -154,14 +151,14 @@ static __device__ __forceinline__ void filter_parts(const struct fused_rows *row
 #pragma unroll
     for (int i = 0; i < 32; i++)
         x[i] = exchange[lane * FUSED_PITCH + i];
-    row_fft_forward<32>(x);
+    row_fft<32, -1>(x);
     const float *factors = rows->factors + (branch + lane / R) % 2 * 32 * R + lane % R;
 #pragma unroll
     for (int i = 0; i < 32; i++) {
         const float factor = __ldg(factors + i * R);
         x[i] = make_float2(x[i].x * factor, x[i].y * factor);
     }
-    row_fft_inverse<32>(x);
+    row_fft<32, 1>(x);
 #pragma unroll
     for (int i = 0; i < 32; i++)
         exchange[lane * FUSED_PITCH + i] = x[i];
@@ -174,29 +171,38 @@ static __device__ __forceinline__ void filter_parts(const struct fused_rows *row
             const float2 turn = __ldg(turns + i * 32);
             x[part * R + i] = row_fft_product(exchange[(part * R + i) * FUSED_PITCH + lane], turn.x, -turn.y);
         }
-        row_fft_inverse<R>(x + part * R);
+        row_fft<R, 1>(x + part * R);
     }
     __syncwarp();
 }
 
-/* One branch of one pair after the other. */
-static __device__ __forceinline__ void filter_branches(const struct fused_rows *rows, int64_t task, int lane,
-                                                       float2 *exchange)
+/* Two warps for a pair of rows, each with one branch; the first adds both. Every warp of the block comes here as often.
+ */
+static __device__ __forceinline__ void filter_branch(const struct fused_rows *rows, int64_t task, int branch, int lane,
+                                                     float2 *exchange, const float2 *other)
 {
     const struct row_pair pair = find_pair(rows, task);
-#pragma unroll 1
-    for (int branch = 0; branch < 2; branch++) {
-        float2 x[32];
-        const int bad = load_pair<32>(rows, &pair, lane, x);
+    float2 x[32];
+    const int bad = load_pair<32>(rows, &pair, lane, x);
+    if (branch)
 #pragma unroll
         for (int i = 0; i < 32; i++)
-            x[i] = branch ? row_fft_turn<-1>(x[i], i) : x[i];
-        filter_parts<32>(rows, branch, lane, exchange, x);
+            x[i] = row_fft_turn<-1>(x[i], i);
+    filter_parts<32>(rows, branch, lane, exchange, x);
+    if (branch)
 #pragma unroll
         for (int i = 0; i < 32; i++)
-            x[i] = branch ? row_fft_turn<1>(x[i], i) : x[i];
-        store_pair<32>(rows, &pair, lane, bad, x, branch);
+            exchange[lane + 32 * i] = row_fft_turn<1>(x[i], i);
+    __syncthreads();
+    if (!branch) {
+#pragma unroll
+        for (int i = 0; i < 32; i++) {
+            const float2 odd = other[lane + 32 * i];
+            x[i] = make_float2(x[i].x + odd.x, x[i].y + odd.y);
+        }
+        store_pair<32>(rows, &pair, lane, bad, x);
     }
+    __syncthreads();
 }
 
 /* Both branches of 16 / R pairs at once. */
@@ -220,26 +226,26 @@ static __device__ __forceinline__ void filter_pairs(const struct fused_rows *row
         const struct row_pair pair = find_pair(rows, task * (16 / R) + p);
 #pragma unroll
         for (int i = 0; i < R; i++) {
-            const float2 even = x[2 * p * R + i], odd = row_fft_turn<1>(x[(2 * p + 1) * R + i], i * (32 / R));
-            x[2 * p * R + i] = make_float2(even.x + odd.x, even.y + odd.y);
+            float2 odd = x[(2 * p + 1) * R + i];
+            row_fft_butterfly<1>(&x[2 * p * R + i], &odd, i * (32 / R)); /* the difference is not wanted */
         }
-        store_pair<R>(rows, &pair, lane, bad >> 2 * p, x + 2 * p * R, false);
+        store_pair<R>(rows, &pair, lane, bad >> 2 * p, x + 2 * p * R);
     }
 }
 
-/* grid: any number of blocks. */
+/* grid: any number of blocks. Tasks past the last one do nothing. */
 template <int R>
 static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_rows(struct fused_rows rows)
 {
     __shared__ float2 exchange[FUSED_WARPS][32 * FUSED_PITCH];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
-    const int64_t tasks = R == 32 ? rows.n_pairs : ts_cuda_parts(rows.n_pairs, R == 32 ? 1 : 16 / R);
-    for (int64_t task = (int64_t)blockIdx.x * FUSED_WARPS + warp; task < tasks;
-         task += (int64_t)gridDim.x * FUSED_WARPS)
+    const int64_t tasks = fused_tasks(rows.n_pairs, R), at_once = R == 32 ? FUSED_WARPS / 2 : FUSED_WARPS;
+    for (int64_t first = blockIdx.x * at_once; first < tasks; first += gridDim.x * at_once) {
         if constexpr (R == 32)
-            filter_branches(&rows, task, lane, exchange[warp]);
+            filter_branch(&rows, first + warp / 2, warp % 2, lane, exchange[warp], exchange[warp ^ 1]);
         else
-            filter_pairs<R>(&rows, task, lane, exchange[warp]);
+            filter_pairs<R>(&rows, first + warp, lane, exchange[warp]);
+    }
 }
 
 enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context, const struct row_filter *filter,
@@ -254,7 +260,7 @@ enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context, con
     rows.n_pairs = in->axes[0].n * pairs;
     rows.n_views = (int)in->axes[1].n;
     rows.n = (int)filter->n;
-    const int64_t tasks = ts_cuda_parts(rows.n_pairs, r == 32 ? 1 : 16 / r), blocks = ts_cuda_parts(tasks, FUSED_WARPS);
+    const int64_t blocks = ts_cuda_parts(fused_tasks(rows.n_pairs, r), r == 32 ? FUSED_WARPS / 2 : FUSED_WARPS);
     const int64_t most = (int64_t)context->device->multiprocessors * FUSED_BLOCKS * 8;
     const unsigned grid = (unsigned)(blocks < most ? blocks : most);
     switch (r) {
