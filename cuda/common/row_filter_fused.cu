@@ -19,7 +19,7 @@
 #include "cuda/common/row_fft.cuh"
 #include "cuda/common/row_filter.cuh"
 
-enum { FUSED_WARPS = 4, FUSED_BLOCKS = 4, FUSED_PITCH = 33, FUSED_LEAST = 65, FUSED_MOST = 1024 };
+enum { FUSED_WARPS = 4, FUSED_PITCH = 33, FUSED_LEAST = 65, FUSED_MOST = 1024 };
 
 bool ts_cuda_row_filter_is_fused(const struct stage_context *context, const struct row_filter *filter)
 {
@@ -72,6 +72,12 @@ struct fused_rows {
     int64_t n_pairs, pairs_per_slice;
     int n_views, n;
 };
+
+/* Blocks on a multiprocessor. For R = 16 a fourth costs registers, and more time than it saves. */
+static __host__ __device__ constexpr int fused_blocks(int r)
+{
+    return r == 16 ? 3 : 4;
+}
 
 /* Tasks of a warp, or of two for R = 32: as many pairs of rows as fill its registers. */
 static __host__ __device__ __forceinline__ int64_t fused_tasks(int64_t n_pairs, int r)
@@ -235,7 +241,7 @@ static __device__ __forceinline__ void filter_pairs(const struct fused_rows *row
 
 /* grid: any number of blocks. Tasks past the last one do nothing. */
 template <int R>
-static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_rows(struct fused_rows rows)
+static __global__ void __launch_bounds__(32 * FUSED_WARPS, fused_blocks(R)) filter_rows(struct fused_rows rows)
 {
     __shared__ float2 exchange[FUSED_WARPS][32 * FUSED_PITCH];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
@@ -261,7 +267,7 @@ enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context, con
     rows.n_views = (int)in->axes[1].n;
     rows.n = (int)filter->n;
     const int64_t blocks = ts_cuda_parts(fused_tasks(rows.n_pairs, r), r == 32 ? FUSED_WARPS / 2 : FUSED_WARPS);
-    const int64_t most = (int64_t)context->device->multiprocessors * FUSED_BLOCKS * 8;
+    const int64_t most = (int64_t)context->device->multiprocessors * fused_blocks(r) * 8;
     const unsigned grid = (unsigned)(blocks < most ? blocks : most);
     switch (r) {
     case 4:
