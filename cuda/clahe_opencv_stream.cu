@@ -169,15 +169,19 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     for (int i = (int)threadIdx.x; i < together * RANGE; i += (int)blockDim.x)
         part.counts[i] = 0;
     __syncthreads();
+    /* With tiles of any width, groups without a tile come to the barriers of the others: racecheck loses count else. */
+    const int idle = V > 1 ? 0 : local;
     int made = max(part.row - 1, 0) - 1; /* the last row of tiles that has tables */
     for (int region = part.row; region < part.row_end; region++) {
         uint32_t high = 0;
         for (; made < min(region, tiles.tiles_y - 1); made++)
-            for (int tile = part.tile + local; tile < part.tile_end; tile += together) {
-                high |= count_tile<T, V, RANGE, COUNT_THREADS>(tiles, slice, made + 1, tile, counts);
+            for (int tile = part.tile + local; tile - idle < part.tile_end; tile += together) {
+                const bool makes = V > 1 || tile < part.tile_end;
+                if (makes)
+                    high |= count_tile<T, V, RANGE, COUNT_THREADS>(tiles, slice, made + 1, tile, counts);
                 group_barrier<COUNT_THREADS>();
                 if (thread < TILE_THREADS)
-                    make_table<KEYS, TILE_THREADS>(job, part, tile, local, thread);
+                    make_table<KEYS, TILE_THREADS>(job, part, tile, local, thread, makes);
                 if (TILE_THREADS < COUNT_THREADS)
                     group_barrier<COUNT_THREADS>();
             }

@@ -268,10 +268,10 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
 }
 
 /* TILE_THREADS threads turn the counts of a tile, table `local` of them, into levels and clear them. `thread`: among
- * these. Starts behind a barrier. */
+ * these. Starts behind a barrier. makes: false where there is no tile. */
 template <int KEYS, int TILE_THREADS>
 static __device__ void make_table(const struct stream_job &job, const struct stream_part &part, int tile, int local,
-                                  int thread)
+                                  int thread, bool makes)
 {
     enum { RANGE = KEYS * TILE_THREADS, WARPS = TILE_THREADS / 32 };
     uint32_t *sums = part.sums + local * WARPS;
@@ -308,7 +308,8 @@ static __device__ void make_table(const struct stream_job &job, const struct str
     const uint32_t before = __shfl_sync(0xFFFFFFFFu, warps, warp - 1);
     const uint32_t below = (warp > 0 ? before & 0xFFFF : 0) + (up_to & 0xFFFF) - sum;
     cut = __shfl_sync(0xFFFFFFFFu, warps, WARPS - 1) >> 16;
-    make_levels<KEYS>(keys, cut, below, job.scale, part.pairs + (tile - part.tile) * RANGE);
+    if (makes)
+        make_levels<KEYS>(keys, cut, below, job.scale, part.pairs + (tile - part.tile) * RANGE);
 }
 
 #endif
