@@ -29,6 +29,7 @@ static const struct param exchange_rows[] = {
           .doc = "whether the last view is at theta_stop, or one step before it"),
     PIXEL_SIZE_ROW(struct exchange_params, "one pixel"),
     QUANTITY_ROW(struct exchange_params),
+    BEAM_ROWS(struct exchange_params),
 };
 
 static enum ts_status find_angles(struct projections *projections, const struct param_set *set)
@@ -98,6 +99,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
     projections->order[2] = 2;
     projections->n_views = projections->stack.n[0];
     projections->quantity = params->quantity;
+    projections->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
     if (ts_param_given(set, "pixel_size"))
         projections->spacing_mm[0] = projections->spacing_mm[1] = params->pixel_size;
     if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)

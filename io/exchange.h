@@ -14,7 +14,9 @@ struct exchange_params {
     double theta_start, theta_stop;
     bool endpoint;
     double pixel_size;
-    int32_t quantity; /* enum ts_quantity */
+    int32_t quantity;                    /* enum ts_quantity */
+    int32_t beam;                        /* enum ts_beam_kind */
+    double source_axis, source_detector; /* mm */
 };
 
 extern const struct source_format exchange_format;

@@ -45,6 +45,7 @@ static const struct param hdf5_rows[] = {
           .doc = "whether the last view is at theta_stop, or one step before it"),
     PARAM(struct hdf5_params, quantity, .unit = "", .choices = quantity_choices, .init.choice = TS_INTENSITY,
           .doc = "what the stored values are"),
+    BEAM_ROWS(struct hdf5_params),
 };
 
 /* Where each axis of the image lies in the file. */
@@ -128,6 +129,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
         status = ts_hdf5_stack_open_take(&projections->input, dataset, params->path, 3, &projections->stack);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
+    projections->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
     return status == TS_OK ? find_angles(projections, set) : status;
 }
 

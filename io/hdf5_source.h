@@ -16,7 +16,9 @@ struct hdf5_params {
     int32_t angle_unit; /* enum angle_unit */
     double theta_start, theta_stop;
     bool endpoint;
-    int32_t quantity; /* enum ts_quantity */
+    int32_t quantity;                    /* enum ts_quantity */
+    int32_t beam;                        /* enum ts_beam_kind */
+    double source_axis, source_detector; /* mm */
 };
 
 extern const struct source_format hdf5_format;

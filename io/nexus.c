@@ -37,6 +37,7 @@ static const struct param nexus_rows[] = {
           .doc = "unit of the angles"),
     PIXEL_SIZE_ROW(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
     QUANTITY_ROW(struct nexus_params),
+    BEAM_ROWS(struct nexus_params),
 };
 
 struct nexus {
@@ -402,6 +403,8 @@ static enum ts_status find_all(struct projections *projections, const struct par
     projections->order[1] = 0;
     projections->order[2] = 2;
     projections->quantity = nexus.params->quantity;
+    projections->beam = (struct ts_beam){(enum ts_beam_kind)nexus.params->beam, nexus.params->source_axis,
+                                         nexus.params->source_detector};
     return status;
 }
 

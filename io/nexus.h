@@ -13,7 +13,9 @@ struct nexus_params {
     int32_t frames;                                /* enum frames */
     int32_t angle_unit;                            /* enum angle_unit */
     double pixel_size;
-    int32_t quantity; /* enum ts_quantity */
+    int32_t quantity;                    /* enum ts_quantity */
+    int32_t beam;                        /* enum ts_beam_kind */
+    double source_axis, source_detector; /* mm */
 };
 
 extern const struct source_format nexus_format;

@@ -288,6 +288,9 @@ static enum ts_status fill(struct projection_source *source)
                                         "axis %d of %s has length %" PRId64 ", at most %d are read", d,
                                         projections->stack.name, projections->stack.n[d], SIDE_MAX);
     describe_image(projections, image);
+    const enum ts_status status = ts_source_beam(projections->input.set, &projections->beam, image, diag);
+    if (status != TS_OK)
+        return status;
     if (!projections->volume && !image->axes[1].positions && !(image->axes[1].positions = view_positions(projections)))
         return ts_diag_no_memory(diag, (size_t)projections->n_views * sizeof(double));
     if (ts_image_bytes(image) > INT64_MAX)

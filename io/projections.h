@@ -7,7 +7,7 @@
 #define IO_PROJECTIONS_H
 
 #include "io/hdf5_stack.h"
-#include "io/source.h"
+#include "io/source_beam.h"
 
 enum frames { FRAMES_PROJECTIONS, FRAMES_FLATS, FRAMES_DARKS };
 enum angle_unit { ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN };
@@ -37,6 +37,7 @@ struct projections {
     bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
     double spacing_y_mm;   /* of a volume */
     enum ts_quantity quantity;
+    struct ts_beam beam; /* as the parameters say */
     struct source_attribute attributes[12];
     size_t n_attributes;
 };

@@ -64,6 +64,7 @@ static const struct param tiff_rows[] = {
           .doc = "whether the last view is at angle_stop, or one step before it"),
     PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities, .init.choice = TIFF_QUANTITY_AUTO,
           .doc = "what the values are"),
+    BEAM_ROWS(struct tiff_params),
 };
 
 /* ---- reading ----------------------------------------------------------------------------------- */
@@ -295,6 +296,10 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
         if (!set_angles(set, pages->arena, &image->axes[1], diag))
             return TS_BAD_INPUT;
     }
+    const struct ts_beam beam = {(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
+    const enum ts_status status = ts_source_beam(set, &beam, image, diag);
+    if (status != TS_OK)
+        return status;
     if (ts_image_bytes(image) > INT64_MAX)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "tiff-size"},
                              "the pages have more bytes than can be counted");

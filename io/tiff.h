@@ -5,7 +5,7 @@
 #ifndef IO_TIFF_H
 #define IO_TIFF_H
 
-#include "io/source.h"
+#include "io/source_beam.h"
 
 enum tiff_meaning { TIFF_VIEWS, TIFF_SINOGRAMS, TIFF_SLICES };
 enum { TIFF_QUANTITY_AUTO = -1 };
@@ -19,6 +19,8 @@ struct tiff_params {
     double angle_start, angle_stop;
     bool endpoint;
     int32_t quantity;
+    int32_t beam;                        /* enum ts_beam_kind */
+    double source_axis, source_detector; /* mm */
 };
 
 extern const struct source_format tiff_format;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the rays of a sinogram run, as the chain says: no file of these formats does.
+ */
+#ifndef IO_SOURCE_BEAM_H
+#define IO_SOURCE_BEAM_H
+
+#include "io/source.h"
+
+extern const struct choice ts_source_beam_choices[];
+
+/* Rows of a format whose parameter struct has the fields beam, source_axis and source_detector. */
+#define BEAM_ROWS(type)                                                                                                \
+    PARAM(type, beam, .unit = "", .choices = ts_source_beam_choices, .init.choice = TS_BEAM_PARALLEL,                  \
+          .doc = "how the rays of a view run"),                                                                        \
+        PARAM(type, source_axis, .unit = "mm", .min = 1e-6, .max = 1e9,                                                \
+              .derived = "none for a parallel beam; a fan needs it",                                                   \
+              .doc = "distance of the source from the rotation axis"),                                                 \
+        PARAM(type, source_detector, .unit = "mm", .min = 1e-6, .max = 1e9,                                            \
+              .derived = "none for a parallel beam; a fan needs it",                                                   \
+              .doc = "distance of the source from the detector, along the central ray")
+
+/* Sets image->beam; the image's axes are described already. The beam holds what the parameters say. TS_BAD_CHAIN where
+ * it cannot be: beam-volume, source-parallel, source-missing, source-unit, detector-inside, fan-angle. */
+enum ts_status ts_source_beam(const struct param_set *set, const struct ts_beam *beam, struct ts_image *image,
+                              struct ts_diag *diag);
+
+#endif
