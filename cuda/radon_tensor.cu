@@ -21,8 +21,9 @@
 #include "cuda/common/tensor.cuh"
 
 enum {
-    VIEWS = 4, /* of a warp */
-    RAYS = 4,  /* of a view */
+    VIEWS = 4,     /* of a warp */
+    RAYS = 4,      /* of a view */
+    EXPONENT = 14, /* of the largest magnitude among halves */
     MOST_BLOCKS = 1 << 30,
     AGAIN_THREADS = 128,
     AGAIN_BLOCKS = 528
@@ -206,7 +207,7 @@ static __device__ __forceinline__ void write_rays(const float4 *totals, const st
                 const int slice = slice_first + ts_cuda_tensor_slice<S>(tile, second);
                 if (slice >= size->n_slices)
                     continue;
-                const float2 back = ts_cuda_largest_scale(largest[slice], TENSOR_EXPONENT, -1);
+                const float2 back = ts_cuda_largest_scale(largest[slice], EXPONENT, -1);
                 const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
                 out[((int64_t)slice * size->n_views + beam->view) * size->n_detectors + ray] =
                     total * back.x * beam->length_mm * back.y;
@@ -372,8 +373,8 @@ static enum ts_status project_slices(const struct stage_context *context, const 
                                    lanes};
         size.n_views = out->axes[1].n;
         size.along_rows = !columns;
-        status = ts_cuda_tensor_halves(context, in, ts_slice_data(in, z), n, !columns, lanes, split, largest, lines,
-                                       call->stream);
+        status = ts_cuda_tensor_halves(context, in, ts_slice_data(in, z), n, !columns, lanes, split, largest, EXPONENT,
+                                       NULL, lines, call->stream);
         if (status != TS_OK)
             break;
         if (split)

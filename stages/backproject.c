@@ -94,4 +94,5 @@ const struct stage backproject_stage = {
     .bench = "model=linear|model=joseph",
     .tolerance = {.relative = 1e-5,
                   .why = "weights are rounded once to float and up to some thousand products summed in float"},
+    .method_tolerances = ts_back_method_tolerances,
 };

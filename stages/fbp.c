@@ -90,4 +90,5 @@ const struct stage fbp_stage = {
     .tolerance =
         {.relative = 1e-5,
          .why = "weights and filtered rows are rounded to float and up to some thousand products summed in float"},
+    .method_tolerances = ts_back_method_tolerances,
 };

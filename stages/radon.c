@@ -221,7 +221,7 @@ static const struct choice method_choices[] = {
 
 static const struct stage_method_tolerance method_tolerances[] = {
     {"tensor",
-     {.relative = 1e-3,
+     {.relative = 1.5e-3,
       .why =
           "pixels and positions are rounded to 11 bits; the errors are independent, so that the relative L2 error of "
           "a sinogram of positive values is below 5e-5 for slices from 256 pixels on; where rays sum noise around 0, "

@@ -8,8 +8,10 @@
  */
 #include "cuda/common/reconstruction.cuh"
 
+#include "cuda/common/back_tensor.cuh"
 #include "cuda/common/back_view.cuh"
 #include "cuda/common/joseph.cuh"
+#include "cuda/common/largest.cuh"
 #include "cuda/common/row_filter.cuh"
 
 enum { PIXEL_COLUMNS = 32, PIXEL_ROWS = 8, PIXEL_VIEWS = 32 };
@@ -66,6 +68,11 @@ void ts_cuda_reconstruction_constants(const struct stage_context *context, void 
     ts_cuda_back_views_fill(views, n, (struct cuda_back_views *)table);
 }
 
+static bool is_tensor(const struct stage_context *context)
+{
+    return params_of(context)->method == BACK_METHOD_TENSOR || params_of(context)->method == BACK_METHOD_TENSOR_SPLIT;
+}
+
 /* Rows that are filtered, or of another type than float where the method reads floats. */
 static bool makes_rows(const struct stage_context *context)
 {
@@ -85,14 +92,16 @@ size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64
     if (ts_reconstruction_is_fan_adjoint(context))
         return ts_cuda_fan_adjoint_scratch(context, n);
     const size_t a = ts_cuda_row_filter_scratch(context, &filter),
-                 b = params_of(context)->method == BACK_METHOD_STACK ? ts_cuda_back_stack_scratch(context, n) : 0;
+                 b = is_tensor(context)                                ? ts_cuda_back_tensor_scratch(context, n)
+                     : params_of(context)->method == BACK_METHOD_STACK ? ts_cuda_back_stack_scratch(context, n)
+                                                                       : 0;
     return rows_bytes(context, n) + (a > b ? a : b);
 }
 
-/* All lanes of `stack` busy: sums take longer than the transfers that shorter slabs would hide. */
+/* All lanes busy: sums take longer than the transfers that shorter slabs would hide. */
 int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context)
 {
-    return params_of(context)->method == BACK_METHOD_STACK ? 128 : 1;
+    return is_tensor(context) || params_of(context)->method == BACK_METHOD_STACK ? 128 : 1;
 }
 
 int ts_cuda_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
@@ -108,10 +117,11 @@ static __device__ __forceinline__ float sample(const float *row, int64_t at, int
     return at >= 0 && at < n_detectors ? __ldg(row + at) : 0;
 }
 
-/* grid: parts of a row; parts of the rows of all slices (any number). */
+/* grid: parts of a row; parts of the rows of all slices (any number). largest: only slices that hold a NaN or an
+ * infinity, by their largest magnitudes; NULL: all. */
 static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
     pixels(const float *sinogram, float *out, const struct cuda_back_views *table, int64_t nz, int n_rows,
-           int n_columns, int n_detectors)
+           int n_columns, int n_detectors, const uint32_t *largest)
 {
     const int column = (int)(blockIdx.x * PIXEL_COLUMNS + threadIdx.x);
     const int64_t n_views = table->n, step = (int64_t)gridDim.y * PIXEL_ROWS;
@@ -119,6 +129,8 @@ static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
         return;
     for (int64_t i = (int64_t)blockIdx.y * PIXEL_ROWS + threadIdx.y; i < nz * n_rows; i += step) {
         const int64_t row = i % n_rows;
+        if (largest && largest[i / n_rows] < LARGEST_NO_NUMBER)
+            continue;
         const float *slice = sinogram + i / n_rows * n_views * n_detectors;
         float total = 0;
         for (int64_t first = 0; first < n_views; first += PIXEL_VIEWS) {
@@ -139,14 +151,14 @@ static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
 }
 
 static enum ts_status pixel(const struct stage_context *context, const struct ts_image *sinogram, struct ts_image *out,
-                            const struct cuda_back_views *table, cudaStream_t stream)
+                            const struct cuda_back_views *table, const uint32_t *largest, cudaStream_t stream)
 {
     const int64_t nz = out->axes[0].n, ny = out->axes[1].n, nx = out->axes[2].n;
     const int64_t parts = ts_cuda_parts(nz * ny, PIXEL_ROWS);
     const dim3 grid((unsigned)ts_cuda_parts(nx, PIXEL_COLUMNS), (unsigned)(parts < 65535 ? parts : 65535));
     const dim3 block(PIXEL_COLUMNS, PIXEL_ROWS);
     pixels<<<grid, block, 0, stream>>>((const float *)sinogram->data, (float *)out->data, table, nz, (int)ny, (int)nx,
-                                       (int)sinogram->axes[2].n);
+                                       (int)sinogram->axes[2].n, largest);
     return ts_cuda_launched(context, "pixels");
 }
 
@@ -188,7 +200,14 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
         sinogram.data = call->scratch;
         sinogram.dtype = TS_F32;
     }
+    if (is_tensor(context)) {
+        const enum ts_status status = ts_cuda_back_tensor(context, &sinogram, out, table, room, call->stream);
+        /* Weights of 0 would spread a NaN over whole windows. */
+        return status == TS_OK && sinogram.dtype == TS_F32
+                   ? pixel(context, &sinogram, out, table, (const uint32_t *)(const void *)room, call->stream)
+                   : status;
+    }
     return params_of(context)->method == BACK_METHOD_STACK
                ? ts_cuda_back_stack(context, &sinogram, out, table, room, call->stream)
-               : pixel(context, &sinogram, out, table, call->stream);
+               : pixel(context, &sinogram, out, table, NULL, call->stream);
 }

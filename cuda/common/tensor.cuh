@@ -226,7 +226,13 @@ template <class S> static __device__ __forceinline__ int ts_cuda_tensor_slice(in
 /* ---- slices as halves ----------------------------------------------------------------------------------------------
  */
 
-enum { TENSOR_TILE = 32, TENSOR_SLICES = 8, TENSOR_THREADS = 256, TENSOR_EXPONENT = 14 };
+enum { TENSOR_TILE = 32, TENSOR_SLICES = 8, TENSOR_THREADS = 256 };
+
+/* What a line is made of: a row of the slice times a factor. */
+struct tensor_line {
+    int32_t row;
+    float factor;
+};
 
 /* value with 11 significant bits: the bits below carry when a hash of the place, 13 bits of it, is added to them. */
 static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int row, int column)
@@ -238,10 +244,12 @@ static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int ro
 
 /* One thread writes four pairs through a tile of 8 rows x 32 columns x 8 slices, of which every 8 samples of a line are
  * one block. grid: tiles of a row, slices by 8, tiles of rows (any number). Slices that hold a NaN or an infinity
- * become 0. */
+ * become 0; the largest magnitude of the others comes to 2^exponent. made: what each line is made of, for lines that
+ * are rows; NULL: line i of row i. */
 template <typename T, bool SPLIT>
 static __global__ void __launch_bounds__(TENSOR_THREADS)
-    to_halves(const T *in, int n, int ny, int nx, bool along_rows, const uint32_t *largest, __half2 *out)
+    to_halves(const T *in, int n, int ny, int nx, bool along_rows, const uint32_t *largest, int exponent,
+              const struct tensor_line *made, __half2 *out)
 {
     __shared__ float tile[TENSOR_SLICES][TENSOR_WINDOW][TENSOR_TILE + 1];
     const int lanes = (int)gridDim.y * TENSOR_SLICES, slice_first = (int)blockIdx.y * TENSOR_SLICES;
@@ -254,8 +262,10 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
             const int z = slice_first + k / TENSOR_WINDOW;
             float value = 0;
             if (x >= 0 && x < nx && row >= 0 && row < ny && z < n && largest[z] < LARGEST_NO_NUMBER) {
-                const float2 scale = ts_cuda_largest_scale(largest[z], TENSOR_EXPONENT, 1);
-                value = (float)in[((int64_t)z * ny + row) * nx + x] * scale.x * scale.y;
+                const float2 scale = ts_cuda_largest_scale(largest[z], exponent, 1);
+                const int source = made ? made[row].row : row;
+                value = (float)in[((int64_t)z * ny + source) * nx + x] * scale.x * scale.y;
+                value *= made ? made[row].factor : 1;
                 if (!SPLIT)
                     value = ts_cuda_tensor_round(value, row, x);
             }
@@ -318,7 +328,8 @@ static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int *ended
  */
 static inline enum ts_status ts_cuda_tensor_halves(const struct stage_context *context, const struct ts_image *in,
                                                    const void *slices, int64_t n, bool along_rows, int lanes,
-                                                   bool split, const uint32_t *largest, void *out, cudaStream_t stream)
+                                                   bool split, const uint32_t *largest, int exponent,
+                                                   const struct tensor_line *made, void *out, cudaStream_t stream)
 {
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
     const int64_t line = (int64_t)ts_cuda_tensor_blocks(along_rows ? nx : ny) * TENSOR_WINDOW;
@@ -327,7 +338,7 @@ static inline enum ts_status ts_cuda_tensor_halves(const struct stage_context *c
                     (unsigned)(rows < 65535 ? rows : 65535));
 #define LAUNCH(T)                                                                                                      \
     (split ? to_halves<T, true> : to_halves<T, false>)<<<grid, TENSOR_THREADS, 0, stream>>>(                           \
-        (const T *)slices, (int)n, ny, nx, along_rows, largest, (__half2 *)out)
+        (const T *)slices, (int)n, ny, nx, along_rows, largest, exponent, made, (__half2 *)out)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "to_halves");

@@ -22,6 +22,21 @@ const struct choice ts_back_method_choices[] = {
     {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache", ON_CPU},
     {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},
     {"stack", BACK_METHOD_STACK, "128 slices side by side, 4 pixels a thread share their detectors", ON_CUDA},
+    {"tensor", BACK_METHOD_TENSOR,
+     "linear interpolation as matrix products in half precision on tensor cores, from compute capability 8.0 on",
+     ON_CUDA},
+    {"tensor-split", BACK_METHOD_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
+     ON_CUDA},
+    {0},
+};
+
+const struct stage_method_tolerance ts_back_method_tolerances[] = {
+    {"tensor",
+     {.relative = 1.5e-3,
+      .why =
+          "detectors and positions are rounded to 11 bits; the errors are independent, so that the relative L2 error "
+          "of sums of positive values over 256 views and more is below 5e-5; where noise around 0 is summed, it is "
+          "that of a detector, 3e-4"}},
     {0},
 };
 
@@ -150,6 +165,12 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
     if (adjoint && params->weights != VIEW_WEIGHTS_NONE)
         return ts_param_error(context->set, "weights", "weights-beam", context->diag,
                               "the adjoint of a %s beam has no weights of angles; fbp has them", beam);
+    if (params->method == BACK_METHOD_TENSOR || params->method == BACK_METHOD_TENSOR_SPLIT) {
+        ts_param_error(context->set, "method", "method-beam", context->diag,
+                       "tensor cores are used for parallel rays alone, and the beam is %s", beam);
+        ts_diag_hint(context->diag, "method: stack");
+        return TS_BAD_CHAIN;
+    }
     if (adjoint && params->method == BACK_METHOD_PIXEL) {
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "'pixel' knows the adjoint of parallel rays alone, and the beam is %s", beam);
@@ -157,6 +178,28 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
         return TS_BAD_CHAIN;
     }
     return TS_OK;
+}
+
+/* Tensor cores multiply halves into floats, with operands of this shape, from capability 8.0 on; their kernels know the
+ * weights of linear interpolation alone. */
+static enum ts_status check_tensor(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    const struct cuda_device *device = context->device;
+    if ((params->method != BACK_METHOD_TENSOR && params->method != BACK_METHOD_TENSOR_SPLIT) || !device)
+        return TS_OK;
+    if (params->model != BACK_LINEAR) {
+        ts_param_error(context->set, "method", "method-model", context->diag,
+                       "tensor cores are used for model linear alone, and the model is joseph");
+        ts_diag_hint(context->diag, "method: stack, or model: linear");
+        return TS_BAD_CHAIN;
+    }
+    if (device->major >= 8)
+        return TS_OK;
+    ts_param_error(context->set, "method", "tensor-capability", context->diag,
+                   "%s has compute capability %d.%d, and tensor needs at least 8.0", device->name, device->major,
+                   device->minor);
+    ts_diag_hint(context->diag, "method: stack computes the same in single precision");
+    return TS_BAD_CHAIN;
 }
 
 static enum ts_status choose_method(const struct stage_context *context, struct reconstruction_params *params)
@@ -173,7 +216,7 @@ static enum ts_status choose_method(const struct stage_context *context, struct 
                               "'stack' takes two detectors a pixel, and detectors %.6g mm apart are finer than pixels "
                               "of %.6g mm; 'pixel' takes all",
                               spacing_of(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
-    return TS_OK;
+    return check_tensor(context, params);
 }
 
 enum ts_status ts_reconstruction_resolve(const struct stage_context *context, struct reconstruction_params *params)

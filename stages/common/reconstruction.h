@@ -14,7 +14,14 @@
 
 enum view_weights { VIEW_WEIGHTS_NONE, VIEW_WEIGHTS_ANGLES };
 enum view_gaps { VIEW_GAPS_REFUSE, VIEW_GAPS_ACCEPT };
-enum back_method { BACK_METHOD_AUTO, BACK_METHOD_LANES, BACK_METHOD_PIXEL, BACK_METHOD_STACK };
+enum back_method {
+    BACK_METHOD_AUTO,
+    BACK_METHOD_LANES,
+    BACK_METHOD_PIXEL,
+    BACK_METHOD_STACK,
+    BACK_METHOD_TENSOR,
+    BACK_METHOD_TENSOR_SPLIT
+};
 
 struct reconstruction_params {
     int32_t filter; /* enum row_filter_name */
@@ -30,6 +37,7 @@ struct reconstruction_params {
 };
 
 extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
+extern const struct stage_method_tolerance ts_back_method_tolerances[];
 
 /* The rows that describe the volume, for every table of struct reconstruction_params. */
 #define RECONSTRUCTION_ROWS                                                                                            \

@@ -16,14 +16,15 @@ TestSuite(fbp);
 
 #define EVERY_METHOD(text, ...)                                                                                        \
     {.assignments = text, __VA_ARGS__}, {.assignments = text " method=pixel", __VA_ARGS__},                            \
+        {.assignments = text " method=stack", __VA_ARGS__}, {.assignments = text " method=tensor", __VA_ARGS__},       \
     {                                                                                                                  \
-        .assignments = text " method=stack", __VA_ARGS__                                                               \
+        .assignments = text " method=tensor-split", __VA_ARGS__                                                        \
     }
 #define FLOATS .dtypes = TS_DTYPE_BIT(TS_F32)
 
 static size_t each_method(size_t n)
 {
-    return ts_test_device ? 3 * n : n;
+    return !ts_test_device ? n : ts_test_device->major >= 8 ? 5 * n : 3 * n;
 }
 
 TEST_ON_BOTH(fbp, agrees_with_the_oracle)
@@ -51,11 +52,11 @@ TEST_ON_BOTH(fbp, agrees_in_every_grouping_of_slices)
 
 TEST_ON_BOTH(fbp, gives_the_same_bytes_in_20_runs_over_any_slabs)
 {
-    static const char *const methods[] = {"auto", "pixel", "stack"};
+    static const char *const methods[] = {"auto", "pixel", "stack", "tensor", "tensor-split"};
     static const int64_t slabs[] = {0, 1, 7, 32, 40, 64, 100, 129};
     struct ts_image in = ts_test_image(131, 37, 45, TS_F32, VALUES_RANDOM, 3);
     ts_test_sinogram(&in);
-    for (size_t m = 0; m < (ts_test_device ? 3 : 1); m++) {
+    for (size_t m = 0; m < each_method(1); m++) {
         char text[64];
         struct stage_run first;
         snprintf(text, sizeof text, "method=%s", methods[m]);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Backprojection with linear interpolation on tensor cores, as cuda/common/tensor.cuh tells: rows of a product are 16
+ * pixels, lines are views. (z, view, detector) -> (z, y, x).
+ *
+ * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detectors where these are as
+ * far apart as pixels, a window; where they are closer it takes more of them. One thread holds 2 pixels of 8 QUARTERS
+ * slices. The windows of 32 views are worked out at once, a view a lane, and written down one after another; the loads
+ * of two windows are on their way while the two before are multiplied.
+ *
+ * Order of sums: views as the table lists them, then windows; after FOLD_STEPS windows into float totals in shared
+ * memory. A view's weight is in its line. A slice with a NaN or an infinity is left to the caller.
+ *
+ * Memory: 2 bytes (split: 4) of a window's detector come from the caches for every 16 pixels, about 1 byte (2) an
+ * interpolation; 4 bytes written a pixel. A block is 2 x 2 warps, 8 x 8 pixels, that see nearly the same detectors;
+ * blocks run in squares of 8 x 8, so that views stay in the second cache. 12 warps of 168 registers are what a
+ * multiprocessor holds.
+ */
+#include "cuda/common/back_tensor.cuh"
+
+#include "cuda/common/tensor.cuh"
+
+enum {
+    SIDE = 4, /* pixels of a warp */
+    ACROSS = 2,
+    DOWN = 2, /* warps of a block */
+    BLOCK_THREADS = 32 * ACROSS * DOWN,
+    BLOCKS = 3,    /* on a multiprocessor */
+    PATCH = 8,     /* blocks along a side of those that run together */
+    EXPONENT = 12, /* of the largest magnitude among halves; weights are at most pi */
+    MOST_BLOCKS = 1 << 30
+};
+
+typedef tensor_shape<1, false, BLOCK_THREADS> plain_narrow;
+typedef tensor_shape<4, false, BLOCK_THREADS> plain_wide;
+typedef tensor_shape<1, true, BLOCK_THREADS> split_narrow;
+typedef tensor_shape<2, true, BLOCK_THREADS> split_wide;
+
+struct back_tensor_size {
+    int n_slices, n_rows, n_columns, n_detectors, lanes;
+    int64_t first_patch;
+    int patches_across;
+};
+
+/* What a warp keeps of its windows: where they start, as ts_cuda_tensor_start() counts; where pixel (0, 0) lies in
+ * them; and a step to the next pixel of a row, and of a column. */
+struct __align__(16) window
+{
+    uint32_t start;
+    float x, per_column, per_row;
+};
+
+struct back_walk {
+    const struct cuda_back_views *table;
+    const uint4 *lines; /* this thread's part of line 0 */
+    int column, row;    /* of the warp's first pixel */
+    int apart;          /* from block to block of a line */
+    int n_detectors, n_views;
+    int view, skip;  /* next one to look at; windows of it that were in the last steps */
+    int step, steps; /* windows in work */
+    int folded;      /* windows since the last fold */
+};
+
+/* The windows of one view; *at: where the first pixel lies. Returns how many. */
+static __device__ __forceinline__ int windows_of_view(const struct back_walk *walk, const struct cuda_back_view *view,
+                                                      int *pair, double *at)
+{
+    const double slack = 1.0 / 1024, unit = 1.0 / 4294967296.0; /* slack: more than the rounding of positions */
+    const int64_t first = view->base + walk->row * view->per_row + walk->column * view->per_column;
+    const int64_t right = (SIDE - 1) * view->per_column, down = (SIDE - 1) * view->per_row;
+    const double low = (double)(first + min((int64_t)0, right) + min((int64_t)0, down)) * unit - slack,
+                 high = (double)(first + max((int64_t)0, right) + max((int64_t)0, down)) * unit + slack;
+    *at = (double)first * unit;
+    if (!(high > -1 && low < walk->n_detectors))
+        return 0;
+    return ts_cuda_tensor_window(max((int)floor(low), -1), min((int)floor(high) + 1, walk->n_detectors), pair);
+}
+
+/* Works out the next windows, of up to 32 views, a view a lane; false after the last view. */
+static __device__ __forceinline__ bool find_windows(struct back_walk *walk, struct window *windows)
+{
+    const int lane = (int)(threadIdx.x % 32), blocks = ts_cuda_tensor_blocks(walk->n_detectors);
+    for (walk->step = walk->steps = 0; walk->steps == 0;) {
+        if (walk->view >= walk->n_views)
+            return false;
+        const int v = walk->view + lane, skip = lane == 0 ? walk->skip : 0;
+        const struct cuda_back_view *view = &walk->table->at[min(v, walk->n_views - 1)];
+        int pair = 0, ended;
+        double at = 0;
+        int count = v < walk->n_views ? windows_of_view(walk, view, &pair, &at) - skip : 0;
+        const int place = ts_cuda_tensor_place(count, &ended, &walk->steps);
+        count = min(count, TENSOR_STEPS - place);
+        __syncwarp();
+        for (int i = 0; i < count; i++) {
+            /* Counted from each window in double: pixels far from it may be rounded, those in it are not. */
+            const double start = 2 * pair - TENSOR_LEFT + (skip + i) * TENSOR_WINDOW, unit = 1.0 / 4294967296.0;
+            struct window *to = &windows[place + i];
+            to->start = ts_cuda_tensor_start((uint32_t)v * (uint32_t)blocks + (uint32_t)(skip + i), pair, walk->apart);
+            to->x = (float)(at - start);
+            to->per_column = (float)((double)view->per_column * unit);
+            to->per_row = (float)((double)view->per_row * unit);
+        }
+        if (walk->steps % 2 && lane == 31) { /* an empty one beside the last */
+            windows[walk->steps].start = 0;
+            windows[walk->steps].x = -64;
+            windows[walk->steps].per_column = windows[walk->steps].per_row = 0;
+        }
+        walk->view += ended;
+        walk->skip = ended < 32 ? __shfl_sync(~0u, max(count, 0) + skip, ended % 32) : 0;
+        __syncwarp();
+    }
+    return true;
+}
+
+/* On to the next two windows; false after the last. *fold: sums have run for long enough. */
+template <class S>
+static __device__ __forceinline__ bool advance(struct back_walk *walk, struct window *windows,
+                                               struct tensor_windows *two, bool *fold)
+{
+    const float first = ts_cuda_tensor_first();
+    const float column = (float)(threadIdx.x / 4 % SIDE), row = (float)(threadIdx.x / 16 % 2);
+    walk->step += 2;
+    walk->folded += 2;
+    *fold = walk->folded >= S::FOLD_STEPS;
+    walk->folded = *fold ? 0 : walk->folded;
+    if (walk->step >= walk->steps && !find_windows(walk, windows))
+        return false;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float4 at = *(const float4 *)&windows[walk->step + i];
+        const float x = __fmaf_rn(at.z, column, __fmaf_rn(at.w, row, at.y));
+        two->from[i] = ts_cuda_tensor_from(walk->lines, __float_as_uint(at.x), walk->apart);
+        two->x[i][0] = ts_cuda_tensor_position<S::SPLIT>(x, first);
+        two->x[i][1] = ts_cuda_tensor_position<S::SPLIT>(__fmaf_rn(at.w, 2, x), first);
+    }
+    return true;
+}
+
+/* Sums over all windows into totals. */
+template <class S>
+static __device__ __forceinline__ void sum_windows(struct back_walk *walk, struct window *windows, float4 *totals)
+{
+    float sums[S::TILES][4] = {};
+    struct tensor_samples<S> now, next;
+    struct tensor_windows two;
+    struct tensor_weights weights;
+    bool fold;
+    for (int i = 0; i < S::TILES; i++)
+        totals[i * S::THREADS + threadIdx.x] = make_float4(0, 0, 0, 0);
+    if (!advance<S>(walk, windows, &two, &fold))
+        return;
+    ts_cuda_tensor_load<S>(&now, &two);
+    for (;;) {
+        ts_cuda_tensor_weigh<S>(&weights, &two);
+        bool more = advance<S>(walk, windows, &two, &fold);
+        if (more)
+            ts_cuda_tensor_load<S>(&next, &two);
+        ts_cuda_tensor_multiply<S>(&now, &weights, sums);
+        if (fold)
+            ts_cuda_tensor_fold<S>(totals, sums);
+        if (!more)
+            break;
+        ts_cuda_tensor_weigh<S>(&weights, &two);
+        more = advance<S>(walk, windows, &two, &fold);
+        if (more)
+            ts_cuda_tensor_load<S>(&now, &two);
+        ts_cuda_tensor_multiply<S>(&next, &weights, sums);
+        if (fold)
+            ts_cuda_tensor_fold<S>(totals, sums);
+        if (!more)
+            break;
+    }
+    ts_cuda_tensor_fold<S>(totals, sums);
+}
+
+template <class S>
+static __device__ __forceinline__ void write_pixels(const float4 *totals, int column, int row, int slice_first,
+                                                    const uint32_t *largest, const struct back_tensor_size *size,
+                                                    float *out)
+{
+    const int own = (int)(threadIdx.x % 32) / 4;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int x = column + own % SIDE, y = row + own / SIDE + 2 * half;
+        if (x >= size->n_columns || y >= size->n_rows)
+            continue;
+        for (int tile = 0; tile < S::TILES; tile++)
+#pragma unroll
+            for (int second = 0; second < 2; second++) {
+                const int slice = slice_first + ts_cuda_tensor_slice<S>(tile, second);
+                if (slice >= size->n_slices)
+                    continue;
+                const float2 back = ts_cuda_largest_scale(largest[slice], EXPONENT, -1);
+                const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
+                out[((int64_t)slice * size->n_rows + y) * size->n_columns + x] = total * back.x * back.y;
+            }
+    }
+}
+
+/* grid: the blocks of patch after patch; parts of the slices. */
+template <class S>
+static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
+    back_tensor(const uint4 *lines, const uint32_t *largest, float *out, const struct cuda_back_views *table,
+                struct back_tensor_size size)
+{
+    extern __shared__ float4 totals[];
+    const int warp = (int)(threadIdx.x / 32), in_patch = (int)blockIdx.x % (PATCH * PATCH);
+    struct window *windows = (struct window *)(totals + S::TILES * S::THREADS) + warp * TENSOR_STEPS;
+    const int64_t patch = size.first_patch + blockIdx.x / (PATCH * PATCH);
+    const int64_t block_x = patch % size.patches_across * PATCH + in_patch % PATCH,
+                  block_y = patch / size.patches_across * PATCH + in_patch / PATCH;
+    const int64_t column = (block_x * ACROSS + warp % ACROSS) * SIDE, row = (block_y * DOWN + warp / ACROSS) * SIDE;
+    const int slice_first = (int)blockIdx.y * S::QUARTERS * 32;
+    if (column >= size.n_columns || row >= size.n_rows)
+        return;
+    struct back_walk walk = {table, ts_cuda_tensor_part<S>(lines, slice_first), (int)column, (int)row};
+    walk.apart = size.lanes * S::PLANES;
+    walk.n_detectors = size.n_detectors;
+    walk.n_views = (int)table->n;
+    walk.view = walk.skip = walk.step = walk.steps = walk.folded = 0;
+    sum_windows<S>(&walk, windows, totals);
+    write_pixels<S>(totals, (int)column, (int)row, slice_first, largest, &size, out);
+}
+
+/* One thread a view. */
+static __global__ void __launch_bounds__(TENSOR_THREADS)
+    make_lines(const struct cuda_back_views *table, struct tensor_line *lines)
+{
+    const int64_t v = (int64_t)blockIdx.x * TENSOR_THREADS + threadIdx.x;
+    if (v < table->n) {
+        lines[v].row = table->at[v].view;
+        lines[v].factor = table->at[v].scale;
+    }
+}
+
+/* ---- launching ------------------------------------------------------------------------------------------------- */
+
+static bool is_split(const struct stage_context *context)
+{
+    return ((const struct reconstruction_params *)context->params)->method == BACK_METHOD_TENSOR_SPLIT;
+}
+
+/* Lanes for the next slices: padding costs less than a narrower kernel. */
+static int lanes_for(int64_t slices_left)
+{
+    return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
+}
+
+static size_t lines_bytes(const struct stage_context *context)
+{
+    return ts_cuda_stride((size_t)context->in.axes[1].n * sizeof(struct tensor_line));
+}
+
+/* The largest magnitudes first, then what lines are made of, then the halves. */
+size_t ts_cuda_back_tensor_scratch(const struct stage_context *context, int64_t n)
+{
+    return ts_cuda_stride((size_t)n * sizeof(uint32_t)) + lines_bytes(context) +
+           ts_cuda_tensor_bytes(context->in.axes[1].n, context->in.axes[2].n, lanes_for(n), is_split(context));
+}
+
+template <class S>
+static enum ts_status launch(const struct stage_context *context, const uint4 *halves, const uint32_t *largest,
+                             float *out, const struct cuda_back_views *table, struct back_tensor_size size,
+                             cudaStream_t stream)
+{
+    const size_t shared =
+        (size_t)S::TILES * S::THREADS * sizeof(float4) + S::THREADS / 32 * TENSOR_STEPS * sizeof(struct window);
+    const int64_t across = ts_cuda_parts(size.n_columns, SIDE * ACROSS * PATCH),
+                  patches = across * ts_cuda_parts(size.n_rows, SIDE * DOWN * PATCH),
+                  most = MOST_BLOCKS / (PATCH * PATCH);
+    enum ts_status status = ts_cuda_shared(context, (const void *)back_tensor<S>, shared);
+    size.patches_across = (int)across;
+    for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
+        const int64_t left = patches - size.first_patch;
+        const dim3 grid((unsigned)((left < most ? left : most) * PATCH * PATCH),
+                        (unsigned)ts_cuda_parts(size.lanes, 32 * S::QUARTERS));
+        back_tensor<S><<<grid, S::THREADS, shared, stream>>>(halves, largest, out, table, size);
+        status = ts_cuda_launched(context, "back_tensor");
+    }
+    return status;
+}
+
+enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const struct ts_image *sinogram,
+                                   struct ts_image *out, const struct cuda_back_views *table, void *scratch,
+                                   cudaStream_t stream)
+{
+    const int64_t nz = out->axes[0].n, n_views = sinogram->axes[1].n;
+    const bool split = is_split(context);
+    uint32_t *largest = (uint32_t *)scratch;
+    struct tensor_line *made = (struct tensor_line *)((char *)scratch + ts_cuda_stride((size_t)nz * sizeof(uint32_t)));
+    uint4 *halves = (uint4 *)((char *)made + lines_bytes(context));
+    enum ts_status status = ts_cuda_largest(context, sinogram, largest, stream);
+    if (status != TS_OK)
+        return status;
+    make_lines<<<(unsigned)ts_cuda_parts(n_views, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(table, made);
+    status = ts_cuda_launched(context, "make_lines");
+    for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
+        n = nz - z < 128 ? nz - z : 128;
+        const int lanes = lanes_for(n);
+        float *to = (float *)ts_slice_data(out, z);
+        const struct back_tensor_size size = {(int)n, (int)out->axes[1].n, (int)out->axes[2].n,
+                                              (int)sinogram->axes[2].n, lanes};
+        status = ts_cuda_tensor_halves(context, sinogram, ts_slice_data(sinogram, z), n, true, lanes, split,
+                                       largest + z, EXPONENT, made, halves, stream);
+        if (status != TS_OK)
+            return status;
+        if (split)
+            status = (lanes > 32 ? launch<split_wide> : launch<split_narrow>)(context, halves, largest + z, to, table,
+                                                                              size, stream);
+        else
+            status = (lanes > 64 ? launch<plain_wide> : launch<plain_narrow>)(context, halves, largest + z, to, table,
+                                                                              size, stream);
+    }
+    return status;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What backprojection on tensor cores says of itself. test_fbp.c compares it in the loop of all methods.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "stages/backproject.h"
+#include "tests/reference/backproject_reference.h"
+#include "tests/support/stage_run.h"
+#include "tests/support/support.h"
+
+static void check_l2(const char *method, const struct ts_image *in, double bound)
+{
+    char text[96];
+    struct stage_run run;
+    snprintf(text, sizeof text, "model=linear weights=angles rows=70 method=%s", method);
+    cr_assert_eq(ts_test_run(&run, &backproject_stage, text, in, NULL, 0, 1), TS_OK);
+    const size_t n_in = ts_image_count(in), n_out = ts_image_count(&run.out);
+    double *rows = malloc(n_in * sizeof *rows), *expected = malloc(n_out * sizeof *expected), error = 0, all = 0;
+    ts_load_f64(rows, in->data, in->dtype, n_in);
+    ts_backproject_reference(&run.context, rows, expected);
+    for (size_t i = 0; i < n_out; i++) {
+        error += pow(((const float *)run.out.data)[i] - expected[i], 2);
+        all += expected[i] * expected[i];
+    }
+    cr_assert(sqrt(error / all) <= bound, "%s: relative L2 error %g, expected at most %g", method, sqrt(error / all),
+              bound);
+    free(rows);
+    free(expected);
+    ts_test_run_clear(&run);
+}
+
+/* Positive values that take all bits of a float, at both ends of its range, and even ones. */
+Test(backproject, tensor_cores_keep_their_l2_errors_on_cuda)
+{
+    static const float brightness[] = {1, 1e-36F, 1e34F};
+    ts_test_begin_cuda();
+    if (ts_test_device->major < 8)
+        cr_skip("tensor cores of compute capability 8.0 are needed");
+    struct ts_image in = ts_test_image(2, 256, 93, TS_F32, VALUES_RANDOM, 8);
+    ts_test_sinogram(&in);
+    float *values = in.data;
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t seed = 12;
+        for (size_t k = 0; k < ts_image_count(&in); k++)
+            values[k] = i == 3 ? 3.3F : (float)ts_random_unit(&seed) * brightness[i];
+        check_l2("tensor", &in, 5e-5);
+        check_l2("tensor-split", &in, 1e-6);
+    }
+    free(in.data);
+    ts_test_end_cuda();
+}
+
+/* Pixels that see a NaN or an infinity, in the slice that holds it, and no others. */
+Test(backproject, tensor_cores_do_not_spread_what_is_no_number_on_cuda)
+{
+    static const char *const methods[] = {"model=linear method=tensor", "model=linear method=tensor-split"};
+    ts_test_begin_cuda();
+    if (ts_test_device->major < 8)
+        cr_skip("tensor cores of compute capability 8.0 are needed");
+    for (size_t m = 0; m < 2; m++) {
+        struct ts_image in = ts_test_image(3, 29, 40, TS_F32, VALUES_RANDOM, 4);
+        struct stage_run run, stack;
+        ts_test_sinogram(&in);
+        ((float *)in.data)[29 * 40 + 11 * 40 + 20] = NAN;
+        ((float *)in.data)[29 * 40 + 28 * 40 + 2] = INFINITY;
+        cr_assert_eq(ts_test_run(&run, &backproject_stage, methods[m], &in, NULL, 0, 1), TS_OK);
+        cr_assert_eq(ts_test_run(&stack, &backproject_stage, "model=linear method=pixel", &in, NULL, 0, 1), TS_OK);
+        size_t no_numbers = 0;
+        for (size_t i = 0; i < ts_image_count(&run.out); i++) {
+            const float is = ((const float *)run.out.data)[i], expected = ((const float *)stack.out.data)[i];
+            no_numbers += !isfinite(is);
+            cr_assert_eq(isfinite(is), isfinite(expected), "%s: element %zu is %g, expected %g", methods[m], i,
+                         (double)is, (double)expected);
+        }
+        cr_assert(no_numbers > 40 && no_numbers < 400, "%zu", no_numbers);
+        ts_test_run_clear(&run);
+        ts_test_run_clear(&stack);
+        free(in.data);
+    }
+    ts_test_end_cuda();
+}
+
+/* The plan says which devices and which model. */
+Test(backproject, tensor_cores_of_older_devices_and_josephs_model_are_refused)
+{
+    const struct cuda_device older = {.name = "Old", .major = 7, .minor = 5}, newer = {.name = "New", .major = 8};
+    static const struct {
+        const char *text, *code;
+        bool newer;
+    } rows[] = {{"model=linear method=tensor", "tensor-capability", false},
+                {"model=linear method=tensor-split", "tensor-capability", false},
+                {"model=joseph method=tensor", "method-model", true},
+                {"model=linear method=tensor-split", NULL, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
+        struct ts_diag *diag = ts_diag_create();
+        struct param_set set;
+        struct stage_context context;
+        ts_test_sinogram(&in);
+        ts_test_params(&backproject_stage, rows[i].text, &set);
+        const enum ts_status status =
+            ts_stage_prepare(&backproject_stage, &set, &in, NULL, 1, rows[i].newer ? &newer : &older, diag, &context);
+        cr_assert_eq(status, rows[i].code ? TS_BAD_CHAIN : TS_OK, "%s", rows[i].text);
+        if (rows[i].code)
+            cr_assert_str_eq(ts_diag_get(diag, 0)->code, rows[i].code);
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+        free(in.data);
+    }
+}
