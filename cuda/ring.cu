@@ -20,7 +20,7 @@ extern "C" {
 #include "stages/common/ring_wavelet.h"
 }
 
-enum { TILE = 32, TILE_WARPS = 8, WORDS = 16, RANKS = 128, RUN = 64, AT_ONCE = 32 };
+enum { TILE = 32, TILE_WARPS = 8, WORDS = RING_LEAST_PLACES, RANKS = 128, RUN = 64, AT_ONCE = 32 };
 
 /* Slices in work at once, and their parts of the scratch. */
 struct ring_room {
@@ -275,9 +275,7 @@ static enum ts_status sort(const struct stage_context *context, const struct rin
 {
     const size_t bytes = ts_ring_column_bytes(room->n_views);
     const enum ts_status status = ts_cuda_shared(context, (const void *)sort_columns, bytes);
-    int places = WORDS;
-    while (places < room->n_views)
-        places *= 2;
+    const int places = ts_ring_places(room->n_views);
     int threads = places / WORDS;
     threads = threads < TILE ? TILE : threads > 512 ? 512 : threads;
     if (status != TS_OK)

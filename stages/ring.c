@@ -53,12 +53,18 @@ static const struct ring_params *params_of(const struct stage_context *context)
     return context->params;
 }
 
+int ts_ring_places(int64_t n_views)
+{
+    int places = RING_LEAST_PLACES;
+    while (places < n_views && places < 1 << 30)
+        places *= 2;
+    return places;
+}
+
 size_t ts_ring_column_bytes(int64_t n_views)
 {
-    size_t places = 1;
-    while ((int64_t)places < n_views)
-        places *= 2;
-    return (places + places / LANES) * sizeof(uint64_t);
+    const size_t places = (size_t)ts_ring_places(n_views);
+    return (places + places / RING_LEAST_PLACES) * sizeof(uint64_t);
 }
 
 /* Parameters of the other method play no part, and are an error where they were given. */

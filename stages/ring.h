@@ -21,7 +21,10 @@ struct ring_params {
 extern const struct stage ring_stage;
 extern const struct stage_cuda ring_cuda;
 
-/* Bytes of shared memory that sorting one column takes on a CUDA device. */
+/* What a thread of a CUDA device sorts by itself: columns of fewer views take as many places. */
+enum { RING_LEAST_PLACES = 16 };
+/* Places for the views of a column on a CUDA device, and the bytes of shared memory that sorting them takes. */
+int ts_ring_places(int64_t n_views);
 size_t ts_ring_column_bytes(int64_t n_views);
 
 #endif
