@@ -14,7 +14,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "pipeline/image.h"
+#include "stages/common/polar_fill.h"
 
 enum {
     ALIGNMENT = 64,
@@ -108,8 +108,6 @@ static size_t rounded(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-typedef float pair_of_floats __attribute__((vector_size(8), aligned(8), may_alias));
-
 /* What one call works with, one after the other in its scratch. */
 struct work {
     const struct stage_context *context;
@@ -118,8 +116,8 @@ struct work {
     double *response;
     float kernel[GRID_TERMS];
     float *row_factors, *column_factors; /* that undo the kernel */
-    pair_of_floats *spectrum;            /* [view][padded + 1], k = -padded / 2 first */
-    pair_of_floats *places;              /* [row][column] of the grid */
+    polar_pair *spectrum;                /* [view][padded + 1], k = -padded / 2 first */
+    polar_pair *places;                  /* [row][column] of the grid */
     unsigned char *rooms;
     size_t room; /* bytes of one thread */
     float scale[2];
@@ -158,13 +156,13 @@ static size_t lay_out(const struct stage_context *context, unsigned char *scratc
     struct fft_shape shapes[3];
     shapes_of(&grid, shapes);
     const size_t line = (size_t)(grid.padded > COLUMNS * grid.grid_rows ? grid.padded : COLUMNS * grid.grid_rows);
-    const size_t room = rounded(line * sizeof(pair_of_floats)) + largest_fft_work(shapes);
+    const size_t room = rounded(line * sizeof(polar_pair)) + largest_fft_work(shapes);
     const size_t parts[] = {(size_t)grid.n_views * sizeof(struct polar_view),
                             (size_t)(grid.padded + 2) * sizeof(double),
                             (size_t)grid.n_rows * sizeof(float),
                             (size_t)grid.n_columns * sizeof(float),
-                            (size_t)(grid.n_views * (grid.padded + 1)) * sizeof(pair_of_floats),
-                            (size_t)(grid.grid_rows * grid.grid_columns) * sizeof(pair_of_floats),
+                            (size_t)(grid.n_views * (grid.padded + 1)) * sizeof(polar_pair),
+                            (size_t)(grid.grid_rows * grid.grid_columns) * sizeof(polar_pair),
                             (size_t)context->threads * room};
     size_t at[7], bytes = 0;
     for (int i = 0; i < 7; i++) {
@@ -179,8 +177,8 @@ static size_t lay_out(const struct stage_context *context, unsigned char *scratc
                               .response = (double *)(scratch + at[1]),
                               .row_factors = (float *)(scratch + at[2]),
                               .column_factors = (float *)(scratch + at[3]),
-                              .spectrum = (pair_of_floats *)(scratch + at[4]),
-                              .places = (pair_of_floats *)(scratch + at[5]),
+                              .spectrum = (polar_pair *)(scratch + at[4]),
+                              .places = (polar_pair *)(scratch + at[5]),
                               .rooms = scratch + at[6],
                               .room = room};
     return bytes > at[4] + views_room ? bytes : at[4] + views_room;
@@ -223,7 +221,7 @@ static void load_row(const struct work *work, const struct ts_image *in, const i
     const int64_t n = work->grid.n_detectors;
     const size_t bytes = ts_dtype_bytes(in->dtype);
     float values[256];
-    memset(pairs, 0, (size_t)work->grid.padded * sizeof(pair_of_floats));
+    memset(pairs, 0, (size_t)work->grid.padded * sizeof(polar_pair));
     for (int part = 0; part < 2; part++) {
         const char *row = (const char *)in->data + (size_t)((slices[part] * work->grid.n_views + view) * n) * bytes;
         for (int64_t i = 0; work->finite[part] && i < n; i += 256) {
@@ -236,113 +234,18 @@ static void load_row(const struct work *work, const struct ts_image *in, const i
 }
 
 /* C[view][k]: the spectrum of a row times response, weight and phase. */
-static void make_points(const struct work *work, int64_t view, const pair_of_floats *pairs)
+static void make_points(const struct work *work, int64_t view, const polar_pair *pairs)
 {
     const int64_t padded = work->grid.padded, half = padded / 2;
     const struct polar_view *at = &work->views[view];
-    pair_of_floats *points = work->spectrum + view * (padded + 1) + half;
+    polar_pair *points = work->spectrum + view * (padded + 1) + half;
     for (int64_t k = 0; k <= half; k++) {
         const double turns = (double)k * at->shift, angle = 2 * M_PI * (turns - floor(turns)),
                      factor = work->response[k] * at->weight;
         const float c = (float)(factor * cos(angle)), s = (float)(factor * sin(angle));
-        const pair_of_floats up = pairs[k % padded], down = pairs[(padded - k) % padded];
-        points[k] = (pair_of_floats){up[0] * c - up[1] * s, up[1] * c + up[0] * s};
-        points[-k] = (pair_of_floats){down[0] * c + down[1] * s, down[1] * c - down[0] * s};
-    }
-}
-
-/* ---- points to the places of a grid -------------------------------------------------------------- */
-
-static inline __attribute__((always_inline)) float kernel_at(const float terms[GRID_TERMS], float distance)
-{
-    const float t = distance * (2.0f / GRID_TAPS), u = 1 - t * t;
-    float value = terms[GRID_TERMS - 1];
-    for (int i = GRID_TERMS - 2; i >= 0; i--)
-        value = value * u + terms[i];
-    return value;
-}
-
-enum { LANES = 8 }; /* taps and what fills a vector */
-
-/* The kernel's taps around `position`: their first place, from ceil(position - GRID_TAPS / 2) on. */
-static inline __attribute__((always_inline)) int64_t taps_at(const float terms[GRID_TERMS], double position,
-                                                             float taps[LANES])
-{
-    const double first = ceil(position - 0.5 * GRID_TAPS);
-    const float start = (float)(first - position);
-    for (int i = 0; i < LANES; i++)
-        taps[i] = kernel_at(terms, start + (float)i);
-    for (int i = GRID_TAPS; i < LANES; i++)
-        taps[i] = 0;
-    return (int64_t)first;
-}
-
-/* Adds one point to the rows [row_first, row_end) of the grid; row: of the first tap there. */
-static inline __attribute__((always_inline)) void add_point(const struct work *work, pair_of_floats point, int64_t row,
-                                                            int64_t row_first, int64_t row_end, const float down[LANES],
-                                                            double at_column)
-{
-    const int64_t columns = work->grid.grid_columns;
-    float across[LANES];
-    int64_t column = taps_at(work->kernel, at_column, across) % columns;
-    column += column < 0 ? columns : 0;
-    const int64_t low = row_first > row ? row_first - row : 0;
-    const int64_t high = row_end - row < GRID_TAPS ? row_end - row : GRID_TAPS;
-    if (column + GRID_TAPS <= columns) {
-        for (int64_t i = low; i < high; i++) {
-            float *to = (float *)(work->places + (row + i) * columns + column);
-            const float re = point[0] * down[i], im = point[1] * down[i];
-            for (int k = 0; k < GRID_TAPS; k++) {
-                to[2 * k] += re * across[k];
-                to[2 * k + 1] += im * across[k];
-            }
-        }
-        return;
-    }
-    for (int64_t i = low; i < high; i++)
-        for (int k = 0; k < GRID_TAPS; k++)
-            work->places[(row + i) * columns + (column + k) % columns] += point * (down[i] * across[k]);
-}
-
-/* k from *low to *high: those whose row lies within half a kernel of [first, end), by at most one more on both sides.
- */
-static bool reaching(double per_row, double first, double end, int64_t half, int64_t *low, int64_t *high)
-{
-    const double from = first - 0.5 * GRID_TAPS - 1e-6, to = end - 1 + 0.5 * GRID_TAPS + 1e-6;
-    *low = -half, *high = half;
-    if (per_row == 0)
-        return from <= 0 && to >= 0;
-    const double a = from / per_row, b = to / per_row;
-    const double least = floor(a < b ? a : b), most = ceil(a < b ? b : a);
-    if (most < (double)-half || least > (double)half)
-        return false;
-    *low = least > (double)-half ? (int64_t)least : -half;
-    *high = most < (double)half ? (int64_t)most : half;
-    return true;
-}
-
-/* Rows [first, end) of the grid from all points; the grid repeats itself every grid_rows. */
-TS_VECTORIZED static void fill_strip(const struct work *work, int64_t first, int64_t end)
-{
-    const int64_t rows = work->grid.grid_rows, columns = work->grid.grid_columns, half = work->grid.padded / 2;
-    memset(work->places + first * columns, 0, (size_t)((end - first) * columns) * sizeof *work->places);
-    for (int64_t v = 0; v < work->grid.n_views; v++) {
-        const struct polar_view *view = &work->views[v];
-        const pair_of_floats *points = work->spectrum + v * (2 * half + 1) + half;
-        const double reach = (double)half * fabs(view->per_row) + GRID_TAPS;
-        const int64_t most = (int64_t)ceil(reach / (double)rows);
-        for (int64_t turn = -most - 1; turn <= most; turn++) {
-            const int64_t shifted = first + turn * rows;
-            int64_t low, high;
-            if (!reaching(view->per_row, (double)shifted, (double)(shifted + end - first), half, &low, &high))
-                continue;
-            for (int64_t k = low; k <= high; k++) {
-                float down[LANES];
-                const int64_t row = taps_at(work->kernel, (double)k * view->per_row, down) - turn * rows;
-                if (row < end && row + GRID_TAPS > first)
-                    add_point(work, points[k], row, first, end, down, (double)k * view->per_column);
-            }
-        }
+        const polar_pair up = pairs[k % padded], down = pairs[(padded - k) % padded];
+        points[k] = (polar_pair){up[0] * c - up[1] * s, up[1] * c + up[0] * s};
+        points[-k] = (polar_pair){down[0] * c + down[1] * s, down[1] * c - down[0] * s};
     }
 }
 
@@ -354,7 +257,7 @@ static void finish_columns(const struct work *work, int64_t first, int64_t n, fl
                            void *fft_work)
 {
     const struct polar_grid *grid = &work->grid;
-    pair_of_floats *lines = (pair_of_floats *)room;
+    polar_pair *lines = (polar_pair *)room;
     for (int64_t row = 0; row < grid->grid_rows; row++)
         for (int64_t i = 0; i < n; i++) {
             const int64_t column = first + i - grid->n_columns / 2;
@@ -370,7 +273,7 @@ static void finish_columns(const struct work *work, int64_t first, int64_t n, fl
         for (int64_t row = 0; out[part] && row < grid->n_rows; row++) {
             const int64_t at = row - grid->n_rows / 2;
             for (int64_t i = 0; i < n; i++) {
-                const pair_of_floats value = lines[i * grid->grid_rows + (at < 0 ? at + grid->grid_rows : at)];
+                const polar_pair value = lines[i * grid->grid_rows + (at < 0 ? at + grid->grid_rows : at)];
                 out[part][row * grid->n_columns + first + i] =
                     work->finite[part] ? value[part] * (work->row_factors[row] * work->column_factors[first + i]) * back
                                        : NAN;
@@ -385,6 +288,9 @@ static void reconstruct(struct work *work, const struct ts_image *in, const int6
     const struct polar_grid *grid = &work->grid;
     const int threads = work->context->threads;
     struct fft *const *ffts = work->context->transforms;
+    struct polar_points points = {
+        .grid = *grid, .views = work->views, .points = work->spectrum, .places = work->places};
+    memcpy(points.kernel, work->kernel, sizeof points.kernel);
     for (int part = 0; part < 2; part++)
         look_at(in, slices[part], &work->scale[part], &work->finite[part]);
 #pragma omp parallel num_threads(threads)
@@ -392,22 +298,22 @@ static void reconstruct(struct work *work, const struct ts_image *in, const int6
         float *room = (float *)(work->rooms + (size_t)omp_get_thread_num() * work->room);
         const size_t line =
             (size_t)(grid->padded > COLUMNS * grid->grid_rows ? grid->padded : COLUMNS * grid->grid_rows);
-        void *fft_work = (unsigned char *)room + rounded(line * sizeof(pair_of_floats));
+        void *fft_work = (unsigned char *)room + rounded(line * sizeof(polar_pair));
 #pragma omp for schedule(dynamic)
         for (int64_t view = 0; view < grid->n_views; view++) {
             load_row(work, in, slices, view, room);
             ts_fft_forward(ffts[ROWS_FFT], room, room, fft_work);
-            make_points(work, view, (const pair_of_floats *)room);
+            make_points(work, view, (const polar_pair *)room);
         }
 #pragma omp for schedule(dynamic)
         for (int64_t row = 0; row < grid->grid_rows; row += STRIP)
-            fill_strip(work, row, row + STRIP < grid->grid_rows ? row + STRIP : grid->grid_rows);
+            ts_polar_fill(&points, row, row + STRIP < grid->grid_rows ? row + STRIP : grid->grid_rows);
 #pragma omp for schedule(dynamic, 8)
         for (int64_t row = 0; row < grid->grid_rows; row++) {
             float *places = (float *)(work->places + row * grid->grid_columns);
-            memcpy(room, places, (size_t)grid->grid_columns * sizeof(pair_of_floats)); /* on a 64-byte boundary */
+            memcpy(room, places, (size_t)grid->grid_columns * sizeof(polar_pair)); /* on a 64-byte boundary */
             ts_fft_inverse(ffts[ACROSS_FFT], room, room, fft_work);
-            memcpy(places, room, (size_t)grid->grid_columns * sizeof(pair_of_floats));
+            memcpy(places, room, (size_t)grid->grid_columns * sizeof(polar_pair));
         }
 #pragma omp for schedule(dynamic)
         for (int64_t column = 0; column < grid->n_columns; column += COLUMNS)
