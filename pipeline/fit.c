@@ -239,6 +239,7 @@ static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation,
 static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation, int64_t slab, int32_t *kept)
 {
     int32_t n = 0;
+    plan->weighing = true;
     simulate(plan, simulation, slab);
     for (int32_t i = plan->n_nodes - 1; i >= 0; i--) {
         struct plan_node *node = &plan->nodes[i];
@@ -248,6 +249,7 @@ static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation,
         kept[n++] = i;
         simulate(plan, simulation, slab);
     }
+    plan->weighing = false;
     return n;
 }
 

@@ -64,6 +64,7 @@ struct ts_plan {
     int32_t n_nodes, n_sources;
     int n_passes;
     int64_t slab_slices;
+    bool weighing;                  /* what to keep: reductions that look at a few slices do not count */
     const char *device;             /* resolved: "cpu" or "cuda:0" */
     const char *device_note;        /* why `auto` took the CPU, or NULL */
     const struct cuda_device *cuda; /* &cuda_device, or NULL for the CPU */
@@ -100,6 +101,8 @@ bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
 bool ts_plan_writes(const struct ts_plan *plan, int pass, int32_t node);
 /* True where input i of this node is reduced over its whole volume in this pass. */
 bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t node, int input);
+/* Those of the slices [*z, *end) that this reduction looks at; false where it looks at none. */
+bool ts_plan_looks_at(const struct ts_plan *plan, int32_t node, int input, int64_t *z, int64_t *end);
 /* True where the node reduces slice by slice for its tables alone, in this pass. */
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
 

@@ -97,9 +97,11 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
     enum ts_status status = TS_OK;
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
         const int32_t from = node->inputs[input];
-        if (from < 0 || plan->nodes[from].domain != domain || !ts_plan_reduces(plan, run->pass, i, input))
+        int64_t first = z, past = z + n;
+        if (from < 0 || plan->nodes[from].domain != domain || !ts_plan_reduces(plan, run->pass, i, input) ||
+            !ts_plan_looks_at(plan, i, input, &first, &past))
             continue;
-        views_of(run, i, input, z, n, slices);
+        views_of(run, i, input, first, past - first, slices);
         status = run->back_end->reduce(run, i, input, slices);
     }
     if (status == TS_OK && node->domain == domain && ts_plan_tabulates(plan, run->pass, i)) {

@@ -80,6 +80,18 @@ bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t index, int in
            ts_stage_reduces_volume(&node->context, input);
 }
 
+bool ts_plan_looks_at(const struct ts_plan *plan, int32_t index, int input, int64_t *z, int64_t *end)
+{
+    const struct stage_context *context = &plan->nodes[index].context;
+    const struct stage_reduction *reduction = context->stage->reduction;
+    int64_t first, past;
+    if (input > 0 || !reduction->looks_at || !reduction->looks_at(context, &first, &past))
+        return true;
+    *z = *z > first ? *z : first;
+    *end = *end < past ? *end : past;
+    return *z < *end && !plan->weighing;
+}
+
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t index)
 {
     const struct plan_node *node = &plan->nodes[index];
@@ -116,8 +128,10 @@ static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, in
             add_travelers(plan, i, 0, z, end, steps);
         for (int input = 0; input < STAGE_INPUTS; input++) {
             const int32_t from = node->inputs[input];
-            if (from >= 0 && plan->nodes[from].domain == domain && ts_plan_reduces(plan, pass, i, input))
-                add_travelers(plan, i, input, z, end, steps);
+            int64_t first = z, past = end;
+            if (from >= 0 && plan->nodes[from].domain == domain && ts_plan_reduces(plan, pass, i, input) &&
+                ts_plan_looks_at(plan, i, input, &first, &past))
+                add_travelers(plan, i, input, first, past, steps);
         }
     }
 }
@@ -146,7 +160,7 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain)
 {
     struct plan_step steps[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {0};
-    add_demands(plan, pass, domain, 0, 1, steps);
+    add_demands(plan, pass, domain, 0, plan->nodes[domain].out.axes[0].n, steps);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         if (steps[i].need.n > 0)
             return true;

@@ -3,7 +3,7 @@
  * center: the detector position of the rotation axis, index c from 0, pixel centers at whole numbers. The image passes
  * on; its detector axis begins at -c * spacing, so that the rotation axis is position 0 for all that follows.
  *
- * One slice is copied in a pass over the volume, and finish() searches it (stages/common/center_search.h), in host
+ * One slice is computed before all others, and finish() searches it (stages/common/center_search.h), in host
  * memory on every device: a search is a few transforms' work, once a run.
  */
 #include "stages/center.h"
@@ -194,6 +194,13 @@ static size_t partial_bytes(const struct stage_context *context, int input)
                                         : 0;
 }
 
+static bool looks_at(const struct stage_context *context, int64_t *first, int64_t *end)
+{
+    *first = params_of(context)->slice;
+    *end = *first + 1;
+    return true;
+}
+
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
     const int64_t slice = params_of(context)->slice - slices->z_first;
@@ -336,6 +343,7 @@ static const struct stage_reduction reduction = {
     .exact = true,
     .finds_axes = true,
     .partial_bytes = partial_bytes,
+    .looks_at = looks_at,
     .reduce = reduce,
     .merge = merge,
     .result_bytes = result_bytes,
@@ -359,7 +367,7 @@ const struct stage center_stage = {
         "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
         "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
         "and the measure of every trial center.\n\n"
-        "Cost: one pass over the image before the others, and one search, which runs on the CPU whatever the device.",
+        "Cost: that slice is computed before all others, and one search, which runs on the CPU whatever the device.",
     .axes = AXES_SINOGRAM,
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
     .dtypes = TS_ANY_DTYPE,

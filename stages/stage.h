@@ -79,6 +79,9 @@ struct stage_reduction {
     int (*rounds)(const struct stage_context *); /* NULL: 1 */
     /* input 0 is the stage's input, input i > 0 is references[i - 1]; 0 bytes: this input is not reduced. */
     size_t (*partial_bytes)(const struct stage_context *, int input);
+    /* True where the reduction of input 0 over the whole volume looks at slices [*first, *end) alone: a run then
+     * computes no others for it. reduce() may be given more. NULL: at all. */
+    bool (*looks_at)(const struct stage_context *, int64_t *first, int64_t *end);
     /* Overwrites *partial with the reduction of these slices. One thread; called from several at once. */
     void (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partial);
     void (*merge)(const struct stage_context *, int input, void *into, const void *from);

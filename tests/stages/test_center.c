@@ -10,6 +10,7 @@
 #include "pipeline/plan.h"
 #include "tests/reference/center_reference.h"
 #include "tests/support/hdf5_data.h"
+#include "tests/support/memory_chain.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
@@ -207,6 +208,34 @@ TEST_ON_BOTH(center, says_when_there_is_none_to_find)
     refused("search=8 method=opposite", &image, TS_BAD_INPUT, "center-edge");
     ((float *)image.data)[77] = NAN;
     refused("", &image, TS_BAD_INPUT, "center-nonfinite");
+    free(image.data);
+}
+
+/* A run computes one slice for the search, and keeps nothing for it. */
+Test(center, looks_at_one_slice)
+{
+    struct ts_image image = views(40, 45, 64, 0, 4, TS_F32);
+    char folder[256], output[300];
+    struct memory_chain memory;
+    struct ts_plan *plan = NULL;
+    struct ts_diag *diag = ts_diag_create();
+    const struct ts_options options = {.device = "cpu", .threads = 1, .force = true};
+    for (int64_t z = 0; z < 40; z++)
+        draw(&image, z, 33);
+    ts_test_folder(folder, sizeof folder);
+    snprintf(output, sizeof output, "%s/out.h5", folder);
+    memory_chain_init(&memory, &image, NULL, output);
+    memory_chain_add(&memory, "center slice=31", NULL);
+    cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_OK);
+    plan->budget_bytes = plan->memory_bytes - (int64_t)ts_image_bytes(&image) / 2;
+    cr_assert_eq(ts_plan_fit(plan, diag), TS_OK);
+    cr_assert(plan->slab_slices < 40 && !plan->nodes[0].keep);
+    cr_assert_eq(ts_plan_run(plan, diag), TS_OK);
+    cr_assert_eq(memory.slices_read, 41, "%lld slices were read", (long long)memory.slices_read);
+    ts_plan_destroy(plan);
+    ts_diag_destroy(diag);
+    memory_chain_clear(&memory);
+    ts_test_remove_folder(folder);
     free(image.data);
 }
 
