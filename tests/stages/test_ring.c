@@ -23,6 +23,16 @@ static struct ts_image sinogram(int64_t nz, int64_t n_views, int64_t n_detectors
     return image;
 }
 
+/* Sorted are 16 places at least, and a padding word for every 16. */
+Test(ring, memory_for_a_column_holds_what_is_sorted)
+{
+    for (int64_t n_views = 1; n_views < 3000; n_views++) {
+        const int places = ts_ring_places(n_views);
+        cr_assert(places >= n_views && places >= RING_LEAST_PLACES && (places & (places - 1)) == 0);
+        cr_assert_eq(ts_ring_column_bytes(n_views), (size_t)(places + places / 16) * sizeof(uint64_t));
+    }
+}
+
 TEST_ON_BOTH(ring, sorting_agrees_with_the_definition)
 {
     const struct stage_case cases[] = {
