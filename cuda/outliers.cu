@@ -15,37 +15,14 @@ enum { WARP = 32, WARPS = 8, RUN = 4, TILE_X = WARP * RUN, TILE_Y = WARPS * RUN,
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
-static __device__ void order(int32_t &a, int32_t &b)
-{
-    const int32_t low = min(a, b);
-    b = max(a, b);
-    a = low;
-}
-
 /* window: its first key; rows lie `stride` apart. */
 template <int SIZE> static __device__ int32_t median_of(const int32_t *window, int stride)
 {
-    enum { N = SIZE * SIZE, KEPT = N / 2 + 2 };
-    int32_t kept[KEPT];
+    int32_t keys[SIZE * SIZE];
 #pragma unroll
-    for (int i = 0; i < KEPT; i++)
-        kept[i] = window[i / SIZE * stride + i % SIZE];
-#pragma unroll
-    for (int m = KEPT; m >= 3; m--) {
-        const int half = m / 2, next = 2 * KEPT - m;
-#pragma unroll
-        for (int i = 0; i < half; i++)
-            order(kept[i], kept[m - 1 - i]);
-#pragma unroll
-        for (int i = 1; i < m - half; i++)
-            order(kept[0], kept[i]);
-#pragma unroll
-        for (int i = half; i < m - 1; i++)
-            order(kept[i], kept[m - 1]);
-        if (next < N)
-            kept[0] = window[next / SIZE * stride + next % SIZE];
-    }
-    return kept[1];
+    for (int i = 0; i < SIZE * SIZE; i++)
+        keys[i] = window[i / SIZE * stride + i % SIZE];
+    return outliers_median<SIZE * SIZE>(keys);
 }
 
 /* The largest key that fewer than half of the window lie below. */
@@ -145,10 +122,12 @@ static __device__ void find_extremes(const int32_t *line, int size, int32_t lows
 /* The value that takes the place of the middle of a window. In larger windows the keys that speak for an outlier are
  * counted first: a median takes 32 times as long. */
 template <typename T, int SIZE>
-static __device__ int32_t clean(const int32_t *window, int stride, int32_t key, const struct plane_job &job)
+static __device__ int32_t clean(const int32_t *window, int stride, int32_t key, const struct plane_job &job,
+                                int *replaced)
 {
+    enum { FIXED = SIZE ? SIZE : 5 };
     if (SIZE)
-        return outliers_decide<T>(key, median_of < SIZE ? SIZE : 3 > (window, stride), job);
+        return outliers_decide<T>(key, median_of<FIXED>(window, stride), job, replaced);
     const int32_t bright = outliers_bright_limit<T>(key, job), dark = outliers_dark_limit<T>(key, job);
     int below = 0, above = 0;
     for (int row = 0; row < job.size; row++)
@@ -159,7 +138,7 @@ static __device__ int32_t clean(const int32_t *window, int stride, int32_t key, 
     const int most = max(job.kind & OUTLIERS_BRIGHT ? below : 0, job.kind & OUTLIERS_DARK ? above : 0);
     if (2 * most <= job.size * job.size)
         return key;
-    return outliers_decide<T>(key, median_by_bits(window, stride, job.size), job);
+    return outliers_decide<T>(key, median_by_bits(window, stride, job.size), job, replaced);
 }
 
 template <typename T>
@@ -195,12 +174,11 @@ static __global__ void __launch_bounds__(WARP *WARPS)
     load_tile(job, in + plane * job.plane_stride, first_row, tile_x * TILE_X, rows, tile);
     __syncthreads();
     const int64_t x = tile_x * TILE_X + threadIdx.x * RUN;
-    if (x >= job.n)
-        return;
     out += plane * job.plane_stride;
     for (int row = threadIdx.y; row < rows; row += WARPS) {
         const int32_t *window = tile + row * stride + threadIdx.x * RUN;
         int32_t lows[RUN], highs[RUN], keys[RUN];
+        int replaced = 0;
         find_extremes<SIZE>(window, size, lows, highs);
 #pragma unroll
         for (int r = 1; r <= (SIZE ? SIZE / 2 : OUTLIERS_LARGEST / 2); r++) {
@@ -219,8 +197,9 @@ static __global__ void __launch_bounds__(WARP *WARPS)
             const int32_t key = window[half * stride + half + k];
             const bool near = ((job.kind & OUTLIERS_BRIGHT) && lows[k] <= outliers_bright_limit<T>(key, job)) ||
                               ((job.kind & OUTLIERS_DARK) && highs[k] >= outliers_dark_limit<T>(key, job));
-            keys[k] = near ? clean<T, SIZE>(window + k, stride, key, job) : key;
+            keys[k] = near && x + k < job.n ? clean<T, SIZE>(window + k, stride, key, job, &replaced) : key;
         }
+        outliers_count(job, job.in_z ? first_row + row : plane, replaced);
         store<T>(job, out + (first_row + row) * job.row_stride, x, keys);
     }
 }
@@ -267,7 +246,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     job.tiles_x = ts_cuda_parts(job.n, TILE_X);
     job.tiles_y = ts_cuda_parts(job.n_rows, TILE_Y);
     job.flip = ts_cuda_key_flip(out->dtype);
-    if (job.size == 3)
+    job.replaced = (unsigned long long *)context->tables[0].data;
+    if (cudaMemsetAsync(job.replaced, 0, (size_t)out->axes[0].n * sizeof *job.replaced, call->stream) != cudaSuccess)
+        return ts_cuda_launched(context, "memset");
+    if (job.size == 3 || (job.size == 5 && job.threshold > 0))
         return ts_cuda_outliers_march(context, in, out, &job, call);
     enum ts_status status;
 #define LAUNCH(T) status = launch<T>(context, in, out, &job, call)

@@ -99,10 +99,16 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     if (cell.row >= level.half_views || cell.column >= level.detectors)
         return;
     a += blockIdx.z * a_stride + cell.column;
+    const int64_t last = 2 * cell.row + 1;
     float sum = 0;
-    for (int j = 0; j < length; j++) {
-        const int64_t view = ts_cuda_border_index(2 * cell.row + 1 - j, level.views, BORDER_REFLECT);
-        sum += low[j] * a[view * level.detectors];
+    if (last < level.views && last >= length - 1) {
+        const float *tap = a + last * level.detectors;
+#pragma unroll 2
+        for (int j = 0; j < length; j++, tap -= level.detectors)
+            sum += low[j] * *tap;
+    } else {
+        for (int j = 0; j < length; j++)
+            sum += low[j] * a[ts_cuda_border_index(last - j, level.views, BORDER_REFLECT) * level.detectors];
     }
     t[blockIdx.z * stride + cell.row * level.detectors + cell.column] = sum;
 }
@@ -115,9 +121,12 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     if (cell.row >= level.half_views || cell.column >= level.half_detectors)
         return;
     t += blockIdx.z * stride + cell.row * level.detectors;
+    const int64_t last = 2 * cell.column + 1;
+    const bool inside = last < level.detectors && last >= length - 1;
     float low = 0, high = 0;
+#pragma unroll 2
     for (int j = 0; j < length; j++) {
-        const float value = t[ts_cuda_border_index(2 * cell.column + 1 - j, level.detectors, BORDER_REFLECT)];
+        const float value = t[inside ? last - j : ts_cuda_border_index(last - j, level.detectors, BORDER_REFLECT)];
         low += filters[j] * value;
         high += filters[length + j] * value;
     }

@@ -59,6 +59,14 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return TS_OK;
 }
 
+static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+{
+    out[0] = (struct stage_table){.name = "replaced", .doc = "outliers of each slice"};
+    out[0].image = (struct ts_image){
+        .rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
+    return 1;
+}
+
 static struct stage_reach reach(const struct stage_context *context)
 {
     const struct outliers_params *params = params_of(context);
@@ -147,13 +155,14 @@ struct lanes {
     int32_t at[LANES];
 };
 
+/* The compiler splits them where the processor's vectors are shorter. A comparison gives a mask. */
+typedef int32_t keys_16 __attribute__((vector_size(64), aligned(4), may_alias));
+
 static inline __attribute__((always_inline)) void order(struct lanes *a, struct lanes *b)
 {
-    for (int l = 0; l < LANES; l++) {
-        const int32_t low = a->at[l] < b->at[l] ? a->at[l] : b->at[l];
-        b->at[l] = a->at[l] < b->at[l] ? b->at[l] : a->at[l];
-        a->at[l] = low;
-    }
+    const keys_16 first = *(const keys_16 *)a, second = *(const keys_16 *)b, rising = first < second;
+    *(keys_16 *)a = (first & rising) | (second & ~rising);
+    *(keys_16 *)b = (second & rising) | (first & ~rising);
 }
 
 /* The smallest of m goes to the front, the largest to the end. */
@@ -214,7 +223,8 @@ struct plane_rows {
     int64_t row_keys; /* keys of a row in the room of a thread */
     int32_t kind;
     struct limit limit;
-    bool in_z; /* rows have their halo in memory */
+    bool in_z;          /* rows have their halo in memory */
+    uint64_t *replaced; /* in each slice */
 };
 
 static int64_t keys_of_row(const struct stage_context *context)
@@ -244,20 +254,22 @@ static void load_row(const struct plane_rows *rows, int64_t plane, int64_t row, 
     find_extremes(keys, lows, highs, rows->n, rows->size);
 }
 
-/* True differences decide. */
-static void replace(const struct plane_rows *rows, char *out, int64_t x, int32_t key, int32_t median)
+/* True differences decide; returns how many were replaced. */
+static int replace(const struct plane_rows *rows, char *out, int64_t x, int32_t key, int32_t median)
 {
     const enum ts_dtype dtype = rows->context->in.dtype;
     const double threshold = params_of(rows->context)->threshold;
     const double value = ts_value_of_key(dtype, key), middle = ts_value_of_key(dtype, median);
-    if (((rows->kind & OUTLIERS_BRIGHT) && value - middle >= threshold) ||
-        ((rows->kind & OUTLIERS_DARK) && middle - value >= threshold))
-        ts_value_keys_store(dtype, out + (size_t)x * ts_dtype_bytes(dtype), &median, 1);
+    if (!((rows->kind & OUTLIERS_BRIGHT) && value - middle >= threshold) &&
+        !((rows->kind & OUTLIERS_DARK) && middle - value >= threshold))
+        return 0;
+    ts_value_keys_store(dtype, out + (size_t)x * ts_dtype_bytes(dtype), &median, 1);
+    return 1;
 }
 
 /* lines: the rows of the window; lows and highs: the extremes of its first half + 1. */
-static void clean_row(const struct plane_rows *rows, const int32_t *const lines[], const int32_t *const lows[],
-                      const int32_t *const highs[], int32_t *flags, char *out)
+static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const lines[], const int32_t *const lows[],
+                          const int32_t *const highs[], int32_t *flags, char *out)
 {
     const int32_t *keys = lines[rows->half] + rows->half;
     int32_t *low = flags + rows->row_keys, *high = low + rows->row_keys;
@@ -267,6 +279,7 @@ static void clean_row(const struct plane_rows *rows, const int32_t *const lines[
     else
         flag_integers(keys, low, high, flags, rows->n, rows->limit.whole, rows->kind);
     memset(flags + rows->n, 0, LANES * sizeof *flags);
+    uint64_t replaced = 0;
     for (int64_t x = 0; x < rows->n; x += LANES) {
         struct lanes median;
         int32_t any = 0;
@@ -277,8 +290,9 @@ static void clean_row(const struct plane_rows *rows, const int32_t *const lines[
         find_medians_of(lines, rows->size, x, &median);
         for (int l = 0; l < LANES; l++)
             if (flags[x + l])
-                replace(rows, out, x + l, keys[x + l], median.at[l]);
+                replaced += (uint64_t)replace(rows, out, x + l, keys[x + l], median.at[l]);
     }
+    return replaced;
 }
 
 static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t first, int64_t end, int32_t *room)
@@ -300,7 +314,9 @@ static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t fi
         const char *from = rows->in + plane * rows->plane_stride + (rows->in_z ? y + rows->half : y) * rows->in_stride;
         char *to = rows->out + plane * rows->plane_stride + y * rows->out_stride;
         memcpy(to, from, (size_t)rows->n * ts_dtype_bytes(rows->context->in.dtype));
-        clean_row(rows, lines, lows, highs, flags, to);
+        const uint64_t replaced = clean_row(rows, lines, lows, highs, flags, to);
+#pragma omp atomic
+        rows->replaced[rows->in_z ? y : plane] += replaced;
     }
 }
 
@@ -324,8 +340,10 @@ static enum ts_status cpu(const struct stage_context *context, const struct ts_i
                                     .row_keys = keys_of_row(context),
                                     .kind = params->kind,
                                     .limit = limit_of(context),
-                                    .in_z = in_z};
+                                    .in_z = in_z,
+                                    .replaced = context->tables[0].data};
     const int64_t chunks = (rows.n_rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    memset(rows.replaced, 0, (size_t)out->axes[0].n * sizeof *rows.replaced);
     const int64_t room = (3 * rows.size + 3) * rows.row_keys;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
     for (int64_t item = 0; item < rows.n_planes * chunks; item++) {
@@ -349,6 +367,7 @@ const struct stage outliers_stage = {
            "line, which stays: that is work for `ring`.\n\n"
            "NaN counts as larger than all numbers (smaller, where its sign is set) and is neither replaced nor put in "
            "place of a number.\n\n"
+           "How many values of each slice were replaced is written as the table `replaced` (z).\n\n"
            "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a threshold that "
            "noise reaches.",
     .axes = AXES_SINOGRAM,
@@ -360,6 +379,7 @@ const struct stage outliers_stage = {
     .params_bytes = sizeof(struct outliers_params),
     .resolve = resolve,
     .reach = reach,
+    .tables = tables,
     .scratch_bytes = scratch_bytes,
     .cpu = cpu,
     .cuda = STAGE_CUDA(outliers_cuda),

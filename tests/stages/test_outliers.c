@@ -50,8 +50,11 @@ TEST_ON_BOTH(outliers, zingers_go_and_the_rest_stays)
     const size_t n = ts_image_count(&in);
     uint16_t *clean = malloc(n * sizeof *clean);
     memcpy(clean, values, n * sizeof *clean);
-    for (size_t i = 7; i < n; i += 997)
+    double added[9] = {0};
+    for (size_t i = 7; i < n; i += 997) {
         values[i] = 60000;
+        added[i / (60 * 200)]++;
+    }
     cr_assert_eq(ts_test_run(&run, &outliers_stage, "threshold=20000", &in, NULL, 4, 2), TS_OK);
     for (size_t i = 0; i < n; i++) {
         const uint16_t is = ((uint16_t *)run.out.data)[i];
@@ -59,7 +62,17 @@ TEST_ON_BOTH(outliers, zingers_go_and_the_rest_stays)
                   clean[i]);
     }
     cr_assert_eq(run.out.quantity, in.quantity);
+    for (int z = 0; z < 9; z++)
+        cr_assert_eq(ts_test_table_at(&run, "replaced", z), added[z], "slice %d", z);
     ts_test_run_clear(&run);
+    for (int size = 5; size <= 7; size += 2) {
+        char assignments[80];
+        snprintf(assignments, sizeof assignments, "threshold=20000 kind=both plane=sinogram size=%d", size);
+        cr_assert_eq(ts_test_run(&run, &outliers_stage, assignments, &in, NULL, 2, 1), TS_OK);
+        for (int z = 0; z < 9; z++)
+            cr_assert_eq(ts_test_table_at(&run, "replaced", z), added[z], "slice %d", z);
+        ts_test_run_clear(&run);
+    }
     free(clean);
     free(in.data);
 }
