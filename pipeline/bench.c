@@ -92,6 +92,8 @@ static enum ts_status case_on_cuda(struct bench *bench, const struct bench_case 
         ts_bench_cuda(which, request->nz == 0, bench->device, &bench->ceilings, request->runs, diag, &row);
     if (status != TS_OK)
         return refused(status) ? status : device_failed(bench, which, diag);
+    if (row.seconds == 0) /* a case that gives the device nothing to do, such as a center that is given */
+        return TS_OK;
     row.error = ts_bench_error(which, bench->device, request->oracle ? request->oracle(which->stage) : NULL);
     return add_row(bench, &row);
 }
