@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The run of record on a machine with a GPU, from an unpacked bundle: the whole suite, the sanitizers, every stage's
-# benchmark on the device, cub and NPP beside it. Some minutes; one log a part, and summary.txt, in the folder OUT.
-# usage: record_cuda.sh OUT [SECONDS for the sanitizers, 200]
+# benchmark on the device, cub and NPP beside it. A quarter of an hour; one log a part, and summary.txt, in the folder OUT.
+# usage: record_cuda.sh OUT [SECONDS for the sanitizers, 400]
 set -uo pipefail
 out=${1:?a folder for the logs}
-sanitizer_seconds=${2:-200}
+sanitizer_seconds=${2:-400}
 bin=$(cd "$(dirname "$0")/../../../bin" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
@@ -20,8 +20,8 @@ part() { # NAME SECONDS COMMAND...
 }
 { date -u +%F; uname -sr; nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv; "$bin/tomostage" doctor; } >"$out/machine.txt" 2>&1
 part peers 40 "$bin/tomostage-bench-peers"
-part bench 130 "$bin/tomostage-bench" --device cuda --save "$out/bench.json" --plot "$out/bench.svg"
-part tests 90 "$bin/tomostage-tests" -j8
+part bench 480 "$bin/tomostage-bench" --device cuda --save "$out/bench.json" --plot "$out/bench.svg"
+part tests 180 "$bin/tomostage-tests" -j8
 part bench-cpu 40 "$bin/tomostage-bench" --device cpu --runs 3
 export TOMOSTAGE_JOBS=${TOMOSTAGE_JOBS:-14} TOMOSTAGE_SECONDS=$((sanitizer_seconds - 5))
 part sanitizers "$sanitizer_seconds" bash "$here/sanitize_cuda.sh"
