@@ -99,18 +99,17 @@ static double *angles_of(const struct stage_context *context)
 }
 
 /* Pairs may be one step of the views away from half a turn: 180 degrees without the end point have no other. */
-static int find_pairs(const struct stage_context *context, int64_t pairs[CENTER_PAIRS][2])
+static int find_pairs(const struct stage_context *context, const double *angles, int64_t pairs[CENTER_PAIRS][2])
 {
-    double *angles = angles_of(context);
-    const int n = angles ? ts_center_pairs(angles, context->in.axes[1].n, 1.001 * fabs(step_of(context)), pairs) : -1;
-    free(angles);
-    return n;
+    return angles ? ts_center_pairs(angles, context->in.axes[1].n, 1.001 * fabs(step_of(context)), pairs) : -1;
 }
 
 static enum ts_status check_opposite(const struct stage_context *context)
 {
     int64_t pairs[CENTER_PAIRS][2];
-    const int n = find_pairs(context, pairs);
+    double *angles = angles_of(context);
+    const int n = find_pairs(context, angles, pairs);
+    free(angles);
     if (n < 0)
         return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
     return n > 0 ? TS_OK
@@ -313,10 +312,14 @@ static enum ts_status finish(const struct stage_context *context, const void *co
                                      &found->center);
         found->confidence = 1 - measure[best] / median(measure, n_trials, trials);
     } else {
-        const int n_pairs = find_pairs(context, pairs);
-        if (n_pairs <= 0)
+        double *angles = angles_of(context);
+        const int n_pairs = find_pairs(context, angles, pairs);
+        if (n_pairs <= 0) {
+            free(angles);
             return ts_diag_no_memory(context->diag, (size_t)search.n_views * sizeof(double));
-        best = ts_center_by_opposite(&search, pairs, n_pairs, measure, &found->center);
+        }
+        best = ts_center_by_opposite(&search, angles, pairs, n_pairs, measure, &found->center);
+        free(angles);
         found->confidence = measure[best];
     }
     for (int64_t i = 0; i < n_trials; i++)
@@ -363,7 +366,9 @@ const struct stage center_stage = {
         "Fourier transform holds outside of the double wedge, where that of an object is almost empty (N. T. Vo, M. "
         "Drakopoulos, R. C. Atwood, C. Reinhard, 2014); then in tenths of a pixel around the best, and a parabola. It "
         "needs evenly spaced views of 180 degrees or more. `opposite` correlates up to 16 pairs of views that are half "
-        "a turn apart (within a step of the views), in half pixels and a parabola.\n\n"
+        "a turn apart, one of them mirrored, in half pixels and a parabola. Where the nearest pairs are not quite half "
+        "a turn apart, by a step of the views at most, such as the first and last view of 180 degrees without the end "
+        "point, what their neighbors show to move per degree makes up for the rest.\n\n"
         "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
         "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
         "and the measure of every trial center.\n\n"

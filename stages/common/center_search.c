@@ -18,7 +18,7 @@
 
 #include "pipeline/image.h"
 
-enum { LANES = 8, LOWEST_COLUMN = 2, MOST_DROP = 20, FINE = 10 };
+enum { LANES = 8, LOWEST_COLUMN = 2, MOST_DROP = 20, FINE = 10, MOST_DEGREES = 10 };
 
 static const double pi = 3.14159265358979323846;
 
@@ -214,18 +214,17 @@ int ts_center_pairs(const double *angles, int64_t n_views, double tolerance, int
     return (int)taken;
 }
 
-/* Of p[d] and q[s - d], where both are. */
-static double correlation(const float *p, const float *q, int64_t n, int64_t s)
+/* Of p[first .. end) and q[at], q[at + step] ... beside it. */
+static double correlation(const float *p, const float *q, int64_t first, int64_t end, int64_t at, int step)
 {
-    const int64_t first = s - n + 1 > 0 ? s - n + 1 : 0, end = (s < n - 1 ? s : n - 1) + 1;
     double sum_p = 0, sum_q = 0, pp = 0, qq = 0, pq = 0;
     for (int64_t d = first; d < end; d++) {
         sum_p += (double)p[d];
-        sum_q += (double)q[s - d];
+        sum_q += (double)q[at + step * (d - first)];
     }
     const double mean_p = sum_p / (double)(end - first), mean_q = sum_q / (double)(end - first);
     for (int64_t d = first; d < end; d++) {
-        const double x = (double)p[d] - mean_p, y = (double)q[s - d] - mean_q;
+        const double x = (double)p[d] - mean_p, y = (double)q[at + step * (d - first)] - mean_q;
         pp += x * x;
         qq += y * y;
         pq += x * y;
@@ -233,22 +232,92 @@ static double correlation(const float *p, const float *q, int64_t n, int64_t s)
     return pp > 0 && qq > 0 ? pq / sqrt(pp * qq) : 0;
 }
 
-int64_t ts_center_by_opposite(const struct center_search *search, int64_t pairs[CENTER_PAIRS][2], int n_pairs,
-                              double *measure, double *center)
+/* Of p[d] and q[s - d], where both are. */
+static double mirrored_correlation(const float *p, const float *q, int64_t n, int64_t s)
+{
+    const int64_t first = s - n + 1 > 0 ? s - n + 1 : 0, end = (s < n - 1 ? s : n - 1) + 1;
+    return correlation(p, q, first, end, s - first, -1);
+}
+
+/* Of p[d] and q[d + s], where both are. */
+static double shifted_correlation(const float *p, const float *q, int64_t n, int64_t s)
+{
+    const int64_t first = s < 0 ? -s : 0, end = s < 0 ? n : n - s;
+    return correlation(p, q, first, end, first + s, 1);
+}
+
+/* How far what view a shows has moved in view b, in detectors: the peak of their correlation that is next to 0. */
+static double movement(const struct center_search *search, int64_t a, int64_t b)
+{
+    const int64_t n = search->n_detectors;
+    const float *p = search->p + a * n, *q = search->p + b * n;
+    int64_t s = 0;
+    double before = shifted_correlation(p, q, n, -1), at = shifted_correlation(p, q, n, 0),
+           after = shifted_correlation(p, q, n, 1);
+    const int64_t way = after > before ? 1 : -1;
+    while ((way > 0 ? after : before) > at && llabs(s) < n / 4) {
+        s += way;
+        before = way > 0 ? at : shifted_correlation(p, q, n, s - 1);
+        after = way > 0 ? shifted_correlation(p, q, n, s + 1) : at;
+        at = shifted_correlation(p, q, n, s);
+    }
+    return (double)s + turning_point(before, at, after);
+}
+
+/* Detectors per degree, between views a and b; false where one is not there, or they have too little in common. */
+static bool movement_rate(const struct center_search *search, const double *angles, int64_t a, int64_t b, double *rate)
+{
+    if (a < 0 || b < 0 || a >= search->n_views || b >= search->n_views || angles[a] == angles[b] ||
+        fabs(angles[a] - angles[b]) > MOST_DEGREES)
+        return false;
+    *rate = movement(search, a, b) / (angles[b] - angles[a]);
+    return true;
+}
+
+/* How far the rays move from view `pair[1]` to the one that is exactly half a turn from view `pair[0]`. It is taken
+ * from the neighbors of the two on the side of the angle between them; where both are the outermost views, as in half a
+ * turn without its end point, from those on the other sides, whose mean is as good as one in the middle. What view
+ * pair[0] shows is mirrored: it moves the other way. */
+static double missing_movement(const struct center_search *search, const double *angles, const int64_t pair[2])
+{
+    const int64_t i = pair[0], j = pair[1];
+    const double turn = angles[j] > angles[i] ? 180 : -180, missing = angles[i] + turn - angles[j];
+    if (fabs(missing) < 1e-6)
+        return 0;
+    /* The neighbor of j towards the missing angle, and that of i on the same side of its mirror image. */
+    const int way = (missing > 0) == (turn > 0) ? 1 : -1;
+    double rates[2], sum = 0;
+    int n = 0;
+    for (int side = 0; side < 2 && n == 0; side++) {
+        const int step = side == 0 ? way : -way;
+        if (movement_rate(search, angles, j, j + step, &rates[0]))
+            sum += rates[0], n++;
+        if (movement_rate(search, angles, i, i - step, &rates[1]))
+            sum -= rates[1], n++;
+    }
+    return n > 0 ? missing * sum / n : 0;
+}
+
+int64_t ts_center_by_opposite(const struct center_search *search, const double *angles, int64_t pairs[CENTER_PAIRS][2],
+                              int n_pairs, double *measure, double *center)
 {
     const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5), half = n_trials / 2;
     int64_t best = 0;
+    double moved = 0;
 #pragma omp parallel for schedule(static) num_threads(search->threads)
     for (int64_t i = 0; i < n_trials; i++) {
         double sum = 0;
         for (int pair = 0; pair < n_pairs; pair++)
-            sum += correlation(search->p + pairs[pair][0] * n, search->p + pairs[pair][1] * n, n, n - 1 + i - half);
+            sum += mirrored_correlation(search->p + pairs[pair][0] * n, search->p + pairs[pair][1] * n, n,
+                                        n - 1 + i - half);
         measure[i] = sum / n_pairs;
     }
     for (int64_t i = 1; i < n_trials; i++)
         best = measure[i] > measure[best] ? i : best;
+    for (int pair = 0; pair < n_pairs; pair++)
+        moved += missing_movement(search, angles, pairs[pair]) / n_pairs;
     const bool inside = best > 0 && best < n_trials - 1;
     const double more = inside ? turning_point(measure[best - 1], measure[best], measure[best + 1]) : 0;
-    *center = 0.5 * ((double)(n - 1 + best - half) + more);
+    *center = 0.5 * ((double)(n - 1 + best - half) + more + moved);
     return best;
 }

@@ -36,8 +36,9 @@ int64_t ts_center_by_sinogram(const struct center_search *search, int64_t half_t
  * many, at most CENTER_PAIRS. */
 enum { CENTER_PAIRS = 16 };
 int ts_center_pairs(const double *angles, int64_t n_views, double tolerance, int64_t pairs[CENTER_PAIRS][2]);
-/* The mean correlation of these pairs for each trial center, a step of 1/2 apart, and the center. */
-int64_t ts_center_by_opposite(const struct center_search *search, int64_t pairs[CENTER_PAIRS][2], int n_pairs,
-                              double *measure, double *center);
+/* The mean correlation of these pairs for each trial center, a step of 1/2 apart, and the center: where it is highest,
+ * less what the views move over the angle that a pair lacks or exceeds half a turn by. */
+int64_t ts_center_by_opposite(const struct center_search *search, const double *angles, int64_t pairs[CENTER_PAIRS][2],
+                              int n_pairs, double *measure, double *center);
 
 #endif
