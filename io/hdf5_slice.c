@@ -21,26 +21,27 @@ struct collection {
     bool no_memory;
 };
 
-/* Shape of a numeric dataset of rank 3; false for any other. */
-static bool volume_shape(hid_t dataset, hsize_t n[3])
+/* Shape of a numeric dataset of this rank, 2 or 3, a picture as a volume of one slice; false for any other. */
+static bool image_shape(hid_t dataset, int rank, hsize_t n[3])
 {
     hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
-    const bool volume = (class == H5T_INTEGER || class == H5T_FLOAT) && space >= 0 &&
-                        H5Sget_simple_extent_ndims(space) == 3 && H5Sget_simple_extent_dims(space, n, NULL) == 3 &&
-                        n[0] > 0 && n[1] > 0 && n[2] > 0;
+    n[0] = 1;
+    const bool image = (class == H5T_INTEGER || class == H5T_FLOAT) && space >= 0 &&
+                       H5Sget_simple_extent_ndims(space) == rank &&
+                       H5Sget_simple_extent_dims(space, n + 3 - rank, NULL) == rank && n[0] > 0 && n[1] > 0 && n[2] > 0;
     if (space >= 0)
         H5Sclose(space);
     if (type >= 0)
         H5Tclose(type);
-    return volume;
+    return image;
 }
 
 static bool collect(void *user, const struct hdf5_object *object)
 {
     struct collection *collection = user;
     hsize_t n[3];
-    if (object->kind != HDF5_DATASET || !volume_shape(object->id, n))
+    if (object->kind != HDF5_DATASET || !image_shape(object->id, 3, n))
         return true;
     const char *path = ts_arena_text(collection->arena, object->path, strlen(object->path));
     collection->no_memory = !path;
@@ -98,13 +99,14 @@ static enum ts_status read_values(const char *path, const char *name, hid_t data
                                   struct hdf5_slice *slice, struct ts_diag *diag)
 {
     const hsize_t start[3] = {(hsize_t)index, 0, 0}, count[3] = {1, (hsize_t)slice->rows, (hsize_t)slice->columns};
+    const int left_out = slice->is_picture ? 1 : 0; /* axes */
     const size_t bytes = (size_t)slice->rows * (size_t)slice->columns * sizeof *slice->values;
     slice->values = malloc(bytes);
     if (!slice->values)
         return ts_diag_no_memory(diag, bytes);
-    hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(3, count, NULL);
+    hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(3 - left_out, count + left_out, NULL);
     const bool done = space >= 0 && memory >= 0 &&
-                      H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+                      H5Sselect_hyperslab(space, H5S_SELECT_SET, start + left_out, NULL, count + left_out, NULL) >= 0 &&
                       H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, slice->values) >= 0;
     enum ts_status status = done ? TS_OK : unreadable(path, name, diag);
     if (memory >= 0)
@@ -123,8 +125,10 @@ static enum ts_status read_from(const char *path, const char *name, hid_t datase
 {
     const struct diag_site site = {.code = "hdf5-no-volume"};
     hsize_t n[3];
-    if (!volume_shape(dataset, n))
-        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s is not a numeric dataset with three axes", path, name);
+    slice->is_picture = image_shape(dataset, 2, n);
+    if (!slice->is_picture && !image_shape(dataset, 3, n))
+        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s is not a numeric dataset with two or three axes", path,
+                             name);
     if (n[0] > INT64_MAX || n[1] > SLICE_MAX || n[2] > SLICE_MAX || n[1] * n[2] > SLICE_MAX)
         return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: a slice of %s has more than %d values", path, name,
                              SLICE_MAX);

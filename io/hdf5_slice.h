@@ -10,6 +10,7 @@
 
 struct hdf5_slice {
     int64_t n_slices, rows, columns; /* of the dataset: shape (n_slices, rows, columns) */
+    bool is_picture;                 /* the dataset is one slice, of shape (rows, columns) */
     float *values;                   /* rows * columns; free() */
 };
 
@@ -17,7 +18,8 @@ struct hdf5_slice {
  * owns them. TS_BAD_INPUT where the file cannot be read or has none. */
 enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const char ***datasets, size_t *n,
                                     struct ts_diag *diag);
-/* Slice `index`, or the middle one ((n - 1) / 2) for -1. TS_BAD_INPUT where there is no such dataset or slice. */
+/* Slice `index`, or the middle one ((n - 1) / 2) for -1, of a numeric dataset of rank 3 or 2. TS_BAD_INPUT where there
+ * is no such dataset or slice. */
 enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t index, struct hdf5_slice *slice,
                                   struct ts_diag *diag);
 

@@ -2,6 +2,7 @@
  *
  * `tomostage preview`: the middle slice of every image of a file, side by side. Each is windowed on its own, from its
  * 1st to its 99th percentile (nearest rank, NaN left out), low values dark; one pixel per value, whatever the spacing.
+ * A dataset of two axes is a picture, whose window is all of its values.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ static int compare_floats(const void *a, const void *b)
 /* Low and high end of the window; equal where there is one value only, 0 and 0 where all are NaN. */
 static bool find_window(const struct hdf5_slice *slice, float *low, float *high)
 {
+    const size_t part = slice->is_picture ? SIZE_MAX : 100;
     const size_t n = (size_t)(slice->rows * slice->columns);
     float *sorted = malloc(n * sizeof *sorted);
     size_t n_numbers = 0;
@@ -33,8 +35,8 @@ static bool find_window(const struct hdf5_slice *slice, float *low, float *high)
         if (!isnan(slice->values[i]))
             sorted[n_numbers++] = slice->values[i];
     qsort(sorted, n_numbers, sizeof *sorted, compare_floats);
-    *low = n_numbers > 0 ? sorted[(n_numbers - 1) / 100] : 0;
-    *high = n_numbers > 0 ? sorted[n_numbers - 1 - (n_numbers - 1) / 100] : 0;
+    *low = n_numbers > 0 ? sorted[(n_numbers - 1) / part] : 0;
+    *high = n_numbers > 0 ? sorted[n_numbers - 1 - (n_numbers - 1) / part] : 0;
     free(sorted);
     return true;
 }

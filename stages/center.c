@@ -3,8 +3,8 @@
  * center: the detector position of the rotation axis, index c from 0, pixel centers at whole numbers. The image passes
  * on; its detector axis begins at -c * spacing, so that the rotation axis is position 0 for all that follows.
  *
- * One slice is computed before all others, and finish() searches it (stages/common/center_search.h), in host
- * memory on every device: a search is a few transforms' work, once a run.
+ * One slice is computed before all others, and finish() searches it (stages/common/center_search.h) and draws trial
+ * centers (stages/common/center_strip.h), in host memory on every device: a few transforms' work, once a run.
  */
 #include "stages/center.h"
 
@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "stages/common/center_search.h"
+#include "stages/common/center_tables.h"
 
-enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8 };
+enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8, STRIP_SIZE = 256 };
 
 static const struct choice method_choices[] = {
     {"auto", CENTER_AUTO, "given where `center` is, else sinogram"},
@@ -39,6 +40,15 @@ static const struct param rows[] = {
     PARAM(struct center_params, search, .unit = "detector", .min = 1, .max = 1e6,
           .derived = "a quarter of the detectors",
           .doc = "how far from the middle of the detector row, (n - 1) / 2, on both sides"),
+    PARAM(struct center_params, strip, .init.b = false,
+          .doc = "whether a picture of the slice, reconstructed about trial centers side by side, is saved: a table"),
+    PARAM(struct center_params, strip_sides, .unit = "", .min = 1, .max = STRIP_MOST_SIDES, .init.i = 3,
+          .doc = "trial centers in the strip on each side of the center"),
+    PARAM(struct center_params, strip_step, .unit = "detector", .min = 0.01, .max = 1000, .init.r = 1,
+          .doc = "between neighboring trial centers in the strip"),
+    PARAM(struct center_params, strip_size, .unit = "pixel", .min = STRIP_LEAST_SIZE, .max = STRIP_MOST_SIZE,
+          .derived = "the number of detectors, from 64 to 256",
+          .doc = "side of a tile of the strip, about the rotation axis; a pixel is as wide as a detector"),
 };
 
 static const struct center_params *params_of(const struct stage_context *context)
@@ -49,6 +59,11 @@ static const struct center_params *params_of(const struct stage_context *context
 static bool finds(const struct stage_context *context)
 {
     return params_of(context)->method != CENTER_GIVEN;
+}
+
+static bool looks(const struct stage_context *context)
+{
+    return finds(context) || params_of(context)->strip;
 }
 
 /* ---- parameters -------------------------------------------------------------------------------- */
@@ -120,19 +135,13 @@ static enum ts_status check_opposite(const struct stage_context *context)
 
 static enum ts_status resolve_search(const struct stage_context *context, struct center_params *params)
 {
-    const int64_t nz = context->in.axes[0].n, n = context->in.axes[2].n;
+    const int64_t n = context->in.axes[2].n;
     if (context->in.axes[1].n < LEAST_VIEWS || n < LEAST_DETECTORS)
         return ts_param_error(context->set, "method", "center-small", context->diag,
                               "a center is searched in at least %d views of %d detectors, and these are %lld of %lld",
                               LEAST_VIEWS, LEAST_DETECTORS, (long long)context->in.axes[1].n, (long long)n);
-    if (!ts_param_given(context->set, "slice"))
-        params->slice = (nz - 1) / 2;
     if (!ts_param_given(context->set, "search"))
         params->search = floor(0.25 * (double)n);
-    if (params->slice >= nz)
-        return ts_param_error(context->set, "slice", "slice-outside", context->diag,
-                              "%lld is not a slice of the image, which has %lld", (long long)params->slice,
-                              (long long)nz);
     if (params->search > 0.5 * (double)n - 2)
         return ts_param_error(context->set, "search", "search-outside", context->diag,
                               "%g detectors from the middle leave less than two that overlap; %g is the most",
@@ -162,6 +171,29 @@ static enum ts_status refuse_unused(const struct stage_context *context, const c
     return TS_OK;
 }
 
+/* The slice, and what there is to say of the strip. */
+static enum ts_status resolve_slice(const struct stage_context *context, struct center_params *params)
+{
+    static const char *const strip_rows[] = {"strip_sides", "strip_step", "strip_size"};
+    const int64_t nz = context->in.axes[0].n, n = context->in.axes[2].n;
+    if (params->strip && !ts_param_given(context->set, "strip_size"))
+        params->strip_size = n < STRIP_LEAST_SIZE ? STRIP_LEAST_SIZE : n < STRIP_SIZE ? n : STRIP_SIZE;
+    for (size_t i = 0; i < sizeof strip_rows / sizeof *strip_rows && !params->strip; i++) {
+        if (ts_param_given(context->set, strip_rows[i]))
+            return ts_param_error(context->set, strip_rows[i], "parameter-unused", context->diag,
+                                  "plays no part without strip: true");
+        ts_param_idle(context->set, strip_rows[i]);
+    }
+    if (!looks(context))
+        return refuse_unused(context, "slice");
+    if (!ts_param_given(context->set, "slice"))
+        params->slice = (nz - 1) / 2;
+    return params->slice < nz ? TS_OK
+                              : ts_param_error(context->set, "slice", "slice-outside", context->diag,
+                                               "%lld is not a slice of the image, which has %lld",
+                                               (long long)params->slice, (long long)nz);
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct center_params *params = values;
@@ -170,14 +202,12 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (context->in.axes[2].positions)
         return ts_param_error(context->set, "method", "detectors-uneven", context->diag,
                               "a center is an index, and these detectors are not evenly spaced");
-    if (params->method == CENTER_GIVEN) {
-        enum ts_status status = refuse_unused(context, "slice");
-        if (status == TS_OK)
-            status = refuse_unused(context, "search");
-        return status == TS_OK ? resolve_given(context, params) : status;
-    }
-    const enum ts_status status = refuse_unused(context, "center");
-    return status == TS_OK ? resolve_search(context, params) : status;
+    enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");
+    if (status == TS_OK)
+        status = resolve_slice(context, params);
+    if (status != TS_OK)
+        return status;
+    return finds(context) ? resolve_search(context, params) : resolve_given(context, params);
 }
 
 /* ---- reduction --------------------------------------------------------------------------------- */
@@ -189,7 +219,7 @@ struct center_result {
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
-    return input == 0 && finds(context) ? sizeof(struct center_sinogram) + ts_slice_count(&context->in) * sizeof(float)
+    return input == 0 && looks(context) ? sizeof(struct center_sinogram) + ts_slice_count(&context->in) * sizeof(float)
                                         : 0;
 }
 
@@ -216,18 +246,39 @@ static void merge(const struct stage_context *context, int input, void *into, co
         memcpy(into, from, partial_bytes(context, input));
 }
 
-static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+static struct center_strip strip_of(const struct stage_context *context)
 {
-    if (params_of(context)->method != CENTER_SINOGRAM)
-        return 0;
-    shapes[0] = ts_center_transform(half_turn(context), context->in.axes[2].n);
-    return 1;
+    const struct center_params *params = params_of(context);
+    return (struct center_strip){.n_views = context->in.axes[1].n,
+                                 .n_detectors = context->in.axes[2].n,
+                                 .sides = params->strip_sides,
+                                 .size = params->strip_size,
+                                 .step = params->strip_step,
+                                 .threads = context->threads};
 }
 
+enum { TRANSFORM_SEARCH, TRANSFORM_STRIP }; /* the strip's is the first where there is no search's */
+
+static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    int n = 0;
+    if (params_of(context)->method == CENTER_SINOGRAM)
+        shapes[n++] = ts_center_transform(half_turn(context), context->in.axes[2].n);
+    if (params_of(context)->strip) {
+        const struct center_strip strip = strip_of(context);
+        shapes[n++] = ts_center_strip_transform(&strip);
+    }
+    return n;
+}
+
+/* Search and strip have the same room, one after the other. */
 static size_t result_bytes(const struct stage_context *context)
 {
-    const bool room = params_of(context)->method == CENTER_SINOGRAM;
-    return sizeof(struct center_result) + (room ? ts_center_room_bytes(half_turn(context), context->in.axes[2].n) : 0);
+    const bool searches = params_of(context)->method == CENTER_SINOGRAM;
+    const size_t search = searches ? ts_center_room_bytes(half_turn(context), context->in.axes[2].n) : 0;
+    const struct center_strip strip = strip_of(context);
+    const size_t drawing = params_of(context)->strip ? ts_center_strip_room_bytes(&strip) : 0;
+    return sizeof(struct center_result) + (search > drawing ? search : drawing);
 }
 
 static double trial_step(const struct stage_context *context)
@@ -235,37 +286,28 @@ static double trial_step(const struct stage_context *context)
     return params_of(context)->method == CENTER_SINOGRAM ? 1 : 0.5;
 }
 
-enum { TABLE_CENTER, TABLE_CONFIDENCE, TABLE_TRIALS, TABLE_MEASURE, TABLES };
-
+/* Where nothing is searched the strip's two are the first. */
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
-    const struct ts_image number = {.dtype = TS_F64, .unit = ""};
-    if (!finds(context))
-        return 0;
-    tables[TABLE_CENTER] =
-        (struct stage_table){"center", "the center found: index of a detector pixel, from 0", number};
-    tables[TABLE_CONFIDENCE] =
-        (struct stage_table){"confidence",
-                             "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite, the "
-                             "correlation at the center",
-                             number};
-    tables[TABLE_TRIALS] = (struct stage_table){"trial_center", "trial centers, before the last is refined", number};
-    tables[TABLE_MEASURE] =
-        (struct stage_table){"measure", "of sinogram the lowest is best, of opposite the highest", number};
-    tables[TABLE_CENTER].image.unit = tables[TABLE_TRIALS].image.unit = "detector";
-    for (int i = TABLE_TRIALS; i < TABLES; i++) {
-        tables[i].image.rank = 1;
-        tables[i].image.axes[0] = (struct ts_axis){
-            .kind = TS_AXIS_ITEM, .n = ts_center_trials(params_of(context)->search, trial_step(context)), .unit = ""};
+    int n = 0;
+    if (finds(context)) {
+        ts_center_search_tables(ts_center_trials(params_of(context)->search, trial_step(context)), tables);
+        n += SEARCH_TABLES;
     }
-    return TABLES;
+    if (params_of(context)->strip) {
+        const struct center_strip strip = strip_of(context);
+        ts_center_strip_tables(&strip, tables + n);
+        n += STRIP_TABLES;
+    }
+    return n;
 }
 
 static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what)
 {
     return ts_diag_error(context->diag, TS_BAD_INPUT,
                          &(struct diag_site){.code = code, .span = context->set->span, .stage = context->set->owner},
-                         "no center can be found in slice %lld: %s", (long long)params_of(context)->slice, what);
+                         "no center can be %s in slice %lld: %s", finds(context) ? "found" : "shown",
+                         (long long)params_of(context)->slice, what);
 }
 
 static enum ts_status check_values(const struct stage_context *context, const float *p)
@@ -293,33 +335,22 @@ static double median(const double *measure, int64_t n, double *sorted)
     return sorted[n / 2];
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status search_slice(const struct stage_context *context, const float *sinogram, const double *angles,
+                                   struct center_result *found, const struct ts_image tables[SEARCH_TABLES])
 {
     const struct center_params *params = params_of(context);
-    const struct center_sinogram *sinogram = totals[0];
-    const struct center_search search = {(const float *)(sinogram + 1), context->in.axes[1].n, context->in.axes[2].n,
-                                         params->search, context->threads};
+    const struct center_search search = {sinogram, context->in.axes[1].n, context->in.axes[2].n, params->search,
+                                         context->threads};
     const int64_t n_trials = ts_center_trials(params->search, trial_step(context)), half = n_trials / 2;
-    struct center_result *found = result;
     double *measure = tables[TABLE_MEASURE].data, *trials = tables[TABLE_TRIALS].data;
     int64_t best, pairs[CENTER_PAIRS][2];
-    const enum ts_status status = check_values(context, search.p);
-    if (status != TS_OK)
-        return status;
     if (params->method == CENTER_SINOGRAM) {
-        best = ts_center_by_sinogram(&search, half_turn(context), context->transforms[0], found + 1, measure,
-                                     &found->center);
+        best = ts_center_by_sinogram(&search, half_turn(context), context->transforms[TRANSFORM_SEARCH], found + 1,
+                                     measure, &found->center);
         found->confidence = 1 - measure[best] / median(measure, n_trials, trials);
     } else {
-        double *angles = angles_of(context);
         const int n_pairs = find_pairs(context, angles, pairs);
-        if (n_pairs <= 0) {
-            free(angles);
-            return ts_diag_no_memory(context->diag, (size_t)search.n_views * sizeof(double));
-        }
         best = ts_center_by_opposite(&search, angles, pairs, n_pairs, measure, &found->center);
-        free(angles);
         found->confidence = measure[best];
     }
     for (int64_t i = 0; i < n_trials; i++)
@@ -332,6 +363,30 @@ static enum ts_status finish(const struct stage_context *context, const void *co
         return TS_BAD_INPUT;
     }
     return TS_OK;
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    const float *sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1);
+    struct center_result *found = result;
+    enum ts_status status = check_values(context, sinogram);
+    double *angles = status == TS_OK ? angles_of(context) : NULL;
+    if (status == TS_OK && !angles)
+        status = ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof *angles);
+    found->center = params_of(context)->center;
+    if (status == TS_OK && finds(context))
+        status = search_slice(context, sinogram, angles, found, tables);
+    if (status == TS_OK && params_of(context)->strip) {
+        const struct center_strip strip = strip_of(context);
+        const bool searched = params_of(context)->method == CENTER_SINOGRAM;
+        const struct ts_image *own = tables + (finds(context) ? SEARCH_TABLES : 0);
+        ts_center_strip_draw(&strip, sinogram, angles, found->center,
+                             context->transforms[searched ? TRANSFORM_STRIP : 0], found + 1, own[TABLE_STRIP].data,
+                             own[TABLE_STRIP_CENTERS].data);
+    }
+    free(angles);
+    return status;
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
@@ -372,6 +427,11 @@ const struct stage center_stage = {
         "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
         "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
         "and the measure of every trial center.\n\n"
+        "`strip: true` adds a picture to the tables: the slice reconstructed about 2 strip_sides + 1 trial centers "
+        "around the one found or given, side by side, each under its center. With a wrong center edges are doubled and "
+        "points become arcs. It is an image of its own in the file, "
+        "`/entry/process_<k>_center/tables/strip`, and `tomostage preview FILE.h5 --dataset PATH -o centers.png` makes "
+        "a PNG of it. To look around a guess: `center: {center: 512, strip: true, strip_step: 4}`.\n\n"
         "Cost: that slice is computed before all others, and one search, which runs on the CPU whatever the device.",
     .axes = AXES_SINOGRAM,
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),

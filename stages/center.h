@@ -12,6 +12,10 @@ struct center_params {
     double center;
     int64_t slice;
     double search;
+    bool strip;
+    int64_t strip_sides;
+    double strip_step;
+    int64_t strip_size;
 };
 enum center_method { CENTER_AUTO, CENTER_SINOGRAM, CENTER_OPPOSITE, CENTER_GIVEN };
 

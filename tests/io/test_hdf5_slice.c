@@ -33,6 +33,7 @@ static void make_file(void)
     const hid_t flat = H5Dcreate2(file, "flat", H5T_STD_I16LE, spaces[1], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t text = H5Dcreate2(file, "text", H5T_C_S1, spaces[0], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(plain, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    cr_assert(H5Dwrite(flat, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     cr_assert(H5Lcreate_hard(file, "plain", file, "also", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     cr_assert(H5Lcreate_external("/etc/passwd", "/x", file, "outside", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     H5Dclose(plain);
@@ -90,6 +91,18 @@ Test(hdf5_slice, reads_any_slice_in_any_byte_order)
     }
 }
 
+Test(hdf5_slice, reads_a_picture_as_one_slice)
+{
+    for (int64_t z = -1; z < 1; z++) {
+        struct hdf5_slice slice;
+        cr_assert_eq(ts_hdf5_read_slice(path, "/flat", z, &slice, diag), TS_OK);
+        cr_assert(slice.is_picture && slice.n_slices == 1 && slice.rows == NZ && slice.columns == NY);
+        for (int64_t i = 0; i < NZ * NY; i++)
+            cr_assert_eq(slice.values[i], (float)(i - 10));
+        free(slice.values);
+    }
+}
+
 Test(hdf5_slice, refuses_what_is_not_there)
 {
     static const char *const datasets[] = {"/none", "/flat", "/text", "/", "/outside", "/plain"};
@@ -99,6 +112,7 @@ Test(hdf5_slice, refuses_what_is_not_there)
         cr_assert_null(slice.values);
     }
     cr_assert_eq(ts_diag_error_count(diag), sizeof datasets / sizeof *datasets);
+    cr_assert(strstr(ts_diag_get(diag, 1)->message, "/flat has 1 slices, there is no slice 4"));
     cr_assert(strstr(ts_diag_get(diag, 5)->message, "/plain has 4 slices, there is no slice 4"));
 }
 

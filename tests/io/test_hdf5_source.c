@@ -28,23 +28,13 @@ Test(hdf5_source, takes_every_order_of_axes)
         const bool volume = kind % 2;
         const int *order = orders[kind / 4];
         const char *axes[3];
-        struct hdf5_params values = {0};
-        struct param_set set = {
-            .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
+        struct hdf5_params values;
         struct source *source;
-        ts_params_init(&set);
         H5Fclose(ts_scan_file_exchange(&storages[kind / 2 % 2], 0, NULL));
         for (int d = 0; d < 3; d++)
             axes[order[d]] = names[volume][d];
-        values.hdf5 = ts_scan_file.path;
-        values.path = "/exchange/data";
-        values.axes = (struct ts_texts){3, axes};
+        const struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
         values.spacing = (struct ts_numbers){1, volume ? 3 : 2, spacing};
-        values.theta_stop = 180;
-        if (!volume) {
-            ts_scan_file_give(&set, "theta_start");
-            ts_scan_file_give(&set, "theta_stop");
-        }
         cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK, "kind %d", kind);
         const struct ts_image *image = &source->image;
         cr_assert_eq(image->axes[1].kind, volume ? TS_AXIS_Y : TS_AXIS_VIEW);

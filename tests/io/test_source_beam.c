@@ -18,24 +18,14 @@ TestSuite(source_beam, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 static enum ts_status open_scan(enum ts_beam_kind kind, double near, double far, bool in_mm, bool volume,
                                 struct ts_image *image)
 {
-    static const char *axes[2][3] = {{"view", "z", "detector"}, {"z", "y", "x"}};
+    static const char *const axes[2][3] = {{"view", "z", "detector"}, {"z", "y", "x"}};
     static const double spacing[3] = {2, 2, 2};
-    struct hdf5_params values = {0};
-    struct param_set set = {
-        .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
+    struct hdf5_params values;
+    struct param_set set = ts_scan_file_hdf5(&values, axes[volume], 360);
     struct source *source;
-    ts_params_init(&set);
     H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
-    values.hdf5 = ts_scan_file.path;
-    values.path = "/exchange/data";
-    values.axes = (struct ts_texts){3, axes[volume]};
     if (in_mm)
         values.spacing = (struct ts_numbers){1, volume ? 3 : 2, spacing};
-    values.theta_stop = 360;
-    if (!volume) {
-        ts_scan_file_give(&set, "theta_start");
-        ts_scan_file_give(&set, "theta_stop");
-    }
     values.beam = kind;
     values.source_axis = near;
     values.source_detector = far;

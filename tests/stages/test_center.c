@@ -9,6 +9,8 @@
 
 #include "pipeline/plan.h"
 #include "tests/reference/center_reference.h"
+#include "tests/support/chain_run.h"
+#include "tests/support/disc_scan.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/output_fixture.h"
@@ -16,46 +18,6 @@
 #include "tests/support/support.h"
 
 TestSuite(center);
-
-static const double pi = 3.14159265358979323846;
-
-static struct ts_image views(int64_t nz, int64_t n_views, int64_t n_detectors, double first, double step,
-                             enum ts_dtype dtype)
-{
-    struct ts_image image = ts_test_image(nz, n_views, n_detectors, dtype, VALUES_CONSTANT, 1);
-    image.axes[1] =
-        (struct ts_axis){.kind = TS_AXIS_VIEW, .n = n_views, .spacing = step, .first = first, .unit = "degree"};
-    image.axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
-                                     .n = n_detectors,
-                                     .spacing = 0.7,
-                                     .first = -0.35 * (double)(n_detectors - 1),
-                                     .unit = "mm"};
-    image.quantity = TS_LINE_INTEGRAL;
-    return image;
-}
-
-/* Line integrals of three discs around a rotation axis that stands on detector `center`. */
-static void draw(struct ts_image *image, int64_t z, double center)
-{
-    const double half = 0.5 * (double)image->axes[2].n;
-    const double discs[][4] = {{0, 0.1, 0.62, 1}, {0.3, -0.2, 0.11, 2}, {-0.25, 0.35, 0.07, -0.8}};
-    const int64_t n = image->axes[2].n;
-    for (int64_t view = 0; view < image->axes[1].n; view++) {
-        const double theta = (image->axes[1].first + (double)view * image->axes[1].spacing) * pi / 180;
-        for (int64_t d = 0; d < n; d++) {
-            double sum = 0;
-            for (int i = 0; i < 3; i++) {
-                const double s = ((double)d - center) / half - discs[i][0] * cos(theta) - discs[i][1] * sin(theta);
-                const double chord = discs[i][2] * discs[i][2] - s * s;
-                sum += chord > 0 ? discs[i][3] * sqrt(chord) : 0;
-            }
-            if (image->dtype == TS_U16)
-                ((uint16_t *)ts_slice_data(image, z))[view * n + d] = (uint16_t)(1000 + 20000 * sum);
-            else
-                ((float *)ts_slice_data(image, z))[view * n + d] = (float)sum;
-        }
-    }
-}
 
 static double found(const struct ts_image *image, const char *assignments, int64_t slab, int threads,
                     double *confidence)
@@ -87,10 +49,10 @@ TEST_ON_BOTH(center, is_where_the_discs_turn_around)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int dtype = 0; dtype < 2; dtype++) {
             struct ts_image image =
-                views(1, rows[i].n_views, rows[i].n_detectors, -20, rows[i].step, dtype ? TS_U16 : TS_F32);
+                ts_disc_scan(1, rows[i].n_views, rows[i].n_detectors, -20, rows[i].step, dtype ? TS_U16 : TS_F32);
             const double center = 0.5 * (double)(rows[i].n_detectors - 1) + rows[i].offset;
             double confidence;
-            draw(&image, 0, center);
+            ts_disc_scan_draw(&image, 0, center);
             const double one = found(&image, "method=sinogram", 0, 2, &confidence);
             cr_assert(fabs(one - center) <= 0.1, "row %zu: sinogram finds %.3f, not %.3f", i, one, center);
             cr_assert(confidence > 0.3 && confidence <= 1, "row %zu: confidence %.3f", i, confidence);
@@ -104,9 +66,9 @@ TEST_ON_BOTH(center, is_where_the_discs_turn_around)
 /* The slice asked for, the same bits for all slabs and threads. */
 TEST_ON_BOTH(center, is_that_of_the_slice)
 {
-    struct ts_image image = views(5, 96, 111, 0, 180.0 / 96, TS_F32);
+    struct ts_image image = ts_disc_scan(5, 96, 111, 0, 180.0 / 96, TS_F32);
     for (int64_t z = 0; z < 5; z++)
-        draw(&image, z, 50 + 3 * (double)z);
+        ts_disc_scan_draw(&image, z, 50 + 3 * (double)z);
     for (int64_t slice = 0; slice < 5; slice += 2) {
         char assignments[64];
         double confidence, first = 0;
@@ -128,11 +90,11 @@ TEST_ON_BOTH(center, measures_what_the_paper_says)
 {
     for (int64_t n = 16; n <= 17; n++) {
         enum { VIEWS = 13 };
-        struct ts_image image = views(1, VIEWS, n, 0, 180.0 / VIEWS, TS_F32);
+        struct ts_image image = ts_disc_scan(1, VIEWS, n, 0, 180.0 / VIEWS, TS_F32);
         struct stage_run run;
         double values[VIEWS * 17];
         uint64_t seed = 3;
-        draw(&image, 0, 0.5 * (double)(n - 1) + 1);
+        ts_disc_scan_draw(&image, 0, 0.5 * (double)(n - 1) + 1);
         for (int64_t i = 0; i < VIEWS * n; i++)
             values[i] = (double)(((float *)image.data)[i] += (float)(0.01 * ts_random_unit(&seed)));
         cr_assert_eq(ts_test_run(&run, &center_stage, "search=4", &image, NULL, 0, 1), TS_OK);
@@ -150,7 +112,7 @@ TEST_ON_BOTH(center, measures_what_the_paper_says)
 
 Test(center, may_be_given)
 {
-    struct ts_image image = views(2, 9, 12, 0, 20, TS_F32);
+    struct ts_image image = ts_disc_scan(2, 9, 12, 0, 20, TS_F32);
     static const char *const rows[] = {"center=4.25", "method=given center=4.25"};
     for (size_t i = 0; i < 2; i++) {
         struct stage_run run;
@@ -172,8 +134,9 @@ static void refused(const char *assignments, const struct ts_image *image, enum 
 
 Test(center, says_what_is_wrong_with_the_parameters)
 {
-    struct ts_image image = views(2, 45, 32, 0, 4, TS_F32), few = views(2, 7, 32, 0, 4, TS_F32),
-                    narrow = views(2, 45, 7, 0, 4, TS_F32), uneven = image, arc = image, fan = image, tilted = image;
+    struct ts_image image = ts_disc_scan(2, 45, 32, 0, 4, TS_F32), few = ts_disc_scan(2, 7, 32, 0, 4, TS_F32),
+                    narrow = ts_disc_scan(2, 45, 7, 0, 4, TS_F32), uneven = image, arc = image, fan = image,
+                    tilted = image;
     double angles[45], positions[32];
     for (int i = 0; i < 45; i++)
         angles[i] = 4 * i + (i == 9);
@@ -205,9 +168,9 @@ Test(center, says_what_is_wrong_with_the_parameters)
 
 TEST_ON_BOTH(center, says_when_there_is_none_to_find)
 {
-    struct ts_image image = views(1, 90, 64, 0, 2, TS_F32);
+    struct ts_image image = ts_disc_scan(1, 90, 64, 0, 2, TS_F32);
     refused("", &image, TS_BAD_INPUT, "center-constant");
-    draw(&image, 0, 45);
+    ts_disc_scan_draw(&image, 0, 45);
     refused("search=8", &image, TS_BAD_INPUT, "center-edge");
     refused("search=8 method=opposite", &image, TS_BAD_INPUT, "center-edge");
     ((float *)image.data)[77] = NAN;
@@ -218,14 +181,14 @@ TEST_ON_BOTH(center, says_when_there_is_none_to_find)
 /* A run computes one slice for the search, and keeps nothing for it. */
 Test(center, looks_at_one_slice)
 {
-    struct ts_image image = views(40, 45, 64, 0, 4, TS_F32);
+    struct ts_image image = ts_disc_scan(40, 45, 64, 0, 4, TS_F32);
     char folder[256], output[300];
     struct memory_chain memory;
     struct ts_plan *plan = NULL;
     struct ts_diag *diag = ts_diag_create();
     const struct ts_options options = {.device = "cpu", .threads = 1, .force = true};
     for (int64_t z = 0; z < 40; z++)
-        draw(&image, z, 33);
+        ts_disc_scan_draw(&image, z, 33);
     ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/out.h5", folder);
     memory_chain_init(&memory, &image, NULL, output);
@@ -254,25 +217,6 @@ static double number_in(hid_t file, const char *path)
     return value;
 }
 
-static void run_chain(const char *text)
-{
-    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
-    struct ts_diag *diag = ts_diag_create();
-    struct ts_chain *chain = NULL;
-    struct ts_plan *plan = NULL;
-    enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag);
-    if (status == TS_OK)
-        status = ts_plan_create(chain, &options, &plan, diag);
-    if (status == TS_OK)
-        status = ts_plan_run(plan, diag);
-    if (status != TS_OK)
-        ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    ts_plan_destroy(plan);
-    ts_chain_destroy(chain);
-    ts_diag_destroy(diag);
-}
-
 /* A tooth, whose center is about 295.5: from its file to the reconstruction, which is told the center found. */
 TEST_ON_BOTH(center, of_a_tooth_reaches_its_reconstruction)
 {
@@ -283,14 +227,10 @@ TEST_ON_BOTH(center, of_a_tooth_reaches_its_reconstruction)
     ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/out.h5", folder);
     for (int i = 0; i < 2; i++) {
-        snprintf(text, sizeof text,
-                 "tomostage: 1\ninput: {exchange: %s/%s}\ninputs:\n  flats: {exchange: %s/%s, frames: flats}\n"
-                 "  darks: {exchange: %s/%s, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: darks}\n"
-                 "  - minus_log:\n  - center: {method: %s}\n  - fbp:\noutput: {hdf5: %s}\n",
-                 ts_test_data(), "projections/tomopy_tooth/tooth.h5", ts_test_data(),
-                 "projections/tomopy_tooth/tooth.h5", ts_test_data(), "projections/tomopy_tooth/tooth.h5", methods[i],
-                 output);
-        run_chain(text);
+        ts_test_tooth_chain(text, sizeof text);
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "  - minus_log:\n  - center: {method: %s}\n  - fbp:\noutput: {hdf5: out.h5}\n", methods[i]);
+        ts_test_chain_runs(text, folder);
         const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT);
         const double center = centers[i] = number_in(file, "/entry/process_3_center/tables/center");
         fprintf(stderr, "center: %s finds %.2f in a tooth, confidence %.4f\n", methods[i], center,
@@ -316,7 +256,7 @@ TEST_ON_BOTH(center, of_a_turn_of_neutrons)
         "sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: true}\nstages:\n  - center:\noutput: "
         "{hdf5: %s}\n",
         ts_test_data(), output);
-    run_chain(text);
+    ts_test_chain_runs(text, folder);
     const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT);
     const double center = number_in(file, "/entry/process_1_center/tables/center");
     fprintf(stderr, "center: %.2f in a sinogram of neutrons\n", center);

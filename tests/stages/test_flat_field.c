@@ -8,6 +8,7 @@
 
 #include "pipeline/plan.h"
 #include "tests/reference/flat_field_reference.h"
+#include "tests/support/chain_run.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/stage_run.h"
@@ -242,32 +243,6 @@ Test(flat_field, says_what_is_wrong_with_the_frames)
 
 static const char tooth[] = "projections/tomopy_tooth/tooth.h5";
 
-static void run_tooth(const char *folder, const char *output)
-{
-    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
-    char text[4096], path[2000];
-    struct ts_diag *diag = ts_diag_create();
-    struct ts_chain *chain = NULL;
-    struct ts_plan *plan = NULL;
-    snprintf(path, sizeof path, "%s/%s", ts_test_data(), tooth);
-    snprintf(text, sizeof text,
-             "tomostage: 1\ninput: {exchange: %s}\ninputs:\n  flats: {exchange: %s, frames: flats}\n"
-             "  darks: {exchange: %s, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: darks}\n"
-             "output: {hdf5: %s}\n",
-             path, path, path, output);
-    enum ts_status status = ts_chain_parse(text, strlen(text), "test", folder, &chain, diag);
-    if (status == TS_OK)
-        status = ts_plan_create(chain, &options, &plan, diag);
-    if (status == TS_OK)
-        status = ts_plan_run(plan, diag);
-    if (status != TS_OK)
-        ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    ts_plan_destroy(plan);
-    ts_chain_destroy(chain);
-    ts_diag_destroy(diag);
-}
-
 static double mean_of(const double *frames, int64_t n, int64_t pixels, int64_t i)
 {
     double sum = 0;
@@ -279,12 +254,14 @@ static double mean_of(const double *frames, int64_t n, int64_t pixels, int64_t i
 TEST_ON_BOTH(flat_field, of_a_scan_in_data_exchange)
 {
     enum { VIEWS = 181, ROWS = 2, DETECTORS = 640, FRAMES = 10, PIXELS = ROWS * DETECTORS };
-    char folder[256], output[300];
+    char folder[256], output[300], text[8192];
     size_t n, n_flats, n_darks, n_out;
     SKIP_WITHOUT_DATA("flat_field/of_a_scan_in_data_exchange");
     ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/out.h5", folder);
-    run_tooth(folder, output);
+    ts_test_tooth_chain(text, sizeof text);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "output: {hdf5: out.h5}\n");
+    ts_test_chain_runs(text, folder);
     double *counts = ts_test_read_hdf5(tooth, "/exchange/data", &n),
            *flats = ts_test_read_hdf5(tooth, "/exchange/data_white", &n_flats),
            *darks = ts_test_read_hdf5(tooth, "/exchange/data_dark", &n_darks),

@@ -100,6 +100,26 @@ void ts_scan_file_give(struct param_set *set, const char *name)
         set->given |= UINT32_C(1) << i;
 }
 
+struct param_set ts_scan_file_hdf5(struct hdf5_params *values, const char *const axes[3], double stop)
+{
+    struct param_set set = {
+        .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = values, .owner = "input"};
+    bool is_volume = true;
+    *values = (struct hdf5_params){0};
+    ts_params_init(&set);
+    values->hdf5 = ts_scan_file.path;
+    values->path = "/exchange/data";
+    values->axes = (struct ts_texts){3, axes};
+    values->theta_stop = stop;
+    for (int i = 0; i < 3; i++)
+        is_volume = is_volume && strcmp(axes[i], "view");
+    if (!is_volume) {
+        ts_scan_file_give(&set, "theta_start");
+        ts_scan_file_give(&set, "theta_stop");
+    }
+    return set;
+}
+
 void ts_scan_file_check(struct source *source, const int *frames, int64_t n_rows)
 {
     const struct ts_image *image = &source->image;

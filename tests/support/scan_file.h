@@ -7,7 +7,7 @@
 
 #include <hdf5.h>
 
-#include "io/source.h"
+#include "io/hdf5_source.h"
 
 enum { SCAN_FRAMES = 7, SCAN_ROWS = 3, SCAN_COLUMNS = 5 };
 
@@ -36,6 +36,9 @@ void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const st
 hid_t ts_scan_file_exchange(const struct scan_storage *storage, int n_theta, const double *theta);
 /* Marks a parameter as given in the chain. */
 void ts_scan_file_give(struct param_set *set, const char *name);
+/* The parameters of `hdf5` for the frames of ts_scan_file_exchange, whose axes in the file's order have these names: a
+ * sinogram over [0, stop) degrees, or a volume where `axes` says so. `values` is cleared; the set points to it. */
+struct param_set ts_scan_file_hdf5(struct hdf5_params *values, const char *const axes[3], double stop);
 /* All values, read in slabs of n rows, are those of these frames. */
 void ts_scan_file_check(struct source *source, const int *frames, int64_t n_rows);
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables of `center`: those of the search, and those of the strip of trial centers.
+ */
+#ifndef STAGES_COMMON_CENTER_TABLES_H
+#define STAGES_COMMON_CENTER_TABLES_H
+
+#include "stages/common/center_strip.h"
+#include "stages/stage.h"
+
+enum { TABLE_CENTER, TABLE_CONFIDENCE, TABLE_TRIALS, TABLE_MEASURE, SEARCH_TABLES };
+enum { TABLE_STRIP, TABLE_STRIP_CENTERS, STRIP_TABLES };
+
+void ts_center_search_tables(int64_t n_trials, struct stage_table tables[SEARCH_TABLES]);
+void ts_center_strip_tables(const struct center_strip *strip, struct stage_table tables[STRIP_TABLES]);
+
+#endif
