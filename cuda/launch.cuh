@@ -46,6 +46,20 @@ extern "C" {
         break;                                                                                                         \
     }
 
+/* The same for stages that only move values: one instantiation an element size. */
+#define TS_CUDA_WORDS(dtype, MACRO)                                                                                    \
+    switch (ts_dtype_bytes(dtype)) {                                                                                   \
+    case 1:                                                                                                            \
+        MACRO(uint8_t);                                                                                                \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        MACRO(uint16_t);                                                                                               \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        MACRO(uint32_t);                                                                                               \
+        break;                                                                                                         \
+    }
+
 /* ceil(a / b) of positive numbers. */
 static inline __host__ __device__ int64_t ts_cuda_parts(int64_t a, int64_t b)
 {

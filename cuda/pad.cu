@@ -63,14 +63,11 @@ static enum ts_status launch(const struct stage_context *context, const struct t
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
-    switch (ts_dtype_bytes(out->dtype)) {
-    case 1:
-        return launch<uint8_t>(context, in, out, call);
-    case 2:
-        return launch<uint16_t>(context, in, out, call);
-    default:
-        return launch<uint32_t>(context, in, out, call);
-    }
+    enum ts_status status;
+#define LAUNCH(T) status = launch<T>(context, in, out, call)
+    TS_CUDA_WORDS(out->dtype, LAUNCH);
+#undef LAUNCH
+    return status;
 }
 
 extern const struct stage_cuda pad_cuda;
