@@ -5,9 +5,7 @@
  * ray: one thread computes one sample of the sinogram: it works out its own ray and walks along it, as the parallel
  * method does; neighbors may have different major axes, then a warp takes both ways in turn. Memory and block as there.
  *
- * stack: 128 slices at once (64 or 32 at the end of a stack) as lanes, by the projector of common/joseph.cu; the
- * sinogram comes out as lanes and is laid out by slices in a last step. Traffic besides the projector: the dtype's
- * bytes and 4 a pixel, 8 a ray.
+ * stack: common/joseph_stack.cu.
  */
 #include "cuda/common/joseph.cuh"
 #include "cuda/common/turn.cuh"
@@ -37,14 +35,13 @@ static __global__ void __launch_bounds__(RAY_THREADS)
     }
 }
 
-static enum ts_status ray(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status ray(const struct stage_context *context, const struct beam_scan *scan, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
-    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
-    const struct fan_size size = {scan.grid, out->axes[0].n, scan.n_views, scan.grid.n_detectors};
+    const struct fan_size size = {scan->grid, out->axes[0].n, scan->n_views, scan->grid.n_detectors};
     const int64_t tasks = size.nz * size.n_views * ts_cuda_parts(size.n_detectors, RAY_THREADS);
     const unsigned blocks = (unsigned)(tasks < RAY_BLOCKS ? tasks : RAY_BLOCKS);
-    const struct cuda_joseph tables = ts_cuda_joseph_tables(&scan, call->constants);
+    const struct cuda_joseph tables = ts_cuda_joseph_tables(scan, call->constants);
     const enum ts_status status = ts_cuda_turn(context, in, call->scratch, call->stream);
     if (status != TS_OK)
         return status;
@@ -56,16 +53,6 @@ static enum ts_status ray(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "fan_rays");
 }
 
-static size_t volume_bytes(const struct stage_context *context, int lanes)
-{
-    return ts_cuda_lanes_bytes(context->in.axes[1].n, context->in.axes[2].n, JOSEPH_MARGIN, lanes);
-}
-
-static size_t sinogram_bytes(const struct stage_context *context, int lanes)
-{
-    return ts_cuda_lanes_bytes(context->out.axes[1].n, context->out.axes[2].n, 0, lanes);
-}
-
 static bool is_stack(const struct stage_context *context)
 {
     return ((const struct radon_params *)context->params)->method == RADON_STACK;
@@ -74,37 +61,13 @@ static bool is_stack(const struct stage_context *context)
 size_t ts_cuda_radon_fan_scratch(const struct stage_context *context, int64_t n)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
-    const int lanes = ts_cuda_lanes_for(n);
-    return is_stack(context)
-               ? ts_cuda_joseph_rays_bytes(&scan) + volume_bytes(context, lanes) + sinogram_bytes(context, lanes)
-               : (size_t)n * ts_slice_bytes(&context->in);
-}
-
-static enum ts_status stack(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                            const struct cuda_call *call)
-{
-    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
-    const int64_t nz = out->axes[0].n;
-    unsigned char *scratch = (unsigned char *)call->scratch;
-    struct cuda_joseph joseph;
-    enum ts_status status = ts_cuda_joseph_rays(context, &scan, call->constants, scratch, call->stream, &joseph);
-    scratch += ts_cuda_joseph_rays_bytes(&scan);
-    for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
-        const int lanes = ts_cuda_lanes_for(nz - z);
-        float *volume = (float *)scratch, *sinogram = (float *)(scratch + volume_bytes(context, lanes));
-        n = nz - z < lanes ? nz - z : lanes;
-        status = ts_cuda_to_lanes(context, in, ts_slice_data(in, z), n, JOSEPH_MARGIN, lanes, volume, call->stream);
-        if (status == TS_OK)
-            status = ts_cuda_joseph_project(context, &joseph, volume, lanes, sinogram, call->stream);
-        if (status == TS_OK)
-            status =
-                ts_cuda_from_lanes(context, out, (float *)ts_slice_data(out, z), n, 0, lanes, sinogram, call->stream);
-    }
-    return status;
+    return is_stack(context) ? ts_cuda_joseph_stack_scratch(&scan, n) : (size_t)n * ts_slice_bytes(&context->in);
 }
 
 enum ts_status ts_cuda_radon_fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                  const struct cuda_call *call)
 {
-    return is_stack(context) ? stack(context, in, out, call) : ray(context, in, out, call);
+    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
+    return is_stack(context) ? ts_cuda_joseph_stack(context, &scan, in, out, false, call)
+                             : ray(context, &scan, in, out, call);
 }

@@ -20,7 +20,7 @@
  */
 #include "cuda/radon_methods.cuh"
 
-#include "cuda/common/interleave.cuh"
+#include "cuda/common/lanes.cuh"
 
 enum {
     GROUP = 4,        /* detectors of a warp */
@@ -33,48 +33,24 @@ enum {
     MOST_BLOCKS = 1 << 30
 };
 
-/* Samples of V slices. */
-template <int V> struct slices {
-    float at[V];
-};
-
-static __device__ __forceinline__ void load(struct slices<4> *to, const float *from)
-{
-    const float4 value = __ldg((const float4 *)from);
-    to->at[0] = value.x, to->at[1] = value.y, to->at[2] = value.z, to->at[3] = value.w;
-}
-
-static __device__ __forceinline__ void load(struct slices<2> *to, const float *from)
-{
-    const float2 value = __ldg((const float2 *)from);
-    to->at[0] = value.x, to->at[1] = value.y;
-}
-
-static __device__ __forceinline__ void load(struct slices<1> *to, const float *from)
-{
-    to->at[0] = __ldg(from);
-}
-
 template <int V>
-static __device__ __forceinline__ void add_sample(struct slices<V> *sum, const struct slices<V> *below,
-                                                  const struct slices<V> *above, uint32_t fraction)
+static __device__ __forceinline__ void add_sample(struct cuda_lanes<V> *sum, const struct cuda_lanes<V> *below,
+                                                  const struct cuda_lanes<V> *above, uint32_t fraction)
 {
-    const float weight = ts_cuda_beam_weight(fraction), w_above = weight - 1, w_below = 2 - weight;
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        sum->at[i] = __fmaf_rn(w_above, above->at[i], __fmaf_rn(w_below, below->at[i], sum->at[i]));
+    const float weight = ts_cuda_beam_weight(fraction);
+    ts_cuda_lanes_add_two(sum, below, above, 2 - weight, weight - 1);
 }
 
 /* One line, the rays O1, O2 and O3 pixels past the first one's. */
 template <int O1, int O2, int O3, int V>
 static __device__ __forceinline__ void add_pattern(const float *at, const uint32_t fractions[GROUP],
-                                                   struct slices<V> sums[GROUP])
+                                                   struct cuda_lanes<V> sums[GROUP])
 {
-    struct slices<V> pixels[O3 + 2];
+    struct cuda_lanes<V> pixels[O3 + 2];
 #pragma unroll
     for (int i = 0; i < O3 + 2; i++)
         if (i < 2 || i == O1 || i == O1 + 1 || i == O2 || i == O2 + 1 || i >= O3)
-            load(&pixels[i], at + i * 32 * V);
+            ts_cuda_lanes_load(&pixels[i], at + i * 32 * V);
     add_sample(&sums[0], &pixels[0], &pixels[1], fractions[0]);
     add_sample(&sums[1], &pixels[O1], &pixels[O1 + 1], fractions[1]);
     add_sample(&sums[2], &pixels[O2], &pixels[O2 + 1], fractions[2]);
@@ -84,7 +60,7 @@ static __device__ __forceinline__ void add_pattern(const float *at, const uint32
 /* One line for rays E to E + 1 pixels apart: from `step`, the part past E, follows which carry over to the next. */
 template <int E, int V>
 static __device__ __forceinline__ void add_line(const float *at, uint32_t fraction, uint32_t step,
-                                                struct slices<V> sums[GROUP])
+                                                struct cuda_lanes<V> sums[GROUP])
 {
     const uint32_t f[GROUP] = {fraction, fraction + step, fraction + 2 * step, fraction + 3 * step};
     const bool carry[GROUP] = {false, f[1] < step, f[2] < step, f[3] < step};
@@ -129,7 +105,7 @@ static __device__ __forceinline__ double origin(const struct cuda_beam *view, in
 
 /* Up to line `end`; the rays are E to E + 1 pixels apart. */
 template <int E, int V>
-static __device__ __forceinline__ void walk_near(struct walk *walk, int end, struct slices<V> sums[GROUP])
+static __device__ __forceinline__ void walk_near(struct walk *walk, int end, struct cuda_lanes<V> sums[GROUP])
 {
     for (; walk->m < end; walk->m++, walk->at += walk->step, walk->line += walk->stride)
         add_line<E>(walk->line + (walk->at >> 32) * (32 * V), (uint32_t)walk->at, (uint32_t)walk->apart, sums);
@@ -137,7 +113,7 @@ static __device__ __forceinline__ void walk_near(struct walk *walk, int end, str
 
 template <int V>
 static __device__ __forceinline__ void walk_far(struct walk *walk, int end, const struct cuda_beam *view, int detector,
-                                                struct slices<V> sums[GROUP])
+                                                struct cuda_lanes<V> sums[GROUP])
 {
     for (; walk->m < end; walk->m++, walk->line += walk->stride)
 #pragma unroll
@@ -145,9 +121,9 @@ static __device__ __forceinline__ void walk_far(struct walk *walk, int end, cons
             const double ray = origin(view, detector) + k * fabs(view->per_detector) + walk->m * view->per_major;
             const double at = fmin(fmax(ray, -2.0), (double)walk->n_minor), whole = floor(at);
             const float *pixel = walk->line + (int64_t)whole * (32 * V);
-            struct slices<V> below, above;
-            load(&below, pixel);
-            load(&above, pixel + 32 * V);
+            struct cuda_lanes<V> below, above;
+            ts_cuda_lanes_load(&below, pixel);
+            ts_cuda_lanes_load(&above, pixel + 32 * V);
             add_sample(&sums[k], &below, &above, (uint32_t)((at - whole) * 4294967296.0));
         }
 }
@@ -183,16 +159,9 @@ static __device__ void write_group(const float4 *totals, const struct cuda_beam 
         float4 t = totals[i * STACK_THREADS + threadIdx.x];
         if (beam->per_detector < 0)
             t = make_float4(t.w, t.z, t.y, t.x);
-        const float values[GROUP] = {t.x * beam->length_mm, t.y * beam->length_mm, t.z * beam->length_mm,
-                                     t.w * beam->length_mm};
-        float *to = out + ((slice + i) * size->n_views + beam->view) * size->n_detectors + detector;
-        if (size->whole) {
-            *(float4 *)to = make_float4(values[0], values[1], values[2], values[3]);
-            continue;
-        }
-        for (int k = 0; k < GROUP; k++)
-            if (detector + k < size->n_detectors)
-                to[k] = values[k];
+        const float mm = beam->length_mm;
+        ts_cuda_totals_write(out + ((slice + i) * size->n_views + beam->view) * size->n_detectors, detector,
+                             size->n_detectors, size->whole, make_float4(t.x * mm, t.y * mm, t.z * mm, t.w * mm));
     }
 }
 
@@ -219,41 +188,27 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     walk.stride = (size.n_minor + 2 * INTERLEAVE_MARGIN) * (32 * V);
     walk.n_minor = size.n_minor;
     const int end = begin(&walk, beam, detector, size.n_major);
-    struct slices<V> sums[GROUP] = {
-    };
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        totals[i * STACK_THREADS + threadIdx.x] = make_float4(0, 0, 0, 0);
+    ts_cuda_totals_clear<V>(totals + threadIdx.x, STACK_THREADS);
     while (walk.m < end) {
         const int stop = min(end, walk.m / RADON_LINES * RADON_LINES + RADON_LINES);
+        struct cuda_lanes<V> sums[GROUP] = {
+        };
         if (walk.apart >> 32 == 0)
             walk_near<0>(&walk, stop, sums);
         else if (!FAR || walk.apart >> 32 == 1)
             walk_near<1>(&walk, stop, sums);
         else
             walk_far(&walk, stop, beam, detector, sums);
-#pragma unroll
-        for (int i = 0; i < V; i++) {
-            float4 *total = &totals[i * STACK_THREADS + threadIdx.x];
-            *total = make_float4(total->x + sums[0].at[i], total->y + sums[1].at[i], total->z + sums[2].at[i],
-                                 total->w + sums[3].at[i]);
-            sums[0].at[i] = sums[1].at[i] = sums[2].at[i] = sums[3].at[i] = 0;
-        }
+        ts_cuda_totals_add<V>(totals + threadIdx.x, STACK_THREADS, sums);
     }
     write_group<V>(totals, beam, &size, detector, out);
-}
-
-/* Lanes for the next slices: padding costs less than a narrower kernel. */
-static int lanes_for(int64_t slices_left)
-{
-    return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
 }
 
 size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t n)
 {
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    const size_t rows = ts_cuda_interleaved_bytes(ny, nx, lanes_for(n)),
-                 columns = ts_cuda_interleaved_bytes(nx, ny, lanes_for(n));
+    const size_t rows = ts_cuda_interleaved_bytes(ny, nx, ts_cuda_lanes_for(n)),
+                 columns = ts_cuda_interleaved_bytes(nx, ny, ts_cuda_lanes_for(n));
     return rows > columns ? rows : columns;
 }
 
@@ -295,7 +250,7 @@ enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const st
     float *lines = (float *)call->scratch;
     enum ts_status status = TS_OK;
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
-        const int lanes = lanes_for(nz - z);
+        const int lanes = ts_cuda_lanes_for(nz - z);
         n = nz - z < lanes ? nz - z : lanes;
         float *to = (float *)ts_slice_data(out, z);
         for (int columns = 0; status == TS_OK && columns < 2; columns++) {

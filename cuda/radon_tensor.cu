@@ -321,17 +321,11 @@ static bool is_split(const struct stage_context *context)
     return ((const struct radon_params *)context->params)->method == RADON_TENSOR_SPLIT;
 }
 
-/* Lanes for the next slices: padding costs less than a narrower kernel. */
-static int lanes_for(int64_t slices_left)
-{
-    return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
-}
-
 size_t ts_cuda_radon_tensor_scratch(const struct stage_context *context, int64_t n)
 {
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    const size_t rows = ts_cuda_tensor_bytes(ny, nx, lanes_for(n), is_split(context)),
-                 columns = ts_cuda_tensor_bytes(nx, ny, lanes_for(n), is_split(context));
+    const size_t rows = ts_cuda_tensor_bytes(ny, nx, ts_cuda_lanes_for(n), is_split(context)),
+                 columns = ts_cuda_tensor_bytes(nx, ny, ts_cuda_lanes_for(n), is_split(context));
     return ts_cuda_stride((size_t)n * sizeof(uint32_t)) + (rows > columns ? rows : columns);
 }
 
@@ -364,7 +358,7 @@ static enum ts_status project_slices(const struct stage_context *context, const 
                                      const struct cuda_call *call)
 {
     const int64_t ny = in->axes[1].n, nx = in->axes[2].n;
-    const int lanes = lanes_for(n);
+    const int lanes = ts_cuda_lanes_for(n);
     const bool split = is_split(context);
     float *to = (float *)ts_slice_data(out, z);
     enum ts_status status = TS_OK;

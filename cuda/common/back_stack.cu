@@ -1,41 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parallel-beam backprojection of stacks of slices, 128 at once where there are so many, else 64 or 32: the kernel,
- * what a thread computes, its memory traffic and its blocks are described in back_stack.cuh. Before it each group of
- * slices is laid side by side: its samples are read and written once more.
+ * Parallel-beam backprojection of stacks of slices, 128 at once where there are so many, else 64 or 32: what a thread
+ * computes, its memory traffic and its blocks are described in back_stack.cuh. Before it each group of slices is laid
+ * side by side: its samples are read and written once more.
  */
 #include "cuda/common/back_stack.cuh"
+
+#include "cuda/common/back_view.cuh"
 #include "cuda/common/reconstruction.cuh"
 
-enum { MOST_BLOCKS = 1 << 30 };
-
-/* Lanes for the next slices: padding costs less than a narrower kernel. */
-static int lanes_for(int64_t slices_left)
+/* column: of the pixel with the lowest place; toward: 1 where places rise with columns, else -1. */
+template <bool WIDE>
+static __device__ __forceinline__ void back_find(const struct cuda_back_view *view, int row, int column, int toward,
+                                                 int n_detectors, struct back_place *place)
 {
-    return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
+    const int64_t first = view->base + row * view->per_row + column * view->per_column,
+                  step = toward * view->per_column;
+    const int line = view->view * (n_detectors + 2 * INTERLEAVE_MARGIN) + INTERLEAVE_MARGIN;
+    float below[BACK_PIXELS], above[BACK_PIXELS];
+    int index[BACK_PIXELS];
+#pragma unroll
+    for (int k = 0; k < BACK_PIXELS; k++) {
+        const int64_t at = first + k * step, whole = at >> 32;
+        const float past = ts_cuda_back_past(at);
+        below[k] = ts_cuda_back_weight(view, past);
+        above[k] = ts_cuda_back_weight(view, 1 - past);
+        /* Past the detectors are zeros: any of them will do. */
+        index[k] = (int)(whole < -INTERLEAVE_MARGIN + 2      ? -INTERLEAVE_MARGIN + 2
+                         : whole > n_detectors + BACK_PIXELS ? n_detectors + BACK_PIXELS
+                                                             : whole);
+    }
+    place->below = make_float4(below[0], below[1], below[2], below[3]);
+    place->above = make_float4(above[0], above[1], above[2], above[3]);
+    const int pattern = (index[1] - index[0]) | (index[2] - index[1]) << 1 | (index[3] - index[2]) << 2;
+    place->at = WIDE ? make_int4(line + index[0], line + index[1], line + index[2], line + index[3])
+                     : make_int4(line + index[0], pattern, 0, 0);
+}
+
+template <int V, bool WIDE>
+static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
+    back_stack(const float *lines, float *out, const struct cuda_back_views *table, struct back_size size)
+{
+    extern __shared__ float4 shared[];
+    const int lane = (int)(threadIdx.x % 32);
+    struct back_warp warp;
+    if (!back_begin<V>(&size, shared, &warp))
+        return;
+    lines += lane * V;
+    for (int falling = 0; falling < 2; falling++) {
+        const int64_t end = falling ? table->n : table->n_rising;
+        for (int64_t first = falling ? table->n_rising : 0; first < end; first += BACK_CHUNK) {
+            const int n = (int)(end - first < BACK_CHUNK ? end - first : BACK_CHUNK);
+            __syncwarp();
+            if (lane < n)
+                back_find<WIDE>(&table->at[first + lane], warp.row, warp.column + (falling ? BACK_PIXELS - 1 : 0),
+                                falling ? -1 : 1, size.n_detectors, &warp.places[lane]);
+            __syncwarp();
+            back_add_places<V, WIDE>(lines, &warp, n, falling);
+        }
+    }
+    back_write<V>(&warp, &size, out);
 }
 
 size_t ts_cuda_back_stack_scratch(const struct stage_context *context, int64_t n)
 {
-    return ts_cuda_interleaved_bytes(context->in.axes[1].n, context->in.axes[2].n, lanes_for(n));
-}
-
-template <int V, bool WIDE>
-static enum ts_status launch(const struct stage_context *context, const float *lines, float *out,
-                             const struct cuda_back_views *table, struct back_size size, cudaStream_t stream)
-{
-    const int64_t across = ts_cuda_parts(size.n_columns, BACK_ACROSS * BACK_PIXELS),
-                  blocks = across * ts_cuda_parts(size.n_rows, BACK_DOWN);
-    enum ts_status status = ts_cuda_shared(context, (const void *)back_stack<V, WIDE>, back_shared(V));
-    size.blocks_across = (int)across;
-    for (; status == TS_OK && size.first_block < blocks; size.first_block += MOST_BLOCKS) {
-        const int64_t left = blocks - size.first_block;
-        back_stack<V, WIDE>
-            <<<(unsigned)(left < MOST_BLOCKS ? left : MOST_BLOCKS), BACK_THREADS, back_shared(V), stream>>>(
-                lines, out, table, size);
-        status = ts_cuda_launched(context, "back_stack");
-    }
-    return status;
+    return ts_cuda_interleaved_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_lanes_for(n));
 }
 
 enum ts_status ts_cuda_back_stack(const struct stage_context *context, const struct ts_image *sinogram,
@@ -45,21 +74,13 @@ enum ts_status ts_cuda_back_stack(const struct stage_context *context, const str
     const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
     const double spacing = context->in.axes[2].spacing > 0 ? context->in.axes[2].spacing : 1;
     const bool wide = params->pixel_size > spacing * (1 - 1e-9) && params->pixel_size != spacing;
-    const int64_t nz = out->axes[0].n;
-    float *lines = (float *)scratch;
-    enum ts_status status = TS_OK;
-    for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
-        const int lanes = lanes_for(nz - z);
-        float *to = (float *)ts_slice_data(out, z);
-        n = nz - z < lanes ? nz - z : lanes;
-        struct back_size size = {(int)n, (int)sinogram->axes[2].n, (int)params->rows, (int)params->columns};
-        size.whole = size.n_columns % BACK_PIXELS == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
-        status = ts_cuda_interleave(context, sinogram, ts_slice_data(sinogram, z), n, true, lanes, lines, stream);
-        if (status == TS_OK)
-            status = lanes == 128 ? (wide ? launch<4, true> : launch<4, false>)(context, lines, to, table, size, stream)
-                     : lanes == 64
-                         ? (wide ? launch<2, true> : launch<2, false>)(context, lines, to, table, size, stream)
-                         : (wide ? launch<1, true> : launch<1, false>)(context, lines, to, table, size, stream);
-    }
-    return status;
+    const struct back_kernels<const struct cuda_back_views *> near_kernels = {{back_stack<1, false>,
+                                                                               back_stack<2, false>,
+                                                                               back_stack<4, false>},
+                                                                              "back_stack",
+                                                                              table},
+                                                              wide_kernels = {
+        {back_stack<1, true>, back_stack<2, true>, back_stack<4, true>}, "back_stack", table
+    };
+    return back_run(context, wide ? &wide_kernels : &near_kernels, sinogram, out, (float *)scratch, stream);
 }

@@ -240,12 +240,6 @@ static bool is_split(const struct stage_context *context)
     return ((const struct reconstruction_params *)context->params)->method == BACK_METHOD_TENSOR_SPLIT;
 }
 
-/* Lanes for the next slices: padding costs less than a narrower kernel. */
-static int lanes_for(int64_t slices_left)
-{
-    return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
-}
-
 static size_t lines_bytes(const struct stage_context *context)
 {
     return ts_cuda_stride((size_t)context->in.axes[1].n * sizeof(struct tensor_line));
@@ -255,7 +249,7 @@ static size_t lines_bytes(const struct stage_context *context)
 size_t ts_cuda_back_tensor_scratch(const struct stage_context *context, int64_t n)
 {
     return ts_cuda_stride((size_t)n * sizeof(uint32_t)) + lines_bytes(context) +
-           ts_cuda_tensor_bytes(context->in.axes[1].n, context->in.axes[2].n, lanes_for(n), is_split(context));
+           ts_cuda_tensor_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_lanes_for(n), is_split(context));
 }
 
 template <class S>
@@ -296,7 +290,7 @@ enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const st
     status = ts_cuda_launched(context, "make_lines");
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
         n = nz - z < 128 ? nz - z : 128;
-        const int lanes = lanes_for(n);
+        const int lanes = ts_cuda_lanes_for(n);
         float *to = (float *)ts_slice_data(out, z);
         const struct back_tensor_size size = {(int)n, (int)out->axes[1].n, (int)out->axes[2].n,
                                               (int)sinogram->axes[2].n, lanes};

@@ -9,21 +9,14 @@
  * are summed and then these sums in rising order. 8 bytes a view and pixel, nearly all from the caches. Blocks of 32 x
  * 8 pixels: the detectors that they see lie close together.
  *
- * stack: as the kernel of back_stack.cuh, 4 pixels of 128 slices a warp; the places of 32 views are worked out at once,
+ * stack: as told in back_stack.cuh, 4 pixels of 128 slices a warp; the places of 32 views are worked out at once,
  * a view by each lane. Pixels may be more than a detector apart where the fan magnifies, so that each loads its own two
  * samples: 32 bytes a thread, pixel and view from the caches.
  */
 #include "cuda/common/back_stack.cuh"
 #include "cuda/common/reconstruction.cuh"
 
-enum {
-    WEIGH_THREADS = 256,
-    WEIGH_BLOCKS = 1 << 16,
-    PIXEL_COLUMNS = 32,
-    PIXEL_ROWS = 8,
-    PIXEL_VIEWS = 32,
-    MOST_BLOCKS = 1 << 30
-};
+enum { WEIGH_THREADS = 256, WEIGH_BLOCKS = 1 << 16, PIXEL_COLUMNS = 32, PIXEL_ROWS = 8, PIXEL_VIEWS = 32 };
 
 struct fan_size {
     struct beam_geometry grid;
@@ -160,85 +153,30 @@ static __device__ __forceinline__ void find(const struct fan_size *size, const s
     place->at = make_int4(at[0], at[1], at[2], at[3]);
 }
 
-/* grid: blocks of a row of blocks, row after row. Shared memory: back_shared(V). */
+struct fan_views {
+    const struct fan_view *at;
+    struct fan_size size;
+};
+
 template <int V>
 static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
-    fan_stack(const float *lines, float *out, const struct fan_view *views, struct fan_size fan, struct back_size size)
+    fan_stack(const float *lines, float *out, struct fan_views views, struct back_size size)
 {
     extern __shared__ float4 shared[];
-    float4 *totals = shared; /* V * BACK_THREADS, then a place for each thread */
-    const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
-    const int64_t block = size.first_block + blockIdx.x;
-    const int row = (int)(block / size.blocks_across) * BACK_DOWN + warp / BACK_ACROSS;
-    const int column = ((int)(block % size.blocks_across) * BACK_ACROSS + warp % BACK_ACROSS) * BACK_PIXELS;
-    if (row >= size.n_rows || column >= size.n_columns)
+    const int lane = (int)(threadIdx.x % 32);
+    struct back_warp warp;
+    if (!back_begin<V>(&size, shared, &warp))
         return;
-    struct back_place *own = (struct back_place *)(shared + V * BACK_THREADS) + warp * 32;
     lines += lane * V;
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        totals[i * BACK_THREADS + threadIdx.x] = make_float4(0, 0, 0, 0);
-    for (int64_t first = 0; first < fan.n_views; first += BACK_CHUNK) {
-        const int n = (int)(fan.n_views - first < BACK_CHUNK ? fan.n_views - first : BACK_CHUNK);
+    for (int64_t first = 0, end = views.size.n_views; first < end; first += BACK_CHUNK) {
+        const int n = (int)(end - first < BACK_CHUNK ? end - first : BACK_CHUNK);
         __syncwarp();
         if (lane < n)
-            find(&fan, &views[first + lane], first + lane, row, column, &own[lane]);
+            find(&views.size, &views.at[first + lane], first + lane, warp.row, warp.column, &warp.places[lane]);
         __syncwarp();
-        struct back_slices<V> sums[BACK_PIXELS] = {
-        };
-        for (int i = 0; i < n; i++)
-            back_add_wide(lines, &own[i], sums);
-#pragma unroll
-        for (int i = 0; i < V; i++) {
-            float4 *total = &totals[i * BACK_THREADS + threadIdx.x];
-            *total = make_float4(total->x + sums[0].at[i], total->y + sums[1].at[i], total->z + sums[2].at[i],
-                                 total->w + sums[3].at[i]);
-        }
+        back_add_places<V, true>(lines, &warp, n, false);
     }
-    back_write<V>(totals, &size, row, column, out);
-}
-
-template <int V>
-static enum ts_status launch(const struct stage_context *context, const float *lines, float *out,
-                             const struct fan_view *views, struct fan_size fan, struct back_size size,
-                             cudaStream_t stream)
-{
-    const int64_t across = ts_cuda_parts(size.n_columns, BACK_ACROSS * BACK_PIXELS),
-                  blocks = across * ts_cuda_parts(size.n_rows, BACK_DOWN);
-    enum ts_status status = ts_cuda_shared(context, (const void *)fan_stack<V>, back_shared(V));
-    size.blocks_across = (int)across;
-    for (; status == TS_OK && size.first_block < blocks; size.first_block += MOST_BLOCKS) {
-        const int64_t left = blocks - size.first_block;
-        fan_stack<V><<<(unsigned)(left < MOST_BLOCKS ? left : MOST_BLOCKS), BACK_THREADS, back_shared(V), stream>>>(
-            lines, out, views, fan, size);
-        status = ts_cuda_launched(context, "fan_stack");
-    }
-    return status;
-}
-
-static int lanes_for(int64_t slices_left)
-{
-    return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
-}
-
-static enum ts_status stack(const struct stage_context *context, const struct ts_image *sinogram, struct ts_image *out,
-                            const struct fan_view *views, struct fan_size fan, float *lines, cudaStream_t stream)
-{
-    const int64_t nz = out->axes[0].n;
-    enum ts_status status = TS_OK;
-    for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
-        const int lanes = lanes_for(nz - z);
-        float *to = (float *)ts_slice_data(out, z);
-        n = nz - z < lanes ? nz - z : lanes;
-        struct back_size size = {(int)n, (int)fan.grid.n_detectors, (int)fan.grid.n_rows, (int)fan.grid.n_columns};
-        size.whole = size.n_columns % BACK_PIXELS == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
-        status = ts_cuda_interleave(context, sinogram, ts_slice_data(sinogram, z), n, true, lanes, lines, stream);
-        if (status == TS_OK)
-            status = (lanes == 128  ? launch<4>
-                      : lanes == 64 ? launch<2>
-                                    : launch<1>)(context, lines, to, views, fan, size, stream);
-    }
-    return status;
+    back_write<V>(&warp, &size, out);
 }
 
 enum ts_status ts_cuda_fan_back(const struct stage_context *context, const struct ts_image *sinogram,
@@ -247,7 +185,13 @@ enum ts_status ts_cuda_fan_back(const struct stage_context *context, const struc
     const struct beam_scan scan = ts_reconstruction_scan(context);
     const struct fan_size size = {scan.grid, scan.beam, scan.n_views};
     const struct fan_view *views = (const struct fan_view *)constants;
+    const struct back_kernels<struct fan_views> kernels = {
+        {fan_stack<1>, fan_stack<2>, fan_stack<4>}, "fan_stack",
+        {
+            views, size
+        }
+    };
     return ((const struct reconstruction_params *)context->params)->method == BACK_METHOD_STACK
-               ? stack(context, sinogram, out, views, size, (float *)scratch, stream)
+               ? back_run(context, &kernels, sinogram, out, (float *)scratch, stream)
                : pixel(context, sinogram, out, views, size, stream);
 }

@@ -96,19 +96,6 @@ enum ts_status ts_cuda_joseph_rays(const struct stage_context *context, const st
 
 /* ---- the projector ----------------------------------------------------------------------------- */
 
-template <int V> static __device__ __forceinline__ void load(float to[V], const float *from)
-{
-    if (V == 4) {
-        const float4 value = __ldg((const float4 *)from);
-        to[0] = value.x, to[1] = value.y, to[2] = value.z, to[3] = value.w;
-    } else if (V == 2) {
-        const float2 value = __ldg((const float2 *)from);
-        to[0] = value.x, to[1] = value.y;
-    } else {
-        to[0] = __ldg(from);
-    }
-}
-
 struct project_size {
     int n_detectors, ny, nx;
     int64_t n_views, first_patch;
@@ -119,7 +106,7 @@ struct project_size {
 template <int V>
 static __device__ __forceinline__ void walk(const float *lanes, int m, int end, int64_t line, int64_t sample,
                                             int n_minor, const int64_t at_0[GROUP], const int64_t step[GROUP],
-                                            float sums[GROUP][V])
+                                            struct cuda_lanes<V> sums[GROUP])
 {
     int64_t at[GROUP];
 #pragma unroll
@@ -130,13 +117,11 @@ static __device__ __forceinline__ void walk(const float *lanes, int m, int end, 
         for (int k = 0; k < GROUP; k++) {
             const int i = min(max((int)(at[k] >> 32), -JOSEPH_MARGIN), n_minor);
             const float weight = ts_cuda_beam_weight((uint32_t)at[k]), w_above = weight - 1, w_below = 2 - weight;
-            float below[V], above[V];
-            load<V>(below, lanes + i * sample);
-            load<V>(above, lanes + (i + 1) * sample);
+            struct cuda_lanes<V> below, above;
+            ts_cuda_lanes_load(&below, lanes + i * sample);
+            ts_cuda_lanes_load(&above, lanes + (i + 1) * sample);
             at[k] += step[k];
-#pragma unroll
-            for (int s = 0; s < V; s++)
-                sums[k][s] = __fmaf_rn(w_above, above[s], __fmaf_rn(w_below, below[s], sums[k][s]));
+            ts_cuda_lanes_add_two(&sums[k], &below, &above, w_below, w_above);
         }
 }
 
@@ -164,14 +149,10 @@ static __device__ __forceinline__ void project_kind(const float *lanes, const st
     }
     for (int m = first; m < end;) {
         const int stop = min(end, m / SUM_LINES * SUM_LINES + SUM_LINES);
-        float sums[GROUP][V] = {};
+        struct cuda_lanes<V> sums[GROUP] = {
+        };
         walk<V>(lanes, m, stop, line, sample, along_rows ? size->nx : size->ny, at, step, sums);
-#pragma unroll
-        for (int s = 0; s < V; s++) {
-            float4 *total = &totals[s * PROJECT_THREADS];
-            *total =
-                make_float4(total->x + sums[0][s], total->y + sums[1][s], total->z + sums[2][s], total->w + sums[3][s]);
-        }
+        ts_cuda_totals_add<V>(totals, PROJECT_THREADS, sums);
         m = stop;
     }
 }
@@ -196,9 +177,7 @@ static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
     const float *lanes =
         volume + ((int64_t)JOSEPH_MARGIN * (size.nx + 2 * JOSEPH_MARGIN) + JOSEPH_MARGIN) * (32 * V) + lane * V;
     float4 *totals = shared + threadIdx.x;
-#pragma unroll
-    for (int s = 0; s < V; s++)
-        totals[s * PROJECT_THREADS] = make_float4(0, 0, 0, 0);
+    ts_cuda_totals_clear<V>(totals, PROJECT_THREADS);
     for (int kind = 0; kind < 2; kind++)
         project_kind<V>(lanes, group, n, kind == 0, &size, totals);
     for (int k = 0; k < n; k++) {

@@ -89,23 +89,10 @@ static __device__ __forceinline__ float weight_of(const struct cuda_ray *ray, in
     return whole == 0 ? (2 - weight) * ray->length_mm : whole == -1 ? (weight - 1) * ray->length_mm : 0;
 }
 
-template <int V> static __device__ __forceinline__ void load(float to[V], const float *from)
-{
-    if (V == 4) {
-        const float4 value = __ldg((const float4 *)from);
-        to[0] = value.x, to[1] = value.y, to[2] = value.z, to[3] = value.w;
-    } else if (V == 2) {
-        const float2 value = __ldg((const float2 *)from);
-        to[0] = value.x, to[1] = value.y;
-    } else {
-        to[0] = __ldg(from);
-    }
-}
-
 /* Rays [first, last] of a view to the sums of 4 pixels, RAYS_AT_ONCE at a time. */
 template <int V>
 static __device__ __forceinline__ void add_view(const float *samples, const struct cuda_ray *rays, int first, int last,
-                                                int row, int column, float *weights, float sums[PIXELS][V])
+                                                int row, int column, float *weights, struct cuda_lanes<V> sums[PIXELS])
 {
     const int lane = (int)(threadIdx.x % 32);
     for (int d = first; d <= last; d += RAYS_AT_ONCE) {
@@ -119,23 +106,20 @@ static __device__ __forceinline__ void add_view(const float *samples, const stru
             continue;
         const int end = (31 - __clz((int)used)) / PIXELS + 1;
         for (int r = (__ffs((int)used) - 1) / PIXELS; r < end; r += 4) {
-            float values[4][V];
+            struct cuda_lanes<V> values[4];
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 if (r + j < end)
-                    load<V>(values[j], samples + (int64_t)(d + r + j) * (32 * V));
+                    ts_cuda_lanes_load(&values[j], samples + (int64_t)(d + r + j) * (32 * V));
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 if (r + j >= end)
                     break;
                 const float4 w = ((const float4 *)weights)[r + j];
-#pragma unroll
-                for (int s = 0; s < V; s++) {
-                    sums[0][s] = __fmaf_rn(w.x, values[j][s], sums[0][s]);
-                    sums[1][s] = __fmaf_rn(w.y, values[j][s], sums[1][s]);
-                    sums[2][s] = __fmaf_rn(w.z, values[j][s], sums[2][s]);
-                    sums[3][s] = __fmaf_rn(w.w, values[j][s], sums[3][s]);
-                }
+                ts_cuda_lanes_add(&sums[0], &values[j], w.x);
+                ts_cuda_lanes_add(&sums[1], &values[j], w.y);
+                ts_cuda_lanes_add(&sums[2], &values[j], w.z);
+                ts_cuda_lanes_add(&sums[3], &values[j], w.w);
             }
         }
     }
@@ -177,22 +161,20 @@ static __device__ __forceinline__ struct taps find_taps(const struct back_size *
 /* One view in which no pixel has more than TAPS rays. */
 template <int V>
 static __device__ __forceinline__ void add_taps(const float *samples, const struct taps taps[PIXELS],
-                                                float sums[PIXELS][V])
+                                                struct cuda_lanes<V> sums[PIXELS])
 {
 #pragma unroll
     for (int k = 0; k < PIXELS; k++) {
         const struct taps own = taps[k];
         if (own.first < 0)
             continue;
-        float values[TAPS][V];
+        struct cuda_lanes<V> values[TAPS];
 #pragma unroll
         for (int tap = 0; tap < TAPS; tap++)
-            load<V>(values[tap], samples + (int64_t)(own.first + tap) * (32 * V));
+            ts_cuda_lanes_load(&values[tap], samples + (int64_t)(own.first + tap) * (32 * V));
 #pragma unroll
         for (int tap = 0; tap < TAPS; tap++)
-#pragma unroll
-            for (int s = 0; s < V; s++)
-                sums[k][s] = __fmaf_rn(own.weight[tap], values[tap][s], sums[k][s]);
+            ts_cuda_lanes_add(&sums[k], &values[tap], own.weight[tap]);
     }
 }
 
@@ -213,7 +195,8 @@ static __global__ void __launch_bounds__(BACK_THREADS, TS_CUDA_BLOCKS(BACK_THREA
     float *to = volume +
                 ((row + JOSEPH_MARGIN) * (int64_t)(size.nx + 2 * JOSEPH_MARGIN) + column + JOSEPH_MARGIN) * (32 * V) +
                 lane * V;
-    float sums[PIXELS][V] = {};
+    struct cuda_lanes<V> sums[PIXELS] = {
+    };
     for (int64_t view = 0; view < size.n_views; view += VIEWS_AT_ONCE) {
         const int64_t own = min(view + lane / PIXELS, size.n_views - 1);
         const struct taps found =
@@ -241,8 +224,8 @@ static __global__ void __launch_bounds__(BACK_THREADS, TS_CUDA_BLOCKS(BACK_THREA
             for (int s = 0; s < V; s++) {
                 float *total = &to[k * (32 * V) + s];
                 if (column + k < size.nx)
-                    *total = (view < SUM_VIEWS ? 0 : *total) + sums[k][s];
-                sums[k][s] = 0;
+                    *total = (view < SUM_VIEWS ? 0 : *total) + sums[k].at[s];
+                sums[k].at[s] = 0;
             }
     }
 }

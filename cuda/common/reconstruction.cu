@@ -89,8 +89,10 @@ static size_t rows_bytes(const struct stage_context *context, int64_t n)
 size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
-    if (ts_reconstruction_is_fan_adjoint(context))
-        return ts_cuda_fan_adjoint_scratch(context, n);
+    if (ts_reconstruction_is_fan_adjoint(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        return ts_cuda_joseph_stack_scratch(&scan, n);
+    }
     const size_t a = ts_cuda_row_filter_scratch(context, &filter),
                  b = is_tensor(context)                                ? ts_cuda_back_tensor_scratch(context, n)
                      : params_of(context)->method == BACK_METHOD_STACK ? ts_cuda_back_stack_scratch(context, n)
@@ -188,8 +190,10 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
         (const struct cuda_back_views *)((const char *)call->constants + response_bytes(context));
     char *room = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
     struct ts_image sinogram = *in;
-    if (ts_reconstruction_is_fan_adjoint(context))
-        return ts_cuda_fan_adjoint(context, in, out, call);
+    if (ts_reconstruction_is_fan_adjoint(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        return ts_cuda_joseph_stack(context, &scan, in, out, true, call);
+    }
     if (is_fan(context))
         return fan(context, in, out, &filter, call);
     if (makes_rows(context)) {

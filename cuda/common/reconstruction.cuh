@@ -20,11 +20,6 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
 int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context);
 int ts_cuda_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
 
-/* The adjoint of a fan, fan_adjoint.cu; constants are those of common/joseph.cuh. */
-size_t ts_cuda_fan_adjoint_scratch(const struct stage_context *context, int64_t n);
-enum ts_status ts_cuda_fan_adjoint(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   const struct cuda_call *call);
-
 /* A fan, fan_back.cu: constants, what they take, and the two steps around the filter. `constants` are the device's. */
 size_t ts_cuda_fan_constants_bytes(const struct stage_context *context);
 void ts_cuda_fan_constants(const struct stage_context *context, void *host);

@@ -29,6 +29,7 @@
 
 #include <cuda_fp16.h>
 
+#include "cuda/common/lanes.cuh"
 #include "cuda/common/largest.cuh"
 
 enum {
