@@ -8,10 +8,11 @@
 #include "io/exchange.h"
 #include "io/hdf5_source.h"
 #include "io/nexus.h"
+#include "io/result.h"
 #include "io/tiff.h"
 
-const struct source_format *const ts_source_formats[] = {&dicom_format, &nexus_format, &exchange_format,
-                                                         &hdf5_format,  &tiff_format,  NULL};
+const struct source_format *const ts_source_formats[] = {
+    &dicom_format, &nexus_format, &exchange_format, &hdf5_format, &result_format, &tiff_format, NULL};
 
 const struct source_format *ts_source_format_find(const char *name)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An image as NXdata: "data" in the image's axis order, one dataset per axis with its positions, geometry as attributes
- * of the group. Position of index i: axis.positions[i], else first + i * spacing, else (no spacing) i.
+ * of the group. Position of index i: axis.positions[i], else first + i * spacing, else (no spacing) i. An evenly spaced
+ * axis has the attribute spacing.
  * Source: NeXus NXdata (signal, axes, AXISNAME_indices).
  */
 #include <stdlib.h>
@@ -85,6 +86,8 @@ static enum ts_status write_axis(struct hdf5_writer *writer, const char *group, 
     enum ts_status status = ts_hdf5_values(writer, path, &values);
     if (status == TS_OK)
         status = text_at(writer, path, "long_name", name);
+    if (status == TS_OK && !axis->positions && axis->spacing != 0)
+        status = numbers_at(writer, path, "spacing", &axis->spacing, 1, 1);
     free(positions);
     return status;
 }

@@ -249,6 +249,10 @@ static void describe_image(const struct projections *projections, struct ts_imag
     const int64_t *n = projections->stack.n;
     const int *order = projections->order;
     const double *spacing = projections->spacing_mm;
+    if (projections->described) {
+        *image = *projections->described;
+        return;
+    }
     *image = (struct ts_image){.rank = 3, .dtype = projections->stack.dtype, .quantity = projections->quantity};
     image->unit = projections->quantity == TS_COUNTS        ? "counts"
                   : projections->quantity == TS_HU          ? "HU"
@@ -288,10 +292,12 @@ static enum ts_status fill(struct projection_source *source)
                                         "axis %d of %s has length %" PRId64 ", at most %d are read", d,
                                         projections->stack.name, projections->stack.n[d], SIDE_MAX);
     describe_image(projections, image);
-    const enum ts_status status = ts_source_beam(projections->input.set, &projections->beam, image, diag);
+    const enum ts_status status =
+        projections->described ? TS_OK : ts_source_beam(projections->input.set, &projections->beam, image, diag);
     if (status != TS_OK)
         return status;
-    if (!projections->volume && !image->axes[1].positions && !(image->axes[1].positions = view_positions(projections)))
+    if (!projections->volume && !projections->described && !image->axes[1].positions &&
+        !(image->axes[1].positions = view_positions(projections)))
         return ts_diag_no_memory(diag, (size_t)projections->n_views * sizeof(double));
     if (ts_image_bytes(image) > INT64_MAX)
         return ts_hdf5_input_refuse(&projections->input, "hdf5-size", "the size of the scan cannot be addressed");
@@ -304,9 +310,13 @@ static enum ts_status fill(struct projection_source *source)
         source->map[i] = projections->frames ? -1 : i;
     for (int64_t i = 0; projections->frames && i < projections->n_views; i++)
         source->map[projections->frames[i]] = i;
-    for (int64_t z = 0; z < source->base.n_slices; z++)
-        source->base.slices[z] =
-            (struct source_slice){.slope = 1, .position_mm = {0, 0, (double)z * projections->spacing_mm[0]}};
+    const double column[3] = {0, 0, projections->spacing_mm[0]},
+                 *step = image->has_geometry ? image->step_z_mm : column;
+    for (int64_t z = 0; z < source->base.n_slices; z++) {
+        source->base.slices[z].slope = 1;
+        for (int i = 0; i < 3; i++)
+            source->base.slices[z].position_mm[i] = image->origin_mm[i] + (double)z * step[i];
+    }
     const size_t slice_bytes = ts_slice_bytes(image);
     const int64_t room = (int64_t)(KEPT_BYTES / slice_bytes);
     int64_t rows = projections->stack.chunked ? projections->stack.chunk[projections->order[0]] : 0;

@@ -38,6 +38,8 @@ struct projections {
     double spacing_y_mm;   /* of a volume */
     enum ts_quantity quantity;
     struct ts_beam beam; /* as the parameters say */
+    /* All of the image where the file says it, in place of what the fields from `angles` on say; else NULL. */
+    const struct ts_image *described;
     struct source_attribute attributes[12];
     size_t n_attributes;
 };

@@ -25,13 +25,24 @@ static enum ts_status check_given(const struct param_set *set, const struct ts_b
     return TS_OK;
 }
 
-static enum ts_status check_fan(const struct param_set *set, const struct ts_beam *beam, const struct ts_axis *detector,
-                                struct ts_diag *diag)
+/* Of the last detector, from the central ray. */
+static double last_degree(const struct ts_beam *beam, const struct ts_axis *detector)
 {
     const double last =
         fmax(fabs(detector->first), fabs(detector->first + (double)(detector->n - 1) * detector->spacing));
-    const double degree = last / beam->source_detector_mm * (180 / M_PI);
-    if (!detector->unit || strcmp(detector->unit, "mm") != 0)
+    return last / beam->source_detector_mm * (180 / M_PI);
+}
+
+static bool is_in_mm(const struct ts_axis *detector)
+{
+    return detector->unit && strcmp(detector->unit, "mm") == 0;
+}
+
+static enum ts_status check_fan(const struct param_set *set, const struct ts_beam *beam, const struct ts_axis *detector,
+                                struct ts_diag *diag)
+{
+    const double degree = last_degree(beam, detector);
+    if (!is_in_mm(detector))
         return ts_param_error(set, "beam", "source-unit", diag,
                               "a fan's distances are in mm, and the distance of the detector's pixels is not known");
     if (!(beam->source_detector_mm >= beam->source_axis_mm))
@@ -43,6 +54,17 @@ static enum ts_status check_fan(const struct param_set *set, const struct ts_bea
                               "the last detector would be %g degrees from the central ray, expected less than 90",
                               degree);
     return TS_OK;
+}
+
+const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector)
+{
+    if (!is_in_mm(detector))
+        return "its beam is a fan, and the distance of the detector's pixels is not in mm";
+    if (!(beam->source_axis_mm > 0 && beam->source_detector_mm >= beam->source_axis_mm))
+        return "its source is not before the rotation axis, or its detector is";
+    return beam->kind == TS_BEAM_FAN_ARC && !(last_degree(beam, detector) < 90)
+               ? "its last detector is 90 degrees or more from the central ray"
+               : NULL;
 }
 
 enum ts_status ts_source_beam(const struct param_set *set, const struct ts_beam *beam, struct ts_image *image,

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An image out of a result, as io/hdf5_image.c writes it: the NXdata group /entry/NAME says its axes, units, quantity,
+ * geometry and beam, so that a run goes on as if there had been one chain. Evenly spaced axes keep their spacing in an
+ * attribute: out of rounded positions it could not be had to the last bit.
+ */
+#include "io/result.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "io/projections.h"
+
+enum { IMAGE_NAME_BYTES = 256 };
+
+static const struct param result_rows[] = {
+    PARAM(struct result_params, result, .required = true, .unit = "", .doc = "the HDF5 file that a run wrote"),
+    PARAM(struct result_params, image, .unit = "", .init.text = "data",
+          .doc = "name of the image in the file: what `save` called it, or data, the last one"),
+};
+
+/* n numbers of an attribute as doubles; false where there are none such. */
+static bool get_numbers(hid_t object, const char *name, hssize_t n, double *values)
+{
+    if (H5Aexists(object, name) <= 0)
+        return false;
+    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+    bool found = (class == H5T_FLOAT || class == H5T_INTEGER) && space >= 0 &&
+                 H5Sget_simple_extent_npoints(space) == n && H5Aread(attribute, H5T_NATIVE_DOUBLE, values) >= 0;
+    for (hssize_t i = 0; i < n && found; i++)
+        found = isfinite(values[i]);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    return found;
+}
+
+/* A text attribute, in the arena; "" where there is none. NULL where memory is out. */
+static const char *get_text(const struct hdf5_input *input, hid_t object, const char *name)
+{
+    char text[IMAGE_NAME_BYTES];
+    ts_hdf5_input_text(object, name, text, sizeof text);
+    return ts_arena_text(input->arena, text, strlen(text));
+}
+
+static enum ts_status unlike(struct projections *projections, const char *what)
+{
+    return ts_hdf5_input_refuse(&projections->input, "result-image", "%s: %s", projections->stack.name, what);
+}
+
+/* ---- what the group says ----------------------------------------------------------------------- */
+
+static enum ts_status read_axis(struct projections *projections, hid_t group, enum ts_axis_kind kind, int d,
+                                struct ts_axis *axis)
+{
+    struct hdf5_input *input = &projections->input;
+    const char *name = ts_axis_name(kind);
+    hid_t dataset = -1;
+    double *positions = NULL, spacing = 0;
+    int64_t n = 0;
+    enum ts_status status = ts_hdf5_input_find(input, group, name, &dataset);
+    if (status == TS_OK && dataset < 0)
+        status = unlike(projections, "an axis has no positions");
+    if (status != TS_OK)
+        return status;
+    *axis = (struct ts_axis){.kind = kind, .n = projections->stack.n[d], .unit = get_text(input, dataset, "units")};
+    const bool even = get_numbers(dataset, "spacing", 1, &spacing);
+    H5Oclose(dataset);
+    status = ts_hdf5_stack_numbers(input, group, name, 1 << 20, &positions, &n);
+    if (status != TS_OK)
+        return status;
+    if (!axis->unit)
+        return ts_diag_no_memory(input->diag, IMAGE_NAME_BYTES);
+    if (n != axis->n)
+        return ts_hdf5_input_refuse(input, "result-image", "%s has %" PRId64 " positions along %s, expected %" PRId64,
+                                    projections->stack.name, n, name, axis->n);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(positions[i]))
+            return unlike(projections, "an axis has positions that are not finite");
+    axis->spacing = spacing;
+    axis->first = even ? positions[0] : 0;
+    axis->positions = even ? NULL : positions;
+    return TS_OK;
+}
+
+static enum ts_status read_axes(struct projections *projections, hid_t group, struct ts_image *image)
+{
+    static const enum ts_axis_kind kinds[2][3] = {{TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X},
+                                                  {TS_AXIS_Z, TS_AXIS_VIEW, TS_AXIS_DETECTOR}};
+    const int kind = H5Aexists(group, "detector_indices") > 0;
+    enum ts_status status = TS_OK;
+    projections->volume = kind == 0;
+    image->rank = 3;
+    for (int d = 0; d < 3 && status == TS_OK; d++) {
+        char name[32];
+        double index = -1;
+        snprintf(name, sizeof name, "%s_indices", ts_axis_name(kinds[kind][d]));
+        if (!get_numbers(group, name, 1, &index) || index != d)
+            return unlike(projections, "its axes are neither z, y and x nor z, view and detector");
+        status = read_axis(projections, group, kinds[kind][d], d, &image->axes[d]);
+    }
+    return status;
+}
+
+static enum ts_status read_quantity(struct projections *projections, struct ts_image *image)
+{
+    const char *quantity = get_text(&projections->input, projections->stack.dataset, "quantity");
+    image->unit = get_text(&projections->input, projections->stack.dataset, "units");
+    if (!quantity || !image->unit)
+        return ts_diag_no_memory(projections->input.diag, IMAGE_NAME_BYTES);
+    for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
+        if (!strcmp(quantity, ts_quantity_name((enum ts_quantity)i))) {
+            image->quantity = projections->quantity = (enum ts_quantity)i;
+            return TS_OK;
+        }
+    return unlike(projections, "its quantity is not known");
+}
+
+/* Of a sinogram. What a fan's rays demand of the distances is demanded of a foreign file too. */
+static enum ts_status read_beam(struct projections *projections, hid_t group, struct ts_image *image)
+{
+    const char *name = get_text(&projections->input, group, "beam");
+    struct ts_beam *beam = &image->beam;
+    if (projections->volume)
+        return TS_OK;
+    if (!name)
+        return ts_diag_no_memory(projections->input.diag, IMAGE_NAME_BYTES);
+    for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
+        if (!strcmp(name, ts_beam_name((enum ts_beam_kind)i))) {
+            beam->kind = (enum ts_beam_kind)i;
+            if (beam->kind == TS_BEAM_PARALLEL)
+                return TS_OK;
+            const bool there = get_numbers(group, "source_axis_mm", 1, &beam->source_axis_mm) &&
+                               get_numbers(group, "source_detector_mm", 1, &beam->source_detector_mm);
+            const char *wrong = there ? ts_source_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
+            return wrong ? unlike(projections, wrong) : TS_OK;
+        }
+    return unlike(projections, "its beam is not known");
+}
+
+static void read_geometry(hid_t group, struct ts_image *image)
+{
+    image->has_geometry = get_numbers(group, "origin_mm", 3, image->origin_mm) &&
+                          get_numbers(group, "direction", 9, image->direction) &&
+                          get_numbers(group, "step_z_mm", 3, image->step_z_mm);
+}
+
+/* ---- the image --------------------------------------------------------------------------------- */
+
+/* A whole file of this program says so, last of all. */
+static enum ts_status check_file(struct projections *projections)
+{
+    struct hdf5_input *input = &projections->input;
+    const hid_t root = input->files[0].id;
+    char digest[80];
+    double complete = 0;
+    ts_hdf5_input_text(root, "digest", digest, sizeof digest);
+    if (strlen(digest) != 64 || H5Aexists(root, "complete") <= 0) {
+        ts_hdf5_input_refuse(input, "result-foreign", "this file was not written by tomostage");
+        ts_diag_hint(input->diag, "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
+        return TS_BAD_INPUT;
+    }
+    if (!get_numbers(root, "complete", 1, &complete) || complete != 1)
+        return ts_hdf5_input_refuse(input, "result-incomplete", "the file is not complete: its run did not end");
+    return ts_projections_attribute(projections, "digest", "%s", digest);
+}
+
+/* Says which images there are. */
+static enum ts_status no_image(struct projections *projections, const char *wanted)
+{
+    struct hdf5_input *input = &projections->input;
+    char shown[IMAGE_NAME_BYTES], list[1024] = "";
+    const char **names = NULL;
+    size_t n = 0;
+    hid_t entry = -1;
+    enum ts_status status = ts_hdf5_input_find(input, input->files[0].id, "/entry", &entry);
+    if (status == TS_OK && entry >= 0)
+        status = ts_hdf5_input_names(input, entry, &names, &n);
+    for (size_t i = 0; i < n && status == TS_OK; i++) {
+        const size_t length = strlen(list);
+        hid_t group = -1;
+        status = ts_hdf5_input_find(input, entry, names[i], &group);
+        ts_text_escape(shown, sizeof shown, names[i]);
+        if (ts_hdf5_input_is_class(group, "NXdata"))
+            snprintf(list + length, sizeof list - length, "%s%s", length > 0 ? ", " : "", shown);
+        if (group >= 0)
+            H5Oclose(group);
+    }
+    if (entry >= 0)
+        H5Oclose(entry);
+    ts_text_escape(shown, sizeof shown, wanted);
+    return status == TS_OK ? ts_hdf5_input_refuse(input, "result-no-image", "there is no image '%s'; it has %s", shown,
+                                                  *list ? list : "none")
+                           : status;
+}
+
+static enum ts_status describe(struct projections *projections, hid_t group)
+{
+    struct ts_image *image = ts_arena_alloc(projections->arena, sizeof *image);
+    if (!image)
+        return ts_diag_no_memory(projections->input.diag, sizeof *image);
+    *image = (struct ts_image){.dtype = projections->stack.dtype};
+    enum ts_status status = read_axes(projections, group, image);
+    if (status == TS_OK)
+        status = read_quantity(projections, image);
+    if (status == TS_OK)
+        status = read_beam(projections, group, image);
+    read_geometry(group, image);
+    projections->described = image;
+    return status;
+}
+
+static enum ts_status find_all(struct projections *projections, const struct param_set *set)
+{
+    const struct result_params *params = set->values;
+    struct hdf5_input *input = &projections->input;
+    char path[IMAGE_NAME_BYTES + 16];
+    hid_t group = -1, dataset = -1;
+    enum ts_status status = check_file(projections);
+    if (status != TS_OK)
+        return status;
+    snprintf(path, sizeof path, "/entry/%.255s", params->image);
+    if (*params->image && !strchr(params->image, '/') && strlen(params->image) < IMAGE_NAME_BYTES)
+        status = ts_hdf5_input_find(input, input->files[0].id, path, &group);
+    if (status == TS_OK && ts_hdf5_input_is_class(group, "NXdata"))
+        status = ts_hdf5_input_find(input, group, "data", &dataset);
+    const char *name = ts_arena_text(projections->arena, path, strlen(path));
+    if (status == TS_OK && dataset < 0)
+        status = no_image(projections, params->image);
+    if (status == TS_OK && !name)
+        status = ts_diag_no_memory(input->diag, sizeof path);
+    if (status == TS_OK)
+        status = ts_hdf5_stack_open_take(input, dataset, name, 3, &projections->stack);
+    for (int d = 0; d < 3; d++)
+        projections->order[d] = d;
+    projections->n_views = projections->stack.n[1];
+    if (status == TS_OK)
+        status = describe(projections, group);
+    if (status == TS_OK)
+        status = ts_projections_attribute(projections, "image", "%s", params->image);
+    if (group >= 0)
+        H5Oclose(group);
+    return status;
+}
+
+static enum ts_status open_result(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    return ts_projections_source(set, ((const struct result_params *)set->values)->result, find_all, diag, source);
+}
+
+const struct source_format result_format = {
+    .name = "result",
+    .summary = "an image of a file that a run wrote, with its axes, units, geometry and beam",
+    .params = result_rows,
+    .n_params = sizeof result_rows / sizeof result_rows[0],
+    .params_bytes = sizeof(struct result_params),
+    .open = open_result,
+};
