@@ -14,7 +14,7 @@
 
 extern "C" {
 #include "stages/common/scope.h"
-#include "stages/execute.h"
+#include "stages/traits.h"
 }
 
 static enum ts_dtype dtype_of(const struct stage_context *context, int input)

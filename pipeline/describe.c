@@ -147,7 +147,7 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
         if (set.values) {
             ts_params_init(&set);
             if (ts_stage_prepare(stage, &set, &in, references, 1, NULL, diag, &context) == TS_OK)
-                n = ts_stage_tables(&context, tables);
+                n = ts_stage_tables(&context, tables, NULL);
         }
         free(set.values);
     }

@@ -13,6 +13,7 @@
 #include "cuda/stage_state.h"
 #include "pipeline/memory.h"
 #include "pipeline/run.h"
+#include "stages/common/border.h"
 
 struct device_node {
     struct cuda_stage *stage;
@@ -62,7 +63,7 @@ static enum ts_status attach_constant(struct run *run, int32_t i)
     void *slice = ts_memory_aligned(bytes);
     if (!slice)
         return ts_diag_no_memory(run->diag, bytes);
-    ts_stage_fill_slice(slice, &context->in, ts_stage_reach(context).constant);
+    ts_constant_fill(slice, context->in.dtype, ts_stage_reach(context).constant, (int64_t)ts_slice_count(&context->in));
     device->nodes[i].constant = ts_cuda_take(device->session, bytes);
     enum ts_status status = device->nodes[i].constant ? TS_OK : TS_RUN_FAILED;
     if (status == TS_OK)

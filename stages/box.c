@@ -14,7 +14,6 @@
 #include "stages/common/border.h"
 #include "stages/common/window_prefix.h"
 #include "stages/common/window_sum.h"
-#include "stages/execute.h"
 
 enum { DIRECT_RADIUS = (WINDOW_DIRECT_MAX - 1) / 2, WIDE_RADIUS = 640 };
 /* Running sums: the rows of a chunk pay for its first window, which is at most half of them. */
@@ -59,7 +58,8 @@ static enum ts_status check_on_cuda(const struct stage_context *context, const s
         return ts_param_error(context->set, "method", "method-radius", context->diag,
                               "unrolled is for a radius of 1 pixel, and radius is %lld", (long long)params->radius);
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    if (params->method == BOX_FUSED && !ts_box_fuses(params, context->in.dtype, ny, nx, context->device))
+    if (params->method == BOX_FUSED &&
+        !ts_box_fuses(volume, params->radius, context->in.dtype, ny, nx, context->device))
         return ts_param_error(context->set, "method", "method-radius", context->diag,
                               volume
                                   ? "fused is for a radius of at most %d pixel in 3d, for integers of 8 and 16 bits "
@@ -88,7 +88,7 @@ static int32_t method_on_cuda(const struct stage_context *context, const struct 
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
     if (params->radius == 0)
         return BOX_DIRECT;
-    if (ts_box_fuses(params, context->in.dtype, ny, nx, context->device))
+    if (ts_box_fuses(params->dimensions == BOX_3D, params->radius, context->in.dtype, ny, nx, context->device))
         return BOX_FUSED;
     return params->radius <= FEW ? BOX_SEPARABLE : BOX_RUNNING_SUM;
 }

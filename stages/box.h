@@ -7,6 +7,7 @@
 #ifndef STAGES_BOX_H
 #define STAGES_BOX_H
 
+#include "stages/common/box_march.h"
 #include "stages/stage.h"
 
 enum box_dimensions { BOX_2D, BOX_3D };
@@ -48,31 +49,6 @@ static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
         return 8;
     return dtype != TS_F32 && count * (bytes ? 255 : 65535) > INT32_MAX ? 8 : 4;
 }
-
-/* What the method `fused` takes, and how it cuts an image into strips of columns and chunks of rows for the windows
- * that cuda/box_fused_march.cuh does. */
-enum { BOX_SMALL_MAX_RADIUS = 8, BOX_VOLUME_MAX_RADIUS = 4, BOX_MARCH_ROWS = 8, BOX_MARCH_COLUMNS = 4 };
-struct box_march {
-    int threads;       /* of a block: 128 or 512, BOX_MARCH_COLUMNS columns each */
-    int strips, strip; /* of a row; columns of outputs of one, but for the last */
-    int halo;          /* columns that a strip owns beyond its outputs; 0: one strip */
-    int chunks, chunk; /* of a slice; rows of one, but for the last */
-    int table;         /* entries of a table of a chunk's rows */
-    int keepers;       /* warps that keep the samples of a window's rows in shared memory */
-    size_t rings;      /* where in shared memory they stand */
-    size_t bytes;      /* of shared memory */
-};
-/* Of its sums: 4 where those of integers fit, and can be divided by a multiplication in 32 bits. */
-size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius);
-/* False where strips have no room beside their halos, or a block's shared memory is too small. */
-bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct cuda_device *device,
-                  struct box_march *march);
-/* Into how many parts the rows of `strips` strips are cut so that those at work at the same time, `places`, are done
- * together; each part costs as much as `start` rows before its first. For integers, whose sums do not depend on it. */
-int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start);
-/* Whether `fused` takes this image and window. */
-bool ts_box_fuses(const struct box_params *params, enum ts_dtype dtype, int64_t ny, int64_t nx,
-                  const struct cuda_device *device);
 
 extern const struct stage box_stage;
 extern const struct stage_cuda box_cuda;

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "stages/common/border.h"
-#include "stages/execute.h"
 
 enum {
     CHUNK_ROWS = 64,

@@ -141,21 +141,15 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
-    const size_t n = ts_image_count(slices);
     if (ranging(context)) {
         if (by_value(context, input))
             return;
-        memset(partial, 0, sizeof(struct value_range));
-        ts_value_range_add(partial, slices->data, slices->dtype, n);
+        ts_value_range_reduce(context, input, slices, partial);
     } else if (by_value(context, input)) {
-        ts_value_counts_init(partial, slices->dtype);
-        ts_value_counts_add(partial, slices->data, n);
-        ts_value_counts_flush(partial);
+        ts_value_counts_of(partial, slices);
     } else {
         const struct bins *bins = &((const struct equalize_result *)context->result)->bins[input];
-        ts_bin_counts_init(partial, bins->n);
-        ts_bin_counts_add(partial, bins, slices->data, slices->dtype, n);
-        ts_bin_counts_flush(partial);
+        ts_bin_counts_of(partial, bins, slices);
     }
 }
 

@@ -228,24 +228,19 @@ struct bins ts_histogram_bins(const struct stage_context *context)
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
-    const size_t n = ts_image_count(slices);
     if (ts_histogram_ranging(context)) {
-        memset(partial, 0, sizeof(struct value_range));
-        ts_value_range_add(partial, slices->data, slices->dtype, n);
+        ts_value_range_reduce(context, input, slices, partial);
     } else if (input == 0 && labels_of(context)) {
         const struct ts_image *labels = &slices[HISTOGRAM_LABELS];
         const struct bins bins = ts_histogram_bins(context);
         ts_label_counts_init(partial, params_of(context)->n_labels, bins.n);
-        ts_label_counts_add(partial, &bins, slices->data, slices->dtype, labels->data, labels->dtype, n);
+        ts_label_counts_add(partial, &bins, slices->data, slices->dtype, labels->data, labels->dtype,
+                            ts_image_count(slices));
     } else if (ts_histogram_by_value(context, input)) {
-        ts_value_counts_init(partial, slices->dtype);
-        ts_value_counts_add(partial, slices->data, n);
-        ts_value_counts_flush(partial);
+        ts_value_counts_of(partial, slices);
     } else {
         const struct bins bins = ts_histogram_bins(context);
-        ts_bin_counts_init(partial, bins.n);
-        ts_bin_counts_add(partial, &bins, slices->data, slices->dtype, n);
-        ts_bin_counts_flush(partial);
+        ts_bin_counts_of(partial, &bins, slices);
     }
 }
 
@@ -296,17 +291,18 @@ static void counts_of(const struct stage_context *context, int input, const stru
 static void write_labels(const struct stage_context *context, const struct label_counts *counts, int64_t n_bins,
                          const struct ts_image *tables)
 {
-    uint64_t *in_bins = tables[ts_histogram_table(context, TABLE_LABEL_COUNTS)].data;
-    uint64_t *others = tables[ts_histogram_table(context, TABLE_OTHER_COUNTS)].data;
+    const bool reference = context->references[0] != NULL;
+    uint64_t *in_bins = tables[ts_histogram_table(reference, TABLE_LABEL_COUNTS)].data;
+    uint64_t *others = tables[ts_histogram_table(reference, TABLE_OTHER_COUNTS)].data;
     for (uint64_t label = 0; label < counts->n_labels; label++) {
         uint64_t outside[BINS_EXTRA_SLOTS] = {0};
         uint64_t *of_label = in_bins + label * (uint64_t)n_bins;
         memset(of_label, 0, (size_t)n_bins * sizeof *of_label);
         add_slots(ts_label_counts_row(counts, label), n_bins, of_label, outside);
         for (int i = 0; i < BINS_EXTRA_SLOTS; i++)
-            ((uint64_t *)tables[ts_histogram_table(context, TABLE_LABEL_UNDERFLOW + i)].data)[label] = outside[i];
+            ((uint64_t *)tables[ts_histogram_table(reference, TABLE_LABEL_UNDERFLOW + i)].data)[label] = outside[i];
     }
-    uint64_t *outside = tables[ts_histogram_table(context, TABLE_OTHER_OUTSIDE)].data;
+    uint64_t *outside = tables[ts_histogram_table(reference, TABLE_OTHER_OUTSIDE)].data;
     memset(others, 0, (size_t)n_bins * sizeof *others);
     memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
     add_slots(ts_label_counts_row(counts, counts->n_labels), n_bins, others, outside);
@@ -352,6 +348,16 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
+static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+{
+    const struct histogram_params *params = params_of(context);
+    const struct histogram_layout layout = {.n_bins = params->bins,
+                                            .n_labels = labels_of(context) ? params->n_labels : 0,
+                                            .per_slice = ts_histogram_per_slice(context),
+                                            .reference = context->references[0] != NULL};
+    return ts_histogram_tables(context, &layout, out);
+}
+
 static const struct stage_reduction reduction = {
     .per_slice = ts_histogram_per_slice,
     .exact = true,
@@ -361,7 +367,7 @@ static const struct stage_reduction reduction = {
     .merge = merge,
     .result_bytes = result_bytes,
     .finish = finish,
-    .tables = ts_histogram_tables,
+    .tables = tables,
 };
 
 const struct stage histogram_stage = {

@@ -5,9 +5,6 @@
  */
 #include "stages/invert.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "stages/common/limits.h"
 #include "stages/common/point_map.h"
 #include "stages/common/scope.h"
@@ -64,28 +61,6 @@ static int rounds(const struct stage_context *context)
     return of_data(context) ? 1 : 0;
 }
 
-static size_t partial_bytes(const struct stage_context *context, int input)
-{
-    (void)context;
-    (void)input;
-    return sizeof(struct value_range);
-}
-
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
-{
-    (void)context;
-    (void)input;
-    memset(partial, 0, sizeof(struct value_range));
-    ts_value_range_add(partial, slices->data, slices->dtype, ts_image_count(slices));
-}
-
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
-{
-    (void)context;
-    (void)input;
-    ts_value_range_merge(into, from);
-}
-
 static size_t result_bytes(const struct stage_context *context)
 {
     (void)context;
@@ -125,9 +100,9 @@ static const struct stage_reduction reduction = {
     .exact = true,
     .feeds_map = true,
     .rounds = rounds,
-    .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .partial_bytes = ts_value_range_partial_bytes,
+    .reduce = ts_value_range_reduce,
+    .merge = ts_value_range_merge_partials,
     .result_bytes = result_bytes,
     .finish = finish,
     .tables = tables,

@@ -16,8 +16,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "stages/common/border.h"
 #include "stages/common/value_keys.h"
-#include "stages/execute.h"
 
 enum { LANES = 16, CHUNK_ROWS = 32, KEPT = OUTLIERS_LARGEST * OUTLIERS_LARGEST / 2 + 2 };
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a stage accepts, and its input slabs: halos filled by the border rules at the ends of the volume.
+ * What a stage accepts, and what it makes of it.
  */
+#include "stages/prepare.h"
+
 #include <string.h>
 
-#include "stages/execute.h"
+#include "stages/traits.h"
 
 static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what, const char *is)
 {
@@ -63,11 +65,6 @@ static const struct param *reference_row(const struct stage *stage, int referenc
     return NULL;
 }
 
-bool ts_stage_travels(const struct stage_context *context, int reference)
-{
-    return context->stage->travels && context->references[reference] && context->stage->travels(context, reference);
-}
-
 enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference)
 {
     const struct ts_image *image = context->references[reference], *in = &context->in;
@@ -90,18 +87,6 @@ static enum ts_status check_travelers(const struct stage_context *context)
                                   (long long)image->axes[0].n, (long long)context->in.axes[0].n);
     }
     return TS_OK;
-}
-
-struct stage_tolerance ts_stage_tolerance(const struct stage_context *context)
-{
-    const struct stage *stage = context->stage;
-    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", NULL);
-    const char *method =
-        row ? ts_choice_name(row->choices, *(const int32_t *)((const char *)context->params + row->offset)) : NULL;
-    for (const struct stage_method_tolerance *at = stage->method_tolerances; method && at && at->method; at++)
-        if (!strcmp(at->method, method))
-            return at->tolerance;
-    return stage->tolerance;
 }
 
 /* Methods that only one kind of device can run. */
@@ -185,87 +170,4 @@ enum ts_status ts_stage_find_axes(struct stage_context *context, const void *res
                              "it gives an image of another shape or kind than was planned");
     context->out = out;
     return status;
-}
-
-struct stage_reach ts_stage_reach(const struct stage_context *context)
-{
-    return context->stage->reach ? context->stage->reach(context) : (struct stage_reach){0};
-}
-
-int ts_stage_rounds(const struct stage_context *context)
-{
-    const struct stage_reduction *reduction = context->stage->reduction;
-    return !reduction ? 0 : reduction->rounds ? reduction->rounds(context) : 1;
-}
-
-int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border)
-{
-    if (i >= 0 && i < n)
-        return i;
-    const int64_t period = border == BORDER_REFLECT ? 2 * n : border == BORDER_MIRROR ? 2 * (n - 1) : n;
-    switch (border) {
-    case BORDER_CONSTANT:
-        return -1;
-    case BORDER_NEAREST:
-        return i < 0 ? 0 : n - 1;
-    case BORDER_WRAP:
-        return ((i % n) + n) % n;
-    case BORDER_REFLECT:
-        i = ((i % period) + period) % period;
-        return i < n ? i : period - 1 - i;
-    case BORDER_MIRROR:
-        if (n == 1)
-            return 0;
-        i = ((i % period) + period) % period;
-        return i < n ? i : period - i;
-    }
-    return -1;
-}
-
-void ts_stage_fill_slice(void *slice, const struct ts_image *image, double value)
-{
-    const size_t count = ts_slice_count(image), element = ts_dtype_bytes(image->dtype);
-    unsigned char *bytes = slice;
-    const float as_float = (float)value;
-    if (count == 0)
-        return;
-    ts_store_f32(bytes, image->dtype, &as_float, 1);
-    if (image->dtype == TS_I32 || image->dtype == TS_U32) { /* beyond float's 24 bits */
-        const uint32_t exact = image->dtype == TS_I32 ? (uint32_t)(int32_t)value : (uint32_t)value;
-        memcpy(bytes, &exact, element);
-    }
-    for (size_t i = 1; i < count; i++)
-        memcpy(bytes + i * element, bytes, element);
-}
-
-const struct ts_image *ts_stage_part(const struct ts_image *parts, int n_parts, int64_t z)
-{
-    for (int i = 0; i < n_parts; i++)
-        if (z >= parts[i].z_first && z < parts[i].z_first + parts[i].axes[0].n)
-            return &parts[i];
-    return NULL;
-}
-
-void ts_stage_pad(const struct stage_reach *reach, const struct ts_image *whole, const struct ts_image *parts,
-                  int n_parts, int64_t z, int64_t n, void *room, struct ts_image *padded)
-{
-    const int64_t nz = whole->axes[0].n, first = z - reach->halo, count = n + 2 * reach->halo;
-    const struct ts_image *holder = ts_stage_part(parts, n_parts, first);
-    *padded = *whole;
-    padded->axes[0].n = count;
-    padded->z_first = first;
-    padded->data = room;
-    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
-        padded->data = ts_slice_data(holder, first - holder->z_first);
-        return;
-    }
-    const size_t bytes = ts_slice_bytes(whole);
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t from = ts_border_index(first + k, nz, reach->border);
-        const struct ts_image *part = from < 0 ? NULL : ts_stage_part(parts, n_parts, from);
-        if (part)
-            memcpy(ts_slice_data(padded, k), ts_slice_data(part, from - part->z_first), bytes);
-        else
-            ts_stage_fill_slice(ts_slice_data(padded, k), whole, reach->constant);
-    }
 }

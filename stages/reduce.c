@@ -3,12 +3,14 @@
  * Reductions over slabs. Order of float operations is fixed by the image: where merging is not exact every slice is its
  * own partial result and partials join in rising z, so neither slabs nor threads show in the bytes.
  */
+#include "stages/reduce.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/memory.h"
-#include "stages/execute.h"
+#include "stages/traits.h"
 
 struct stage_reduced {
     struct stage_context context; /* a copy: round and result belong to this state */
@@ -24,17 +26,6 @@ struct stage_reduced {
     void *result; /* one, or slab_slices of them for a reduction per slice */
     void *reference_result;
 };
-
-static const struct ts_image *input_of(const struct stage_context *context, int input)
-{
-    return input == 0 ? &context->in : context->references[input - 1];
-}
-
-bool ts_stage_reduces_slices(const struct stage_context *context)
-{
-    const struct stage_reduction *reduction = context->stage->reduction;
-    return reduction && reduction->per_slice && reduction->per_slice(context);
-}
 
 /* The same slices [first, end) of the input and of the references that travel with it. */
 static void cut_slices(const struct stage_context *context, int input, const struct ts_image *slab, int64_t first,
@@ -58,7 +49,7 @@ static size_t largest_partial(const struct stage_context *context)
     size_t largest = 0;
     for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++)
         for (int input = 0; input < STAGE_INPUTS; input++)
-            if (input_of(context, input)) {
+            if (ts_stage_input(context, input)) {
                 const size_t bytes = context->stage->reduction->partial_bytes(&probe, input);
                 largest = bytes > largest ? bytes : largest;
             }
@@ -73,51 +64,6 @@ static int64_t slot_count(const struct stage_context *context, int64_t slab_slic
     return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
 }
 
-/* Those of the reduction, then those of the map. Returns how many in all. */
-static int describe_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES], int *n_map)
-{
-    const struct stage_reduction *reduction = context->stage->reduction;
-    struct stage_table more[STAGE_TABLES];
-    const int n = reduction && reduction->tables ? reduction->tables(context, tables) : 0;
-    *n_map = context->stage->tables ? context->stage->tables(context, more) : 0;
-    assert(n + *n_map <= STAGE_TABLES);
-    for (int i = 0; i < *n_map; i++)
-        tables[n + i] = more[i];
-    return n + *n_map;
-}
-
-int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
-{
-    int n_map;
-    return describe_tables(context, tables, &n_map);
-}
-
-bool ts_stage_has_state(const struct stage_context *context)
-{
-    return context->stage->reduction || context->stage->tables;
-}
-
-bool ts_stage_reduces_volume(const struct stage_context *context, int input)
-{
-    const struct stage_reduction *reduction = context->stage->reduction;
-    if (!reduction || !input_of(context, input) || (input == 0 && ts_stage_reduces_slices(context)))
-        return false;
-    struct stage_context probe = *context;
-    for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++)
-        if (reduction->partial_bytes(&probe, input) > 0)
-            return true;
-    return false;
-}
-
-bool ts_stage_finds_axes(const struct stage_context *context)
-{
-    const struct stage_reduction *reduction = context->stage->reduction;
-    bool reduces = false;
-    for (int input = 0; reduction && reduction->finds_axes && input < STAGE_INPUTS; input++)
-        reduces |= ts_stage_reduces_volume(context, input);
-    return reduces;
-}
-
 size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
@@ -125,7 +71,7 @@ size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_
     int n_map;
     if (!ts_stage_has_state(context))
         return 0;
-    const int n_tables = describe_tables(context, tables, &n_map);
+    const int n_tables = ts_stage_tables(context, tables, &n_map);
     size_t bytes = sizeof(struct stage_reduced) + 64 * MEMORY_ALIGNMENT;
     if (reduction)
         bytes += STAGE_INPUTS * largest_partial(context) +
@@ -145,7 +91,7 @@ static bool create_totals(struct stage_reduced *reduced)
     reduced->result_bytes = context->stage->reduction->result_bytes(context);
     reduced->n_slots = slot_count(context, reduced->slab_slices);
     for (int input = 0; input < STAGE_INPUTS; input++)
-        if (input_of(context, input)) {
+        if (ts_stage_input(context, input)) {
             reduced->totals[input] = ts_memory_zeroed(reduced->partial_bytes);
             complete &= reduced->totals[input] != NULL;
         }
@@ -166,7 +112,7 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
     reduced->context = *context;
     reduced->per_slice = ts_stage_reduces_slices(context);
     reduced->slab_slices = slab_slices;
-    reduced->n_tables = describe_tables(context, reduced->tables, &reduced->n_map_tables);
+    reduced->n_tables = ts_stage_tables(context, reduced->tables, &reduced->n_map_tables);
     bool complete = true;
     for (int i = 0; i < reduced->n_tables; i++) {
         reduced->tables[i].image.data = ts_memory_zeroed(ts_image_bytes(&reduced->tables[i].image));
@@ -186,7 +132,7 @@ enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced, const struc
 {
     struct stage_table tables[STAGE_TABLES];
     int n_map;
-    const int n = describe_tables(context, tables, &n_map);
+    const int n = ts_stage_tables(context, tables, &n_map);
     bool same = n == reduced->n_tables;
     for (int i = 0; same && i < n; i++)
         same = ts_image_bytes(&tables[i].image) == ts_image_bytes(&reduced->tables[i].image);

@@ -162,23 +162,18 @@ static void reduce_moments(const struct stage_context *context, const struct ts_
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
-    const size_t n = ts_image_count(slices);
-    (void)input;
     if (by_value(context)) {
-        ts_value_counts_init(partial, slices->dtype);
-        ts_value_counts_add(partial, slices->data, n);
-        ts_value_counts_flush(partial);
+        ts_value_counts_of(partial, slices);
     } else if (params_of(context)->method == RESCALE_PERCENTILES) {
         const struct percentile_search *search =
             context->round == 0 ? NULL : &((const struct rescale_result *)context->result)->search;
         ts_percentile_begin(partial, context->round, search);
-        ts_percentile_add(partial, context->round, search, slices->data, slices->dtype, n);
+        ts_percentile_add(partial, context->round, search, slices->data, slices->dtype, ts_image_count(slices));
         ts_percentile_end(partial, context->round);
     } else if (params_of(context)->method == RESCALE_Z_SCORE) {
         reduce_moments(context, slices, partial);
     } else {
-        memset(partial, 0, sizeof(struct value_range));
-        ts_value_range_add(partial, slices->data, slices->dtype, n);
+        ts_value_range_reduce(context, input, slices, partial);
     }
 }
 

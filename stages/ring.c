@@ -14,9 +14,9 @@
 #include <omp.h>
 #include <string.h>
 
+#include "stages/common/border.h"
 #include "stages/common/ring_wavelet.h"
 #include "stages/common/value_keys.h"
-#include "stages/execute.h"
 
 enum {
     LANES = 16, /* ranks whose windows slide side by side */

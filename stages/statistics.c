@@ -195,9 +195,7 @@ static void reduce(const struct stage_context *context, int input, const struct 
 {
     (void)input;
     if (ts_statistics_of_counts(context)) {
-        ts_value_counts_init(partial, slices->dtype);
-        ts_value_counts_add(partial, slices->data, ts_image_count(slices));
-        ts_value_counts_flush(partial);
+        ts_value_counts_of(partial, slices);
     } else if (context->round == 0) {
         reduce_first(context, slices, partial);
     } else {

@@ -2,7 +2,7 @@
  *
  * The Fourier transforms that a stage keeps from its first call to its last.
  */
-#include "stages/execute.h"
+#include "stages/prepare.h"
 
 static int shapes_of(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
 {

@@ -145,6 +145,13 @@ void ts_bin_counts_flush(struct bin_counts *counts)
     counts->lane_pixels = 0;
 }
 
+void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins, const struct ts_image *slices)
+{
+    ts_bin_counts_init(counts, bins->n);
+    ts_bin_counts_add(counts, bins, slices->data, slices->dtype, ts_image_count(slices));
+    ts_bin_counts_flush(counts);
+}
+
 void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from)
 {
     for (size_t slot = 0; slot < from->n_slots; slot++)

@@ -43,6 +43,8 @@ void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t 
                   const struct bins *bins);
 /* Adds the lanes to the slots; do so before reading and merging. */
 void ts_bin_counts_flush(struct bin_counts *counts);
+/* Init, add and flush: the counts of these slices. */
+void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins, const struct ts_image *slices);
 void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from);
 
 /* The same from counts of single values (flushed), by integer arithmetic: in_bins[bins->n], and below, above, NaN. */

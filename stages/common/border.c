@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stages/common/border.h"
 
-#include "stages/execute.h"
+#include <math.h>
 
 const struct choice ts_border_choices[] = {
     {"reflect", BORDER_REFLECT, "d c b a | a b c d | d c b a"},
@@ -11,6 +11,30 @@ const struct choice ts_border_choices[] = {
     {"wrap", BORDER_WRAP, "a b c d | a b c d | a b c d"},
     {NULL, 0, NULL},
 };
+
+int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border)
+{
+    if (i >= 0 && i < n)
+        return i;
+    const int64_t period = border == BORDER_REFLECT ? 2 * n : border == BORDER_MIRROR ? 2 * (n - 1) : n;
+    switch (border) {
+    case BORDER_CONSTANT:
+        return -1;
+    case BORDER_NEAREST:
+        return i < 0 ? 0 : n - 1;
+    case BORDER_WRAP:
+        return ((i % n) + n) % n;
+    case BORDER_REFLECT:
+        i = ((i % period) + period) % period;
+        return i < n ? i : period - 1 - i;
+    case BORDER_MIRROR:
+        if (n == 1)
+            return 0;
+        i = ((i % period) + period) % period;
+        return i < n ? i : period - i;
+    }
+    return -1;
+}
 
 void ts_border_fill(int64_t *index, int64_t first, int64_t count, int64_t n, enum ts_border border)
 {

@@ -3,7 +3,7 @@
  * How box's method `fused` cuts an image: by its shape and window alone, and the shared memory of the device. Of the
  * cut the results do not depend but in the last bits of floats.
  */
-#include "stages/box.h"
+#include "stages/common/box_march.h"
 
 static bool is_small(enum ts_dtype dtype)
 {
@@ -80,14 +80,13 @@ bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, c
     return fit_shared_memory(dtype, radius, device, march);
 }
 
-bool ts_box_fuses(const struct box_params *params, enum ts_dtype dtype, int64_t ny, int64_t nx,
+bool ts_box_fuses(bool volume, int64_t radius, enum ts_dtype dtype, int64_t ny, int64_t nx,
                   const struct cuda_device *device)
 {
     struct box_march march;
     if (ny > INT32_MAX / 2 || nx > INT32_MAX / 2)
         return false;
-    if (params->dimensions == BOX_3D)
-        return params->radius <= BOX_VOLUME_MAX_RADIUS && is_small(dtype);
-    return (params->radius <= BOX_SMALL_MAX_RADIUS && is_small(dtype)) ||
-           ts_box_march(dtype, params->radius, ny, nx, device, &march);
+    if (volume)
+        return radius <= BOX_VOLUME_MAX_RADIUS && is_small(dtype);
+    return (radius <= BOX_SMALL_MAX_RADIUS && is_small(dtype)) || ts_box_march(dtype, radius, ny, nx, device, &march);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <omp.h>
 
+#include "stages/common/border.h"
 #include "stages/common/clahe_rules.h"
-#include "stages/execute.h"
 
 void ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, int64_t tile, int64_t *counts)
 {

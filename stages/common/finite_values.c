@@ -4,8 +4,6 @@
  */
 #include "stages/common/finite_values.h"
 
-#include <string.h>
-
 #include "stages/common/value_range.h"
 
 static bool per_slice(const struct stage_context *context)
@@ -17,27 +15,6 @@ static bool per_slice(const struct stage_context *context)
 static int rounds(const struct stage_context *context)
 {
     return context->in.dtype == TS_F32;
-}
-
-static size_t partial_bytes(const struct stage_context *context, int input)
-{
-    (void)context;
-    return input == 0 ? sizeof(struct value_range) : 0;
-}
-
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
-{
-    (void)context;
-    (void)input;
-    memset(partial, 0, sizeof(struct value_range));
-    ts_value_range_add(partial, slices->data, slices->dtype, ts_image_count(slices));
-}
-
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
-{
-    (void)context;
-    (void)input;
-    ts_value_range_merge(into, from);
 }
 
 static size_t result_bytes(const struct stage_context *context)
@@ -68,9 +45,9 @@ const struct stage_reduction ts_finite_reduction = {
     .exact = true,
     .feeds_map = true,
     .rounds = rounds,
-    .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
+    .partial_bytes = ts_value_range_partial_bytes,
+    .reduce = ts_value_range_reduce,
+    .merge = ts_value_range_merge_partials,
     .result_bytes = result_bytes,
     .finish = finish,
 };

@@ -6,13 +6,14 @@
 
 #include <math.h>
 
-int ts_histogram_table(const struct stage_context *context, int table)
+int ts_histogram_table(bool reference, int table)
 {
     const int distances = TABLE_LABEL_COUNTS - TABLE_REFERENCE;
-    return table >= TABLE_LABEL_COUNTS && !context->references[0] ? table - distances : table;
+    return table >= TABLE_LABEL_COUNTS && !reference ? table - distances : table;
 }
 
-int ts_histogram_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+int ts_histogram_tables(const struct stage_context *context, const struct histogram_layout *layout,
+                        struct stage_table out[STAGE_TABLES])
 {
     static const struct {
         const char *name, *doc;
@@ -35,8 +36,7 @@ int ts_histogram_tables(const struct stage_context *context, struct stage_table 
         [TABLE_OTHER_OUTSIDE] = {"other_outside", "values with such a label below the first edge, above the last one, "
                                                   "and not numbers"},
     };
-    const struct histogram_params *params = context->params;
-    const int64_t n_bins = params->bins, n_labels = params->n_labels;
+    const int64_t n_bins = layout->n_bins, n_labels = layout->n_labels;
     const struct ts_axis axes[TABLES] = {
         [TABLE_COUNTS] = {.kind = TS_AXIS_BIN, .n = n_bins, .unit = ""},
         [TABLE_EDGES] = {.kind = TS_AXIS_BIN, .n = n_bins + 1, .unit = ""},
@@ -50,7 +50,7 @@ int ts_histogram_tables(const struct stage_context *context, struct stage_table 
     for (int i = 0; i < TABLES; i++) {
         const bool of_labels = i >= TABLE_LABEL_COUNTS, of_reference = i >= TABLE_REFERENCE && !of_labels;
         const bool in_values = i == TABLE_EDGES || i == TABLE_WASSERSTEIN, real = in_values || i == TABLE_DISTANCES;
-        if ((of_labels && !context->references[HISTOGRAM_LABELS - 1]) || (of_reference && !context->references[0]))
+        if ((of_labels && layout->n_labels == 0) || (of_reference && !layout->reference))
             continue;
         struct ts_image *image = &out[n].image;
         out[n].name = texts[i].name;
@@ -60,7 +60,7 @@ int ts_histogram_tables(const struct stage_context *context, struct stage_table 
             image->quantity = context->in.quantity;
             image->unit = context->in.unit;
         }
-        if (ts_histogram_per_slice(context))
+        if (layout->per_slice)
             image->axes[image->rank++] = context->in.axes[0];
         if (of_labels && i < TABLE_OTHER_COUNTS)
             image->axes[image->rank++] = (struct ts_axis){.kind = TS_AXIS_ITEM, .n = n_labels, .unit = ""};

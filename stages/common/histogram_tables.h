@@ -5,7 +5,8 @@
 #ifndef STAGES_COMMON_HISTOGRAM_TABLES_H
 #define STAGES_COMMON_HISTOGRAM_TABLES_H
 
-#include "stages/histogram.h"
+#include "stages/common/bins.h"
+#include "stages/stage.h"
 
 /* _REFERENCE to _WASSERSTEIN only with a reference, _LABEL_COUNTS and all that follow only with labels. */
 enum {
@@ -27,9 +28,16 @@ enum {
 };
 enum { DISTANCE_TOTAL_VARIATION, DISTANCE_KOLMOGOROV_SMIRNOV, DISTANCES };
 
-int ts_histogram_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES]);
-/* Where a table is among those that the stage has. */
-int ts_histogram_table(const struct stage_context *context, int table);
+/* What says which tables there are, and how large. */
+struct histogram_layout {
+    int64_t n_bins, n_labels; /* n_labels 0: without labels */
+    bool per_slice, reference;
+};
+/* As tables() of a stage's reduction. */
+int ts_histogram_tables(const struct stage_context *context, const struct histogram_layout *layout,
+                        struct stage_table tables[STAGE_TABLES]);
+/* Where a table is among those that the stage has, with or without a reference. */
+int ts_histogram_table(bool reference, int table);
 /* Total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as shares of the values that are
  * numbers; values outside the range count as if they were at its nearer end. NaN where one is empty. */
 void ts_histogram_compare(const struct bins *bins, const uint64_t *a, const uint64_t *a_outside, const uint64_t *b,

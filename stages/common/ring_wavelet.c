@@ -9,7 +9,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "stages/execute.h"
+#include "stages/common/border.h"
 
 enum { LANES = 16, RUN = 512, MARGIN = WAVELET_LONGEST };
 

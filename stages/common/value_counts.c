@@ -275,6 +275,13 @@ void ts_value_counts_add(struct value_counts *counts, const void *data, size_t n
     }
 }
 
+void ts_value_counts_of(struct value_counts *counts, const struct ts_image *slices)
+{
+    ts_value_counts_init(counts, slices->dtype);
+    ts_value_counts_add(counts, slices->data, ts_image_count(slices));
+    ts_value_counts_flush(counts);
+}
+
 void ts_value_counts_merge(struct value_counts *into, const struct value_counts *from)
 {
     if (from->n == 0)

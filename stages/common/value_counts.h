@@ -33,6 +33,8 @@ void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype);
 /* Adds n values of the type given to init (or n u16 keys, where it was TS_U16). Flush before reading. */
 void ts_value_counts_add(struct value_counts *counts, const void *data, size_t n);
 void ts_value_counts_flush(struct value_counts *counts);
+/* Init, add and flush: the counts of these slices. */
+void ts_value_counts_of(struct value_counts *counts, const struct ts_image *slices);
 /* Both flushed. */
 void ts_value_counts_merge(struct value_counts *into, const struct value_counts *from);
 

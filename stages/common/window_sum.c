@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "stages/execute.h"
-
 /* Sums as trees: at most 4 roundings one after the other, and room for the processor to overlap them. */
 #define SUM_2(v) (v(0) + v(1))
 #define SUM_3(v) (SUM_2(v) + v(2))
