@@ -48,8 +48,10 @@ static void constants(const struct stage_context *context, void *host)
 template <typename T>
 static __global__ void __launch_bounds__(RAY_THREADS)
     rays(const T *in, const T *turned, float *out, const struct cuda_beams *table, int64_t nz, int ny, int nx,
-         int n_detectors)
+         int n_detectors, const int32_t *halt)
 {
+    if (halt && *halt)
+        return;
     const int64_t parts = ts_cuda_parts(n_detectors, RAY_THREADS), n_views = table->n;
     for (int64_t task = blockIdx.x; task < nz * n_views * parts; task += gridDim.x) {
         const struct cuda_beam beam = table->beams[task / parts % n_views];
@@ -77,7 +79,8 @@ static enum ts_status ray(const struct stage_context *context, const struct ts_i
         return status;
 #define LAUNCH(T)                                                                                                      \
     rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)call->scratch,                   \
-                                                      (float *)out->data, table, nz, ny, nx, (int)n_detectors)
+                                                      (float *)out->data, table, nz, ny, nx, (int)n_detectors,         \
+                                                      context->halt)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "rays");

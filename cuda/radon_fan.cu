@@ -19,8 +19,10 @@ struct fan_size {
 template <typename T>
 static __global__ void __launch_bounds__(RAY_THREADS)
     fan_rays(const T *in, const T *turned, float *out, const struct beam_angle *angles,
-             const struct beam_detector *detectors, struct fan_size size)
+             const struct beam_detector *detectors, struct fan_size size, const int32_t *halt)
 {
+    if (halt && *halt)
+        return;
     const int64_t parts = ts_cuda_parts(size.n_detectors, RAY_THREADS);
     const int ny = (int)size.grid.n_rows, nx = (int)size.grid.n_columns;
     for (int64_t task = blockIdx.x; task < size.nz * size.n_views * parts; task += gridDim.x) {
@@ -47,7 +49,8 @@ static enum ts_status ray(const struct stage_context *context, const struct beam
         return status;
 #define LAUNCH(T)                                                                                                      \
     fan_rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)call->scratch,               \
-                                                          (float *)out->data, tables.angles, tables.detectors, size)
+                                                          (float *)out->data, tables.angles, tables.detectors, size,   \
+                                                          context->halt)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "fan_rays");

@@ -169,7 +169,8 @@ static __device__ void write_group(const float4 *totals, const struct cuda_beam 
  * pixels apart or more; without that a thread needs fewer registers. */
 template <int V, bool FAR>
 static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
-    project_stack(const float *lines, float *out, const struct cuda_beams *table, struct stack_size size)
+    project_stack(const float *lines, float *out, const struct cuda_beams *table, const int32_t *halt,
+                  struct stack_size size)
 {
     __shared__ float4 totals[V * STACK_THREADS];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
@@ -181,7 +182,7 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     const int64_t end_view = size.along_rows ? table->n_along_rows : table->n;
     const int64_t view = (size.along_rows ? 0 : table->n_along_rows) + group * BLOCK_VIEWS + warp / BLOCK_GROUPS;
     const int detector = (run * BLOCK_GROUPS + warp % BLOCK_GROUPS) * GROUP;
-    if (view >= end_view || run >= size.n_runs || detector >= size.n_detectors)
+    if (view >= end_view || run >= size.n_runs || detector >= size.n_detectors || (halt && *halt))
         return;
     const struct cuda_beam *beam = &table->beams[view];
     struct walk walk = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
@@ -226,7 +227,7 @@ static enum ts_status launch(const struct stage_context *context, const float *l
     for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
         const int64_t left = patches - size.first_patch;
         const unsigned grid = (unsigned)((left < most ? left : most) * blocks);
-        project_stack<V, FAR><<<grid, STACK_THREADS, 0, call->stream>>>(lines, out, table, size);
+        project_stack<V, FAR><<<grid, STACK_THREADS, 0, call->stream>>>(lines, out, table, context->halt, size);
         status = ts_cuda_launched(context, "project_stack");
     }
     return status;

@@ -256,7 +256,7 @@ static __device__ __forceinline__ void sum_windows(struct walk *walk, struct war
 template <class S>
 static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     project_tensor(const uint4 *lines, const uint32_t *largest, float *out, const struct cuda_beams *table,
-                   struct tensor_size size)
+                   const int32_t *halt, struct tensor_size size)
 {
     extern __shared__ float4 totals[];
     struct warp_room *rooms = (struct warp_room *)(totals + S::TILES * S::THREADS);
@@ -270,7 +270,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const int detector = (run * S::RUNS + warp % S::RUNS) * RAYS, slice_first = (int)blockIdx.y * S::QUARTERS * 32;
     int64_t first, end;
     views_of_group(table, size.along_rows, group, &first, &end);
-    if (first >= end || run >= size.n_runs || detector >= size.n_detectors)
+    if (first >= end || run >= size.n_runs || detector >= size.n_detectors || (halt && *halt))
         return;
     struct walk walk = {ts_cuda_tensor_part<S>(lines, slice_first)};
     walk.apart = size.lanes * S::PLANES;
@@ -346,7 +346,7 @@ static enum ts_status launch(const struct stage_context *context, const uint4 *l
     for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
         const int64_t left = patches - size.first_patch;
         const dim3 grid((unsigned)((left < most ? left : most) * blocks), (unsigned)(size.lanes / (32 * S::QUARTERS)));
-        project_tensor<S><<<grid, S::THREADS, shared, call->stream>>>(lines, largest, out, table, size);
+        project_tensor<S><<<grid, S::THREADS, shared, call->stream>>>(lines, largest, out, table, context->halt, size);
         status = ts_cuda_launched(context, "project_tensor");
     }
     return status;

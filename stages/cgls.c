@@ -15,37 +15,6 @@
 
 #include <string.h>
 
-struct iterate ts_cgls_iterate(const struct cgls_params *params)
-{
-    return (struct iterate){
-        .iterations = params->iterations, .stop = params->stop, .tolerance = params->tolerance, .noise = params->noise};
-}
-
-/* ---- parameters -------------------------------------------------------------------------------- */
-
-static enum ts_status cgls_resolve(const struct stage_context *context, void *values)
-{
-    struct cgls_params *params = values;
-    const struct iterate iterate = ts_cgls_iterate(params);
-    struct slice_grid grid = {.rows = params->rows, .columns = params->columns, .pixel_size = params->pixel_size};
-    enum ts_status status = ts_slice_grid_resolve(context, &grid);
-    if (status == TS_OK)
-        status = ts_iterate_resolve(context, &iterate);
-    params->rows = grid.rows;
-    params->columns = grid.columns;
-    params->pixel_size = grid.pixel_size;
-    memcpy(params->unit, grid.unit, sizeof params->unit);
-    return status;
-}
-
-static enum ts_status cgls_shape(const struct stage_context *context, struct ts_image *out)
-{
-    const struct cgls_params *params = context->params;
-    const struct slice_grid grid = {.rows = params->rows, .columns = params->columns, .pixel_size = params->pixel_size};
-    ts_slice_grid_shape(context, &grid, params->unit, out);
-    return TS_OK;
-}
-
 /* ---- iterating --------------------------------------------------------------------------------- */
 
 struct cgls_group {
@@ -112,7 +81,7 @@ static void iterate(struct cgls_group *group, const struct ts_image *in, float *
     memset(image, 0, (size_t)(base->n * base->n_pixels) * sizeof *image);
     memset(group->residual, 0, (size_t)(base->n * base->n_rays) * sizeof *group->residual);
     ts_iterate_subtract(base, in, group->residual);
-    for (int64_t i = 0; i < base->iterate.iterations; i++) {
+    for (int64_t i = 0; i < base->params->iterations; i++) {
         if (!ts_iterate_goes_on(base, i, group->residual))
             break;
         turn(group, i == 0);
@@ -138,14 +107,7 @@ static size_t lay_out(struct cgls_group *group, int64_t n, unsigned char *room)
 
 static struct cgls_group group_of(const struct stage_context *context)
 {
-    const struct iterate rule = ts_cgls_iterate(context->params);
-    return (struct cgls_group){.base = ts_iterate_group(context, &rule)};
-}
-
-static int cgls_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
-{
-    const struct iterate rule = ts_cgls_iterate(context->params);
-    return ts_iterate_tables(context, &rule, tables);
+    return (struct cgls_group){.base = ts_iterate_group(context)};
 }
 
 static size_t cgls_scratch(const struct stage_context *context, int64_t n)
@@ -171,8 +133,8 @@ static enum ts_status cgls_cpu(const struct stage_context *context, const struct
 /* ---- table ------------------------------------------------------------------------------------- */
 
 static const struct param cgls_rows[] = {
-    ITERATE_ROWS(struct cgls_params, 20),
-    SLICE_GRID_ROWS(struct cgls_params),
+    ITERATE_ROWS(20),
+    RECONSTRUCTION_ROWS,
 };
 
 const struct stage cgls_stage = {
@@ -193,10 +155,10 @@ const struct stage cgls_stage = {
     .beams = TS_ANY_BEAM,
     .params = cgls_rows,
     .n_params = sizeof cgls_rows / sizeof *cgls_rows,
-    .params_bytes = sizeof(struct cgls_params),
-    .resolve = cgls_resolve,
-    .shape = cgls_shape,
-    .tables = cgls_tables,
+    .params_bytes = sizeof(struct iterate_params),
+    .resolve = ts_iterate_resolve,
+    .shape = ts_iterate_shape,
+    .tables = ts_iterate_tables,
     .scratch_bytes = cgls_scratch,
     .cpu = cgls_cpu,
     .cuda = STAGE_CUDA(cgls_cuda),

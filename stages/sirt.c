@@ -10,37 +10,6 @@
 
 #include <string.h>
 
-struct iterate ts_sirt_iterate(const struct sirt_params *params)
-{
-    return (struct iterate){
-        .iterations = params->iterations, .stop = params->stop, .tolerance = params->tolerance, .noise = params->noise};
-}
-
-/* ---- parameters -------------------------------------------------------------------------------- */
-
-static enum ts_status sirt_resolve(const struct stage_context *context, void *values)
-{
-    struct sirt_params *params = values;
-    const struct iterate iterate = ts_sirt_iterate(params);
-    struct slice_grid grid = {.rows = params->rows, .columns = params->columns, .pixel_size = params->pixel_size};
-    enum ts_status status = ts_slice_grid_resolve(context, &grid);
-    if (status == TS_OK)
-        status = ts_iterate_resolve(context, &iterate);
-    params->rows = grid.rows;
-    params->columns = grid.columns;
-    params->pixel_size = grid.pixel_size;
-    memcpy(params->unit, grid.unit, sizeof params->unit);
-    return status;
-}
-
-static enum ts_status sirt_shape(const struct stage_context *context, struct ts_image *out)
-{
-    const struct sirt_params *params = context->params;
-    const struct slice_grid grid = {.rows = params->rows, .columns = params->columns, .pixel_size = params->pixel_size};
-    ts_slice_grid_shape(context, &grid, params->unit, out);
-    return TS_OK;
-}
-
 /* ---- iterating --------------------------------------------------------------------------------- */
 
 /* A group of slices on its way. */
@@ -110,7 +79,7 @@ static void iterate(struct sirt_group *group, const struct ts_image *in, float *
 {
     struct iterate_group *base = &group->base;
     memset(image, 0, (size_t)(base->n * base->n_pixels) * sizeof *image);
-    for (int64_t i = 0; i < base->iterate.iterations; i++) {
+    for (int64_t i = 0; i < base->params->iterations; i++) {
         if (i == 0)
             memset(group->residual, 0, (size_t)(base->n * base->n_rays) * sizeof *group->residual);
         else
@@ -140,14 +109,7 @@ static size_t lay_out(struct sirt_group *group, int64_t n, unsigned char *room)
 
 static struct sirt_group group_of(const struct stage_context *context)
 {
-    const struct iterate rule = ts_sirt_iterate(context->params);
-    return (struct sirt_group){.base = ts_iterate_group(context, &rule), .params = context->params};
-}
-
-static int sirt_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
-{
-    const struct iterate rule = ts_sirt_iterate(context->params);
-    return ts_iterate_tables(context, &rule, tables);
+    return (struct sirt_group){.base = ts_iterate_group(context), .params = context->params};
 }
 
 static size_t sirt_scratch(const struct stage_context *context, int64_t n)
@@ -174,12 +136,12 @@ static enum ts_status sirt_cpu(const struct stage_context *context, const struct
 /* ---- table ------------------------------------------------------------------------------------- */
 
 static const struct param sirt_rows[] = {
-    ITERATE_ROWS(struct sirt_params, 100),
+    ITERATE_ROWS(100),
     PARAM(struct sirt_params, relaxation, .unit = "", .init.r = 1, .min = 1e-6, .max = 1.999,
           .doc = "factor of every step; less is slower and steadier, 2 and more does not converge"),
     PARAM(struct sirt_params, nonnegative, .unit = "", .init.b = false,
           .doc = "whether values below 0 become 0 after every iteration"),
-    SLICE_GRID_ROWS(struct sirt_params),
+    RECONSTRUCTION_ROWS,
 };
 
 const struct stage sirt_stage = {
@@ -201,9 +163,9 @@ const struct stage sirt_stage = {
     .params = sirt_rows,
     .n_params = sizeof sirt_rows / sizeof *sirt_rows,
     .params_bytes = sizeof(struct sirt_params),
-    .resolve = sirt_resolve,
-    .shape = sirt_shape,
-    .tables = sirt_tables,
+    .resolve = ts_iterate_resolve,
+    .shape = ts_iterate_shape,
+    .tables = ts_iterate_tables,
     .scratch_bytes = sirt_scratch,
     .cpu = sirt_cpu,
     .cuda = STAGE_CUDA(sirt_cuda),

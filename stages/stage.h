@@ -54,6 +54,8 @@ struct stage_context {
                                     * the output's slices, z_first the first; where the output is (host or device) */
     struct fft *transforms[STAGE_TRANSFORMS]; /* as transforms() asked for; there from before the first reduce() or
                                                * cpu() to after the last. NULL while planning */
+    const int32_t *halt; /* a number on the device, of a stage that calls another's launchers: where it is not 0 their
+                          * results have no meaning, and kernels return at once. NULL: always needed */
 };
 
 /* A small result beside the image. axes[0] is z for a stage that reduces per slice, and for tables of the map. */

@@ -36,6 +36,7 @@ struct back_size {
     int blocks_across;
     int64_t first_block; /* of this launch */
     bool whole;          /* rows are multiples of 16 bytes */
+    const int32_t *halt; /* context->halt */
 };
 
 /* Where 4 pixels lie in a view, in rising order of places. */
@@ -130,7 +131,7 @@ static __device__ __forceinline__ bool back_begin(const struct back_size *size, 
     to->column = ((int)(block % size->blocks_across) * BACK_ACROSS + warp % BACK_ACROSS) * BACK_PIXELS;
     to->totals = shared + threadIdx.x;
     to->places = (struct back_place *)(shared + V * BACK_THREADS) + warp * 32;
-    if (to->row >= size->n_rows || to->column >= size->n_columns)
+    if (to->row >= size->n_rows || to->column >= size->n_columns || (size->halt && *size->halt))
         return false;
     ts_cuda_totals_clear<V>(to->totals, BACK_THREADS);
     return true;
@@ -206,6 +207,7 @@ static enum ts_status back_run(const struct stage_context *context, const struct
         const int lanes = ts_cuda_lanes_for(nz - z);
         n = nz - z < lanes ? nz - z : lanes;
         struct back_size size = {(int)n, (int)sinogram->axes[2].n, (int)out->axes[1].n, (int)out->axes[2].n};
+        size.halt = context->halt;
         size.whole = size.n_columns % BACK_PIXELS == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
         status = ts_cuda_interleave(context, sinogram, ts_slice_data(sinogram, z), n, true, lanes, lines, stream);
         if (status == TS_OK)

@@ -201,7 +201,7 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
 template <class S>
 static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     back_tensor(const uint4 *lines, const uint32_t *largest, float *out, const struct cuda_back_views *table,
-                struct back_tensor_size size)
+                const int32_t *halt, struct back_tensor_size size)
 {
     extern __shared__ float4 totals[];
     const int warp = (int)(threadIdx.x / 32), in_patch = (int)blockIdx.x % (PATCH * PATCH);
@@ -211,7 +211,7 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
                   block_y = patch / size.patches_across * PATCH + in_patch / PATCH;
     const int64_t column = (block_x * ACROSS + warp % ACROSS) * SIDE, row = (block_y * DOWN + warp / ACROSS) * SIDE;
     const int slice_first = (int)blockIdx.y * S::QUARTERS * 32;
-    if (column >= size.n_columns || row >= size.n_rows)
+    if (column >= size.n_columns || row >= size.n_rows || (halt && *halt))
         return;
     struct back_walk walk = {table, ts_cuda_tensor_part<S>(lines, slice_first), (int)column, (int)row};
     walk.apart = size.lanes * S::PLANES;
@@ -268,7 +268,7 @@ static enum ts_status launch(const struct stage_context *context, const uint4 *h
         const int64_t left = patches - size.first_patch;
         const dim3 grid((unsigned)((left < most ? left : most) * PATCH * PATCH),
                         (unsigned)ts_cuda_parts(size.lanes, 32 * S::QUARTERS));
-        back_tensor<S><<<grid, S::THREADS, shared, stream>>>(halves, largest, out, table, size);
+        back_tensor<S><<<grid, S::THREADS, shared, stream>>>(halves, largest, out, table, context->halt, size);
         status = ts_cuda_launched(context, "back_tensor");
     }
     return status;

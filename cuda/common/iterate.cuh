@@ -1,125 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What iterative reconstructions share on the device: arrays of one group of slices as lanes (lanes.cuh), squares of
- * norms, and the state of each slice. Nothing goes through the host: a slice that is done keeps its image, and once all
- * of a group are done, `halt` makes the kernels that follow return at once.
- *
- * Squares: elements go to fixed chunks, in a chunk by their index modulo 8 to 8 sums in double, which are joined in
- * order, then the chunks in order: nothing depends on the number of lanes.
+ * What iterative reconstructions share on the device: A and A', which are the stages radon and backproject, and the
+ * state of up to ITERATE_SLICES slices that are iterated together. Nothing goes through the host: a slice that is done
+ * keeps its image, and once all of a group are done, `halt` makes the kernels that follow return at once.
  */
 #ifndef CUDA_COMMON_ITERATE_CUH
 #define CUDA_COMMON_ITERATE_CUH
 
-#include "cuda/common/joseph.cuh"
+#include "cuda/launch.cuh"
 
 extern "C" {
 #include "stages/common/iterate.h"
+#include "stages/radon.h"
 }
 
-enum { ITERATE_SUMS = 8, ITERATE_CHUNKS = 512, ITERATE_LANES = 128, ITERATE_BLOCKS = 4096 };
+enum { ITERATE_SLICES = 128, ITERATE_VOLUMES = 2, ITERATE_SINOGRAMS = 2 };
 
-/* Of a group; one number a lane. */
-struct cuda_iterate {
-    double square[ITERATE_LANES];                       /* joined last */
-    double sinogram[ITERATE_LANES];                     /* square of ||b|| */
-    double gamma[ITERATE_LANES], factor[ITERATE_LANES]; /* of cgls */
-    int32_t done[ITERATE_LANES];
+/* One number a slice. */
+struct cuda_iterate_state {
+    double sinogram[ITERATE_SLICES];                      /* square of ||b|| */
+    double gamma[ITERATE_SLICES], factor[ITERATE_SLICES]; /* of cgls */
+    int32_t done[ITERATE_SLICES];
     int32_t halt;
 };
 
-/* Of a stage whose input is a sinogram and whose output the volume. Fewer slices leave lanes idle. */
-static inline size_t ts_cuda_iterate_constants_bytes(const struct stage_context *context)
-{
-    const struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
-    return ts_cuda_joseph_constants_bytes(&scan);
-}
-
-static inline void ts_cuda_iterate_constants(const struct stage_context *context, void *host)
-{
-    const struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
-    ts_cuda_joseph_constants(&scan, host);
-}
-
-static inline int64_t ts_cuda_iterate_least_slices(const struct stage_context *context)
-{
-    (void)context;
-    return 32;
-}
-
-static inline int64_t ts_cuda_iterate_chunk(int64_t n)
-{
-    return ts_cuda_parts(ts_cuda_parts(n, ITERATE_CHUNKS), ITERATE_SUMS) * ITERATE_SUMS;
-}
-
-static inline size_t ts_cuda_iterate_partial_bytes(void)
-{
-    return (size_t)ITERATE_CHUNKS * ITERATE_LANES * sizeof(double);
-}
-
-/* Of a block of lanes x ITERATE_SUMS threads: this thread's sum joined with its lane's others. partial[chunk][lane]. */
-static __device__ __forceinline__ void ts_cuda_iterate_join(double sum, int lanes, double *partial)
-{
-    extern __shared__ double sums[];
-    const int lane = (int)threadIdx.x % lanes;
-    sums[threadIdx.x] = sum;
-    __syncthreads();
-    if ((int)threadIdx.x < lanes) {
-        double total = 0;
-        for (int k = 0; k < ITERATE_SUMS; k++)
-            total += sums[k * lanes + lane];
-        partial[(int64_t)blockIdx.x * lanes + lane] = total;
-    }
-}
-
-/* The chunks in order; every thread of the lane's block calls it for its own lane. */
-static __device__ __forceinline__ double ts_cuda_iterate_total(const double *partial, int64_t n_chunks, int lanes,
-                                                               int lane)
-{
-    double total = 0;
-#pragma unroll 8
-    for (int64_t i = 0; i < n_chunks; i++)
-        total += partial[i * lanes + lane];
-    return total;
-}
-
-/* Where a group's slices write their tables: residual[lane][iteration], count[lane]. */
-struct cuda_iterate_tables {
-    double *residual;
-    uint32_t *count;
+/* Arrays that an algorithm asks for beside the image: volumes and sinograms of a group, and numbers of each ray and of
+ * each pixel of one slice. */
+struct cuda_iterate_needs {
+    int volumes, sinograms;
+    bool weights;
 };
 
-static inline struct cuda_iterate_tables ts_cuda_iterate_tables(const struct stage_context *context, int64_t z)
-{
-    const struct ts_image *tables = context->tables;
-    struct cuda_iterate_tables rows;
-    rows.residual = (double *)ts_slice_data(&tables[ITERATE_RESIDUAL], z);
-    rows.count = (uint32_t *)ts_slice_data(&tables[ITERATE_COUNT], z);
-    return rows;
-}
+/* A group of slices on its way. `forth` and `back` are what radon and backproject see: they point into the job, which
+ * is therefore never copied. */
+struct cuda_iterate {
+    const struct stage_context *context;
+    const struct iterate_params *params;
+    struct stage_context forth, back;
+    struct radon_params radon;
+    struct cuda_call forth_call, back_call;
+    struct ts_image in;   /* the group's sinograms */
+    float *image;         /* where the group's slices come to be */
+    int64_t z;            /* first one within the slab */
+    int n_slices;         /* at most ITERATE_SLICES */
+    int64_t rays, pixels; /* of a slice */
+    float *volumes[ITERATE_VOLUMES], *sinograms[ITERATE_SINOGRAMS], *ray_weights, *pixel_weights;
+    double *partial;
+    struct cuda_iterate_state *state;
+    cudaStream_t stream;
+};
 
-/* At the start of iteration i, by the thread of a lane that has a slice and is not done before: its residual; counts
- * the iteration unless it is done now. As stages/common/iterate.c. */
-static __device__ __forceinline__ void ts_cuda_iterate_record(const struct cuda_iterate_tables *tables, int lane,
-                                                              int64_t i, int64_t n, double square, double sinogram,
-                                                              bool done)
-{
-    double *row = tables->residual + lane * n;
-    if (i == 0) {
-        tables->count[lane] = 0;
-        for (int64_t k = 0; k < n; k++)
-            row[k] = __longlong_as_double(0x7FF8000000000000);
-    }
-    row[i] = sinogram > 0 ? sqrt(square / sinogram) : square;
-    tables->count[lane] += !done;
-}
+/* Rows of struct stage_cuda. */
+size_t ts_cuda_iterate_constants_bytes(const struct stage_context *context);
+void ts_cuda_iterate_constants(const struct stage_context *context, void *host);
+int64_t ts_cuda_iterate_least_slices(const struct stage_context *context);
+size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct cuda_iterate_needs *needs, int64_t n);
 
-/* The rule of stages/common/iterate.c. */
-static __device__ __forceinline__ bool ts_cuda_iterate_done(const struct iterate *iterate, double residual,
-                                                            double sinogram, double n_rays)
-{
-    return iterate->stop == STOP_RESIDUAL      ? residual <= iterate->tolerance * iterate->tolerance * sinogram
-           : iterate->stop == STOP_DISCREPANCY ? residual <= iterate->noise * iterate->noise * n_rays
-                                               : false;
-}
+/* Calls begin() (NULL: nothing) once, with a group of one slice, then run() for every group. The state is all 0 then.
+ */
+typedef enum ts_status cuda_iterate_run(struct cuda_iterate *job);
+enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct cuda_iterate_needs *needs,
+                                   cuda_iterate_run *begin, cuda_iterate_run *run, const struct ts_image *in,
+                                   struct ts_image *out, const struct cuda_call *call);
+
+/* sinogram = A volume, volume = A' sinogram, of the group's slices. */
+enum ts_status ts_cuda_iterate_project(struct cuda_iterate *job, float *volume, float *sinogram);
+enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sinogram, float *volume);
+
+/* residual = b - residual, or b where `first`; kept as that times ray_weights where they are not NULL. Takes the
+ * squares of b - residual. */
+enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first, const float *ray_weights,
+                                        float *residual);
+/* to = to + sign * factor * from, or for a direction to = from + factor * to; n elements a slice. Takes the squares of
+ * what it writes. */
+enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, const float *from, int64_t n, float sign,
+                                       bool direction);
+/* Takes the squares of n values a slice. */
+enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *values, int64_t n);
+
+/* What the squares that were taken last are for: a residual, at the start of iteration i, is recorded and decides who
+ * is done; a shadow gives cgls its alpha, a gradient its beta, as the state's factor. n: values a slice. */
+enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT };
+enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i);
 
 #endif

@@ -28,6 +28,7 @@ enum ts_status ts_cuda_joseph_stack(const struct stage_context *context, const s
     struct cuda_joseph joseph;
     enum ts_status status = ts_cuda_joseph_rays(context, scan, call->constants, scratch, call->stream, &joseph);
     scratch += ts_cuda_joseph_rays_bytes(scan);
+    joseph.halt = context->halt;
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
         const int lanes = ts_cuda_lanes_for(nz - z);
         float *volume = (float *)scratch, *sinogram = (float *)(scratch + volume_bytes(scan, lanes));

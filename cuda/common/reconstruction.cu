@@ -38,7 +38,7 @@ static bool is_fan(const struct stage_context *context)
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context)
 {
     const size_t n = (size_t)context->in.axes[1].n;
-    if (ts_reconstruction_is_fan_adjoint(context)) {
+    if (ts_reconstruction_goes_by_rays(context)) {
         const struct beam_scan scan = ts_reconstruction_scan(context);
         return ts_cuda_joseph_constants_bytes(&scan);
     }
@@ -53,7 +53,7 @@ void ts_cuda_reconstruction_constants(const struct stage_context *context, void 
     const struct row_filter filter = ts_reconstruction_filter(context);
     const int64_t n = context->in.axes[1].n;
     char *table = (char *)host + response_bytes(context);
-    if (ts_reconstruction_is_fan_adjoint(context)) {
+    if (ts_reconstruction_goes_by_rays(context)) {
         const struct beam_scan scan = ts_reconstruction_scan(context);
         ts_cuda_joseph_constants(&scan, host);
         return;
@@ -89,7 +89,7 @@ static size_t rows_bytes(const struct stage_context *context, int64_t n)
 size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
-    if (ts_reconstruction_is_fan_adjoint(context)) {
+    if (ts_reconstruction_goes_by_rays(context)) {
         const struct beam_scan scan = ts_reconstruction_scan(context);
         return ts_cuda_joseph_stack_scratch(&scan, n);
     }
@@ -123,11 +123,11 @@ static __device__ __forceinline__ float sample(const float *row, int64_t at, int
  * infinity, by their largest magnitudes; NULL: all. */
 static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
     pixels(const float *sinogram, float *out, const struct cuda_back_views *table, int64_t nz, int n_rows,
-           int n_columns, int n_detectors, const uint32_t *largest)
+           int n_columns, int n_detectors, const uint32_t *largest, const int32_t *halt)
 {
     const int column = (int)(blockIdx.x * PIXEL_COLUMNS + threadIdx.x);
     const int64_t n_views = table->n, step = (int64_t)gridDim.y * PIXEL_ROWS;
-    if (column >= n_columns)
+    if (column >= n_columns || (halt && *halt))
         return;
     for (int64_t i = (int64_t)blockIdx.y * PIXEL_ROWS + threadIdx.y; i < nz * n_rows; i += step) {
         const int64_t row = i % n_rows;
@@ -160,7 +160,7 @@ static enum ts_status pixel(const struct stage_context *context, const struct ts
     const dim3 grid((unsigned)ts_cuda_parts(nx, PIXEL_COLUMNS), (unsigned)(parts < 65535 ? parts : 65535));
     const dim3 block(PIXEL_COLUMNS, PIXEL_ROWS);
     pixels<<<grid, block, 0, stream>>>((const float *)sinogram->data, (float *)out->data, table, nz, (int)ny, (int)nx,
-                                       (int)sinogram->axes[2].n, largest);
+                                       (int)sinogram->axes[2].n, largest, context->halt);
     return ts_cuda_launched(context, "pixels");
 }
 
@@ -190,7 +190,7 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
         (const struct cuda_back_views *)((const char *)call->constants + response_bytes(context));
     char *room = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
     struct ts_image sinogram = *in;
-    if (ts_reconstruction_is_fan_adjoint(context)) {
+    if (ts_reconstruction_goes_by_rays(context)) {
         const struct beam_scan scan = ts_reconstruction_scan(context);
         return ts_cuda_joseph_stack(context, &scan, in, out, true, call);
     }

@@ -5,6 +5,7 @@
 #include "stages/common/iterate.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { CHUNK = 512 };
 
@@ -16,26 +17,48 @@ const struct choice ts_iterate_stops[] = {
     {0},
 };
 
-enum ts_status ts_iterate_resolve(const struct stage_context *context, const struct iterate *iterate)
+enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values)
 {
-    if (iterate->stop != STOP_RESIDUAL)
+    struct iterate_params *params = values;
+    const struct ts_image *in = &context->in;
+    if (!in->axes[1].unit || strcmp(in->axes[1].unit, "degree") != 0)
+        return ts_diag_error(
+            context->diag, TS_BAD_CHAIN,
+            &(struct diag_site){.code = "angles-missing", .span = context->set->span, .stage = context->stage->name},
+            "the views of the sinogram have no angles");
+    if (params->stop != STOP_RESIDUAL)
         ts_param_idle(context->set, "tolerance");
-    if (iterate->stop != STOP_DISCREPANCY)
+    if (params->stop != STOP_DISCREPANCY)
         ts_param_idle(context->set, "noise");
     else if (!ts_param_given(context->set, "noise"))
         return ts_param_error(context->set, "noise", "noise-missing", context->diag,
                               "is not given, and stop: discrepancy needs it");
+    params->volume.filter = ROW_FILTER_NONE;
+    params->volume.cutoff = 1;
+    params->volume.model = BACK_JOSEPH;
+    params->volume.weights = VIEW_WEIGHTS_NONE;
+    params->volume.gaps = VIEW_GAPS_ACCEPT;
+    ts_unit_per_length(in->unit, in->axes[2].unit, params->volume.unit);
+    return ts_reconstruction_resolve(context, &params->volume);
+}
+
+enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct iterate_params *params = context->params;
+    ts_reconstruction_shape(context, out);
+    out->unit = params->volume.unit;
+    out->quantity = ts_unit_quantity(out->unit);
     return TS_OK;
 }
 
 /* True where a slice whose residual has this square, and its sinogram that one, is done. */
-static bool is_done(const struct iterate *iterate, double residual_square, double sinogram_square, double n_rays)
+static bool is_done(const struct iterate_params *params, double residual_square, double sinogram_square, double n_rays)
 {
-    switch (iterate->stop) {
+    switch (params->stop) {
     case STOP_RESIDUAL:
-        return residual_square <= iterate->tolerance * iterate->tolerance * sinogram_square;
+        return residual_square <= params->tolerance * params->tolerance * sinogram_square;
     case STOP_DISCREPANCY:
-        return residual_square <= iterate->noise * iterate->noise * n_rays;
+        return residual_square <= params->noise * params->noise * n_rays;
     default:
         return false;
     }
@@ -71,7 +94,7 @@ void ts_iterate_squares(struct iterate_group *group, const float *values, int64_
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)
 {
     bool going = false;
-    const int64_t iterations = group->iterate.iterations;
+    const int64_t iterations = group->params->iterations;
     double *residuals = (double *)group->tables[ITERATE_RESIDUAL].data + group->z * iterations;
     uint32_t *counts = (uint32_t *)group->tables[ITERATE_COUNT].data + group->z;
     ts_iterate_squares(group, residual, group->n_rays, group->scan.grid.n_detectors);
@@ -87,7 +110,7 @@ bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *res
             continue;
         residuals[k * iterations + i] =
             group->sinogram_square[k] > 0 ? sqrt(group->square[k] / group->sinogram_square[k]) : group->square[k];
-        group->done[k] = is_done(&group->iterate, group->square[k], group->sinogram_square[k], (double)group->n_rays);
+        group->done[k] = is_done(group->params, group->square[k], group->sinogram_square[k], (double)group->n_rays);
         counts[k] += !group->done[k];
         going |= !group->done[k];
     }
@@ -151,11 +174,11 @@ void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, 
 
 /* ---- rooms ------------------------------------------------------------------------------------- */
 
-int ts_iterate_tables(const struct stage_context *context, const struct iterate *iterate,
-                      struct stage_table tables[STAGE_TABLES])
+int ts_iterate_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
+    const struct iterate_params *params = context->params;
     const struct ts_axis *z = &context->in.axes[0];
-    const struct ts_axis iteration = {.kind = TS_AXIS_ITEM, .n = iterate->iterations, .unit = ""};
+    const struct ts_axis iteration = {.kind = TS_AXIS_ITEM, .n = params->iterations, .unit = ""};
     tables[ITERATE_RESIDUAL] = (struct stage_table){
         .name = "residual",
         .doc = "||b - A x|| / ||b|| with which each iteration began; the first is 1; NaN where the slice was done",
@@ -167,10 +190,10 @@ int ts_iterate_tables(const struct stage_context *context, const struct iterate 
     return ITERATE_TABLES;
 }
 
-struct iterate_group ts_iterate_group(const struct stage_context *context, const struct iterate *iterate)
+struct iterate_group ts_iterate_group(const struct stage_context *context)
 {
-    const struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
-    return (struct iterate_group){.iterate = *iterate,
+    const struct beam_scan scan = ts_reconstruction_scan(context);
+    return (struct iterate_group){.params = context->params,
                                   .scan = scan,
                                   .threads = context->threads,
                                   .tables = context->tables,

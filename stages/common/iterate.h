@@ -10,7 +10,7 @@
 #define STAGES_COMMON_ITERATE_H
 
 #include "stages/common/joseph.h"
-#include "stages/stage.h"
+#include "stages/common/reconstruction.h"
 
 enum { ITERATE_GROUP = 16 };
 
@@ -18,28 +18,37 @@ enum iterate_stop { STOP_NEVER, STOP_RESIDUAL, STOP_DISCREPANCY };
 
 extern const struct choice ts_iterate_stops[];
 
-/* Rows of a stage whose parameter struct has the fields iterations, stop, tolerance and noise. */
-#define ITERATE_ROWS(type, most)                                                                                       \
-    PARAM(type, iterations, .unit = "", .init.i = most, .min = 1, .max = 100000,                                       \
-          .doc = "number of iterations, at most"),                                                                     \
-        PARAM(type, stop, .unit = "", .init.choice = STOP_NEVER, .choices = ts_iterate_stops,                          \
-              .doc = "when a slice is done before all iterations"),                                                    \
-        PARAM(type, tolerance, .unit = "", .init.r = 1e-3, .min = 0, .max = 1,                                         \
-              .doc = "for stop residual: the part of the sinogram's norm at which a slice is done"),                   \
-        PARAM(type, noise, .unit = "value", .min = 0, .max = 1e30, .derived = "none; stop discrepancy needs it",       \
-              .doc = "for stop discrepancy: standard deviation of the sinogram's noise, in its unit")
-
-struct iterate {
+/* The first member of the parameter struct of every such stage. */
+struct iterate_params {
+    struct reconstruction_params volume; /* first, so that what reads it reads these as well */
     int64_t iterations;
     int32_t stop; /* enum iterate_stop */
     double tolerance, noise;
 };
 
-/* For resolve(): TS_BAD_CHAIN (noise-missing) where the rule lacks its number. */
-enum ts_status ts_iterate_resolve(const struct stage_context *context, const struct iterate *iterate);
+/* Rows of the fields above; RECONSTRUCTION_ROWS are those of the volume. */
+#define ITERATE_ROWS(most)                                                                                             \
+    PARAM(struct iterate_params, iterations, .unit = "", .init.i = most, .min = 1, .max = 100000,                      \
+          .doc = "number of iterations, at most"),                                                                     \
+        PARAM(struct iterate_params, stop, .unit = "", .init.choice = STOP_NEVER, .choices = ts_iterate_stops,         \
+              .doc = "when a slice is done before all iterations"),                                                    \
+        PARAM(struct iterate_params, tolerance, .unit = "", .init.r = 1e-3, .min = 0, .max = 1,                        \
+              .doc = "for stop residual: the part of the sinogram's norm at which a slice is done"),                   \
+        PARAM(struct iterate_params, noise, .unit = "value", .min = 0, .max = 1e30,                                    \
+              .derived = "none; stop discrepancy needs it",                                                            \
+              .doc = "for stop discrepancy: standard deviation of the sinogram's noise, in its unit")
+
+/* Rows of struct stage. resolve() refuses a sinogram without angles (angles-missing), a rule without its number
+ * (noise-missing), and what ts_reconstruction_resolve() refuses. The tables are ITERATE_RESIDUAL (z, item) and
+ * ITERATE_COUNT (z). */
+enum { ITERATE_RESIDUAL, ITERATE_COUNT, ITERATE_TABLES };
+enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values);
+enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out);
+int ts_iterate_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES]);
+
 /* A group of slices on its way on the CPU: they go side by side in A and A'. */
 struct iterate_group {
-    struct iterate iterate;
+    const struct iterate_params *params;
     struct beam_scan scan;
     int threads;
     int64_t z, n;                  /* first slice within the slab, and how many, at most ITERATE_GROUP */
@@ -51,12 +60,7 @@ struct iterate_group {
     void *projecting;
 };
 
-/* The tables that the map writes: ITERATE_RESIDUAL (z, item), and ITERATE_COUNT (z). */
-enum { ITERATE_RESIDUAL, ITERATE_COUNT, ITERATE_TABLES };
-int ts_iterate_tables(const struct stage_context *context, const struct iterate *iterate,
-                      struct stage_table tables[STAGE_TABLES]);
-
-struct iterate_group ts_iterate_group(const struct stage_context *context, const struct iterate *iterate);
+struct iterate_group ts_iterate_group(const struct stage_context *context);
 /* The next bytes of a room, which may be NULL; *used counts them. */
 void *ts_iterate_take(unsigned char *room, size_t *used, size_t bytes);
 /* The group's own arrays for n slices. */

@@ -204,17 +204,17 @@ static enum ts_status check_tensor(const struct stage_context *context, const st
 
 static enum ts_status choose_method(const struct stage_context *context, struct reconstruction_params *params)
 {
-    const bool fine = has_fine_rays(context, params);
+    const bool weighs_fine = params->weights != VIEW_WEIGHTS_NONE && has_fine_rays(context, params);
     if (context->in.beam.kind != TS_BEAM_PARALLEL)
         return choose_fan_method(context, params);
     if (params->method == BACK_METHOD_AUTO)
-        params->method = !context->device                                    ? BACK_METHOD_LANES
-                         : fine || context->in.axes[0].n < STACK_FROM_SLICES ? BACK_METHOD_PIXEL
-                                                                             : BACK_METHOD_STACK;
-    if (params->method == BACK_METHOD_STACK && fine)
+        params->method = !context->device                                           ? BACK_METHOD_LANES
+                         : weighs_fine || context->in.axes[0].n < STACK_FROM_SLICES ? BACK_METHOD_PIXEL
+                                                                                    : BACK_METHOD_STACK;
+    if (params->method == BACK_METHOD_STACK && weighs_fine)
         return ts_param_error(context->set, "method", "method-fine", context->diag,
-                              "'stack' takes two detectors a pixel, and detectors %.6g mm apart are finer than pixels "
-                              "of %.6g mm; 'pixel' takes all",
+                              "'stack' does not weigh views whose detectors, %.6g mm apart, are finer than pixels of "
+                              "%.6g mm; 'pixel' does",
                               spacing_of(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
     return check_tensor(context, params);
 }
@@ -348,9 +348,12 @@ static bool is_fan(const struct stage_context *context)
     return context->in.beam.kind != TS_BEAM_PARALLEL;
 }
 
-bool ts_reconstruction_is_fan_adjoint(const struct stage_context *context)
+bool ts_reconstruction_goes_by_rays(const struct stage_context *context)
 {
-    return is_fan(context) && ((const struct reconstruction_params *)context->params)->model == BACK_JOSEPH;
+    const struct reconstruction_params *params = context->params;
+    return (is_fan(context) && params->model == BACK_JOSEPH) ||
+           (params->method == BACK_METHOD_STACK && params->weights == VIEW_WEIGHTS_NONE &&
+            has_fine_rays(context, params));
 }
 
 static size_t views_bytes(const struct stage_context *context)
@@ -401,7 +404,7 @@ size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n)
 {
     const struct reconstruction_params *params = context->params;
     const struct row_filter filter = ts_reconstruction_filter(context);
-    if (ts_reconstruction_is_fan_adjoint(context)) {
+    if (ts_reconstruction_goes_by_rays(context)) {
         const struct beam_scan scan = ts_reconstruction_scan(context);
         return ts_joseph_backproject_scratch(&scan, n, context->threads);
     }
@@ -419,7 +422,7 @@ enum ts_status ts_reconstruction_cpu(const struct stage_context *context, const 
 {
     const struct reconstruction_params *params = context->params;
     const struct row_filter filter = ts_reconstruction_filter(context);
-    if (ts_reconstruction_is_fan_adjoint(context)) {
+    if (ts_reconstruction_goes_by_rays(context)) {
         const struct beam_scan scan = ts_reconstruction_scan(context);
         ts_joseph_backproject(&scan, in, out, context->threads, scratch);
         return TS_OK;

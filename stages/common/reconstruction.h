@@ -61,8 +61,9 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
 /* The volume's axes, place and dtype; quantity and unit are the stage's. */
 void ts_reconstruction_shape(const struct stage_context *context, struct ts_image *out);
 
-/* True for the exact adjoint of a fan: stages/common/joseph.h. */
-bool ts_reconstruction_is_fan_adjoint(const struct stage_context *context);
+/* True for the exact adjoints that go by the rays of stages/common/joseph.h, not by the pixels: that of a fan, and by
+ * method stack that of rays finer than pixels. */
+bool ts_reconstruction_goes_by_rays(const struct stage_context *context);
 /* The scan over the volume's pixels, with the parameters' center. */
 struct beam_scan ts_reconstruction_scan(const struct stage_context *context);
 /* Of a fan: how its views lie, and the views; room for VIEW_ROOM_BYTES of each view. */

@@ -20,16 +20,17 @@ static double product(const double *a, const double *b, int64_t n)
 }
 
 /* ||b - A x||; rays is room. */
-static double residual_of(const struct stage_context *context, const double *b, const double *x, double *rays)
+static double residual_of(const struct ts_image *volume, const struct ts_image *sinogram, const double *b,
+                          const double *x, double *rays)
 {
-    const int64_t n = (int64_t)ts_slice_count(&context->in);
-    ts_scan_project_reference(&context->out, &context->in, x, rays);
+    const int64_t n = (int64_t)ts_slice_count(sinogram);
+    ts_scan_project_reference(volume, sinogram, x, rays);
     for (int64_t r = 0; r < n; r++)
         rays[r] = b[r] - rays[r];
     return sqrt(product(rays, rays, n));
 }
 
-static bool is_done(const struct cgls_params *params, double residual, double all, int64_t n)
+static bool is_done(const struct iterate_params *params, double residual, double all, int64_t n)
 {
     return (params->stop == STOP_RESIDUAL && residual <= params->tolerance * all) ||
            (params->stop == STOP_DISCREPANCY && residual <= params->noise * sqrt((double)n));
@@ -37,8 +38,9 @@ static bool is_done(const struct cgls_params *params, double residual, double al
 
 static void iterate(const struct stage_context *context, const double *b, double *x)
 {
-    const struct cgls_params *params = context->params;
-    const struct ts_image *volume = &context->out, *sinogram = &context->in;
+    const struct iterate_params *params = context->params;
+    const struct ts_image centered = ts_scan_centered(&context->in, params->volume.center);
+    const struct ts_image *volume = &context->out, *sinogram = &centered;
     const int64_t n_rays = (int64_t)ts_slice_count(sinogram), n_pixels = (int64_t)ts_slice_count(volume);
     double *r = malloc((size_t)n_pixels * sizeof *r), *p = malloc((size_t)n_pixels * sizeof *p),
            *ap = malloc((size_t)n_pixels * sizeof *ap), *rays = malloc((size_t)n_rays * sizeof *rays);
@@ -49,7 +51,7 @@ static void iterate(const struct stage_context *context, const double *b, double
     }
     double rr = product(r, r, n_pixels);
     for (int64_t k = 0; k < params->iterations && rr > 0; k++) {
-        if (is_done(params, residual_of(context, b, x, rays), sqrt(product(b, b, n_rays)), n_rays))
+        if (is_done(params, residual_of(volume, &centered, b, x, rays), sqrt(product(b, b, n_rays)), n_rays))
             break;
         ts_scan_project_reference(volume, sinogram, p, rays);
         ts_scan_backproject_reference(volume, sinogram, rays, ap);

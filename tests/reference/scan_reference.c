@@ -112,3 +112,10 @@ void ts_scan_backproject_reference(const struct ts_image *volume, const struct t
     memset(pixels, 0, (size_t)(volume->axes[1].n * volume->axes[2].n) * sizeof *pixels);
     scan(volume, sinogram, true, pixels, (double *)rays);
 }
+
+struct ts_image ts_scan_centered(const struct ts_image *sinogram, double center)
+{
+    struct ts_image image = *sinogram;
+    image.axes[2].first = -center * image.axes[2].spacing;
+    return image;
+}

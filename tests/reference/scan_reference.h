@@ -7,6 +7,8 @@
 
 #include "stages/stage.h"
 
+/* The description of a sinogram with the rotation axis at this detector index. */
+struct ts_image ts_scan_centered(const struct ts_image *sinogram, double center);
 /* rays[view][detector] = A pixels; volume and sinogram are descriptions. */
 void ts_scan_project_reference(const struct ts_image *volume, const struct ts_image *sinogram, const double *pixels,
                                double *rays);

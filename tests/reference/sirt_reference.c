@@ -11,7 +11,7 @@
 #include "tests/reference/scan_reference.h"
 
 /* True where the stop rule ends a slice before the step. */
-static bool is_done(const struct sirt_params *params, const double *b, const double *residual, int64_t n)
+static bool is_done(const struct iterate_params *params, const double *b, const double *residual, int64_t n)
 {
     double all = 0, left = 0;
     for (int64_t r = 0; r < n; r++) {
@@ -25,7 +25,8 @@ static bool is_done(const struct sirt_params *params, const double *b, const dou
 static void iterate(const struct stage_context *context, const double *b, double *x)
 {
     const struct sirt_params *params = context->params;
-    const struct ts_image *volume = &context->out, *sinogram = &context->in;
+    const struct ts_image centered = ts_scan_centered(&context->in, params->iterate.volume.center);
+    const struct ts_image *volume = &context->out, *sinogram = &centered;
     const int64_t n_rays = (int64_t)ts_slice_count(sinogram), n_pixels = (int64_t)ts_slice_count(volume);
     double *rays = malloc((size_t)n_rays * sizeof *rays), *rows = malloc((size_t)n_rays * sizeof *rows),
            *columns = malloc((size_t)n_pixels * sizeof *columns), *pixels = malloc((size_t)n_pixels * sizeof *pixels);
@@ -37,11 +38,11 @@ static void iterate(const struct stage_context *context, const double *b, double
     for (int64_t r = 0; r < n_rays; r++)
         rays[r] = 1;
     ts_scan_backproject_reference(volume, sinogram, rays, columns);
-    for (int64_t i = 0; i < params->iterations; i++) {
+    for (int64_t i = 0; i < params->iterate.iterations; i++) {
         ts_scan_project_reference(volume, sinogram, x, rays);
         for (int64_t r = 0; r < n_rays; r++)
             rays[r] = b[r] - rays[r];
-        if (is_done(params, b, rays, n_rays))
+        if (is_done(&params->iterate, b, rays, n_rays))
             break;
         for (int64_t r = 0; r < n_rays; r++)
             rays[r] = rows[r] > 0 ? rays[r] / rows[r] : 0;

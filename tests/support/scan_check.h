@@ -19,7 +19,13 @@ struct scan_case {
 struct ts_image ts_test_scan(const struct scan_case *which, uint64_t seed);
 /* Runs the cases over slabs of all, 1 and 3 slices and 1 to 3 threads, demands the same bytes, and compares with the
  * oracle under the stage's tolerance of the largest value. Cases whose method the device does not have are left out.
- * Returns how many runs were compared. */
+ * Returns how many runs were compared. With ts_test_few() those over further slabs and threads are counted alone. */
 size_t ts_scan_check(const struct stage *stage, stage_oracle *oracle, const struct scan_case *cases, size_t n);
+
+/* Of a stage whose parameters begin with struct iterate_params: the residual with which each iteration begins and the
+ * number of iterations, from the oracle's image after the iterations before. */
+void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle);
+/* A sinogram of zeros is its own reconstruction, and NaN stays in its slice. */
+void ts_scan_check_independence(const struct stage *stage, const char *assignments);
 
 #endif
