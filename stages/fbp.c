@@ -5,39 +5,11 @@
  */
 #include "stages/fbp.h"
 
+#include "stages/common/filtered_volume.h"
 #include "stages/common/finite_values.h"
 
-static enum ts_status fbp_resolve(const struct stage_context *context, void *values)
-{
-    struct reconstruction_params *params = values;
-    const struct ts_image *in = &context->in;
-    params->model = BACK_LINEAR;
-    params->weights = VIEW_WEIGHTS_ANGLES;
-    if (params->filter == ROW_FILTER_NONE) {
-        ts_param_idle(context->set, "cutoff");
-        snprintf(params->unit, sizeof params->unit, "%s", in->unit ? in->unit : "");
-    } else {
-        ts_unit_per_length(in->unit, in->axes[2].unit, params->unit);
-    }
-    return ts_reconstruction_resolve(context, params);
-}
-
-static enum ts_status fbp_shape(const struct stage_context *context, struct ts_image *out)
-{
-    const struct reconstruction_params *params = context->params;
-    ts_reconstruction_shape(context, out);
-    out->unit = params->unit;
-    out->quantity = params->filter == ROW_FILTER_NONE ? TS_INTENSITY : ts_unit_quantity(params->unit);
-    return TS_OK;
-}
-
 static const struct param fbp_rows[] = {
-    PARAM(struct reconstruction_params, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices,
-          .unit = "", .doc = "the ramp and the window that damps its high frequencies"),
-    PARAM(struct reconstruction_params, cutoff, .unit = "1", .init.r = 1, .min = 0.001, .max = 1,
-          .doc = "fraction of the Nyquist frequency from which on all is 0; windows reach their end there"),
-    PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE, .choices = ts_view_gaps_choices,
-          .unit = "", .doc = "where neighboring views are more than 4 times their mean angle apart"),
+    FILTERED_VOLUME_ROWS,
     RECONSTRUCTION_ROWS,
 };
 
@@ -79,8 +51,8 @@ const struct stage fbp_stage = {
     .params = fbp_rows,
     .n_params = sizeof fbp_rows / sizeof *fbp_rows,
     .params_bytes = sizeof(struct reconstruction_params),
-    .resolve = fbp_resolve,
-    .shape = fbp_shape,
+    .resolve = ts_filtered_volume_resolve,
+    .shape = ts_filtered_volume_shape,
     .reduction = &ts_finite_reduction,
     .transforms = ts_reconstruction_transforms,
     .scratch_bytes = ts_reconstruction_scratch,

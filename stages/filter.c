@@ -18,13 +18,7 @@ struct row_filter ts_filter_of(const struct stage_context *context)
 static enum ts_status filter_resolve(const struct stage_context *context, void *values)
 {
     struct filter_params *params = values;
-    const struct ts_image *in = &context->in;
-    if (params->filter == ROW_FILTER_NONE) {
-        ts_param_idle(context->set, "cutoff");
-        snprintf(params->unit, sizeof params->unit, "%s", in->unit ? in->unit : "");
-        return TS_OK;
-    }
-    ts_unit_per_length(in->unit, in->axes[2].unit, params->unit);
+    ts_row_filter_resolve(context, params->filter, params->unit);
     return TS_OK;
 }
 
@@ -63,10 +57,7 @@ static enum ts_status filter_cpu(const struct stage_context *context, const stru
 }
 
 static const struct param filter_rows[] = {
-    PARAM(struct filter_params, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices, .unit = "",
-          .doc = "the ramp and the window that damps its high frequencies"),
-    PARAM(struct filter_params, cutoff, .unit = "1", .init.r = 1, .min = 0.001, .max = 1,
-          .doc = "fraction of the Nyquist frequency from which on all is 0; windows reach their end there"),
+    ROW_FILTER_ROWS(struct filter_params),
 };
 
 const struct stage filter_stage = {

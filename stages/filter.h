@@ -5,7 +5,6 @@
 #ifndef STAGES_FILTER_H
 #define STAGES_FILTER_H
 
-#include "stages/common/length_unit.h"
 #include "stages/common/row_filter.h"
 #include "stages/stage.h"
 

@@ -10,21 +10,16 @@
 
 enum { FILTER_THREADS = 256, FILTER_BLOCKS = 1 << 16, BATCH_BYTES = 24 << 20 };
 
-/* The response is worked out in double, in place or behind the tables of the fused kernel. */
-static size_t response_bytes(const struct row_filter *filter)
-{
-    return ((size_t)ts_row_filter_padded(filter->n) + 2) * sizeof(double);
-}
-
 size_t ts_cuda_row_filter_constants_bytes(const struct stage_context *context, const struct row_filter *filter)
 {
     if (filter->name == ROW_FILTER_NONE)
         return 0;
-    return response_bytes(filter) +
-           (ts_cuda_row_filter_is_fused(context, filter) ? ts_cuda_stride(ts_cuda_row_filter_fused_bytes(filter)) : 0);
+    return ts_cuda_row_filter_is_fused(context, filter)
+               ? ts_cuda_row_filter_fused_bytes(filter)
+               : ((size_t)ts_row_filter_padded(filter->n) + 2) * sizeof(double);
 }
 
-/* Divided by the length, as the transforms do not. */
+/* Worked out in double, in place. Divided by the length, as the transforms do not. */
 static void round_response(const struct row_filter *filter, void *host)
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
@@ -42,13 +37,10 @@ void ts_cuda_row_filter_constants(const struct stage_context *context, const str
 {
     if (filter->name == ROW_FILTER_NONE)
         return;
-    if (!ts_cuda_row_filter_is_fused(context, filter)) {
+    if (ts_cuda_row_filter_is_fused(context, filter))
+        ts_cuda_row_filter_fused_tables(filter, host);
+    else
         round_response(filter, host);
-        return;
-    }
-    double *response = (double *)((char *)host + ts_cuda_stride(ts_cuda_row_filter_fused_bytes(filter)));
-    ts_row_filter_response(filter, response);
-    ts_cuda_row_filter_fused_tables(filter, response, host);
 }
 
 /* Rows of one call: about BATCH_BYTES of them, at most 8 slices, whatever the slab. */

@@ -23,10 +23,11 @@ enum ts_status ts_cuda_row_filter_run(const struct stage_context *context, const
                                       const struct ts_image *in, float *out, const void *constants, void *scratch,
                                       const struct cuda_call *call);
 
-/* One kernel for all of it, for lengths that it covers; tables take the place of the response. */
+/* One kernel for all of it, for lengths that it covers; tables, some of them for the host alone, take the place of the
+ * response. */
 bool ts_cuda_row_filter_is_fused(const struct stage_context *context, const struct row_filter *filter);
 size_t ts_cuda_row_filter_fused_bytes(const struct row_filter *filter);
-void ts_cuda_row_filter_fused_tables(const struct row_filter *filter, const double *response, void *host);
+void ts_cuda_row_filter_fused_tables(const struct row_filter *filter, void *host);
 enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context, const struct row_filter *filter,
                                         const struct ts_image *in, float *out, const void *tables,
                                         const struct cuda_call *call);

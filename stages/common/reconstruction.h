@@ -39,20 +39,21 @@ struct reconstruction_params {
 extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
 extern const struct stage_method_tolerance ts_back_method_tolerances[];
 
-/* The rows that describe the volume, for every table of struct reconstruction_params. */
-#define RECONSTRUCTION_ROWS                                                                                            \
+/* The rows that describe the volume, for every table of struct reconstruction_params; and those with the method. */
+#define VOLUME_ROWS(pixel_size_is)                                                                                     \
     PARAM(struct reconstruction_params, rows, .unit = "", .min = 1, .max = 1 << 20,                                    \
           .derived = "the number of detectors", .doc = "rows of the volume's slices"),                                 \
         PARAM(struct reconstruction_params, columns, .unit = "", .min = 1, .max = 1 << 20,                             \
               .derived = "the number of detectors", .doc = "columns of the volume's slices"),                          \
         PARAM(struct reconstruction_params, pixel_size, .unit = "mm", .min = 1e-6, .max = 1e6,                         \
-              .derived = "the detector spacing, times source_axis / source_detector in a fan",                         \
-              .doc = "distance of neighboring columns"),                                                               \
+              .derived = pixel_size_is, .doc = "distance of neighboring columns"),                                     \
         PARAM(struct reconstruction_params, row_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,                        \
               .derived = "pixel_size", .doc = "distance of neighboring rows"),                                         \
         PARAM(struct reconstruction_params, center, .unit = "detector", .min = -1e6, .max = 2e6,                       \
               .derived = "where the sinogram's detector axis is 0",                                                    \
-              .doc = "detector index of the rotation axis, which becomes the center of the slices"),                   \
+              .doc = "detector index of the rotation axis, which becomes the center of the slices")
+#define RECONSTRUCTION_ROWS                                                                                            \
+    VOLUME_ROWS("the detector spacing, times source_axis / source_detector in a fan"),                                 \
         PARAM(struct reconstruction_params, method, .init.choice = BACK_METHOD_AUTO,                                   \
               .choices = ts_back_method_choices, .unit = "", .doc = "how the same sums over views are worked out")
 

@@ -28,6 +28,17 @@ const struct choice ts_row_filter_choices[] = {
     {0},
 };
 
+void ts_row_filter_resolve(const struct stage_context *context, int32_t name, char unit[LENGTH_UNIT_BYTES])
+{
+    const struct ts_image *in = &context->in;
+    if (name != ROW_FILTER_NONE) {
+        ts_unit_per_length(in->unit, in->axes[2].unit, unit);
+        return;
+    }
+    ts_param_idle(context->set, "cutoff");
+    snprintf(unit, LENGTH_UNIT_BYTES, "%s", in->unit ? in->unit : "");
+}
+
 double ts_row_filter_window(int32_t name, double u)
 {
     const double x = 0.5 * M_PI * u;
@@ -114,6 +125,40 @@ void ts_row_filter_response(const struct row_filter *filter, double *response)
         const double u = 2 * (double)k / (double)padded / filter->cutoff;
         response[k] *= u <= 1 ? ts_row_filter_window(filter->name, u) : 0;
     }
+}
+
+/* The kernel's samples out of the response, and out of them those of its transform in between: with
+ * g[k] = h[k] - i h[m - k], of which h beyond the row is 0, it is the sum of g[k] exp(-2 pi i k (f - 1/4) / m). */
+void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *room)
+{
+    const int64_t padded = ts_row_filter_padded(filter->n);
+    double *kernel = room + 2 * m, *full = kernel + filter->n;
+    ts_row_filter_response(filter, full);
+    for (int64_t k = padded / 2; k >= 0; k--) {
+        full[2 * k] = full[k];
+        full[2 * k + 1] = 0;
+    }
+    for (int64_t k = padded / 2 + 1; k < padded; k++) {
+        full[2 * k] = full[2 * (padded - k)];
+        full[2 * k + 1] = 0;
+    }
+    transform(full, padded);
+    for (int64_t k = 0; k < filter->n; k++)
+        kernel[k] = full[2 * k] / (double)padded;
+    for (int64_t k = 0; k < m; k++) {
+        const double angle = M_PI * (double)k / (2 * (double)m), c = cos(angle), s = sin(angle),
+                     re = k < filter->n ? kernel[k] : 0, im = k > 0 && m - k < filter->n ? -kernel[m - k] : 0;
+        room[2 * k] = re * c - im * s;
+        room[2 * k + 1] = re * s + im * c;
+    }
+    transform(room, m);
+    for (int64_t f = 0; f < m; f++)
+        room[f] = room[2 * f];
+}
+
+size_t ts_row_filter_quarter_room(const struct row_filter *filter, int64_t m)
+{
+    return (size_t)(2 * m + filter->n + 2 * ts_row_filter_padded(filter->n) + 2) * sizeof(double);
 }
 
 /* ---- on the CPU -------------------------------------------------------------------------------- */

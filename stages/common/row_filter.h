@@ -15,6 +15,7 @@
 #ifndef STAGES_COMMON_ROW_FILTER_H
 #define STAGES_COMMON_ROW_FILTER_H
 
+#include "stages/common/length_unit.h"
 #include "stages/stage.h"
 
 enum row_filter_name {
@@ -28,6 +29,14 @@ enum row_filter_name {
 };
 /* The names that users type; the first one of a filter is its own, the others mean the same. */
 extern const struct choice ts_row_filter_choices[];
+/* The rows of every table whose parameters are `filter` and `cutoff`. */
+#define ROW_FILTER_ROWS(type)                                                                                          \
+    PARAM(type, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices, .unit = "",                  \
+          .doc = "the ramp and the window that damps its high frequencies"),                                           \
+        PARAM(type, cutoff, .unit = "1", .init.r = 1, .min = 0.001, .max = 1,                                          \
+              .doc = "fraction of the Nyquist frequency from which on all is 0; windows reach their end there")
+/* Writes the unit of filtered rows; without a filter the cutoff is idle. */
+void ts_row_filter_resolve(const struct stage_context *context, int32_t name, char unit[LENGTH_UNIT_BYTES]);
 
 struct row_filter {
     int32_t name;
@@ -44,6 +53,11 @@ int64_t ts_row_filter_padded(int64_t n);
 /* What the spectrum of a padded row is multiplied with, at the frequencies 0 .. padded / 2; response has room for
  * padded + 2 numbers, of which the first padded / 2 + 1 are the result. Not for ROW_FILTER_NONE. */
 void ts_row_filter_response(const struct row_filter *filter, double *response);
+/* The same filter at the frequencies (f - 1/4) / m of a sample's, f = 0 .. m - 1, for a power of two m >= n: what a row
+ * that is transformed there is multiplied with, its result's real part then being the row filtered, without any zeros
+ * behind it. room has so many bytes, and the first m numbers are the result. */
+size_t ts_row_filter_quarter_room(const struct row_filter *filter, int64_t m);
+void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *room);
 
 /* On the CPU: context->transforms[0] is of this shape. */
 struct fft_shape ts_row_filter_shape(const struct row_filter *filter);

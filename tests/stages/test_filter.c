@@ -11,11 +11,17 @@
 
 TestSuite(filter);
 
-static struct ts_image sinogram(int64_t nz, int64_t views, int64_t detectors, enum stage_values values, uint64_t seed)
+static struct ts_image sinogram_of(int64_t nz, int64_t views, int64_t detectors, enum ts_dtype dtype,
+                                   enum stage_values values, uint64_t seed)
 {
-    struct ts_image image = ts_test_image(nz, views, detectors, TS_F32, values, seed);
+    struct ts_image image = ts_test_image(nz, views, detectors, dtype, values, seed);
     ts_test_sinogram(&image);
     return image;
+}
+
+static struct ts_image sinogram(int64_t nz, int64_t views, int64_t detectors, enum stage_values values, uint64_t seed)
+{
+    return sinogram_of(nz, views, detectors, TS_F32, values, seed);
 }
 
 TEST_ON_BOTH(filter, agrees_with_the_oracle)
@@ -37,29 +43,31 @@ TEST_ON_BOTH(filter, agrees_with_the_oracle)
                  8 * (7 + 1 + 1 + 7 + 7));
 }
 
-/* Each padded length from 2 on, its shortest and its longest row; past 4,096 detectors. */
+/* Each padded length from 2 on, its shortest and its longest row, of floats and of integers. */
 TEST_ON_BOTH(filter, agrees_at_every_length)
 {
     size_t n = 0, expected = 0;
     for (int64_t half = 1; half <= 512; half *= 2)
-        for (int side = 0; side < 2; side++, expected++) {
+        for (int side = 0; side < 2; side++, expected += 2) {
             const struct stage_case which = {.assignments = side ? "filter=hamming" : "",
                                              .nz = 2,
                                              .ny = 3,
                                              .nx = half + side,
-                                             .dtypes = TS_DTYPE_BIT(TS_F32)};
+                                             .dtypes = TS_DTYPE_BIT(TS_F32) | TS_DTYPE_BIT(TS_I16)};
             n += ts_stage_check(&filter_stage, ts_filter_reference, &which, 1);
         }
     cr_assert_eq(n, expected);
 }
 
 /* Against sums in the samples, where the kernel is known without any transform. */
-static void check_ramp(int64_t n)
+static void check_ramp(int64_t n, enum ts_dtype dtype)
 {
-    struct ts_image in = sinogram(1, 2, n, VALUES_RANDOM, 5);
+    struct ts_image in = sinogram_of(1, 2, n, dtype, VALUES_RANDOM, 5);
     struct stage_run run;
+    float *values = malloc((size_t)(2 * n) * sizeof *values);
+    ts_load_f32(values, in.data, dtype, (size_t)(2 * n));
     cr_assert_eq(ts_test_run(&run, &filter_stage, "", &in, NULL, 0, 1), TS_OK);
-    const float *values = in.data, *out = run.out.data;
+    const float *out = run.out.data;
     double largest = 0, worst = 0;
     for (int64_t i = 0; i < n; i += 1 + n / 97) {
         double sum = (double)values[i] / (4 * 0.5);
@@ -68,8 +76,10 @@ static void check_ramp(int64_t n)
         largest = fmax(largest, fabs(sum));
         worst = fmax(worst, fabs(sum - (double)out[i]));
     }
-    cr_assert(worst <= 2e-6 * largest, "%lld detectors: off by %g of %g", (long long)n, worst, largest);
+    cr_assert(worst <= 2e-6 * largest, "%lld detectors of %s: off by %g of %g", (long long)n, ts_dtype_name(dtype),
+              worst, largest);
     ts_test_run_clear(&run);
+    free(values);
     free(in.data);
 }
 
@@ -77,7 +87,10 @@ TEST_ON_BOTH(filter, has_no_limit_at_4096_detectors)
 {
     static const int64_t lengths[] = {129, 257, 513, 1000, 1024, 1025, 2048, 2049, 4096, 4097, 8193, 20011};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        check_ramp(lengths[i]);
+        check_ramp(lengths[i], i % 3 == 1 ? TS_U16 : TS_F32);
+    check_ramp(2048, TS_I8);
+    check_ramp(8000, TS_U32);
+    check_ramp(16384, TS_I16);
 }
 
 TEST_ON_BOTH(filter, gives_the_same_bytes_in_20_runs_over_any_slabs)
