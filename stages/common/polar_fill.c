@@ -10,55 +10,35 @@
 
 #include "pipeline/image.h"
 
-static inline __attribute__((always_inline)) float kernel_at(const float terms[GRID_TERMS], float distance)
+enum { LANES = 8 }; /* GRID_TAPS of them are taps */
+/* The taps down and across of one point. */
+typedef float tap_pair __attribute__((vector_size(2 * LANES * sizeof(float))));
+
+/* K at these distances. Terms two by two, fours and eights of these: a shorter way through than one after the other. */
+static inline __attribute__((always_inline)) void kernel_at(const float terms[GRID_TERMS], tap_pair *values)
 {
-    const float t = distance * (2.0f / GRID_TAPS), u = 1 - t * t;
-    float value = terms[GRID_TERMS - 1];
-    for (int i = GRID_TERMS - 2; i >= 0; i--)
-        value = value * u + terms[i];
-    return value;
+    const tap_pair t = *values * (2.0f / GRID_TAPS), u = 1 - t * t, u2 = u * u, u4 = u2 * u2;
+    const tap_pair low = (terms[0] + terms[1] * u) + (terms[2] + terms[3] * u) * u2,
+                   high = (terms[4] + terms[5] * u) + (terms[6] + terms[7] * u) * u2;
+    *values = low + (high + (terms[8] + terms[9] * u) * u4) * u4;
 }
+_Static_assert(GRID_TERMS == 10, "as many as kernel_at() knows");
 
-enum { LANES = 8 }; /* taps and what fills a vector */
+/* Where the taps around a point begin, from ceil(position - GRID_TAPS / 2) on. */
+struct corner {
+    int64_t row, column;
+};
 
-/* The kernel's taps around `position`: their first place, from ceil(position - GRID_TAPS / 2) on. */
-static inline __attribute__((always_inline)) int64_t taps_at(const float terms[GRID_TERMS], double position,
-                                                             float taps[LANES])
+static inline __attribute__((always_inline)) struct corner taps_at(const float terms[GRID_TERMS], double row,
+                                                                   double column, tap_pair *taps)
 {
-    const double first = ceil(position - 0.5 * GRID_TAPS);
-    const float start = (float)(first - position);
-    for (int i = 0; i < LANES; i++)
-        taps[i] = kernel_at(terms, start + (float)i);
-    for (int i = GRID_TAPS; i < LANES; i++)
-        taps[i] = 0;
-    return (int64_t)first;
-}
-
-/* Adds one point to the rows [row_first, row_end) of the grid; row: of the first tap there. */
-static inline __attribute__((always_inline)) void add_point(const struct polar_points *points, polar_pair point,
-                                                            int64_t row, int64_t row_first, int64_t row_end,
-                                                            const float down[LANES], double at_column)
-{
-    const int64_t columns = points->grid.grid_columns;
-    float across[LANES];
-    int64_t column = taps_at(points->kernel, at_column, across) % columns;
-    column += column < 0 ? columns : 0;
-    const int64_t low = row_first > row ? row_first - row : 0;
-    const int64_t high = row_end - row < GRID_TAPS ? row_end - row : GRID_TAPS;
-    if (column + GRID_TAPS <= columns) {
-        for (int64_t i = low; i < high; i++) {
-            float *to = (float *)(points->places + (row + i) * columns + column);
-            const float re = point[0] * down[i], im = point[1] * down[i];
-            for (int k = 0; k < GRID_TAPS; k++) {
-                to[2 * k] += re * across[k];
-                to[2 * k + 1] += im * across[k];
-            }
-        }
-        return;
-    }
-    for (int64_t i = low; i < high; i++)
-        for (int k = 0; k < GRID_TAPS; k++)
-            points->places[(row + i) * columns + (column + k) % columns] += point * (down[i] * across[k]);
+    const tap_pair steps = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};
+    const double first_row = ceil(row - 0.5 * GRID_TAPS), first_column = ceil(column - 0.5 * GRID_TAPS);
+    const float down = (float)(first_row - row), across = (float)(first_column - column);
+    *taps = steps + (tap_pair){down,   down,   down,   down,   down,   down,   down,   down,
+                               across, across, across, across, across, across, across, across};
+    kernel_at(terms, taps);
+    return (struct corner){(int64_t)first_row, (int64_t)first_column};
 }
 
 /* k from *low to *high: those whose row lies within half a kernel of [first, end), by at most one more on both sides.
@@ -78,27 +58,31 @@ static bool reaching(double per_row, double first, double end, int64_t half, int
     return true;
 }
 
-/* The grid repeats itself every grid_rows. */
-TS_VECTORIZED void ts_polar_fill(const struct polar_points *points, int64_t first, int64_t end)
+/* A strip of the grid in work. */
+struct strip {
+    const struct polar_points *points;
+    float *places;
+    int64_t first, end;
+};
+
+#define PAIRS 1
+#define SUFFIX(name) name##_of_1
+#include "stages/common/polar_fill.inc"
+#undef SUFFIX
+#undef PAIRS
+#define PAIRS 4
+#define SUFFIX(name) name##_of_4
+#include "stages/common/polar_fill.inc"
+#undef SUFFIX
+#undef PAIRS
+_Static_assert(POLAR_PAIRS == 4, "the second instance");
+
+void ts_polar_fill(const struct polar_points *points, int64_t first, int64_t end, float *places)
 {
-    const int64_t rows = points->grid.grid_rows, columns = points->grid.grid_columns, half = points->grid.padded / 2;
-    memset(points->places + first * columns, 0, (size_t)((end - first) * columns) * sizeof *points->places);
-    for (int64_t v = 0; v < points->grid.n_views; v++) {
-        const struct polar_view *view = &points->views[v];
-        const polar_pair *own = points->points + v * (2 * half + 1) + half;
-        const double reach = (double)half * fabs(view->per_row) + GRID_TAPS;
-        const int64_t most = (int64_t)ceil(reach / (double)rows);
-        for (int64_t turn = -most - 1; turn <= most; turn++) {
-            const int64_t shifted = first + turn * rows;
-            int64_t low, high;
-            if (!reaching(view->per_row, (double)shifted, (double)(shifted + end - first), half, &low, &high))
-                continue;
-            for (int64_t k = low; k <= high; k++) {
-                float down[LANES];
-                const int64_t row = taps_at(points->kernel, (double)k * view->per_row, down) - turn * rows;
-                if (row < end && row + GRID_TAPS > first)
-                    add_point(points, own[k], row, first, end, down, (double)k * view->per_column);
-            }
-        }
-    }
+    const struct strip strip = {points, places, first, end};
+    memset(places, 0, (size_t)((end - first) * points->grid.grid_columns * points->pairs) * 2 * sizeof *places);
+    if (points->pairs == 1)
+        fill_of_1(&strip);
+    else
+        fill_of_4(&strip);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The gridding of fourier on the CPU.
+ * The gridding of fourier on the CPU. A pair is two slices as one complex number; pairs lie side by side, so that the
+ * weights of a point serve them all.
  */
 #ifndef STAGES_COMMON_POLAR_FILL_H
 #define STAGES_COMMON_POLAR_FILL_H
@@ -9,18 +10,17 @@
 
 #include "stages/common/polar_grid.h"
 
-/* A complex number, or one of two slices each. */
-typedef float polar_pair __attribute__((vector_size(8), aligned(8), may_alias));
+enum { POLAR_PAIRS = 4 }; /* side by side at most, and as many in a vector */
 
 struct polar_points {
     struct polar_grid grid;
     const struct polar_view *views;
     float kernel[GRID_TERMS];
-    const polar_pair *points; /* [view][padded + 1], k = -padded / 2 first */
-    polar_pair *places;       /* [row][column] of the grid */
+    int pairs;           /* 1 or POLAR_PAIRS */
+    const float *points; /* [view][padded + 1][pairs][2], k = -padded / 2 first; on 32-byte boundaries */
 };
 
-/* Overwrites rows [first, end) of the places; strips may be filled at the same time. */
-void ts_polar_fill(const struct polar_points *points, int64_t first, int64_t end);
+/* Overwrites `places` with rows [first, end) of the grid, [row][column][pairs][2]; on a 32-byte boundary. */
+void ts_polar_fill(const struct polar_points *points, int64_t first, int64_t end, float *places);
 
 #endif
