@@ -16,6 +16,7 @@ enum { VOLUMES_MAX = 256, SLICE_MAX = 1 << 28 };
 
 struct collection {
     struct arena *arena;
+    const char *table; /* NULL: volumes */
     const char **paths;
     size_t n;
     bool no_memory;
@@ -37,11 +38,19 @@ static bool image_shape(hid_t dataset, int rank, hsize_t n[3])
     return image;
 }
 
+static bool is_table(const char *path, const char *name)
+{
+    const size_t length = strlen(path), tail = strlen("/tables/") + strlen(name);
+    return length >= tail && !strncmp(path + length - tail, "/tables/", strlen("/tables/")) &&
+           !strcmp(path + length - strlen(name), name);
+}
+
 static bool collect(void *user, const struct hdf5_object *object)
 {
     struct collection *collection = user;
     hsize_t n[3];
-    if (object->kind != HDF5_DATASET || !image_shape(object->id, 3, n))
+    if (object->kind != HDF5_DATASET || (collection->table && !is_table(object->path, collection->table)) ||
+        !image_shape(object->id, collection->table ? 2 : 3, n))
         return true;
     const char *path = ts_arena_text(collection->arena, object->path, strlen(object->path));
     collection->no_memory = !path;
@@ -65,11 +74,11 @@ static enum ts_status unreadable(const char *path, const char *what, struct ts_d
     return refuse(path, what, &failure, diag);
 }
 
-enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const char ***datasets, size_t *n,
-                                    struct ts_diag *diag)
+static enum ts_status list(const char *path, const char *table, struct arena *arena, const char ***datasets, size_t *n,
+                           struct ts_diag *diag)
 {
-    struct collection collection = {.arena = arena,
-                                    .paths = ts_arena_alloc(arena, VOLUMES_MAX * sizeof *collection.paths)};
+    struct collection collection = {
+        .arena = arena, .table = table, .paths = ts_arena_alloc(arena, VOLUMES_MAX * sizeof *collection.paths)};
     struct hdf5_visit visit;
     struct hdf5_failure failure;
     char at[HDF5_WALK_PATH] = "";
@@ -87,12 +96,27 @@ enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const
     ts_hdf5_leave(&visit);
     if (status == TS_OK && collection.no_memory)
         return ts_diag_no_memory(diag, HDF5_WALK_PATH);
+    if (status == TS_OK && collection.n == 0 && table)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-table"},
+                             "%s holds no table %s with a row for each slice", path, table);
     if (status == TS_OK && collection.n == 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-volume"},
                              "%s holds no dataset with three axes", path);
     *datasets = collection.paths;
     *n = collection.n;
     return status;
+}
+
+enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const char ***datasets, size_t *n,
+                                    struct ts_diag *diag)
+{
+    return list(path, NULL, arena, datasets, n, diag);
+}
+
+enum ts_status ts_hdf5_list_tables(const char *path, const char *name, struct arena *arena, const char ***datasets,
+                                   size_t *n, struct ts_diag *diag)
+{
+    return list(path, name, arena, datasets, n, diag);
 }
 
 static enum ts_status read_values(const char *path, const char *name, hid_t dataset, int64_t index,

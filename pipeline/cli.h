@@ -20,7 +20,7 @@ struct cli_command {
 };
 
 extern const struct cli_command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
-    ts_cli_preview, ts_cli_verify, ts_cli_bench, ts_cli_doctor;
+    ts_cli_preview, ts_cli_plot, ts_cli_verify, ts_cli_bench, ts_cli_doctor;
 
 /* Exit codes: enum ts_status up to 3, and this for a command line that is wrong. */
 enum { CLI_WRONG = TS_BAD_CHAIN };

@@ -9,9 +9,9 @@
 #include "pipeline/omp_wait.h"
 #include "pipeline/params.h"
 
-static const struct cli_command *const commands[] = {
-    &ts_cli_run,    &ts_cli_check,   &ts_cli_stages, &ts_cli_schema, &ts_cli_info, &ts_cli_preview,
-    &ts_cli_verify, &ts_cli_phantom, &ts_cli_doctor, &ts_cli_bench,  NULL};
+static const struct cli_command *const commands[] = {&ts_cli_run,     &ts_cli_check,   &ts_cli_stages, &ts_cli_schema,
+                                                     &ts_cli_info,    &ts_cli_preview, &ts_cli_plot,   &ts_cli_verify,
+                                                     &ts_cli_phantom, &ts_cli_doctor,  &ts_cli_bench,  NULL};
 
 static void print_help(FILE *stream)
 {

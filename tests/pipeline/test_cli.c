@@ -27,8 +27,8 @@ static void remove_folder(void)
 
 TestSuite(cli, .init = make_folder, .fini = remove_folder);
 
-static const char *const commands[] = {"run",    "check",  "stages",  "schema", "info",
-                                       "verify", "doctor", "phantom", "bench",  "preview"};
+static const char *const commands[] = {"run",    "check",   "stages", "schema",  "info", "verify",
+                                       "doctor", "phantom", "bench",  "preview", "plot"};
 
 Test(cli, every_command_has_a_page)
 {

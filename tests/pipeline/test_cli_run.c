@@ -316,6 +316,36 @@ Test(cli_run, preview_writes_a_png)
     expect_names("out.h5 out.png study ");
 }
 
+/* A point a curve and iteration, the first at a residual of 1. */
+Test(cli_run, plot_draws_the_residuals)
+{
+    ts_program_run(folder,
+                   ARGUMENTS("run", "dicom study | radon views=12 | save name=b | sirt iterations=7 | hdf5 out.h5"),
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("plot", "out.h5"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    size_t length = 0;
+    char *svg = read_file("out.h5.svg", &length);
+    const char *line = strstr(svg, "stroke-width='1.5' d='M70.0 40.0L");
+    cr_assert(line && strstr(svg, "process_3_sirt, ") && strstr(svg, "</svg>"), "%s", svg);
+    int points = 1;
+    for (const char *at = line + strlen("stroke-width='1.5' d='M"); *at != '\''; at++)
+        points += *at == 'L';
+    cr_assert_eq(points, 7);
+    free(svg);
+    ts_program_run(folder, ARGUMENTS("plot", "out.h5"), &outcome);
+    cr_assert_eq(outcome.code, 1);
+    ts_program_run(folder, ARGUMENTS("run", "dicom study | invert | hdf5 other.h5"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("plot", "other.h5"), &outcome);
+    cr_assert_eq(outcome.code, 3);
+    cr_assert(strstr(outcome.err, "holds no table residual"), "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("plot", "out.h5", "-o", "none/x.svg"), &outcome);
+    cr_assert_eq(outcome.code, 1);
+    expect_names("other.h5 out.h5 out.h5.svg study ");
+}
+
 Test(cli_run, progress_on_a_terminal_is_cleared)
 {
     int leader, terminal;
