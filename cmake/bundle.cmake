@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cmake --build BUILD --target package`: one archive that runs on any x86-64 Linux with glibc 2.36 and libstdc++ of gcc 12
-# or newer. It holds the programs, their tests and every shared library but glibc, libstdc++, libgcc and the CUDA driver.
+# or newer. It holds the programs, their tests and every shared library but glibc and the CUDA driver.
 # The programs find the libraries through $ORIGIN/../lib, and so do the libraries theirs (DT_RPATH holds for both).
 set(bundle_programs tomostage)
 foreach(program tomostage-bench tomostage-bench-peers tomostage-tests)
@@ -8,13 +8,20 @@ foreach(program tomostage-bench tomostage-bench-peers tomostage-tests)
     list(APPEND bundle_programs ${program})
   endif()
 endforeach()
+set(library_path "$ORIGIN/../lib")
+if(NOT CMAKE_INSTALL_LIBDIR STREQUAL "lib")
+  list(APPEND library_path "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+endif()
 foreach(program IN LISTS bundle_programs)
-  set_target_properties(${program} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib")
+  set_target_properties(${program} PROPERTIES BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "${library_path}")
   target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
 
 set(bundle_share share/tomostage)
 install(TARGETS ${bundle_programs} RUNTIME DESTINATION bin COMPONENT bundle EXCLUDE_FROM_ALL)
+if(TOMOSTAGE_SHARED)
+  install(TARGETS tomostage_shared LIBRARY DESTINATION lib COMPONENT bundle EXCLUDE_FROM_ALL NAMELINK_SKIP)
+endif()
 install(FILES LICENSE README.md DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY datasets/chains DESTINATION ${bundle_share}/datasets COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY docs/stages DESTINATION ${bundle_share}/docs COMPONENT bundle EXCLUDE_FROM_ALL)
@@ -27,7 +34,7 @@ if(DCMTK_DICTIONARY)
   install(FILES ${DCMTK_DICTIONARY} DESTINATION ${bundle_share}/dcmtk COMPONENT bundle EXCLUDE_FROM_ALL)
 endif()
 list(TRANSFORM bundle_programs REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE bundle_files)
-install(CODE "set(bundle_files \"${bundle_files}\")" COMPONENT bundle EXCLUDE_FROM_ALL)
+install(CODE "set(bundle_files \"${bundle_files}\")\nset(bundle_library \"$<TARGET_FILE:tomostage_shared>\")" COMPONENT bundle EXCLUDE_FROM_ALL)
 install(SCRIPT cmake/bundle_libraries.cmake COMPONENT bundle EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR TXZ)

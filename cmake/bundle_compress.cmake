@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs on the finished archive. The programs hold the same kernels for each architecture: where much is left, a dictionary
-# that spans two programs (64 MiB, more than xz takes by itself) finds them again. About a minute.
+# Runs on the finished archive. The library holds the same kernels for each architecture: where much is left, a dictionary
+# that spans all of them (64 MiB, more than xz takes by itself) finds them again. About a minute. An archive that is still
+# too large is no archive.
+set(most 40000000)
 find_program(XZ xz)
 foreach(archive IN LISTS CPACK_PACKAGE_FILES)
   file(SIZE ${archive} bytes)
@@ -8,5 +10,10 @@ foreach(archive IN LISTS CPACK_PACKAGE_FILES)
     execute_process(COMMAND ${XZ} -dc ${archive} COMMAND ${XZ} -9 -T1 -c OUTPUT_FILE ${archive}.smaller
       COMMAND_ERROR_IS_FATAL ANY)
     file(RENAME ${archive}.smaller ${archive})
+    file(SIZE ${archive} bytes)
+  endif()
+  if(bytes GREATER_EQUAL most)
+    file(RENAME ${archive} ${archive}.too-large)
+    message(FATAL_ERROR "the bundle has ${bytes} bytes, and less than ${most} are allowed; it was left as ${archive}.too-large")
   endif()
 endforeach()

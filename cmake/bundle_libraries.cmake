@@ -5,9 +5,9 @@
 # system's, so that these are the ones that are loaded, newer ones of the system as well put aside: nothing that the programs
 # load from there (libcuda, libnvidia-ml) needs libstdc++.
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${bundle_files} RESOLVED_DEPENDENCIES_VAR libraries
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${bundle_files} LIBRARIES ${bundle_library} RESOLVED_DEPENDENCIES_VAR libraries
   UNRESOLVED_DEPENDENCIES_VAR missing
-  PRE_EXCLUDE_REGEXES "^(ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libanl|libutil|libnss_.*|libcuda|libcudart|libnvidia.*)\\.so")
+  PRE_EXCLUDE_REGEXES "^(libtomostage|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libanl|libutil|libnss_.*|libcuda|libcudart|libnvidia.*)\\.so")
 if(missing)
   message(FATAL_ERROR "the bundle lacks ${missing}")
 endif()

@@ -23,8 +23,15 @@ target_link_libraries(example PRIVATE tomostage::tomostage)
 CMAKE
 cmake -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/usr" >>"$folder/log"
 cmake --build "$folder/build" >>"$folder/log"
-# Only what the public header declares is visible.
-nm -D --defined-only "$library" | awk '$2 ~ /[TDBR]/ {print $3}' | sort >"$folder/exported"
+# Only what the public header declares is visible, or is not of the private version.
+nm -D --defined-only --with-symbol-versions "$library" | awk '$2 ~ /[TDBR]/ && $3 !~ /@TOMOSTAGE_PRIVATE/ {sub("@.*", "", $3); print $3}' |
+    sort >"$folder/exported"
 grep -oE 'TS_PUBLIC [^;]*\b(ts_[a-z_]+)\(' "$2/pipeline/tomostage.h" | grep -oE 'ts_[a-z_]+\($' | tr -d '(' | sort >"$folder/declared"
 grep -E '^ts_' "$folder/exported" | diff "$folder/declared" - || { echo "exports differ from the header" >&2; exit 1; }
+if nm -D --defined-only "$library" | grep -E ' cuda[A-Z]'; then
+    echo "the library shows its CUDA runtime" >&2
+    exit 1
+fi
+# The installed program finds the installed library.
+env -u LD_LIBRARY_PATH "$folder/usr/bin/tomostage" stages >"$folder/log"
 echo "$(wc -l <"$folder/declared") functions exported, all declared"
