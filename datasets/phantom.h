@@ -28,6 +28,7 @@ struct phantom {
     size_t n_shapes;
 };
 extern const struct phantom ts_phantoms[];
+/* NULL where no phantom has this name. */
 const struct phantom *ts_phantom_find(const char *name);
 
 struct phantom_options {

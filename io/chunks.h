@@ -39,7 +39,7 @@ size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes);
 
 /* State of one compressing thread. */
 struct chunk_coder;
-struct chunk_coder *ts_chunk_coder_create(void);
+struct chunk_coder *ts_chunk_coder_create(void); /* NULL: no memory */
 void ts_chunk_coder_destroy(struct chunk_coder *coder);
 /* Shuffle, deflate, checksum. Returns the encoded length, 0 where memory is out. Same input, same bytes. */
 size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *chunk,

@@ -20,6 +20,7 @@ int ts_dicom_decode_init(char *error, size_t error_bytes) DICOM_NOEXCEPT;
  * No exception leaves. */
 int ts_dicom_decode_frame(const char *path, void *out, size_t out_bytes, char *error,
                           size_t error_bytes) DICOM_NOEXCEPT;
+/* Of DCMTK, "3.6.7". */
 const char *ts_dicom_decode_version(void) DICOM_NOEXCEPT;
 
 #ifdef __cplusplus

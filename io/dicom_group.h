@@ -8,6 +8,8 @@
 
 #include "io/dicom_series.h"
 
+/* All series of the files that were found, numbered from 1, whether fit for a volume or refused. TS_RUN_FAILED where
+ * memory is out, and nothing else. */
 enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *arena, struct dicom_series **series,
                               size_t *n_series, struct ts_diag *diag);
 /* The series that `choice` names: NULL or "" where only one is an image series fit for a volume or there is only one; a

@@ -14,6 +14,7 @@ struct dicom_fault {
     const char *code; /* NULL: none */
     char message[224];
 };
+/* Keeps the first fault. */
 void ts_dicom_fault(struct dicom_fault *fault, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -25,6 +25,7 @@ struct dicom_series {
 /* The first refusal of a series stands. hint: a literal or arena text, or NULL. */
 void ts_dicom_series_refuse(struct dicom_series *series, struct arena *arena, const char *code, const char *hint,
                             const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Beyond DICOM_MAX_WARNINGS nothing is added. */
 void ts_dicom_series_warn(struct dicom_series *series, struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The file's own name, without folders. */

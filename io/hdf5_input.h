@@ -34,7 +34,9 @@ struct hdf5_input {
 
 /* input->path, set, diag and arena are set. TS_BAD_INPUT where the file is none, truncated or not readable. */
 enum ts_status ts_hdf5_input_open(struct hdf5_input *input);
+/* The files, those that links led to as well. */
 void ts_hdf5_input_close(struct hdf5_input *input);
+/* Whether this file is one of them. */
 bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t inode);
 
 /* A record of status TS_BAD_INPUT: "PATH: message". */

@@ -23,6 +23,9 @@ struct hdf5_options {
  * compression, is a warning. */
 enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
 
+/* A new file under its temporary name, and the threads that compress. TS_RUN_FAILED where it cannot be made; nothing is
+ * left then. What is written next fails with TS_RUN_FAILED as well, and the writer must still be committed or
+ * abandoned. */
 enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
                               struct ts_diag *diag);
 /* A group with NX_class; parents must exist ("/entry" before "/entry/instrument"). */

@@ -58,9 +58,11 @@ void ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error
                          int64_t bytes);
 /* The same for a libhdf5 call, between enter and leave. */
 void ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes);
+/* The same for an allocation of so many bytes. */
 void ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
 /* TS_OK, or TS_RUN_FAILED after the failure went to the diag once. Only from the thread that owns the writer. */
 enum ts_status ts_hdf5_state(struct hdf5_writer *writer);
+/* Whether any thread has failed; from every thread. */
 bool ts_hdf5_failed(struct hdf5_writer *writer);
 /* Waits for all chunks; then the state. Before every call that changes the file beside them. */
 enum ts_status ts_hdf5_settle(struct hdf5_writer *writer);
@@ -82,7 +84,9 @@ hid_t ts_hdf5_type(enum ts_dtype dtype);
 hid_t ts_hdf5_create_properties(hid_t class_id);
 /* Text of so many bytes, padded with zeros; the caller closes it. */
 hid_t ts_hdf5_text_type(size_t bytes);
+/* The dataspace of a value; the caller closes it. Negative where libhdf5 fails. */
 hid_t ts_hdf5_value_space(const struct hdf5_value *value);
+/* Writes an attribute that is not there yet; inside enter and leave. */
 bool ts_hdf5_put_attribute(hid_t object, const char *name, const struct hdf5_value *value);
 /* Writes the attribute sha256 of an open dataset; inside enter and leave. */
 bool ts_hdf5_put_digest(hid_t dataset, const char *text);
@@ -98,10 +102,13 @@ struct hdf5_dataset_shape {
 };
 enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path,
                                       const struct hdf5_dataset_shape *shape, int *id);
+/* The next slices, of all axes but the first; cut into chunks before it returns. */
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data);
 /* At commit, the queue being empty: brings scratch files over, writes digests, closes. */
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id);
+/* Closes without finishing. NULL does nothing. */
 void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset);
+/* The queue's sink: writes an encoded chunk to the file or to its scratch file. `user` is the writer. */
 bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job);
 
 #endif

@@ -23,7 +23,7 @@ struct worker_message {
     unsigned char payload[WORKER_REPLY_MAX];
 };
 
-int64_t ts_monotonic_ns(void);
+int64_t ts_monotonic_ns(void); /* CLOCK_MONOTONIC */
 /* The whole life of a worker. */
 _Noreturn void ts_worker_main(const struct worker_setup *setup, struct worker_progress *progress, int jobs_fd,
                               int replies_fd, pid_t parent);

@@ -93,6 +93,7 @@ struct bench_stage {
  * ts_bench_stage_clear whatever it returns. */
 enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
                                 int threads, const struct cuda_device *device, struct ts_diag *diag);
+/* Frees what ts_bench_prepare allocated. */
 void ts_bench_stage_clear(struct bench_stage *ready);
 /* Fills in what follows from the prepared stage: name, method, bytes, samples. */
 void ts_bench_describe(struct bench_row *row, const struct bench_case *which, const struct bench_stage *ready);
@@ -120,6 +121,8 @@ struct bench_report {
     int n_rows, room, all_threads;
 };
 
+/* The table's head, a row as soon as it is measured, and the end; as JSON where the request says so. no_device: why no
+ * CUDA device takes part, or NULL. first: of all rows. */
 void ts_bench_print_head(const struct bench_report *report, const struct cuda_device *device, int driver,
                          const struct cuda_ceilings *ceilings, const char *no_device);
 void ts_bench_print_row(const struct bench_report *report, const struct bench_row *row, bool first);

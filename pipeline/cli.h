@@ -38,6 +38,7 @@ int ts_cli_wrong(const struct cli_command *command, const char *format, ...) __a
 int ts_cli_wrong_stage(const struct cli_command *command, const char *name);
 /* True where exactly `n` arguments follow the options; says what is wrong otherwise. `what` names them: "a PATH". */
 bool ts_cli_operands(const struct cli_command *command, int argc, char **argv, int n, const char *what);
+/* The page of --help. */
 void ts_cli_help(const struct cli_command *command, FILE *stream);
 
 /* "512M", "2GiB", "1048576": K, M, G, T (KiB, MiB, ...) are powers of 1024. False for anything else, 0 and overflow. */

@@ -21,10 +21,12 @@ struct json {
     uint64_t filled; /* bit d: the object or array at depth d has members */
 };
 
+/* Indented: a member a line, for people. */
 void ts_json_init(struct json *json, FILE *stream, bool indented);
 /* bracket: '{' or '['; ts_json_close takes the matching '}' or ']'. The outermost close ends the line. */
 void ts_json_open(struct json *json, char bracket);
 void ts_json_close(struct json *json, char bracket);
+/* A member's key; its value is next. */
 void ts_json_key(struct json *json, const char *key);
 void ts_json_text(struct json *json, const char *text); /* NULL: null */
 void ts_json_integer(struct json *json, int64_t value);

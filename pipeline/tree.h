@@ -43,6 +43,7 @@ struct tree {
 
 /* A new node that is in no parent yet; NULL where a limit or memory ends the reading (reported). */
 struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span span);
+/* The same for a scalar, whose text is copied. */
 struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length, bool quoted);
 /* Appends an item to a list. */
 void ts_tree_append(struct node *list, struct node *item);
@@ -50,6 +51,7 @@ void ts_tree_append(struct node *list, struct node *item);
 bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key);
 /* Appends an entry whose key was checked. */
 void ts_tree_enter(struct node *map, struct node *key, struct node *value);
+/* The value under this key, or NULL. */
 const struct node *ts_tree_find(const struct node *map, const char *key);
 /* Place of the byte at `offset`. */
 struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t length);

@@ -17,6 +17,7 @@ enum ts_status ts_point_map(const struct stage_context *context, const struct ts
 /* The parameters `dtype`, `out_low` and `out_high` of the stages that give values a new range. */
 enum out_dtype { OUT_F32, OUT_U8, OUT_U16 };
 extern const struct choice ts_out_dtype_choices[];
+/* The element type of a choice. */
 enum ts_dtype ts_out_dtype(int32_t choice);
 /* Fills *low and *high with the range of the choice ([0, 1] for f32) where the parameters of these names were not
  * given, and checks them. */

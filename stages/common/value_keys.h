@@ -28,6 +28,7 @@ static inline float ts_float_of_key(int32_t key)
 /* n values to keys, and back. */
 void ts_value_keys_load(enum ts_dtype dtype, const void *in, int32_t *keys, int64_t n);
 void ts_value_keys_store(enum ts_dtype dtype, void *out, const int32_t *keys, int64_t n);
+/* The value itself. */
 double ts_value_of_key(enum ts_dtype dtype, int32_t key);
 
 #endif

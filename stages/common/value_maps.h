@@ -21,8 +21,9 @@ struct quantiles {
     uint64_t n, capacity;
     double values[];
 };
+/* Bytes of quantiles of at most so many values. */
 size_t ts_quantiles_bytes(size_t capacity);
-/* value of element i: first + i * step. */
+/* From counts of n rising values, value i being first + i * step; those that do not occur are left out. */
 void ts_quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, size_t n, double first, double step);
 
 /* scikit-image's match_histograms: map[i] = the reference's value at the share of values[i], linear between the shares

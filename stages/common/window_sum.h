@@ -44,6 +44,7 @@ struct window_rows {
     int64_t group;     /* rows of a group, floats only, whose sums stand in the place of suffixes; 0: blocks */
 };
 
+/* Of one sum. */
 size_t ts_window_total_bytes(enum window_total total);
 /* Scratch of one window_rows that makes at most n_out rows in one sweep. */
 size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out);
@@ -61,6 +62,7 @@ struct window_line {
     int n_factors;
     int8_t factors[8];
 };
+/* window: odd. */
 struct window_line ts_window_line_plan(int64_t window);
 /* Sets the `radius` samples on both sides of n totals by the border rule. */
 void ts_window_extend(enum window_total total, void *samples, int64_t n, int64_t radius, enum ts_border border,

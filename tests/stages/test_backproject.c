@@ -285,26 +285,19 @@ Test(backproject, weighs_views_by_the_angles_around_them)
     WEIGHTS(3, LIST(20, 20, 20), {60, 60, 60});
 }
 
-/* A run that must be refused while it is prepared, with this code and these words. */
-static void check_refused(struct ts_image *in, const char *text, const char *code, const char *words)
-{
-    struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &backproject_stage, text, in, NULL, 0, 1), TS_BAD_CHAIN, "%s", text);
-    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
-    cr_assert(strstr(ts_diag_get(run.diag, 0)->message, words), "%s", ts_diag_get(run.diag, 0)->message);
-    ts_test_run_clear(&run);
-}
-
 Test(backproject, refuses_what_cannot_be_right)
 {
     static double angles[] = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 170};
     static double radians[12];
     struct ts_image in = sinogram(2, 12, 6, VALUES_RANDOM, 4);
-    check_refused(&in, "center=-0.01", "center-outside", "-0.01 is outside the detector, [0, 5]");
-    check_refused(&in, "center=5.5", "center-outside", "5.5 is outside");
-    check_refused(&in, "pixel_size=1000000 rows=1000000", "volume-too-wide", "detectors wide");
+    ts_test_refuses(&backproject_stage, "center=-0.01", &in, NULL, "center-outside",
+                    "-0.01 is outside the detector, [0, 5]");
+    ts_test_refuses(&backproject_stage, "center=5.5", &in, NULL, "center-outside", "5.5 is outside");
+    ts_test_refuses(&backproject_stage, "pixel_size=1000000 rows=1000000", &in, NULL, "volume-too-wide",
+                    "detectors wide");
     in.axes[1].positions = angles;
-    check_refused(&in, "weights=angles", "angles-missing", "between view 10 at 100 and view 11 at 170 degrees");
+    ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "angles-missing",
+                    "between view 10 at 100 and view 11 at 170 degrees");
     struct stage_run run;
     cr_assert_eq(ts_test_run(&run, &backproject_stage, "weights=angles gaps=accept", &in, NULL, 0, 1), TS_OK);
     ts_test_run_clear(&run);
@@ -313,9 +306,10 @@ Test(backproject, refuses_what_cannot_be_right)
     for (int i = 0; i < 12; i++)
         radians[i] = M_PI * i / 12;
     in.axes[1].positions = radians;
-    check_refused(&in, "weights=angles", "angles-in-radians", "all 12 angles lie between 0 and 2.87979 degrees");
+    ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "angles-in-radians",
+                    "all 12 angles lie between 0 and 2.87979 degrees");
     in.axes[1].positions = NULL;
     in.axes[2].positions = angles;
-    check_refused(&in, "", "detectors-uneven", "evenly spaced");
+    ts_test_refuses(&backproject_stage, "", &in, NULL, "detectors-uneven", "evenly spaced");
     free(in.data);
 }

@@ -7,26 +7,10 @@
 #include <string.h>
 
 #include "tests/reference/box_reference.h"
-#include "tests/support/stage_check.h"
+#include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
 TestSuite(box);
-
-/* Runs the stage; the caller frees the result's data. */
-static struct ts_image run(const char *assignments, const struct ts_image *in)
-{
-    struct param_set set;
-    struct stage_context context;
-    struct ts_diag *diag = ts_diag_create();
-    ts_test_params(&box_stage, assignments, &set);
-    cr_assert_eq(ts_stage_prepare(&box_stage, &set, in, NULL, 2, ts_test_device, diag, &context), TS_OK);
-    struct ts_image out = context.out;
-    out.data = malloc(ts_image_bytes(&out));
-    cr_assert_eq(ts_test_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
-    ts_test_params_clear(&set);
-    ts_diag_destroy(diag);
-    return out;
-}
 
 /* Floats are held to the largest magnitude of the input; the loop knows the output's alone, which is smaller where the
  * values outside outweigh an image of a few pixels. */
@@ -259,7 +243,7 @@ TEST_ON_BOTH(box, is_exact_for_32_bit_integers)
         for (enum ts_dtype dtype = TS_U32; dtype <= TS_I32; dtype++)
             for (enum stage_values values = VALUES_RANDOM; values <= VALUES_EXTREME; values += VALUES_EXTREME) {
                 struct ts_image in = ts_test_image(4, 13, 17, dtype, values, 31 + way);
-                struct ts_image out = run(ways[way], &in);
+                struct ts_image out = ts_test_output(&box_stage, ways[way], &in);
                 const size_t n = ts_image_count(&in);
                 double *as_double = malloc(n * sizeof(double)), *expected = malloc(n * sizeof(double)),
                        *got = malloc(n * sizeof(double));
@@ -313,11 +297,11 @@ TEST_ON_BOTH(box, keeps_nan_and_infinity_in_their_own_windows)
         char assignments[80];
         snprintf(assignments, sizeof assignments, "%s border=nearest", ways[way].assignments);
         struct ts_image in = ts_test_image(12, 60, 50, TS_F32, VALUES_RANDOM, 5);
-        struct ts_image clean = run(assignments, &in);
+        struct ts_image clean = ts_test_output(&box_stage, assignments, &in);
         float *values = in.data;
         values[(6 * 60 + 30) * 50 + 20] = NAN;
         values[(6 * 60 + 3) * 50 + 45] = INFINITY;
-        struct ts_image out = run(assignments, &in);
+        struct ts_image out = ts_test_output(&box_stage, assignments, &in);
         const float *got = out.data, *before = clean.data;
         for (int64_t z = 0; z < 12; z++)
             for (int64_t y = 0; y < 60; y++)
@@ -357,7 +341,7 @@ TEST_ON_BOTH(box, is_as_exact_as_stated_for_hard_floats)
                                        "radius=63 method=fused"};
     const size_t n_ways = ts_test_device ? sizeof ways / sizeof *ways : ON_BOTH;
     for (size_t way = 0; way < n_ways; way++) {
-        struct ts_image out = run(ways[way], &in);
+        struct ts_image out = ts_test_output(&box_stage, ways[way], &in);
         struct param_set set;
         ts_test_params(&box_stage, ways[way], &set);
         const struct stage_context context = {.params = set.values, .in = in};
@@ -388,17 +372,8 @@ Test(box, refuses_what_it_cannot_do)
         {"radius=641 dimensions=3d", "radius-sum", "[0, 640]", TS_I32},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct param_set set;
-        struct stage_context context;
-        struct ts_diag *diag = ts_diag_create();
         struct ts_image in = ts_test_image(1, 3, 4, bad[i].dtype, VALUES_RANDOM, 1);
-        ts_test_params(&box_stage, bad[i].assignments, &set);
-        cr_assert_eq(ts_stage_prepare(&box_stage, &set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN);
-        cr_assert_eq(ts_diag_count(diag), 1);
-        cr_assert_str_eq(ts_diag_get(diag, 0)->code, bad[i].code);
-        cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);
-        ts_test_params_clear(&set);
-        ts_diag_destroy(diag);
+        ts_test_refuses(&box_stage, bad[i].assignments, &in, NULL, bad[i].code, bad[i].part);
         free(in.data);
     }
 }
@@ -417,18 +392,10 @@ Test(box, refuses_what_a_cuda_device_cannot_do)
         {"radius=60 method=tile", "and a block of a device has 49152", 4},
         {"radius=12 method=tile dimensions=3d", "and a block of a device has 49152", 4},
     };
+    ts_test_device = &device;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct param_set set;
-        struct stage_context context;
-        struct ts_diag *diag = ts_diag_create();
         struct ts_image in = ts_test_image(1, 3, bad[i].nx, TS_F32, VALUES_RANDOM, 1);
-        ts_test_params(&box_stage, bad[i].assignments, &set);
-        cr_assert_eq(ts_stage_prepare(&box_stage, &set, &in, NULL, 1, &device, diag, &context), TS_BAD_CHAIN);
-        cr_assert_eq(ts_diag_count(diag), 1);
-        cr_assert_str_eq(ts_diag_get(diag, 0)->code, "method-radius");
-        cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);
-        ts_test_params_clear(&set);
-        ts_diag_destroy(diag);
+        ts_test_refuses(&box_stage, bad[i].assignments, &in, NULL, "method-radius", bad[i].part);
         free(in.data);
     }
 }

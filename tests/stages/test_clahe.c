@@ -8,7 +8,7 @@
 
 #include "tests/reference/clahe_reference.h"
 #include "tests/support/hdf5_data.h"
-#include "tests/support/stage_check.h"
+#include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
 struct clahe_fixture {
@@ -113,19 +113,10 @@ static struct ts_image fixture_image(const struct clahe_fixture *fixture)
 /* Runs the stage; the caller frees the doubles. */
 static double *run(const char *assignments, const struct ts_image *in)
 {
-    struct param_set set;
-    struct stage_context context;
-    struct ts_diag *diag = ts_diag_create();
-    ts_test_params(&clahe_stage, assignments, &set);
-    cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, in, NULL, 2, ts_test_device, diag, &context), TS_OK);
-    struct ts_image out = context.out;
-    out.data = malloc(ts_image_bytes(&out));
-    cr_assert_eq(ts_test_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
+    struct ts_image out = ts_test_output(&clahe_stage, assignments, in);
     double *values = malloc(ts_image_count(&out) * sizeof *values);
     ts_load_f64(values, out.data, out.dtype, ts_image_count(&out));
     free(out.data);
-    ts_test_params_clear(&set);
-    ts_diag_destroy(diag);
     return values;
 }
 
@@ -208,26 +199,19 @@ TEST_ON_BOTH(clahe, slices_of_any_range_side_by_side)
     data[2 * slice + 5000] = 4096;
     for (size_t i = 3 * slice; i < 4 * slice; i++)
         data[i] = (uint16_t)(data[i] * 16 + i % 5);
-    struct param_set set;
-    struct stage_context context;
-    struct ts_diag *diag = ts_diag_create();
-    ts_test_params(&clahe_stage, "method=opencv clip_limit=300 tiles_y=4 tiles_x=4", &set);
-    cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, &in, NULL, 2, ts_test_device, diag, &context), TS_OK);
-    struct ts_image out = context.out;
-    out.data = malloc(ts_image_bytes(&out));
-    cr_assert_eq(ts_test_apply(&context, &in, &out, NULL, 0, NULL), TS_OK);
+    struct stage_run run;
+    const char *const assignments = "method=opencv clip_limit=300 tiles_y=4 tiles_x=4";
+    cr_assert_eq(ts_test_run(&run, &clahe_stage, assignments, &in, NULL, 0, 2), TS_OK);
+    const uint16_t *out = run.out.data;
     double *values = malloc(n * sizeof *values), *expected = malloc(n * sizeof *expected);
     ts_load_f64(values, in.data, in.dtype, n);
-    ts_clahe_reference(&context, values, expected);
+    ts_clahe_reference(&run.context, values, expected);
     for (size_t i = 0; i < n; i++)
-        cr_assert_eq((double)((const uint16_t *)out.data)[i], expected[i], "element %zu is %u, expected %g", i,
-                     ((const uint16_t *)out.data)[i], expected[i]);
+        cr_assert_eq((double)out[i], expected[i], "element %zu is %u, expected %g", i, out[i], expected[i]);
     free(values);
     free(expected);
     free(in.data);
-    free(out.data);
-    ts_test_params_clear(&set);
-    ts_diag_destroy(diag);
+    ts_test_run_clear(&run);
 }
 
 Test(clahe, refuses_what_its_rule_does_not_know)
@@ -243,17 +227,8 @@ Test(clahe, refuses_what_its_rule_does_not_know)
         {"clip_limit=0", "value-range", "above 0", TS_F32},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct param_set set;
-        struct stage_context context;
-        struct ts_diag *diag = ts_diag_create();
         struct ts_image in = ts_test_image(1, 3, 4, bad[i].dtype, VALUES_RANDOM, 1);
-        ts_test_params(&clahe_stage, bad[i].assignments, &set);
-        cr_assert_eq(ts_stage_prepare(&clahe_stage, &set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN);
-        cr_assert_eq(ts_diag_count(diag), 1);
-        cr_assert_str_eq(ts_diag_get(diag, 0)->code, bad[i].code);
-        cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);
-        ts_test_params_clear(&set);
-        ts_diag_destroy(diag);
+        ts_test_refuses(&clahe_stage, bad[i].assignments, &in, NULL, bad[i].code, bad[i].part);
         free(in.data);
     }
 }

@@ -8,7 +8,7 @@
 
 #include "tests/reference/convolve_reference.h"
 #include "tests/support/hdf5_data.h"
-#include "tests/support/stage_check.h"
+#include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
 TestSuite(convolve);
@@ -109,29 +109,13 @@ TEST_ON_BOTH(convolve, products_of_a_column_and_a_row_agree_with_the_definition)
     cr_assert_eq(compared, 7 * 2 * 2 * 7);
 }
 
-/* Runs the stage; the caller frees the result's data. */
-static struct ts_image run(const char *assignments, const struct ts_image *in)
-{
-    struct param_set set;
-    struct stage_context context;
-    struct ts_diag *diag = ts_diag_create();
-    ts_test_params(&convolve_stage, assignments, &set);
-    cr_assert_eq(ts_stage_prepare(&convolve_stage, &set, in, NULL, 1, ts_test_device, diag, &context), TS_OK);
-    struct ts_image out = context.out;
-    out.data = malloc(ts_image_bytes(&out));
-    cr_assert_eq(ts_test_apply(&context, in, &out, NULL, 0, NULL), TS_OK);
-    ts_test_params_clear(&set);
-    ts_diag_destroy(diag);
-    return out;
-}
-
 TEST_ON_BOTH(convolve, lays_the_weights_on_the_image_as_written)
 {
     /* One bright pixel comes out as the kernel turned by 180 degrees. */
     struct ts_image in = ts_test_image(1, 5, 7, TS_U16, VALUES_CONSTANT, 1);
     memset(in.data, 0, ts_image_bytes(&in));
     ((uint16_t *)in.data)[2 * 7 + 3] = 1;
-    struct ts_image out = run("kernel=custom weights=1,2,3;4,5,6;7,8,9", &in);
+    struct ts_image out = ts_test_output(&convolve_stage, "kernel=custom weights=1,2,3;4,5,6;7,8,9", &in);
     for (int y = 0; y < 5; y++)
         for (int x = 0; x < 7; x++) {
             const bool inside = abs(y - 2) <= 1 && abs(x - 3) <= 1;
@@ -149,7 +133,7 @@ TEST_ON_BOTH(convolve, leaves_out_what_has_no_weight)
     /* The second is wide, and a product of a column and a row, with a column of zeros in its middle. */
     static const char *const ways[] = {"kernel=sobel-x", "kernel=custom weights=1,2,0,3,4;1,2,0,3,4;1,2,0,3,4"};
     for (int way = 0; way < 2; way++) {
-        struct ts_image out = run(ways[way], &in);
+        struct ts_image out = ts_test_output(&convolve_stage, ways[way], &in);
         for (int y = 0; y < 9; y++)
             for (int x = 0; x < 11; x++)
                 cr_assert_eq(isnan(((float *)out.data)[y * 11 + x]),
@@ -175,7 +159,7 @@ Test(convolve, averages_keep_the_quantity)
         struct ts_image in = ts_test_image(1, 3, 4, TS_I16, VALUES_CT, 1);
         in.quantity = TS_HU;
         in.unit = "HU";
-        struct ts_image out = run(rows[i].assignments, &in);
+        struct ts_image out = ts_test_output(&convolve_stage, rows[i].assignments, &in);
         cr_assert_eq(out.dtype, TS_F32);
         cr_assert_eq(out.quantity, rows[i].quantity, "%s", rows[i].assignments);
         cr_assert_str_eq(out.unit, rows[i].quantity == TS_HU ? "HU" : "1");
@@ -201,7 +185,7 @@ Test(convolve, agrees_with_scipy)
             struct ts_image in = ts_test_image(1, 152, 152, TS_F32, VALUES_CONSTANT, 1);
             for (size_t i = 0; i < n; i++)
                 ((float *)in.data)[i] = (float)input[i];
-            struct ts_image out = run(pairs[pair][0], &in);
+            struct ts_image out = ts_test_output(&convolve_stage, pairs[pair][0], &in);
             for (size_t i = 0; i < n; i++)
                 cr_assert_eq(((float *)out.data)[i], expected[i], "%s %s: element %zu", files[file], pairs[pair][0], i);
             free(input);
@@ -225,17 +209,8 @@ Test(convolve, refuses_what_makes_no_kernel)
         {"kernel=sobel-x border=constant constant=300", "value-range", "0 to 255"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct param_set set;
-        struct stage_context context;
-        struct ts_diag *diag = ts_diag_create();
         struct ts_image in = ts_test_image(1, 3, 4, TS_U8, VALUES_RANDOM, 1);
-        ts_test_params(&convolve_stage, bad[i].assignments, &set);
-        cr_assert_eq(ts_stage_prepare(&convolve_stage, &set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN);
-        cr_assert_eq(ts_diag_count(diag), 1);
-        cr_assert_str_eq(ts_diag_get(diag, 0)->code, bad[i].code);
-        cr_assert(strstr(ts_diag_get(diag, 0)->message, bad[i].part), "%s", ts_diag_get(diag, 0)->message);
-        ts_test_params_clear(&set);
-        ts_diag_destroy(diag);
+        ts_test_refuses(&convolve_stage, bad[i].assignments, &in, NULL, bad[i].code, bad[i].part);
         free(in.data);
     }
 }

@@ -132,21 +132,12 @@ TEST_ON_BOTH(outliers, medians_are_those_of_scipy)
     }
 }
 
-static void expect_refusal(const struct ts_image *in, const char *assignments, const char *code)
-{
-    struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &outliers_stage, assignments, in, NULL, 0, 1), TS_BAD_CHAIN, "%s", code);
-    cr_assert_eq(ts_diag_count(run.diag), 1);
-    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
-    ts_test_run_clear(&run);
-}
-
 Test(outliers, refuses_windows_without_a_middle)
 {
     struct ts_image in = sinogram(1, 3, 4, TS_F32, 1);
-    expect_refusal(&in, "threshold=1 size=4", "size-even");
+    ts_test_refuses(&outliers_stage, "threshold=1 size=4", &in, NULL, "size-even", "");
     in.axes[1].kind = TS_AXIS_Y;
     in.axes[2].kind = TS_AXIS_X;
-    expect_refusal(&in, "threshold=1", "stage-axes");
+    ts_test_refuses(&outliers_stage, "threshold=1", &in, NULL, "stage-axes", "");
     free(in.data);
 }

@@ -50,26 +50,17 @@ TEST_ON_BOTH(pad, keeps_the_rotation_center)
     free(in.data);
 }
 
-static void expect_refusal(const struct ts_image *in, const char *assignments, const char *code)
-{
-    struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &pad_stage, assignments, in, NULL, 0, 1), TS_BAD_CHAIN, "%s", code);
-    cr_assert_eq(ts_diag_count(run.diag), 1);
-    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
-    ts_test_run_clear(&run);
-}
-
 Test(pad, refuses_what_it_cannot_continue)
 {
     const double positions[] = {0, 1, 3, 4};
     struct ts_image in = ts_test_image(2, 3, 4, TS_U8, VALUES_CONSTANT, 1);
-    expect_refusal(&in, "", "stage-axes");
+    ts_test_refuses(&pad_stage, "", &in, NULL, "stage-axes", "");
     in.axes[1].kind = TS_AXIS_VIEW;
     in.axes[2].kind = TS_AXIS_DETECTOR;
-    expect_refusal(&in, "constant=3", "parameter-unused");
-    expect_refusal(&in, "border=constant constant=-1", "value-range");
-    expect_refusal(&in, "border=constant constant=0.5", "value-range");
+    ts_test_refuses(&pad_stage, "constant=3", &in, NULL, "parameter-unused", "");
+    ts_test_refuses(&pad_stage, "border=constant constant=-1", &in, NULL, "value-range", "");
+    ts_test_refuses(&pad_stage, "border=constant constant=0.5", &in, NULL, "value-range", "");
     in.axes[2].positions = positions;
-    expect_refusal(&in, "", "detectors-uneven");
+    ts_test_refuses(&pad_stage, "", &in, NULL, "detectors-uneven", "");
     free(in.data);
 }

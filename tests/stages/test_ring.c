@@ -185,24 +185,15 @@ TEST_ON_BOTH(ring, stripes_of_a_neutron_scan_go)
     free(in.data);
 }
 
-static void expect_refusal(const struct ts_image *in, const char *assignments, const char *code)
-{
-    struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &ring_stage, assignments, in, NULL, 0, 1), TS_BAD_CHAIN, "%s", code);
-    cr_assert_eq(ts_diag_count(run.diag), 1);
-    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
-    ts_test_run_clear(&run);
-}
-
 Test(ring, refuses_what_has_no_meaning)
 {
     struct ts_image in = sinogram(1, 3, 4, TS_F32);
-    expect_refusal(&in, "size=4", "size-even");
-    expect_refusal(&in, "sigma=3", "parameter-unused");
-    expect_refusal(&in, "method=fourier-wavelet size=5", "parameter-unused");
+    ts_test_refuses(&ring_stage, "size=4", &in, NULL, "size-even", "");
+    ts_test_refuses(&ring_stage, "sigma=3", &in, NULL, "parameter-unused", "");
+    ts_test_refuses(&ring_stage, "method=fourier-wavelet size=5", &in, NULL, "parameter-unused", "");
     in.axes[1].kind = TS_AXIS_Y;
     in.axes[2].kind = TS_AXIS_X;
-    expect_refusal(&in, "", "stage-axes");
+    ts_test_refuses(&ring_stage, "", &in, NULL, "stage-axes", "");
     free(in.data);
 }
 

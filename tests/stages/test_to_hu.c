@@ -65,33 +65,23 @@ TEST_ON_BOTH(to_hu, water_is_0_and_vacuum_is_1000_below)
     free(in.data);
 }
 
-static void expect_refusal(struct ts_image *in, const char *code, const char *hint)
-{
-    struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &to_hu_stage, "water=0.02", in, NULL, 0, 1), TS_BAD_CHAIN);
-    cr_assert_eq(ts_diag_count(run.diag), 1);
-    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
-    cr_assert(strstr(ts_diag_get(run.diag, 0)->hint, hint), "%s", ts_diag_get(run.diag, 0)->hint);
-    ts_test_run_clear(&run);
-}
-
 Test(to_hu, refuses_what_is_no_attenuation_in_1_mm)
 {
     struct ts_image in = attenuation(1, 2, 3);
     in.unit = "1/cm";
-    expect_refusal(&in, "attenuation-unit", "in mm");
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "attenuation-unit", "in mm");
     in.unit = "1/pixel";
-    expect_refusal(&in, "attenuation-unit", "in mm");
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "attenuation-unit", "in mm");
     in.unit = "HU";
     in.quantity = TS_HU;
-    expect_refusal(&in, "stage-quantity", "in HU already");
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "in HU already");
     in.quantity = TS_LINE_INTEGRAL;
-    expect_refusal(&in, "stage-quantity", "`fbp`");
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "`fbp`");
     in.quantity = TS_TRANSMISSION;
-    expect_refusal(&in, "stage-quantity", "`minus_log`");
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "`minus_log`");
     in.quantity = TS_COUNTS;
-    expect_refusal(&in, "stage-quantity", "`flat_field`");
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "`flat_field`");
     in.quantity = TS_INTENSITY;
-    expect_refusal(&in, "stage-quantity", "quantity: attenuation");
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "quantity: attenuation");
     free(in.data);
 }

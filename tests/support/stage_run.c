@@ -31,6 +31,16 @@ enum ts_status ts_test_run_references(struct stage_run *run, const struct stage 
     return run->status;
 }
 
+struct ts_image ts_test_output(const struct stage *stage, const char *assignments, const struct ts_image *in)
+{
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, stage, assignments, in, NULL, 0, 2), TS_OK, "%s {%s}", stage->name, assignments);
+    const struct ts_image out = run.out;
+    run.out.data = NULL;
+    ts_test_run_clear(&run);
+    return out;
+}
+
 void ts_test_run_clear(struct stage_run *run)
 {
     ts_stage_reduced_destroy(run->reduced);
@@ -59,15 +69,24 @@ double ts_test_table_at(const struct stage_run *run, const char *name, int64_t i
     return value;
 }
 
+void ts_test_refuses(const struct stage *stage, const char *assignments, const struct ts_image *in,
+                     const struct ts_image *reference, const char *code, const char *words)
+{
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, stage, assignments, in, reference, 0, 1), TS_BAD_CHAIN, "%s {%s} was not refused",
+                 stage->name, assignments);
+    cr_assert_eq(ts_diag_count(run.diag), 1, "%s {%s}: %zu records", stage->name, assignments, ts_diag_count(run.diag));
+    const struct ts_diag_record *record = ts_diag_get(run.diag, 0);
+    cr_assert_str_eq(record->code, code);
+    cr_assert(strstr(record->message, words) || (record->hint && strstr(record->hint, words)), "%s: no '%s' in: %s",
+              stage->name, words, record->message);
+    ts_test_run_clear(&run);
+}
+
 void ts_test_refused(const struct stage *stage, const char *assignments, enum ts_dtype dtype, bool with_reference,
                      const char *code)
 {
     struct ts_image in = ts_test_image(2, 3, 4, dtype, VALUES_CONSTANT, 1);
-    struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, stage, assignments, &in, with_reference ? &in : NULL, 0, 1), TS_BAD_CHAIN,
-                 "%s {%s} was not refused", stage->name, assignments);
-    cr_assert_eq(ts_diag_count(run.diag), 1, "%s {%s}: %zu records", stage->name, assignments, ts_diag_count(run.diag));
-    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
-    ts_test_run_clear(&run);
+    ts_test_refuses(stage, assignments, &in, with_reference ? &in : NULL, code, "");
     free(in.data);
 }
