@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/reference/circle_reference.h"
+#include "tests/support/npy.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -47,18 +48,6 @@ TEST_ON_BOTH(circle, is_exact_for_square_pixels)
         }
 }
 
-/* The (8, 32, 32) array of a .npy file: f64 or f32 behind 80 bytes of header. */
-static void read_npy(const char *name, size_t element, void *values)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/reference/tomopy_tests/%s.npy", ts_test_data(), name);
-    FILE *file = fopen(path, "rb");
-    cr_assert(file, "%s", path);
-    cr_assert_eq(fseek(file, -(long)(8 * 32 * 32 * element), SEEK_END), 0);
-    cr_assert_eq(fread(values, element, 8 * 32 * 32, file), 8 * 32 * 32);
-    fclose(file);
-}
-
 /* TomoPy's masks of planes perpendicular to each axis, from files it wrote; ours are perpendicular to z, so the array
  * is turned. */
 TEST_ON_BOTH(circle, agrees_with_tomopy)
@@ -69,11 +58,11 @@ TEST_ON_BOTH(circle, agrees_with_tomopy)
     double object[N];
     float theirs[N];
     SKIP_WITHOUT_DATA("circle");
-    read_npy("obj", sizeof *object, object);
+    ts_test_npy("obj.npy", object, sizeof object);
     for (int axis = 0; axis < 3; axis++) {
         char name[32];
-        snprintf(name, sizeof name, "circ_mask_%d", axis);
-        read_npy(name, sizeof *theirs, theirs);
+        snprintf(name, sizeof name, "circ_mask_%d.npy", axis);
+        ts_test_npy(name, theirs, sizeof theirs);
         struct ts_image in =
             ts_test_image(shapes[axis][0], shapes[axis][1], shapes[axis][2], TS_F32, VALUES_CONSTANT, 1);
         struct stage_run run;

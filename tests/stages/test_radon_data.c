@@ -10,6 +10,7 @@
 
 #include "stages/radon.h"
 #include "tests/support/hdf5_data.h"
+#include "tests/support/npy.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -104,15 +105,7 @@ Test(radon_data, agrees_with_tomopy)
     enum { VIEWS = 16, SLICES = 8, DETECTORS = 48 };
     static float file_values[VIEWS][SLICES][DETECTORS];
     static double theirs[VIEWS * DETECTORS];
-    char path[4096];
-    unsigned char head[10];
-    snprintf(path, sizeof path, "%s/reference/tomopy_tests/proj.npy", ts_test_data());
-    FILE *file = fopen(path, "rb");
-    cr_assert(file, "%s", path);
-    cr_assert_eq(fread(head, 1, sizeof head, file), sizeof head);
-    cr_assert_eq(fseek(file, head[8] + 256 * head[9], SEEK_CUR), 0);
-    cr_assert_eq(fread(file_values, 1, sizeof file_values, file), sizeof file_values);
-    fclose(file);
+    ts_test_npy("proj.npy", file_values, sizeof file_values);
     for (int v = 0; v < VIEWS; v++)
         for (int d = 0; d < DETECTORS; d++)
             theirs[v * DETECTORS + d] = (double)file_values[v][0][d];

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/png.h"
 #include "tests/reference/ring_reference.h"
+#include "tests/support/pictures.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -139,28 +139,16 @@ static double stripes(const struct ts_image *image)
     return sum / level;
 }
 
-/* Where the environment variable TOMOSTAGE_PICTURES names a folder. */
 static void write_picture(const struct ts_image *image, const char *name)
 {
-    const char *folder = getenv("TOMOSTAGE_PICTURES");
     const size_t n = ts_image_count(image);
-    char path[512];
-    if (!folder || !*folder)
-        return;
     double *values = malloc(n * sizeof *values), low = INFINITY, high = -INFINITY;
-    uint8_t *pixels = malloc(n);
-    struct ts_diag *diag = ts_diag_create();
     ts_load_f64(values, image->data, image->dtype, n);
     for (size_t i = 0; i < n; i++) {
         low = fmin(low, values[i]);
         high = fmax(high, values[i]);
     }
-    for (size_t i = 0; i < n; i++)
-        pixels[i] = (uint8_t)(255 * (values[i] - low) / (high - low));
-    snprintf(path, sizeof path, "%s/%s.png", folder, name);
-    cr_assert_eq(ts_png_write_gray8(path, NEUTRON_DETECTORS, NEUTRON_VIEWS, pixels, diag), TS_OK);
-    ts_diag_destroy(diag);
-    free(pixels);
+    ts_test_picture(name, values, NEUTRON_DETECTORS, NEUTRON_VIEWS, low, high);
     free(values);
 }
 

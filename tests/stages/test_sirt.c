@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/reference/sirt_reference.h"
+#include "tests/support/npy.h"
 #include "tests/support/scan_check.h"
 #include "tests/support/support.h"
 
@@ -74,20 +75,6 @@ TEST_ON_BOTH(sirt, slices_are_independent)
         ts_scan_check_independence(&sirt_stage, "iterations=4 method=stack");
 }
 
-/* The values of a NumPy file of TomoPy's tests, whose type and shape are known. */
-static void read_npy(const char *name, void *values, size_t bytes)
-{
-    char path[4096];
-    unsigned char head[10];
-    snprintf(path, sizeof path, "%s/reference/tomopy_tests/%s", ts_test_data(), name);
-    FILE *file = fopen(path, "rb");
-    cr_assert(file, "%s", path);
-    cr_assert_eq(fread(head, 1, sizeof head, file), sizeof head);
-    cr_assert_eq(fseek(file, head[8] + 256 * head[9], SEEK_CUR), 0);
-    cr_assert_eq(fread(values, 1, bytes, file), bytes);
-    fclose(file);
-}
-
 /* TomoPy's own test of its SIRT: a square of ones, 16 views over half a turn, 48 detectors, 4 iterations. It weighs
  * rays by the squares of their lengths in pixels in place of the lengths, and measures these exactly, where Joseph's
  * rays interpolate: in the mean 2 % of the largest value lie between the two. */
@@ -96,8 +83,8 @@ Test(sirt, is_near_that_of_tomopy)
     SKIP_WITHOUT_DATA("sirt/is_near_that_of_tomopy");
     enum { VIEWS = 16, SLICES = 8, SIDE = 48 };
     static float projections[VIEWS][SLICES][SIDE], theirs[SLICES][SIDE][SIDE];
-    read_npy("proj.npy", projections, sizeof projections);
-    read_npy("sirt.npy", theirs, sizeof theirs);
+    ts_test_npy("proj.npy", projections, sizeof projections);
+    ts_test_npy("sirt.npy", theirs, sizeof theirs);
     static const struct scan_case which = {"", SLICES, VIEWS, SIDE};
     struct ts_image in = ts_test_scan(&which, 1);
     struct stage_run run;
