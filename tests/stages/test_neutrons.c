@@ -84,7 +84,8 @@ static double rings(const double *slice)
     double sums[END + REACH] = {0}, square = 0;
     int counts[END + REACH] = {0};
     for (int i = 0; i < PIXELS; i++) {
-        const long radius = lround(hypot(i / SIDE - AXIS, i % SIDE - AXIS));
+        const int y = i / SIDE, x = i % SIDE;
+        const long radius = lround(hypot(y - AXIS, x - AXIS));
         if (radius < END + REACH) {
             sums[radius] += slice[i];
             counts[radius]++;

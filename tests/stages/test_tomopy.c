@@ -182,7 +182,8 @@ Test(tomopy, draws_the_same_head)
     int unlike[3] = {0}; /* as it is, left and right exchanged, up and down */
     cr_assert_eq(n, PIXELS);
     for (int i = 0; i < PIXELS; i++) {
-        const double x = i % N - 0.5 * (N - 1), y = 0.5 * (N - 1) - i / N, gray = theirs[i] / 255;
+        const int row = i / N;
+        const double x = i % N - 0.5 * (N - 1), y = 0.5 * (N - 1) - row, gray = theirs[i] / 255;
         for (int turn = 0; turn < 3; turn++) {
             const double hu = ts_phantom_value(phantom, &options, turn == 1 ? -x : x, turn == 2 ? -y : y, 0);
             unlike[turn] += fabs((hu + 1000) / 2000 - gray) > 0.11; /* its lesions are a tenth brighter or not there */
