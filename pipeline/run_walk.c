@@ -128,6 +128,27 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
     return status;
 }
 
+/* A stage has ended the run. What a stage before it only looks for, such as minus_log for values without a logarithm,
+ * it would say at the end of the pass, which does not come: whether one of them knows the cause in the slices seen so
+ * far is asked now, and its status is then the run's. */
+static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, enum ts_status status)
+{
+    const struct plan_node *nodes = run->plan->nodes;
+    const int32_t domain = nodes[failed].domain;
+    for (int32_t i = nodes[failed].inputs[0]; i >= run->plan->n_sources; i = nodes[i].inputs[0]) {
+        const struct stage_reduction *reduction = nodes[i].context.stage->reduction;
+        if (!reduction || reduction->feeds_map || reduction->finds_axes || nodes[i].rounds != 1 ||
+            nodes[i].domain != domain || !ts_plan_reduces(run->plan, run->pass, i, 0))
+            continue;
+        enum ts_status cause = serve_reductions(run, i, domain, z, n);
+        if (cause == TS_OK)
+            cause = run->back_end->finish(run, i);
+        if (cause != TS_OK)
+            return cause;
+    }
+    return status;
+}
+
 static void prefetch(struct run *run, int32_t domain)
 {
     for (int32_t s = 0; s < run->plan->n_sources; s++) {
@@ -153,6 +174,8 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
             return TS_STOPPED;
         if (plan->nodes[i].domain == domain)
             status = compute_node(run, i);
+        if (status != TS_OK && plan->nodes[i].chain_stage)
+            status = find_cause(run, i, z, n, status);
     }
     if (status == TS_OK)
         status = serve_demands(run, domain, z, n);
