@@ -62,18 +62,10 @@ static __global__ void delay_kernel(long long cycles)
         continue;
 }
 
-static enum ts_status check(struct ts_diag *diag, cudaError_t error, const char *what)
-{
-    if (error == cudaSuccess)
-        return TS_OK;
-    const struct diag_site site = {.code = "cuda-failed"};
-    return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s failed: %s", what, cudaGetErrorString(error));
-}
-
 enum ts_status ts_cuda_delay(struct cuda_session *session, struct ts_diag *diag)
 {
     delay_kernel<<<1, 1, 0, ts_cuda_stream(session, CUDA_COMPUTE)>>>(80000);
-    return check(diag, cudaGetLastError(), "a delay");
+    return ts_cuda_fold(diag, NULL, cudaGetLastError(), "a delay");
 }
 
 struct measure {
@@ -125,7 +117,7 @@ static enum ts_status seconds_of(const struct measure *measure, enum work work, 
         ts_cuda_event_record(measure->session, measure->start, CUDA_COMPUTE);
         launch(measure, work);
         ts_cuda_event_record(measure->session, measure->end, CUDA_COMPUTE);
-        status = check(measure->diag, cudaGetLastError(), "a ceiling");
+        status = ts_cuda_fold(measure->diag, NULL, cudaGetLastError(), "a ceiling");
         if (status == TS_OK)
             status = ts_cuda_wait(measure->session, CUDA_COMPUTE);
         if (status == TS_OK)
@@ -142,20 +134,22 @@ static enum ts_status create_texture(struct measure *measure, cudaArray_t *array
     struct cudaResourceDesc resource = {};
     struct cudaTextureDesc reading = {};
     enum ts_status status =
-        check(measure->diag, cudaMallocArray(array, &format, TEXTURE_N, TEXTURE_N), "taking a texture");
+        ts_cuda_fold(measure->diag, NULL, cudaMallocArray(array, &format, TEXTURE_N, TEXTURE_N), "taking a texture");
     if (status != TS_OK)
         return status;
     const size_t row = TEXTURE_N * sizeof(float);
-    status = check(measure->diag,
-                   cudaMemcpy2DToArray(*array, 0, 0, measure->buffer, row, row, TEXTURE_N, cudaMemcpyDeviceToDevice),
-                   "filling a texture");
+    status =
+        ts_cuda_fold(measure->diag, NULL,
+                     cudaMemcpy2DToArray(*array, 0, 0, measure->buffer, row, row, TEXTURE_N, cudaMemcpyDeviceToDevice),
+                     "filling a texture");
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = *array;
     reading.addressMode[0] = reading.addressMode[1] = cudaAddressModeClamp;
     reading.filterMode = cudaFilterModeLinear;
     if (status == TS_OK)
-        status = check(measure->diag, cudaCreateTextureObject(&measure->texture, &resource, &reading, NULL),
-                       "binding a texture");
+        status =
+            ts_cuda_fold(measure->diag, NULL, cudaCreateTextureObject(&measure->texture, &resource, &reading, NULL),
+                         "binding a texture");
     return status;
 }
 

@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 
+#include "cuda/code.h"
+
 #ifdef TS_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
@@ -62,20 +64,20 @@ int ts_cuda_driver_needed(void)
     return ts_cuda_built() ? ts_cuda_runtime() / 1000 * 1000 : WITHOUT_RUNTIME;
 }
 
-int ts_cuda_capability_needed(void)
-{
-#ifdef TS_CUDA_LOWEST /* of the architectures that were built */
-    return TS_CUDA_LOWEST > CUDA_LOWEST_CAPABILITY ? TS_CUDA_LOWEST : CUDA_LOWEST_CAPABILITY;
-#else
-    return CUDA_LOWEST_CAPABILITY;
-#endif
-}
-
 enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *diag)
 {
-    const int needed = ts_cuda_capability_needed();
-    if (10 * device->major + device->minor >= needed)
+    const int needed = ts_cuda_capability_needed(), capability = 10 * device->major + device->minor;
+    char code[128];
+    if (capability >= needed && ts_cuda_code(device) > 0)
         return TS_OK;
+    if (capability >= needed) {
+        ts_cuda_code_here(code, sizeof code);
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-code"},
+                      "device %d (%s) has compute capability %d.%d, and this build has %s: none of it runs there",
+                      device->index, device->name, device->major, device->minor, code);
+        ts_diag_hint(diag, "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu");
+        return TS_RUN_FAILED;
+    }
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-capability"},
                   "device %d (%s) has compute capability %d.%d, and %s needs %d.%d or later", device->index,
                   device->name, device->major, device->minor,
@@ -88,14 +90,13 @@ enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *
 
 enum ts_status ts_cuda_check(int index, struct ts_diag *diag)
 {
-    char error[256] = "this build has no CUDA code";
 #ifdef TS_HAVE_CUDA
-    if (ts_cuda_selftest(index, error, sizeof error) == 0)
-        return TS_OK;
+    return ts_cuda_selftest(index, diag);
 #else
     (void)index;
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-selftest"},
+                         "this build has no CUDA code");
 #endif
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-selftest"}, "%s", error);
 }
 
 static enum ts_status fail(struct ts_diag *diag, const char *what, int result)

@@ -15,6 +15,10 @@
 #include "cuda/common/value_counts.cuh"
 #include "cuda/common/warp_range.cuh"
 
+extern "C" {
+#include "cuda/code.h"
+}
+
 enum { THREADS = 1024, FEW_THREADS = 256, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
 
 struct finish_job {
@@ -235,7 +239,7 @@ enum ts_status ts_cuda_equalize_finish(const struct stage_context *context, cons
     const enum ts_dtype dtype = context->in.dtype;
     const uint32_t n_keys = ts_value_counts_keys(dtype);
     const bool wide = n_keys == VALUE_COUNTS_KEYS_16, levels = ts_cuda_equalize_levels(context);
-    const bool clusters = context->device->major >= 9 && wide && n < MANY_SLICES;
+    const bool clusters = ts_cuda_code(context->device) >= CUDA_CLUSTER_CODE && wide && n < MANY_SLICES;
     const struct finish_job job = {
         .partials = (const char *)partials,
         .partial_stride = ts_cuda_stride(ts_cuda_value_counts_bytes(dtype, per_slice)),

@@ -4,6 +4,7 @@
  */
 #include "cuda/fft.h"
 
+#include <cuda_runtime_api.h>
 #include <cufft.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -62,11 +63,14 @@ static const char *result_name(cufftResult result)
     }
 }
 
-/* The one place where cuFFT's results become diagnostics. */
+/* The one place where cuFFT's results become diagnostics. It has no name for a device that was lost: CUDA has. */
 static enum ts_status fold(struct ts_diag *diag, const char *stage, cufftResult result, const char *what)
 {
     if (result == CUFFT_SUCCESS)
         return TS_OK;
+    const cudaError_t device = cudaDeviceSynchronize();
+    if (device != cudaSuccess)
+        return ts_cuda_fold(diag, stage, device, what);
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-failed", .stage = stage},
                          "cuFFT: %s failed: %s (%d)", what, result_name(result), (int)result);
 }

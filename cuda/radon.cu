@@ -86,16 +86,9 @@ static enum ts_status ray(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "rays");
 }
 
-enum { MOST_APART = 16 }; /* pixels */
-
-/* Tensor cores multiply windows of neighboring pixels: rays farther apart share none of them. */
 static int32_t method_of(const struct stage_context *context)
 {
-    const struct radon_params *params = (const struct radon_params *)context->params;
-    const double dy = context->in.axes[1].spacing > 0 ? context->in.axes[1].spacing : 1,
-                 dx = context->in.axes[2].spacing > 0 ? context->in.axes[2].spacing : 1;
-    const bool tensor = params->method == RADON_TENSOR || params->method == RADON_TENSOR_SPLIT;
-    return tensor && params->detector_spacing * hypot(dy, dx) / (dy * dx) > MOST_APART ? RADON_RAY : params->method;
+    return ((const struct radon_params *)context->params)->method;
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)

@@ -3,11 +3,12 @@
  * out[i] = i * i modulo 2^32. One thread computes one element; 4 bytes written an element. 256 threads a block: any
  * multiple of a warp does, the work is nothing.
  */
-#include "cuda/selftest.h"
+#include "cuda/launch.cuh"
 
-#include <cuda_runtime.h>
-#include <stdio.h>
-#include <string.h>
+extern "C" {
+#include "cuda/selftest.h"
+#include "cuda/session.h"
+}
 
 enum { N = 4096 };
 
@@ -18,37 +19,43 @@ static __global__ void square(unsigned *out)
         out[i] = i * i;
 }
 
-static cudaError_t run(int index, unsigned *out)
+int ts_cuda_selftest_code(int *code)
 {
-    unsigned *d_out = NULL;
-    cudaError_t error = cudaSetDevice(index);
-    if (error == cudaSuccess)
-        error = cudaMalloc((void **)&d_out, N * sizeof *out);
-    if (error == cudaSuccess) {
-        square<<<N / 256, 256>>>(d_out);
-        error = cudaGetLastError();
-    }
-    if (error == cudaSuccess)
-        error = cudaMemcpy(out, d_out, N * sizeof *out, cudaMemcpyDeviceToHost);
-    cudaFree(d_out);
+    cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, square);
+    *code = error == cudaSuccess ? attributes.ptxVersion : 0;
     return error;
 }
 
-extern "C" int ts_cuda_selftest(int index, char *message, size_t message_bytes)
+static enum ts_status run(struct cuda_session *session, unsigned *out, struct ts_diag *diag)
+{
+    unsigned *d_out = (unsigned *)ts_cuda_take(session, N * sizeof *out);
+    if (!d_out)
+        return TS_RUN_FAILED;
+    square<<<N / 256, 256, 0, ts_cuda_stream(session, CUDA_COMPUTE)>>>(d_out);
+    enum ts_status status = ts_cuda_fold(diag, NULL, cudaGetLastError(), "a small kernel");
+    if (status == TS_OK)
+        status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, out, d_out, N * sizeof *out);
+    return status == TS_OK ? ts_cuda_wait(session, CUDA_COMPUTE) : status;
+}
+
+enum ts_status ts_cuda_selftest(int index, struct ts_diag *diag)
 {
     unsigned out[N];
+    struct cuda_session *session = NULL;
+    struct cuda_device device = {};
     memset(out, 0xFF, sizeof out);
-    const cudaError_t error = run(index, out);
-    if (error != cudaSuccess) {
-        snprintf(message, message_bytes, "CUDA device %d cannot run this build's code: %s (%d)", index,
-                 cudaGetErrorString(error), (int)error);
-        return 1;
-    }
-    for (unsigned i = 0; i < N; i++)
+    device.index = index;
+    snprintf(device.name, sizeof device.name, "CUDA device %d", index);
+    enum ts_status status = ts_cuda_session_create(&device, sizeof out, diag, &session);
+    if (status == TS_OK)
+        status = run(session, out, diag);
+    ts_cuda_session_destroy(session);
+    for (unsigned i = 0; status == TS_OK && i < N; i++)
         if (out[i] != i * i) {
-            snprintf(message, message_bytes, "CUDA device %d computes wrong numbers: %u squared gave %u", index, i,
-                     out[i]);
-            return 1;
+            const struct diag_site site = {.code = "cuda-selftest"};
+            status = ts_diag_error(diag, TS_RUN_FAILED, &site,
+                                   "CUDA device %d computes wrong numbers: %u squared gave %u", index, i, out[i]);
         }
-    return 0;
+    return status;
 }

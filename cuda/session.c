@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cuda/code.h"
 #include "cuda/launch.h"
+#include "cuda/selftest.h"
 
 struct piece {
     struct piece *next;
@@ -27,6 +29,7 @@ struct cuda_event {
 struct cuda_session {
     struct cuda_device device;
     struct ts_diag *diag;
+    size_t bytes; /* that the run takes, as far as it was known; 0: not */
     cudaStream_t streams[CUDA_QUEUES];
     struct piece *pieces;
     struct cuda_event *events;
@@ -56,7 +59,6 @@ static bool is_lost(cudaError_t error)
         cudaErrorInvalidAddressSpace,
         cudaErrorInvalidPc,
         cudaErrorLaunchTimeout,
-        cudaErrorDevicesUnavailable,
         cudaErrorNvlinkUncorrectable,
         cudaErrorContextIsDestroyed,
         cudaErrorAssert,
@@ -72,24 +74,34 @@ static bool is_lost(cudaError_t error)
     return false;
 }
 
-static enum ts_status fold(struct ts_diag *diag, const char *stage, cudaError_t error, const char *what)
+enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int result, const char *what)
 {
+    const cudaError_t error = (cudaError_t)result;
     if (error == cudaSuccess)
         return TS_OK;
-    const bool lost = is_lost(error);
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = lost ? "cuda-lost" : "cuda-failed", .stage = stage},
-                  lost ? "the CUDA device was lost while it worked on %s: %s (%s)" : "%s failed: %s (%s)", what,
-                  cudaGetErrorString(error), cudaGetErrorName(error));
+    const bool lost = is_lost(error), busy = error == cudaErrorDevicesUnavailable;
+    ts_diag_error(diag, TS_RUN_FAILED,
+                  &(struct diag_site){.code = lost   ? "cuda-lost"
+                                              : busy ? "cuda-busy"
+                                                     : "cuda-failed",
+                                      .stage = stage},
+                  lost   ? "the CUDA device was lost while it worked on %s: %s (%s)"
+                  : busy ? "the CUDA device takes no other program now, which %s needs: %s (%s)"
+                         : "%s failed: %s (%s)",
+                  what, cudaGetErrorString(error), cudaGetErrorName(error));
     if (lost)
         ts_diag_hint(diag,
                      "nothing was written; `nvidia-smi` and the kernel's log say more, --device cpu does without");
+    if (busy)
+        ts_diag_hint(diag, "`nvidia-smi -q -d COMPUTE` shows its compute mode: an exclusive one is for one program at "
+                           "a time; wait for that, or take another device (--device cuda:N) or --device cpu");
     return TS_RUN_FAILED;
 }
 
 enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel)
 {
     atomic_fetch_add(&launches, 1);
-    return fold(context->diag, context->stage->name, cudaGetLastError(), kernel);
+    return ts_cuda_fold(context->diag, context->stage->name, cudaGetLastError(), kernel);
 }
 
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes)
@@ -103,9 +115,9 @@ enum ts_status ts_cuda_shared(const struct stage_context *context, const void *k
         ts_diag_hint(context->diag, "another method, or --device cpu, would do");
         return TS_RUN_FAILED;
     }
-    return fold(context->diag, context->stage->name,
-                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-                "reserving shared memory");
+    return ts_cuda_fold(context->diag, context->stage->name,
+                        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+                        "reserving shared memory");
 }
 
 /* The smaller of what CUDA says of the device at hand and what the context's device holds, which tests make smaller. */
@@ -120,7 +132,7 @@ enum ts_status ts_cuda_launch_together(const struct stage_context *context, cons
     if (error == cudaSuccess)
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
     if (error != cudaSuccess)
-        return fold(context->diag, context->stage->name, error, name);
+        return ts_cuda_fold(context->diag, context->stage->name, error, name);
     const int by_memory = (int)((size_t)device->shared_bytes / (attributes.sharedSizeBytes + SYSTEM_BYTES));
     const int by_threads = device->threads / threads;
     resident = resident < by_memory ? resident : by_memory;
@@ -160,6 +172,14 @@ static enum ts_status refuse_start(const struct cuda_device *device, size_t byte
     return TS_RUN_FAILED;
 }
 
+static enum ts_status check_code(const struct cuda_device *device, struct ts_diag *diag)
+{
+    int running = 0;
+    const enum ts_status status =
+        ts_cuda_fold(diag, NULL, ts_cuda_selftest_code(&running), "loading this build's code");
+    return status == TS_OK ? ts_cuda_code_check(device, running, diag) : status;
+}
+
 enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t bytes, struct ts_diag *diag,
                                       struct cuda_session **result)
 {
@@ -169,13 +189,16 @@ enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t b
         return ts_diag_no_memory(diag, sizeof *session);
     session->device = *device;
     session->diag = diag;
+    session->bytes = bytes;
     const cudaError_t started = cudaSetDevice(device->index);
     enum ts_status status = started == cudaErrorMemoryAllocation
                                 ? refuse_start(device, bytes, diag)
-                                : fold(diag, NULL, started, "choosing the CUDA device");
+                                : ts_cuda_fold(diag, NULL, started, "choosing the CUDA device");
+    if (status == TS_OK)
+        status = check_code(device, diag);
     for (int i = 0; status == TS_OK && i < CUDA_QUEUES; i++)
-        status = fold(diag, NULL, cudaStreamCreateWithFlags(&session->streams[i], cudaStreamNonBlocking),
-                      "creating a CUDA stream");
+        status = ts_cuda_fold(diag, NULL, cudaStreamCreateWithFlags(&session->streams[i], cudaStreamNonBlocking),
+                              "creating a CUDA stream");
     if (status == TS_OK)
         *result = session;
     else
@@ -218,22 +241,40 @@ struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda
     return session->streams[queue];
 }
 
+/* What the system can still give, as it says; 0 where it does not. */
+static size_t host_memory_available(void)
+{
+    char line[128];
+    unsigned long long kibibytes = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && kibibytes == 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) != 1)
+            kibibytes = 0;
+    if (file)
+        fclose(file);
+    return (size_t)kibibytes << 10;
+}
+
 static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, bool pinned)
 {
     size_t available = 0, total = 0;
+    char whole[64] = "";
     const struct diag_site site = {.code = "cuda-memory"};
     if (pinned) {
-        ts_diag_error(session->diag, TS_RUN_FAILED, &site, "%.1f MiB of pinned host memory could not be taken",
-                      mebibytes(bytes));
-        ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
-    } else {
-        cudaMemGetInfo(&available, &total);
         ts_diag_error(session->diag, TS_RUN_FAILED, &site,
-                      "%.1f MiB of GPU memory could not be taken: %.1f MiB of %.1f MiB are free on device %d (%s)",
-                      mebibytes(bytes), mebibytes(available), mebibytes(total), session->device.index,
-                      session->device.name);
-        ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
+                      "%.1f MiB of pinned host memory could not be taken: %.1f MiB of memory are available",
+                      mebibytes(bytes), mebibytes(host_memory_available()));
+        ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
+        return TS_RUN_FAILED;
     }
+    if (session->bytes > 0)
+        snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes", mebibytes(session->bytes));
+    cudaMemGetInfo(&available, &total);
+    ts_diag_error(session->diag, TS_RUN_FAILED, &site,
+                  "%.1f MiB of GPU memory%s could not be taken: %.1f MiB of %.1f MiB are free on device %d (%s)",
+                  mebibytes(bytes), whole, mebibytes(available), mebibytes(total), session->device.index,
+                  session->device.name);
+    ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
     return TS_RUN_FAILED;
 }
 
@@ -253,7 +294,7 @@ static void *take(struct cuda_session *session, size_t bytes, bool pinned)
         if (error == cudaErrorMemoryAllocation)
             refuse_memory(session, bytes, pinned);
         else
-            fold(session->diag, NULL, error, pinned ? "taking pinned host memory" : "taking GPU memory");
+            ts_cuda_fold(session->diag, NULL, error, pinned ? "taking pinned host memory" : "taking GPU memory");
         free(piece);
         return NULL;
     }
@@ -278,18 +319,19 @@ enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue,
                                                 cudaMemcpyDeviceToDevice};
     static const char *const names[] = {"copying to the CUDA device", "copying from the CUDA device",
                                         "copying on the CUDA device"};
-    return fold(session->diag, NULL, cudaMemcpyAsync(to, from, bytes, kinds[direction], session->streams[queue]),
-                names[direction]);
+    return ts_cuda_fold(session->diag, NULL,
+                        cudaMemcpyAsync(to, from, bytes, kinds[direction], session->streams[queue]), names[direction]);
 }
 
 enum ts_status ts_cuda_fill(struct cuda_session *session, enum cuda_queue queue, void *at, int byte, size_t bytes)
 {
-    return fold(session->diag, NULL, cudaMemsetAsync(at, byte, bytes, session->streams[queue]), "clearing CUDA memory");
+    return ts_cuda_fold(session->diag, NULL, cudaMemsetAsync(at, byte, bytes, session->streams[queue]),
+                        "clearing CUDA memory");
 }
 
 enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue)
 {
-    return fold(session->diag, NULL, cudaStreamSynchronize(session->streams[queue]), "the chain's kernels");
+    return ts_cuda_fold(session->diag, NULL, cudaStreamSynchronize(session->streams[queue]), "the chain's kernels");
 }
 
 struct cuda_event *ts_cuda_event_create(struct cuda_session *session)
@@ -299,7 +341,7 @@ struct cuda_event *ts_cuda_event_create(struct cuda_session *session)
         ts_diag_no_memory(session->diag, sizeof *event);
         return NULL;
     }
-    if (fold(session->diag, NULL, cudaEventCreate(&event->event), "creating a CUDA event") != TS_OK) {
+    if (ts_cuda_fold(session->diag, NULL, cudaEventCreate(&event->event), "creating a CUDA event") != TS_OK) {
         free(event);
         return NULL;
     }
@@ -311,15 +353,16 @@ struct cuda_event *ts_cuda_event_create(struct cuda_session *session)
 enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event, enum cuda_queue queue)
 {
     event->recorded = true;
-    return fold(session->diag, NULL, cudaEventRecord(event->event, session->streams[queue]), "recording a CUDA event");
+    return ts_cuda_fold(session->diag, NULL, cudaEventRecord(event->event, session->streams[queue]),
+                        "recording a CUDA event");
 }
 
 enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue queue, struct cuda_event *event)
 {
     if (!event->recorded)
         return TS_OK;
-    return fold(session->diag, NULL, cudaStreamWaitEvent(session->streams[queue], event->event, 0),
-                "waiting for a CUDA event");
+    return ts_cuda_fold(session->diag, NULL, cudaStreamWaitEvent(session->streams[queue], event->event, 0),
+                        "waiting for a CUDA event");
 }
 
 bool ts_cuda_event_passed(const struct cuda_event *event)
@@ -333,12 +376,12 @@ bool ts_cuda_event_passed(const struct cuda_event *event)
 enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event)
 {
     return event->recorded
-               ? fold(session->diag, NULL, cudaEventSynchronize(event->event), "the chain's kernels and copies")
+               ? ts_cuda_fold(session->diag, NULL, cudaEventSynchronize(event->event), "the chain's kernels and copies")
                : TS_OK;
 }
 
 enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,
                                   float *ms)
 {
-    return fold(session->diag, NULL, cudaEventElapsedTime(ms, from->event, to->event), "timing");
+    return ts_cuda_fold(session->diag, NULL, cudaEventElapsedTime(ms, from->event, to->event), "timing");
 }

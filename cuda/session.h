@@ -28,6 +28,10 @@ void ts_cuda_session_destroy(struct cuda_session *session);
 const struct cuda_device *ts_cuda_session_device(const struct cuda_session *session);
 struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
 
+/* The one place where CUDA's errors (cudaError_t) become diagnostics: cuda-lost after those that the device does not
+ * survive, cuda-busy where it is another program's alone, cuda-failed else. `what` was done: "copying to the device".
+ */
+enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int error, const char *what);
 /* "0000:1b:00.0"; false where CUDA does not tell. */
 bool ts_cuda_pci_address(const struct cuda_device *device, char *pci, size_t size);
 /* Free and total bytes of the device with this PCI address as NVML tells them, which does not start

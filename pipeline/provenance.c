@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/code.h"
 #include "io/digest.h"
 #include "pipeline/version.h"
 #include "pipeline/versions.h"
@@ -292,15 +293,18 @@ static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer
 static enum ts_status write_device(const struct ts_plan *plan, const char *group, struct hdf5_writer *writer)
 {
     const int runtime = ts_cuda_runtime();
-    char capability[16], driver[32], built[32];
+    char capability[16], code[16], driver[32], built[32];
     if (!plan->cuda)
         return TS_OK;
     snprintf(capability, sizeof capability, "%d.%d", plan->cuda->major, plan->cuda->minor);
+    snprintf(code, sizeof code, "%d.%d", ts_cuda_code(plan->cuda) / 10, ts_cuda_code(plan->cuda) % 10);
     snprintf(driver, sizeof driver, "%d.%d", plan->cuda_driver / 1000, plan->cuda_driver % 1000 / 10);
     snprintf(built, sizeof built, "%d.%d", runtime / 1000, runtime % 1000 / 10);
     enum ts_status status = write_text(writer, group, "cuda_device", plan->cuda->name);
     if (status == TS_OK)
         status = write_text(writer, group, "cuda_compute_capability", capability);
+    if (status == TS_OK)
+        status = write_text(writer, group, "cuda_code", code);
     if (status == TS_OK)
         status = write_text(writer, group, "cuda_driver", driver);
     return status == TS_OK ? write_text(writer, group, "cuda_runtime", built) : status;

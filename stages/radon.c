@@ -5,8 +5,10 @@
  */
 #include "stages/radon.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "cuda/code.h"
 #include "stages/common/joseph.h"
 #include "stages/common/length_unit.h"
 
@@ -109,16 +111,29 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
     return TS_OK;
 }
 
-/* Tensor cores multiply halves into floats, with operands of this shape, from capability 8.0 on. */
+/* Tensor cores multiply halves into floats, with operands of this shape, from capability 8.0 on; and windows of
+ * neighboring pixels, of which rays farther apart share none. */
 static enum ts_status check_tensor(const struct stage_context *context, const struct radon_params *params)
 {
+    enum { MOST_APART = 16 }; /* pixels */
     const struct cuda_device *device = context->device;
-    if ((params->method != RADON_TENSOR && params->method != RADON_TENSOR_SPLIT) || !device || device->major >= 8)
+    const double dy = spacing_of(&context->in.axes[1]), dx = spacing_of(&context->in.axes[2]),
+                 apart = params->detector_spacing * hypot(dy, dx) / (dy * dx);
+    if ((params->method != RADON_TENSOR && params->method != RADON_TENSOR_SPLIT) || !device)
         return TS_OK;
-    ts_param_error(context->set, "method", "tensor-capability", context->diag,
-                   "%s has compute capability %d.%d, and tensor needs at least 8.0", device->name, device->major,
-                   device->minor);
-    ts_diag_hint(context->diag, "method: stack computes the same in single precision");
+    if (ts_cuda_code(device) < CUDA_TENSOR_CODE) {
+        ts_param_error(context->set, "method", "tensor-capability", context->diag,
+                       "this build's code for %s is of compute capability %d.%d, and tensor needs that of 8.0",
+                       device->name, ts_cuda_code(device) / 10, ts_cuda_code(device) % 10);
+        ts_diag_hint(context->diag, "method: stack computes the same in single precision");
+        return TS_BAD_CHAIN;
+    }
+    if (apart <= MOST_APART)
+        return TS_OK;
+    ts_param_error(context->set, "method", "tensor-apart", context->diag,
+                   "rays cross a row or column up to %.6g pixels apart, and tensor takes at most %d", apart,
+                   MOST_APART);
+    ts_diag_hint(context->diag, "method: ray, or a smaller detector_spacing");
     return TS_BAD_CHAIN;
 }
 

@@ -10,6 +10,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
+#include "cuda/code.h"
 #include "stages/common/backprojection.h"
 #include "stages/common/joseph.h"
 
@@ -193,11 +194,11 @@ static enum ts_status check_tensor(const struct stage_context *context, const st
         ts_diag_hint(context->diag, "method: stack, or model: linear");
         return TS_BAD_CHAIN;
     }
-    if (device->major >= 8)
+    if (ts_cuda_code(device) >= CUDA_TENSOR_CODE)
         return TS_OK;
     ts_param_error(context->set, "method", "tensor-capability", context->diag,
-                   "%s has compute capability %d.%d, and tensor needs at least 8.0", device->name, device->major,
-                   device->minor);
+                   "this build's code for %s is of compute capability %d.%d, and tensor needs that of 8.0",
+                   device->name, ts_cuda_code(device) / 10, ts_cuda_code(device) % 10);
     ts_diag_hint(context->diag, "method: stack computes the same in single precision");
     return TS_BAD_CHAIN;
 }

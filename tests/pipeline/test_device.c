@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda/device.h"
+#include "cuda/code.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/output_fixture.h"
@@ -96,6 +96,28 @@ Test(device, each_failure_has_its_own_error)
         expect("\"hint\": ");
         cr_assert_null(strstr(outcome.out, "\"event\": \"plan\""));
     }
+}
+
+/* Machine code of 7.5 and 9.0 runs on neither 8.0 nor 8.6; the next device may do. */
+Test(device, one_that_no_code_of_the_build_runs_on_is_refused)
+{
+    const struct cuda_device ampere = {.major = 8, .minor = 6};
+    const int code = ts_cuda_code(&ampere);
+    use_driver("ampere");
+    check("cuda:0", NULL);
+    if (code > 0) {
+        cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+        return;
+    }
+    cr_assert_eq(outcome.code, 1, "%s", outcome.out);
+    if (ts_cuda_capability_needed() <= 86) {
+        expect("\"code\": \"cuda-no-code\"");
+        expect("device 0 (test device 0) has compute capability 8.6, and this build has machine code for ");
+    } else {
+        expect("\"code\": \"cuda-capability\"");
+    }
+    check("auto", NULL);
+    expect("\"device\": \"cuda:1\"");
 }
 
 Test(device, no_driver_is_an_error_where_one_was_asked_for)

@@ -24,7 +24,7 @@ TestSuite(fbp);
 
 static size_t each_method(size_t n)
 {
-    return !ts_test_device ? n : ts_test_device->major >= 8 ? 5 * n : 3 * n;
+    return !ts_test_device ? n : ts_cuda_code(ts_test_device) >= CUDA_TENSOR_CODE ? 5 * n : 3 * n;
 }
 
 TEST_ON_BOTH(fbp, agrees_with_the_oracle)

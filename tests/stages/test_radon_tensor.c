@@ -37,7 +37,7 @@ static void check_l2(const char *method, const struct ts_image *in, double bound
 Test(radon, tensor_cores_keep_their_l2_errors_on_cuda)
 {
     ts_test_begin_cuda();
-    if (ts_test_device->major < 8)
+    if (ts_cuda_code(ts_test_device) < CUDA_TENSOR_CODE)
         cr_skip("tensor cores of compute capability 8.0 are needed");
     struct ts_image in = ts_test_image(3, 256, 261, TS_F32, VALUES_RANDOM, 8);
     in.axes[1].spacing = in.axes[2].spacing = 1;
@@ -68,7 +68,8 @@ Test(radon, tensor_cores_keep_their_l2_errors_on_cuda)
 Test(radon, tensor_cores_of_older_devices_are_refused)
 {
     static const char *const tensor[] = {"method=tensor", "method=tensor-split"};
-    const struct cuda_device older = {.name = "Old", .major = 7, .minor = 5}, newer = {.name = "New", .major = 8};
+    const struct cuda_device older = {.name = "Old", .major = 7, .minor = 5},
+                             newer = ts_test_device_of(CUDA_TENSOR_CODE);
     for (size_t i = 0; i < 2; i++) {
         struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
         struct ts_diag *diag = ts_diag_create();
@@ -78,6 +79,34 @@ Test(radon, tensor_cores_of_older_devices_are_refused)
         cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, &newer, diag, &context), TS_OK);
         cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, &older, diag, &context), TS_BAD_CHAIN);
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, "tensor-capability");
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+        free(in.data);
+    }
+}
+
+/* Windows of neighboring pixels have no room for them, and another method is not taken in silence. */
+Test(radon, tensor_cores_refuse_rays_far_apart)
+{
+    static const struct {
+        const char *text;
+        bool refused;
+    } rows[] = {{"method=tensor detector_spacing=5.5", false}, /* pixels of 0.7 x 0.5 mm: 13.5 apart on a diagonal */
+                {"method=tensor-split detector_spacing=6.5", false},
+                {"method=tensor detector_spacing=6.6", true},
+                {"method=tensor-split detector_spacing=100", true},
+                {"method=ray detector_spacing=100", false}};
+    const struct cuda_device newer = ts_test_device_of(CUDA_TENSOR_CODE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
+        struct ts_diag *diag = ts_diag_create();
+        struct param_set set;
+        struct stage_context context;
+        ts_test_params(&radon_stage, rows[i].text, &set);
+        cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, &newer, diag, &context),
+                     rows[i].refused ? TS_BAD_CHAIN : TS_OK, "%s", rows[i].text);
+        if (rows[i].refused)
+            cr_assert_str_eq(ts_diag_get(diag, 0)->code, "tensor-apart");
         ts_test_params_clear(&set);
         ts_diag_destroy(diag);
         free(in.data);

@@ -69,10 +69,13 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
     return SUCCESS;
 }
 
-/* Device 0 of "volta" is too old; everything else is an H100's. */
+/* Device 0 of "volta" is too old, that of "ampere" between those that many builds have code for; everything else is an
+ * H100's. */
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    const int old = is("volta") && device == 0;
-    *value = attribute == CAPABILITY_MAJOR ? (old ? 7 : 9) : attribute == CAPABILITY_MINOR ? 0 : 1 << 16;
+    const int capability = device > 0 ? 90 : is("volta") ? 70 : is("ampere") ? 86 : 90;
+    *value = attribute == CAPABILITY_MAJOR   ? capability / 10
+             : attribute == CAPABILITY_MINOR ? capability % 10
+                                             : 1 << 16;
     return SUCCESS;
 }

@@ -63,6 +63,20 @@ static void shrink(struct cuda_device *device, int capability)
     device->double_ratio = like[i].double_ratio;
 }
 
+struct cuda_device ts_test_device_of(int code)
+{
+    struct cuda_device device = {.name = "imagined"};
+    for (int capability = code; capability < 200; capability++) {
+        device.major = capability / 10;
+        device.minor = capability % 10;
+        if (ts_cuda_code(&device) >= code)
+            return device;
+    }
+    fprintf(stderr, "SKIPPED: this build has no code of compute capability %d.%d or later\n", code / 10, code % 10);
+    cr_skip_test("no such code");
+    return device;
+}
+
 void ts_test_begin_cuda(void)
 {
     const char *capability = getenv("TOMOSTAGE_TESTS_CAPABILITY");

@@ -11,6 +11,7 @@
 #ifndef TESTS_STAGE_CHECK_H
 #define TESTS_STAGE_CHECK_H
 
+#include "cuda/code.h"
 #include "stages/execute.h"
 
 /* The whole input and output as doubles in the image's order. `context` carries the resolved parameters and both
@@ -51,6 +52,9 @@ void ts_test_begin_cuda_like(int capability);
  * of its cases on one or a few images, in one way each, and only plans the others. Tests that take long may do less as
  * well. */
 bool ts_test_few(void);
+/* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/code.h); skips
+ * the test where no device would. */
+struct cuda_device ts_test_device_of(int code);
 /* Applies the prepared context on its device. */
 enum ts_status ts_test_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                              const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
