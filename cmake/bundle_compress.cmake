@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs on the finished archive. The library holds the same kernels for each architecture: where much is left, a dictionary
-# that spans all of them (64 MiB, more than xz takes by itself) finds them again. About a minute. An archive that is still
-# too large is no archive.
+# Runs on the finished archive. One that is too large is tried with a dictionary of 64 MiB, more than xz takes by itself; if
+# that is not enough, it is no archive.
 set(most 40000000)
 find_program(XZ xz)
 foreach(archive IN LISTS CPACK_PACKAGE_FILES)
   file(SIZE ${archive} bytes)
-  if(XZ AND bytes GREATER 30000000)
+  if(XZ AND bytes GREATER_EQUAL most)
     execute_process(COMMAND ${XZ} -dc ${archive} COMMAND ${XZ} -9 -T1 -c OUTPUT_FILE ${archive}.smaller
       COMMAND_ERROR_IS_FATAL ANY)
     file(RENAME ${archive}.smaller ${archive})

@@ -294,7 +294,8 @@ Test(run_cuda, real_series_give_the_same_on_both_devices)
 /* What the result says of its device, and the check command of the plan. */
 Test(run_cuda, the_device_is_recorded)
 {
-    static const char *const names[] = {"cuda_device", "cuda_compute_capability", "cuda_code", "cuda_driver", "cuda_runtime"};
+    static const char *const names[] = {"cuda_device", "cuda_compute_capability", "cuda_code", "cuda_driver",
+                                        "cuda_runtime"};
     struct ts_image image = ts_test_image(3, 8, 7, TS_U16, VALUES_RANDOM, 13);
     struct memory_chain memory;
     char *text = NULL;
