@@ -268,7 +268,7 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
         return TS_RUN_FAILED;
     }
     if (session->bytes > 0)
-        snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes", mebibytes(session->bytes));
+        snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes,", mebibytes(session->bytes));
     cudaMemGetInfo(&available, &total);
     ts_diag_error(session->diag, TS_RUN_FAILED, &site,
                   "%.1f MiB of GPU memory%s could not be taken: %.1f MiB of %.1f MiB are free on device %d (%s)",
