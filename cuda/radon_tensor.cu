@@ -4,13 +4,10 @@
  * (z, y, x) -> (z, view, detector).
  *
  * One warp computes 16 rays of 32 QUARTERS slices: 4 neighboring views by 4 neighboring detectors, which pass nearly
- * the same pixels of a line, 5 to 8 of them, a window. One thread holds 2 rays of 8 QUARTERS slices. The windows of 32
- * lines are worked out at once, a line a lane, and written down one after another, more of them for a line where its
- * rays lie farther apart. The loads of two windows are on their way while the two before are multiplied.
- *
- * Order of sums: lines rising, then windows; after FOLD_STEPS windows into float totals in shared memory. It is the
- * geometry's alone. A slice with a NaN or an infinity, which weights of 0 would spread over whole windows, is projected
- * again in float, sample by sample.
+ * the same pixels of a line, 5 to 8 of them, a window; where rays lie farther apart it takes more of them. One thread
+ * holds 2 rays of 8 QUARTERS slices. It goes through the lines as cuda/common/tensor_walk.cuh tells, in an order that
+ * is the geometry's alone. A slice with a NaN or an infinity, which weights of 0 would spread over whole windows, is
+ * projected again in float, sample by sample.
  *
  * Memory: 2 bytes (split: 4) of a window's pixel come from the caches for every ray group, about 1 byte (2) an
  * interpolation; 4 bytes written a ray. A block is RUNS x GROUPS warps whose rays pass nearly the same
@@ -18,7 +15,7 @@
  */
 #include "cuda/radon_methods.cuh"
 
-#include "cuda/common/tensor.cuh"
+#include "cuda/common/tensor_walk.cuh"
 
 enum {
     VIEWS = 4,     /* of a warp */
@@ -55,15 +52,13 @@ struct warp_room {
     uint32_t start[TENSOR_STEPS];                   /* as ts_cuda_tensor_start() counts */
 };
 
-/* 16 rays on their way. */
-struct walk {
-    const uint4 *lines;  /* this thread's part of line 0 */
-    float offset[2];     /* of this thread's two rays from their views' lowest ones */
-    int apart;           /* from block to block of a line */
-    int n_minor, m, end; /* next line to look at; the line after the last */
-    int skip;            /* windows of line m that were in the last steps */
-    int step, steps;     /* windows in work */
-    int folded;          /* windows since the last fold */
+/* 16 rays on their way along the major axis. */
+struct walk : tensor_walk {
+    struct warp_room *room;
+    float offset[2]; /* of this thread's two rays from their views' lowest ones */
+    struct place {
+        double at[VIEWS]; /* of the views' lowest rays */
+    };
 };
 
 /* Range of views [*first, *end) of group `group`: groups hold views of one direction of detectors alone. */
@@ -78,10 +73,10 @@ static __device__ __forceinline__ void views_of_group(const struct cuda_beams *t
 }
 
 /* The lines that the group's rays can meet, and where they meet line 0; places past the last view repeat it. */
-static __device__ __forceinline__ void begin_walk(struct walk *walk, struct warp_room *room,
-                                                  const struct cuda_beams *table, int64_t first, int64_t end,
-                                                  int detector, int n_major)
+static __device__ __forceinline__ void begin_walk(struct walk *walk, const struct cuda_beams *table, int64_t first,
+                                                  int64_t end, int detector, int n_major)
 {
+    struct warp_room *room = walk->room;
     const double far = 1 << 18; /* pixels; a line is far shorter, so that a ray there stays outside */
     const int lane = (int)(threadIdx.x % 32);
     int low = n_major, high = 0;
@@ -107,22 +102,22 @@ static __device__ __forceinline__ void begin_walk(struct walk *walk, struct warp
         low = min(low, __shfl_xor_sync(~0u, low, apart));
         high = max(high, __shfl_xor_sync(~0u, high, apart));
     }
-    walk->m = __shfl_sync(~0u, low, 0);
+    walk->line = __shfl_sync(~0u, low, 0);
     walk->end = __shfl_sync(~0u, high, 0);
-    walk->skip = walk->step = walk->steps = walk->folded = 0;
+    __syncwarp();
 }
 
-/* The windows of line m: from the lowest to the highest of the pixels that the views' rays pass, as far as they are
- * inside the line. at: where the views' lowest rays lie. Returns how many. */
-static __device__ __forceinline__ int windows_of_line(const struct warp_room *room, int m, int n_minor, int *pair,
-                                                      double at[VIEWS])
+/* From the lowest to the highest of the pixels that the views' rays pass, as far as they are inside the line. */
+static __device__ __forceinline__ int windows_of_line(const struct walk *walk, int m, int *pair,
+                                                      struct walk::place *place)
 {
     const double slack = 1.0 / 1024; /* more than the rounding of positions */
+    const int n_minor = walk->n_minor;
     int low = n_minor, high = -1;
 #pragma unroll
     for (int view = 0; view < VIEWS; view++) {
-        at[view] = room->base[view] + m * room->slope[view];
-        const double a = at[view] - slack, b = at[view] + room->reach[view] + slack;
+        place->at[view] = walk->room->base[view] + m * walk->room->slope[view];
+        const double a = place->at[view] - slack, b = place->at[view] + walk->room->reach[view] + slack;
         if (b > -1 && a < n_minor) {
             low = min(low, max((int)floor(a), -1));
             high = max(high, min((int)floor(b) + 1, n_minor));
@@ -131,59 +126,28 @@ static __device__ __forceinline__ int windows_of_line(const struct warp_room *ro
     return low <= high ? ts_cuda_tensor_window(low, high, pair) : 0;
 }
 
-/* Works out the next windows, of up to 32 lines, a line a lane; false after the last line. */
-static __device__ __forceinline__ bool find_steps(struct walk *walk, struct warp_room *room)
+/* Counted from each window in double: rays far from it may be rounded, those in it are not. */
+static __device__ __forceinline__ void write_window(struct walk *walk, int to, uint32_t start, int first,
+                                                    const struct walk::place *place)
 {
-    const int lane = (int)(threadIdx.x % 32), blocks = ts_cuda_tensor_blocks(walk->n_minor);
-    for (walk->step = walk->steps = 0; walk->steps == 0;) {
-        if (walk->m >= walk->end)
-            return false;
-        const int m = walk->m + lane, skip = lane == 0 ? walk->skip : 0;
-        int pair = 0, ended;
-        double at[VIEWS] = {};
-        int count = m < walk->end ? windows_of_line(room, m, walk->n_minor, &pair, at) - skip : 0;
-        const int place = ts_cuda_tensor_place(count, &ended, &walk->steps);
-        count = min(count, TENSOR_STEPS - place);
-        __syncwarp();
-        for (int i = 0; i < count; i++) {
-            /* Counted from each window in double: rays far from it may be rounded, those in it are not. */
-            const double start = 2 * pair - TENSOR_LEFT + (skip + i) * TENSOR_WINDOW;
-            room->start[place + i] =
-                ts_cuda_tensor_start((uint32_t)m * (uint32_t)blocks + (uint32_t)(skip + i), pair, walk->apart);
-            room->x[place + i] = make_float4((float)(at[0] - start), (float)(at[2] - start), (float)(at[1] - start),
-                                             (float)(at[3] - start));
-        }
-        if (walk->steps % 2 && lane == 31) { /* an empty one beside the last */
-            room->start[walk->steps] = 0;
-            room->x[walk->steps] = make_float4(-64, -64, -64, -64);
-        }
-        walk->m += ended;
-        walk->skip = ended < 32 ? __shfl_sync(~0u, max(count, 0) + skip, ended % 32) : 0;
-        __syncwarp();
-    }
-    return true;
+    const double *at = place->at;
+    walk->room->start[to] = start;
+    walk->room->x[to] =
+        make_float4((float)(at[0] - first), (float)(at[2] - first), (float)(at[1] - first), (float)(at[3] - first));
 }
 
-/* On to the next two windows; false after the last. *fold: sums have run for long enough. */
-template <class S>
-static __device__ __forceinline__ bool advance(struct walk *walk, struct warp_room *room,
-                                               struct tensor_windows *windows, bool *fold)
+static __device__ __forceinline__ void write_empty(struct walk *walk, int to)
 {
-    const float first = ts_cuda_tensor_first();
-    walk->step += 2;
-    walk->folded += 2;
-    *fold = walk->folded >= S::FOLD_STEPS;
-    walk->folded = *fold ? 0 : walk->folded;
-    if (walk->step >= walk->steps && !find_steps(walk, room))
-        return false;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const float2 x = ((const float2 *)&room->x[walk->step + i])[threadIdx.x / 16 % 2];
-        windows->from[i] = ts_cuda_tensor_from(walk->lines, room->start[walk->step + i], walk->apart);
-        windows->x[i][0] = ts_cuda_tensor_position<S::SPLIT>(x.x + walk->offset[0], first);
-        windows->x[i][1] = ts_cuda_tensor_position<S::SPLIT>(x.y + walk->offset[1], first);
-    }
-    return true;
+    walk->room->start[to] = 0;
+    walk->room->x[to] = make_float4(-64, -64, -64, -64);
+}
+
+static __device__ __forceinline__ uint32_t read_window(const struct walk *walk, int from, float x[2])
+{
+    const float2 lowest = ((const float2 *)&walk->room->x[from])[threadIdx.x / 16 % 2];
+    x[0] = lowest.x + walk->offset[0];
+    x[1] = lowest.y + walk->offset[1];
+    return walk->room->start[from];
 }
 
 template <class S>
@@ -215,43 +179,6 @@ static __device__ __forceinline__ void write_rays(const float4 *totals, const st
     }
 }
 
-/* Sums over all windows into totals. */
-template <class S>
-static __device__ __forceinline__ void sum_windows(struct walk *walk, struct warp_room *room, float4 *totals)
-{
-    float sums[S::TILES][4] = {};
-    struct tensor_samples<S> now, next;
-    struct tensor_windows windows;
-    struct tensor_weights weights;
-    bool fold;
-    for (int i = 0; i < S::TILES; i++)
-        totals[i * S::THREADS + threadIdx.x] = make_float4(0, 0, 0, 0);
-    if (!advance<S>(walk, room, &windows, &fold))
-        return;
-    ts_cuda_tensor_load<S>(&now, &windows);
-    for (;;) {
-        ts_cuda_tensor_weigh<S>(&weights, &windows);
-        bool more = advance<S>(walk, room, &windows, &fold);
-        if (more)
-            ts_cuda_tensor_load<S>(&next, &windows);
-        ts_cuda_tensor_multiply<S>(&now, &weights, sums);
-        if (fold)
-            ts_cuda_tensor_fold<S>(totals, sums);
-        if (!more)
-            break;
-        ts_cuda_tensor_weigh<S>(&weights, &windows);
-        more = advance<S>(walk, room, &windows, &fold);
-        if (more)
-            ts_cuda_tensor_load<S>(&now, &windows);
-        ts_cuda_tensor_multiply<S>(&next, &weights, sums);
-        if (fold)
-            ts_cuda_tensor_fold<S>(totals, sums);
-        if (!more)
-            break;
-    }
-    ts_cuda_tensor_fold<S>(totals, sums);
-}
-
 /* grid: the blocks of patch after patch, as in cuda/radon_stack.cu; parts of the slices. */
 template <class S>
 static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
@@ -272,12 +199,13 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     views_of_group(table, size.along_rows, group, &first, &end);
     if (first >= end || run >= size.n_runs || detector >= size.n_detectors || (halt && *halt))
         return;
-    struct walk walk = {ts_cuda_tensor_part<S>(lines, slice_first)};
+    struct walk walk;
+    walk.lines = ts_cuda_tensor_part<S>(lines, slice_first);
     walk.apart = size.lanes * S::PLANES;
     walk.n_minor = size.n_minor;
-    begin_walk(&walk, &rooms[warp], table, first, end, detector, size.n_major);
-    __syncwarp();
-    sum_windows<S>(&walk, &rooms[warp], totals);
+    walk.room = &rooms[warp];
+    begin_walk(&walk, table, first, end, detector, size.n_major);
+    ts_cuda_tensor_sum<S>(&walk, totals);
     write_rays<S>(totals, table, first, end, detector, slice_first, largest, &size, out);
 }
 

@@ -5,11 +5,8 @@
  *
  * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detectors where these are as
  * far apart as pixels, a window; where they are closer it takes more of them. One thread holds 2 pixels of 8 QUARTERS
- * slices. The windows of 32 views are worked out at once, a view a lane, and written down one after another; the loads
- * of two windows are on their way while the two before are multiplied.
- *
- * Order of sums: views as the table lists them, then windows; after FOLD_STEPS windows into float totals in shared
- * memory. A view's weight is in its line. A slice with a NaN or an infinity is left to the caller.
+ * slices. It goes through the views, in the table's order, as cuda/common/tensor_walk.cuh tells. A view's weight is in
+ * its line. A slice with a NaN or an infinity is left to the caller.
  *
  * Memory: 2 bytes (split: 4) of a window's detector come from the caches for every 16 pixels, about 1 byte (2) an
  * interpolation; 4 bytes written a pixel. A block is 2 x 2 warps, 8 x 8 pixels, that see nearly the same detectors;
@@ -18,7 +15,7 @@
  */
 #include "cuda/common/back_tensor.cuh"
 
-#include "cuda/common/tensor.cuh"
+#include "cuda/common/tensor_walk.cuh"
 
 enum {
     SIDE = 4, /* pixels of a warp */
@@ -50,127 +47,57 @@ struct __align__(16) window
     float x, per_column, per_row;
 };
 
-struct back_walk {
-    const struct cuda_back_views *table;
-    const uint4 *lines; /* this thread's part of line 0 */
-    int column, row;    /* of the warp's first pixel */
-    int apart;          /* from block to block of a line */
-    int n_detectors, n_views;
-    int view, skip;  /* next one to look at; windows of it that were in the last steps */
-    int step, steps; /* windows in work */
-    int folded;      /* windows since the last fold */
+/* Its lines are the table's views. */
+struct back_walk : tensor_walk {
+    const struct cuda_back_view *views;
+    int column, row;        /* of the warp's first pixel */
+    struct window *windows; /* in work */
+    struct place {
+        const struct cuda_back_view *view;
+        double at; /* of the first pixel */
+    };
 };
 
-/* The windows of one view; *at: where the first pixel lies. Returns how many. */
-static __device__ __forceinline__ int windows_of_view(const struct back_walk *walk, const struct cuda_back_view *view,
-                                                      int *pair, double *at)
+static __device__ __forceinline__ int windows_of_line(const struct back_walk *walk, int v, int *pair,
+                                                      struct back_walk::place *place)
 {
     const double slack = 1.0 / 1024, unit = 1.0 / 4294967296.0; /* slack: more than the rounding of positions */
+    const struct cuda_back_view *view = &walk->views[v];
     const int64_t first = view->base + walk->row * view->per_row + walk->column * view->per_column;
     const int64_t right = (SIDE - 1) * view->per_column, down = (SIDE - 1) * view->per_row;
     const double low = (double)(first + min((int64_t)0, right) + min((int64_t)0, down)) * unit - slack,
                  high = (double)(first + max((int64_t)0, right) + max((int64_t)0, down)) * unit + slack;
-    *at = (double)first * unit;
-    if (!(high > -1 && low < walk->n_detectors))
+    place->view = view;
+    place->at = (double)first * unit;
+    if (!(high > -1 && low < walk->n_minor))
         return 0;
-    return ts_cuda_tensor_window(max((int)floor(low), -1), min((int)floor(high) + 1, walk->n_detectors), pair);
+    return ts_cuda_tensor_window(max((int)floor(low), -1), min((int)floor(high) + 1, walk->n_minor), pair);
 }
 
-/* Works out the next windows, of up to 32 views, a view a lane; false after the last view. */
-static __device__ __forceinline__ bool find_windows(struct back_walk *walk, struct window *windows)
+/* Counted from each window in double: pixels far from it may be rounded, those in it are not. */
+static __device__ __forceinline__ void write_window(struct back_walk *walk, int to, uint32_t start, int first,
+                                                    const struct back_walk::place *place)
 {
-    const int lane = (int)(threadIdx.x % 32), blocks = ts_cuda_tensor_blocks(walk->n_detectors);
-    for (walk->step = walk->steps = 0; walk->steps == 0;) {
-        if (walk->view >= walk->n_views)
-            return false;
-        const int v = walk->view + lane, skip = lane == 0 ? walk->skip : 0;
-        const struct cuda_back_view *view = &walk->table->at[min(v, walk->n_views - 1)];
-        int pair = 0, ended;
-        double at = 0;
-        int count = v < walk->n_views ? windows_of_view(walk, view, &pair, &at) - skip : 0;
-        const int place = ts_cuda_tensor_place(count, &ended, &walk->steps);
-        count = min(count, TENSOR_STEPS - place);
-        __syncwarp();
-        for (int i = 0; i < count; i++) {
-            /* Counted from each window in double: pixels far from it may be rounded, those in it are not. */
-            const double start = 2 * pair - TENSOR_LEFT + (skip + i) * TENSOR_WINDOW, unit = 1.0 / 4294967296.0;
-            struct window *to = &windows[place + i];
-            to->start = ts_cuda_tensor_start((uint32_t)v * (uint32_t)blocks + (uint32_t)(skip + i), pair, walk->apart);
-            to->x = (float)(at - start);
-            to->per_column = (float)((double)view->per_column * unit);
-            to->per_row = (float)((double)view->per_row * unit);
-        }
-        if (walk->steps % 2 && lane == 31) { /* an empty one beside the last */
-            windows[walk->steps].start = 0;
-            windows[walk->steps].x = -64;
-            windows[walk->steps].per_column = windows[walk->steps].per_row = 0;
-        }
-        walk->view += ended;
-        walk->skip = ended < 32 ? __shfl_sync(~0u, max(count, 0) + skip, ended % 32) : 0;
-        __syncwarp();
-    }
-    return true;
+    const double unit = 1.0 / 4294967296.0;
+    walk->windows[to].start = start;
+    walk->windows[to].x = (float)(place->at - first);
+    walk->windows[to].per_column = (float)((double)place->view->per_column * unit);
+    walk->windows[to].per_row = (float)((double)place->view->per_row * unit);
 }
 
-/* On to the next two windows; false after the last. *fold: sums have run for long enough. */
-template <class S>
-static __device__ __forceinline__ bool advance(struct back_walk *walk, struct window *windows,
-                                               struct tensor_windows *two, bool *fold)
+static __device__ __forceinline__ void write_empty(struct back_walk *walk, int to)
 {
-    const float first = ts_cuda_tensor_first();
+    const struct window none = {0, -64, 0, 0};
+    walk->windows[to] = none;
+}
+
+static __device__ __forceinline__ uint32_t read_window(const struct back_walk *walk, int from, float x[2])
+{
+    const float4 at = *(const float4 *)&walk->windows[from];
     const float column = (float)(threadIdx.x / 4 % SIDE), row = (float)(threadIdx.x / 16 % 2);
-    walk->step += 2;
-    walk->folded += 2;
-    *fold = walk->folded >= S::FOLD_STEPS;
-    walk->folded = *fold ? 0 : walk->folded;
-    if (walk->step >= walk->steps && !find_windows(walk, windows))
-        return false;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const float4 at = *(const float4 *)&windows[walk->step + i];
-        const float x = __fmaf_rn(at.z, column, __fmaf_rn(at.w, row, at.y));
-        two->from[i] = ts_cuda_tensor_from(walk->lines, __float_as_uint(at.x), walk->apart);
-        two->x[i][0] = ts_cuda_tensor_position<S::SPLIT>(x, first);
-        two->x[i][1] = ts_cuda_tensor_position<S::SPLIT>(__fmaf_rn(at.w, 2, x), first);
-    }
-    return true;
-}
-
-/* Sums over all windows into totals. */
-template <class S>
-static __device__ __forceinline__ void sum_windows(struct back_walk *walk, struct window *windows, float4 *totals)
-{
-    float sums[S::TILES][4] = {};
-    struct tensor_samples<S> now, next;
-    struct tensor_windows two;
-    struct tensor_weights weights;
-    bool fold;
-    for (int i = 0; i < S::TILES; i++)
-        totals[i * S::THREADS + threadIdx.x] = make_float4(0, 0, 0, 0);
-    if (!advance<S>(walk, windows, &two, &fold))
-        return;
-    ts_cuda_tensor_load<S>(&now, &two);
-    for (;;) {
-        ts_cuda_tensor_weigh<S>(&weights, &two);
-        bool more = advance<S>(walk, windows, &two, &fold);
-        if (more)
-            ts_cuda_tensor_load<S>(&next, &two);
-        ts_cuda_tensor_multiply<S>(&now, &weights, sums);
-        if (fold)
-            ts_cuda_tensor_fold<S>(totals, sums);
-        if (!more)
-            break;
-        ts_cuda_tensor_weigh<S>(&weights, &two);
-        more = advance<S>(walk, windows, &two, &fold);
-        if (more)
-            ts_cuda_tensor_load<S>(&now, &two);
-        ts_cuda_tensor_multiply<S>(&next, &weights, sums);
-        if (fold)
-            ts_cuda_tensor_fold<S>(totals, sums);
-        if (!more)
-            break;
-    }
-    ts_cuda_tensor_fold<S>(totals, sums);
+    x[0] = __fmaf_rn(at.z, column, __fmaf_rn(at.w, row, at.y));
+    x[1] = __fmaf_rn(at.w, 2, x[0]);
+    return __float_as_uint(at.x);
 }
 
 template <class S>
@@ -213,12 +140,17 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     const int slice_first = (int)blockIdx.y * S::QUARTERS * 32;
     if (column >= size.n_columns || row >= size.n_rows || (halt && *halt))
         return;
-    struct back_walk walk = {table, ts_cuda_tensor_part<S>(lines, slice_first), (int)column, (int)row};
+    struct back_walk walk;
+    walk.lines = ts_cuda_tensor_part<S>(lines, slice_first);
     walk.apart = size.lanes * S::PLANES;
-    walk.n_detectors = size.n_detectors;
-    walk.n_views = (int)table->n;
-    walk.view = walk.skip = walk.step = walk.steps = walk.folded = 0;
-    sum_windows<S>(&walk, windows, totals);
+    walk.n_minor = size.n_detectors;
+    walk.line = 0;
+    walk.end = (int)table->n;
+    walk.views = table->at;
+    walk.column = (int)column;
+    walk.row = (int)row;
+    walk.windows = windows;
+    ts_cuda_tensor_sum<S>(&walk, totals);
     write_pixels<S>(totals, (int)column, (int)row, slice_first, largest, &size, out);
 }
 

@@ -49,9 +49,7 @@ static inline size_t ts_cuda_tensor_bytes(int64_t n_major, int64_t n_minor, int 
     return (size_t)n_major * (size_t)ts_cuda_tensor_blocks(n_minor) * (size_t)lanes * sizeof(uint4) * (split ? 2 : 1);
 }
 
-/* What a kernel works with: TENSOR_ROWS sums of 32 QUARTERS slices a warp, in THREADS threads a block. */
-enum { TENSOR_ROWS = 16, TENSOR_STEPS = 64 /* windows that a warp works out at once, even */ };
-
+/* What a kernel works with: 16 sums of 32 QUARTERS slices a warp, in THREADS threads a block. */
 template <int QUARTERS_, bool SPLIT_, int THREADS_> struct tensor_shape {
     enum {
         QUARTERS = QUARTERS_,
@@ -292,34 +290,6 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
         }
         __syncthreads();
     }
-}
-
-/* The windows of samples low .. high of a line of n_minor, -1 <= low <= high <= n_minor: how many, and the first
- * one's pair. They start at a whole block where that takes no more of them. */
-static __device__ __forceinline__ int ts_cuda_tensor_window(int low, int high, int *pair)
-{
-    const int from = low + TENSOR_LEFT, to = high + TENSOR_LEFT;
-    const int count = (to - from / 2 * 2) / TENSOR_WINDOW + 1;
-    const bool whole = to / TENSOR_WINDOW - from / TENSOR_WINDOW < count;
-    *pair = whole ? from / TENSOR_WINDOW * (TENSOR_WINDOW / 2) : from / 2;
-    return count;
-}
-
-/* Every lane of a warp has `count` windows to write into the next TENSOR_STEPS places: its first place there. What it
- * writes ends at TENSOR_STEPS; *ended: the first lane that does not get all of its windows there, 32 if there is none;
- * *n: places written. */
-static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int *ended, int *n)
-{
-    const int lane = (int)(threadIdx.x % 32);
-    int end = count;
-    for (int apart = 1; apart < 32; apart *= 2) {
-        const int before = __shfl_up_sync(~0u, end, apart);
-        end += lane >= apart ? before : 0;
-    }
-    const unsigned over = __ballot_sync(~0u, end > TENSOR_STEPS);
-    *ended = over ? __ffs((int)over) - 1 : 32;
-    *n = min(__shfl_sync(~0u, end, 31), (int)TENSOR_STEPS);
-    return end - count;
 }
 
 /* ---- launching -----------------------------------------------------------------------------------------------------
