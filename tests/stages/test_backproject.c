@@ -3,11 +3,12 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/radon.h"
 #include "tests/reference/backproject_reference.h"
+#include "tests/support/adjoint_check.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -103,54 +104,35 @@ TEST_ON_BOTH(backproject, has_no_limit_at_2048_views_or_4096_detectors)
 
 /* ---- the adjoint of radon ---------------------------------------------------------------------- */
 
-static double product(const struct ts_image *a, const struct ts_image *b)
-{
-    double sum = 0;
-    for (size_t i = 0; i < ts_image_count(a); i++)
-        sum += (double)((const float *)a->data)[i] * (double)((const float *)b->data)[i];
-    return sum;
-}
-
-static void fill_random(struct ts_image *image, uint64_t seed)
-{
-    for (size_t i = 0; i < ts_image_count(image); i++)
-        ((float *)image->data)[i] = (float)ts_random_unit(&seed);
-}
-
-/* <A x, y> against <x, A' y> for one slice shape, pixel shape and detector; random numbers in [0, 1). */
-static void check_adjoint(int64_t nz, const char *scan, double dy, double dx, const char *method)
-{
-    struct ts_image x = ts_test_image(nz, 46, 61, TS_F32, VALUES_RANDOM, 7), y;
-    struct stage_run projected, back;
-    char text[256], views[256];
-    x.axes[1].spacing = dy;
-    x.axes[2].spacing = dx;
-    fill_random(&x, 11);
-    snprintf(views, sizeof views, "%s%s", scan, strcmp(method, " method=pixel") != 0 ? method : " method=ray");
-    cr_assert_eq(ts_test_run(&projected, &radon_stage, views, &x, NULL, 0, 2), TS_OK);
-    y = projected.out;
-    y.data = malloc(ts_image_bytes(&y));
-    fill_random(&y, 12);
-    snprintf(text, sizeof text, "model=joseph rows=46 columns=61 pixel_size=%.17g row_spacing=%.17g%s", dx, dy, method);
-    cr_assert_eq(ts_test_run(&back, &backproject_stage, text, &y, NULL, 0, 2), TS_OK);
-    const double left = product(&projected.out, &y), right = product(&x, &back.out);
-    cr_assert(fabs(left - right) <= 1e-6 * fabs(left), "%s, %s: <Ax, y> = %.9g, <x, A'y> = %.9g", views, text, left,
-              right);
-    ts_test_run_clear(&back);
-    ts_test_run_clear(&projected);
-    free(x.data);
-    free(y.data);
-}
-
+/* Each forward method with each backward one, on numbers of one sign and of both. */
 TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
 {
-    static const char *const methods[] = {"", " method=pixel", " method=stack"};
-    for (int m = 0; m < (ts_test_device ? 3 : 1); m++) {
-        check_adjoint(3, "views=37", 0.5, 0.5, methods[m]);
-        check_adjoint(19, "views=24 arc=360 start=-7 detectors=71 center=30.25", 0.5, 0.5, methods[m]);
-        check_adjoint(66, "angles=0,45,90,135,17,200,-33 detector_spacing=0.8", 0.7, 0.5, methods[m]);
-        check_adjoint(18, "views=12 detector_spacing=0.11", 0.7, 0.5, methods[m]);
-    }
+    static const struct adjoint_case cases[] = {
+        {"views=37", "", 3, 46, 61, 0.5, 0.5, 0, 1e-6},
+        {"views=24 arc=360 start=-7 detectors=71 center=30.25", "", 19, 46, 61, 0.5, 0.5, -1, 1e-6},
+        {"angles=0,45,90,135,17,200,-33 detector_spacing=0.8", "", 66, 46, 61, 0.7, 0.5, 0, 1e-6},
+        {"views=12 detector_spacing=0.11", "", 18, 46, 61, 0.7, 0.5, 0, 1e-6}, /* rays finer than pixels */
+    };
+    static const char *const on_cpu[] = {"joseph", NULL}, *const on_cuda[] = {"ray",    "row-fan-in",   "stack",
+                                                                              "tensor", "tensor-split", NULL};
+    static const char *const back_on_cpu[] = {"lanes", NULL}, *const back_on_cuda[] = {"pixel", "stack", NULL};
+    const char *const *forth = ts_test_device ? on_cuda : on_cpu;
+    size_t n = 0;
+    for (; *forth; forth++)
+        for (const char *const *back = ts_test_device ? back_on_cuda : back_on_cpu; *back; back++)
+            for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct adjoint_case which = cases[i];
+                char text[160], method[32];
+                if (!strcmp(*forth, "tensor")) /* its pixels and positions have 11 bits */
+                    which.bound = 5e-5;
+                snprintf(text, sizeof text, "%s method=%s", which.radon, *forth);
+                snprintf(method, sizeof method, "method=%s", *back);
+                which.radon = text;
+                which.backproject = method;
+                ts_test_adjoint(&which);
+                n++;
+            }
+    cr_assert_eq(n, ts_test_device ? 5 * 8 : 4);
 }
 
 /* ---- the same bytes, values that are no numbers ------------------------------------------------- */
