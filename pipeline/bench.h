@@ -21,7 +21,7 @@ extern const char *const ts_bench_values_names[BENCH_VALUES];
 /* One thing to time. */
 struct bench_case {
     const struct stage *stage;
-    char parameters[256]; /* "radius=3 method=direct" */
+    char parameters[256]; /* "radius=3 method=direct"; "scan=fan-arc" tells the beam of the sinogram */
     enum ts_dtype dtype;
     enum bench_values values;
     int64_t nz, ny, nx;

@@ -119,6 +119,9 @@ int ts_bench_split(const char *chain, const struct bench_case *which, struct ben
     return 0;
 }
 
+/* Before the beam of the sinogram that a case is timed on, where it is not the first that the stage takes. */
+static const char *const scan_word = "scan=";
+
 /* "0,4096": the list lasts until ts_bench_params_clear. */
 static bool parse_numbers(const char *text, struct ts_numbers *numbers)
 {
@@ -188,6 +191,8 @@ enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, st
     ts_params_init(set);
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *equals = strchr(word, '=');
+        if (!strncmp(word, scan_word, strlen(scan_word))) /* of the image */
+            continue;
         if (!equals)
             return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "bad-value", .stage = set->owner},
                                  "'%s' is not of the form parameter=value", word);
@@ -264,6 +269,17 @@ static double sample(const struct bench_case *which, enum ts_quantity quantity, 
     return is_float ? ct_as(quantity, ct) : floor(fmin(fmax(shifted, low), high));
 }
 
+static enum ts_beam_kind beam_of(const struct bench_case *which)
+{
+    const char *scan = strstr(which->parameters, scan_word);
+    for (int kind = TS_BEAM_PARALLEL; scan && kind <= TS_BEAM_FAN_FLAT; kind++) {
+        const char *name = ts_beam_name((enum ts_beam_kind)kind);
+        if (!strncmp(scan + strlen(scan_word), name, strlen(name)))
+            return (enum ts_beam_kind)kind;
+    }
+    return which->stage->beams & TS_BEAM_BIT(TS_BEAM_PARALLEL) ? TS_BEAM_PARALLEL : TS_BEAM_FAN_FLAT;
+}
+
 struct ts_image ts_bench_describe_image(const struct bench_case *which)
 {
     static const enum ts_quantity preferred[] = {TS_HU,           TS_INTENSITY, TS_ATTENUATION, TS_LINE_INTEGRAL,
@@ -291,9 +307,9 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
     if (!volume) { /* half a turn about the middle of the detectors */
         image.axes[1].spacing = 180 / (double)which->ny;
         image.axes[2].first = -0.5 * (double)(which->nx - 1);
-        if (!(which->stage->beams & TS_BEAM_BIT(TS_BEAM_PARALLEL))) { /* a whole turn of a fan */
+        if (beam_of(which) != TS_BEAM_PARALLEL) { /* a whole turn of a fan */
             image.axes[1].spacing *= 2;
-            image.beam = (struct ts_beam){TS_BEAM_FAN_FLAT, 2 * (double)which->nx, 3 * (double)which->nx};
+            image.beam = (struct ts_beam){beam_of(which), 2 * (double)which->nx, 3 * (double)which->nx};
         }
     }
     return image;

@@ -91,7 +91,7 @@ const struct stage backproject_stage = {
     .scratch_bytes = ts_reconstruction_scratch,
     .cpu = ts_reconstruction_cpu,
     .cuda = STAGE_CUDA(backproject_cuda),
-    .bench = "model=linear|model=joseph",
+    .bench = "model=linear|model=joseph|model=joseph scan=fan-flat pixel_size=0.66",
     .tolerance = {.relative = 1e-5,
                   .why = "weights are rounded once to float and up to some thousand products summed in float"},
     .method_tolerances = ts_back_method_tolerances,

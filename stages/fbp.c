@@ -58,7 +58,7 @@ const struct stage fbp_stage = {
     .scratch_bytes = ts_reconstruction_scratch,
     .cpu = ts_reconstruction_cpu,
     .cuda = STAGE_CUDA(fbp_cuda),
-    .bench = "filter=ramp",
+    .bench = "filter=ramp|filter=ramp scan=fan-flat pixel_size=0.66|filter=ramp scan=fan-arc pixel_size=0.66",
     .tolerance =
         {.relative = 1e-5,
          .why = "weights and filtered rows are rounded to float and up to some thousand products summed in float"},

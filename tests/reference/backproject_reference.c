@@ -3,7 +3,7 @@
  * joseph: for each ray x cos + y sin = s (mm, y up) and every row (or column, whichever the ray crosses at less than
  * one pixel a line), the ray's value goes to the two nearest pixels of the row, by the shares of linear interpolation,
  * times the length of the ray between two rows. linear: for each pixel the two nearest detectors. (z, view, detector)
- * -> (z, y, x).
+ * -> (z, y, x). Fans: tests/reference/scan_reference.c.
  */
 #include "tests/reference/backproject_reference.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "stages/backproject.h"
+#include "tests/reference/scan_reference.h"
 
 static double spacing_of(const struct ts_axis *axis)
 {
@@ -98,6 +99,11 @@ void ts_backproject_reference(const struct stage_context *context, const double 
     const struct ts_axis *views = &context->in.axes[1];
     const int64_t nz = context->in.axes[0].n, n = context->in.axes[2].n, pixels = params->rows * params->columns;
     memset(out, 0, (size_t)(nz * pixels) * sizeof *out);
+    if (context->in.beam.kind != TS_BEAM_PARALLEL) {
+        for (int64_t z = 0; z < nz; z++)
+            ts_scan_backproject_reference(&context->out, &context->in, in + z * views->n * n, out + z * pixels);
+        return;
+    }
     for (int64_t z = 0; z < nz; z++)
         for (int64_t v = 0; v < views->n; v++) {
             const double *row = in + (z * views->n + v) * n, degree = ts_view_degree_reference(views, v);

@@ -10,6 +10,7 @@
 
 #include "stages/fbp.h"
 #include "tests/reference/backproject_reference.h"
+#include "tests/reference/fan_fbp_reference.h"
 #include "tests/reference/filter_reference.h"
 
 void ts_fbp_reference(const struct stage_context *context, const double *in, double *out)
@@ -18,6 +19,10 @@ void ts_fbp_reference(const struct stage_context *context, const double *in, dou
     const struct ts_axis *views = &context->in.axes[1], *detectors = &context->in.axes[2];
     const int64_t nz = context->in.axes[0].n, pixels = params->rows * params->columns;
     const size_t count = ts_image_count(&context->in);
+    if (context->in.beam.kind != TS_BEAM_PARALLEL) {
+        ts_fan_fbp_reference(context, in, out);
+        return;
+    }
     double *filtered = malloc(count * sizeof *filtered);
     ts_filter_rows_reference(params->filter, params->cutoff, detectors->spacing > 0 ? detectors->spacing : 1, in,
                              nz * views->n, detectors->n, filtered);
