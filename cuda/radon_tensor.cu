@@ -36,7 +36,8 @@ struct shape : tensor_shape<QUARTERS, SPLIT, 32 * RUNS_ * GROUPS_> {
 typedef shape<1, false, 1, 4, 4, 16, 16> plain_narrow;
 typedef shape<4, false, 1, 4, 3, 16, 16> plain_wide;
 typedef shape<1, true, 1, 4, 3, 16, 16> split_narrow;
-typedef shape<2, true, 1, 4, 3, 16, 16> split_wide;
+typedef shape<2, true, 1, 4, 3, 16, 16> split_half;
+typedef shape<4, true, 1, 4, 2, 16, 16> split_wide;
 
 struct tensor_size {
     int n_slices, n_detectors, n_major, n_minor, lanes;
@@ -300,8 +301,9 @@ static enum ts_status project_slices(const struct stage_context *context, const 
         if (status != TS_OK)
             break;
         if (split)
-            status = lanes > 32 ? launch<split_wide>(context, lines, largest, to, size, call)
-                                : launch<split_narrow>(context, lines, largest, to, size, call);
+            status = (lanes > 64   ? launch<split_wide>
+                      : lanes > 32 ? launch<split_half>
+                                   : launch<split_narrow>)(context, lines, largest, to, size, call);
         else
             status = lanes > 64 ? launch<plain_wide>(context, lines, largest, to, size, call)
                                 : launch<plain_narrow>(context, lines, largest, to, size, call);

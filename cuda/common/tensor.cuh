@@ -251,42 +251,57 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
               const struct tensor_line *made, __half2 *out)
 {
     __shared__ float tile[TENSOR_SLICES][TENSOR_WINDOW][TENSOR_TILE + 1];
+    __shared__ float2 scales[TENSOR_SLICES];
     const int lanes = (int)gridDim.y * TENSOR_SLICES, slice_first = (int)blockIdx.y * TENSOR_SLICES;
     const int blocks = ts_cuda_tensor_blocks(along_rows ? nx : ny), x_first = (int)blockIdx.x * TENSOR_TILE;
     const int n_x = along_rows ? blocks * TENSOR_WINDOW : nx, n_y = along_rows ? ny : blocks * TENSOR_WINDOW;
     const int left = along_rows ? TENSOR_LEFT : 0, top = along_rows ? 0 : TENSOR_LEFT, t = (int)threadIdx.x;
+    const int x = x_first + t % TENSOR_TILE - left;
+    const int64_t apart = (int64_t)ny * nx;
+    if (t < TENSOR_SLICES) {
+        const bool numbers = slice_first + t < n && largest[slice_first + t] < LARGEST_NO_NUMBER;
+        scales[t] = numbers ? ts_cuda_largest_scale(largest[slice_first + t], exponent, 1) : make_float2(0, 0);
+    }
+    __syncthreads();
     for (int y = TENSOR_WINDOW * (int)blockIdx.z; y < n_y; y += TENSOR_WINDOW * (int)gridDim.z) {
-        for (int k = t / TENSOR_TILE; k < TENSOR_SLICES * TENSOR_WINDOW; k += TENSOR_THREADS / TENSOR_TILE) {
-            const int x = x_first + t % TENSOR_TILE - left, row = y + k % TENSOR_WINDOW - top;
-            const int z = slice_first + k / TENSOR_WINDOW;
+        /* A warp reads a row of each slice. */
+        const int own = y + t / TENSOR_TILE - top;
+        const bool there = x >= 0 && x < nx && own >= 0 && own < ny;
+        struct tensor_line line = {own, 1};
+        if (made && there)
+            line = made[own];
+        const T *from = in + ((int64_t)slice_first * ny + line.row) * nx + x;
+#pragma unroll
+        for (int slice = 0; slice < TENSOR_SLICES; slice++) {
+            const float2 scale = scales[slice];
             float value = 0;
-            if (x >= 0 && x < nx && row >= 0 && row < ny && z < n && largest[z] < LARGEST_NO_NUMBER) {
-                const float2 scale = ts_cuda_largest_scale(largest[z], exponent, 1);
-                const int source = made ? made[row].row : row;
-                value = (float)in[((int64_t)z * ny + source) * nx + x] * scale.x * scale.y;
-                value *= made ? made[row].factor : 1;
+            if (there && scale.x != 0) {
+                value = (float)from[slice * apart] * scale.x * scale.y * line.factor;
                 if (!SPLIT)
-                    value = ts_cuda_tensor_round(value, row, x);
+                    value = ts_cuda_tensor_round(value, own, x);
             }
-            tile[k / TENSOR_WINDOW][k % TENSOR_WINDOW][t % TENSOR_TILE] = value;
+            tile[slice][t / TENSOR_TILE][t % TENSOR_TILE] = value;
         }
         __syncthreads();
         /* 32 threads: 8 slices by 4 pairs, as they follow in memory. */
         const int each = SPLIT ? 2 : 4, slice = t % each + t % 32 / (4 * each) * each, pair = t / each % 4;
         for (int k = t / 32; k < TENSOR_TILE; k += TENSOR_THREADS / 32) {
             /* Along rows: 4 blocks of each of 8 lines; along columns: 1 block of each of 32 lines. */
-            const int row = along_rows ? k / 4 : 2 * pair, x = along_rows ? k % 4 * TENSOR_WINDOW + 2 * pair : k;
-            if (x_first + x >= n_x || y + row >= n_y)
+            const int row = along_rows ? k / 4 : 2 * pair, i = along_rows ? k % 4 * TENSOR_WINDOW + 2 * pair : k;
+            if (x_first + i >= n_x || y + row >= n_y)
                 continue;
-            const float first = tile[slice][row][x];
-            const float second = along_rows ? tile[slice][row][x + 1] : tile[slice][row + 1][x];
-            const int64_t block = along_rows ? (int64_t)(y + row) * blocks + (x_first + x) / TENSOR_WINDOW
-                                             : (int64_t)(x_first + x) * blocks + y / TENSOR_WINDOW;
+            const float first = tile[slice][row][i];
+            const float second = along_rows ? tile[slice][row][i + 1] : tile[slice][row + 1][i];
+            const int64_t block = along_rows ? (int64_t)(y + row) * blocks + (x_first + i) / TENSOR_WINDOW
+                                             : (int64_t)(x_first + i) * blocks + y / TENSOR_WINDOW;
             const __half2 high = __floats2half2_rn(first, second);
-            __half2 *to = out + (block * lanes + slice_first) * 4 * (SPLIT ? 2 : 1) + t % 32 * (SPLIT ? 2 : 1);
-            to[0] = high;
-            if (SPLIT)
-                to[1] = __floats2half2_rn(first - __low2float(high), second - __high2float(high));
+            const int64_t to = (block * lanes + slice_first) * 4 + t % 32;
+            if (SPLIT) {
+                const __half2 low = __floats2half2_rn(first - __low2float(high), second - __high2float(high));
+                ((uint2 *)out)[to] = make_uint2(*(const uint32_t *)&high, *(const uint32_t *)&low);
+            } else {
+                out[to] = high;
+            }
         }
         __syncthreads();
     }

@@ -106,41 +106,47 @@ static __device__ __forceinline__ bool ts_cuda_tensor_advance(Walk *walk, struct
     return true;
 }
 
+/* Multiplies two windows while the next two are on their way; false after the last. Weights of the next are worked out
+ * here too: between products, which wait for each other. */
+template <class S, class Walk>
+static __device__ __forceinline__ bool
+ts_cuda_tensor_step(Walk *walk, const struct tensor_samples<S> *samples, const struct tensor_weights *weights,
+                    struct tensor_samples<S> *next, struct tensor_weights *next_weights, float sums[S::TILES][4],
+                    float4 *totals)
+{
+    struct tensor_windows two;
+    bool fold;
+    if (!ts_cuda_tensor_advance<S>(walk, &two, &fold)) {
+        ts_cuda_tensor_multiply<S>(samples, weights, sums);
+        ts_cuda_tensor_fold<S>(totals, sums);
+        return false;
+    }
+    ts_cuda_tensor_load<S>(next, &two);
+    ts_cuda_tensor_weigh<S>(next_weights, &two);
+    ts_cuda_tensor_multiply<S>(samples, weights, sums);
+    if (fold)
+        ts_cuda_tensor_fold<S>(totals, sums);
+    return true;
+}
+
 /* Sums over all windows into totals. */
 template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_tensor_sum(Walk *walk, float4 *totals)
 {
     float sums[S::TILES][4] = {};
-    struct tensor_samples<S> now, next;
+    struct tensor_samples<S> samples, next;
+    struct tensor_weights weights, next_weights;
     struct tensor_windows two;
-    struct tensor_weights weights;
     bool fold;
     for (int i = 0; i < S::TILES; i++)
         totals[i * S::THREADS + threadIdx.x] = make_float4(0, 0, 0, 0);
     walk->skip = walk->step = walk->steps = walk->folded = 0;
     if (!ts_cuda_tensor_advance<S>(walk, &two, &fold))
         return;
-    ts_cuda_tensor_load<S>(&now, &two);
-    for (;;) {
-        ts_cuda_tensor_weigh<S>(&weights, &two);
-        bool more = ts_cuda_tensor_advance<S>(walk, &two, &fold);
-        if (more)
-            ts_cuda_tensor_load<S>(&next, &two);
-        ts_cuda_tensor_multiply<S>(&now, &weights, sums);
-        if (fold)
-            ts_cuda_tensor_fold<S>(totals, sums);
-        if (!more)
-            break;
-        ts_cuda_tensor_weigh<S>(&weights, &two);
-        more = ts_cuda_tensor_advance<S>(walk, &two, &fold);
-        if (more)
-            ts_cuda_tensor_load<S>(&now, &two);
-        ts_cuda_tensor_multiply<S>(&next, &weights, sums);
-        if (fold)
-            ts_cuda_tensor_fold<S>(totals, sums);
-        if (!more)
-            break;
-    }
-    ts_cuda_tensor_fold<S>(totals, sums);
+    ts_cuda_tensor_load<S>(&samples, &two);
+    ts_cuda_tensor_weigh<S>(&weights, &two);
+    while (ts_cuda_tensor_step(walk, &samples, &weights, &next, &next_weights, sums, totals) &&
+           ts_cuda_tensor_step(walk, &next, &next_weights, &samples, &weights, sums, totals))
+        ;
 }
 
 #endif
