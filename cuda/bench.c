@@ -197,24 +197,25 @@ static enum ts_status time_runs(struct bench *bench, int runs, struct cuda_bench
     double seconds[MAX_RUNS], totals[TOTAL_RUNS], warm;
     enum ts_status status = TS_OK;
     int n = 0, set = 0;
-    for (int i = 0; status == TS_OK && i < WARM_UPS; i++)
-        status = time_run(bench, set++ % bench->n_sets, false, &warm);
     const int most = runs > 0 ? (runs < MAX_RUNS ? runs : MAX_RUNS) : USUAL_RUNS;
+    const int n_warm = most > WARM_UPS ? WARM_UPS : most - 1, n_totals = most < TOTAL_RUNS ? most : TOTAL_RUNS;
+    for (int i = 0; status == TS_OK && i < n_warm; i++)
+        status = time_run(bench, set++ % bench->n_sets, false, &warm);
     for (double start = now(); status == TS_OK && n < most; n++) {
         if (runs <= 0 && n >= LEAST_RUNS && now() - start > run_seconds)
             break;
         status = time_run(bench, set++ % bench->n_sets, false, &seconds[n]);
     }
-    for (int i = 0; status == TS_OK && i < TOTAL_RUNS; i++)
+    for (int i = 0; status == TS_OK && i < n_totals; i++)
         status = time_run(bench, set++ % bench->n_sets, true, &totals[i]);
     if (status != TS_OK)
         return status;
     qsort(seconds, (size_t)n, sizeof *seconds, by_size);
-    qsort(totals, TOTAL_RUNS, sizeof *totals, by_size);
+    qsort(totals, (size_t)n_totals, sizeof *totals, by_size);
     times->runs = n;
     times->seconds = n % 2 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
     times->spread = (seconds[(n - 1) * 9 / 10] - seconds[(n - 1) / 10]) / times->seconds;
-    times->total_seconds = totals[TOTAL_RUNS / 2];
+    times->total_seconds = totals[n_totals / 2];
     return TS_OK;
 }
 

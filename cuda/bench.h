@@ -24,7 +24,8 @@ struct cuda_bench_times {
  * copies of them fill the input's nz, and several such inputs and outputs, together 1 GiB or half the memory, take
  * turns, so that no run finds its data in a cache. rotate false: one input, as a chain on a single slice sees it. Where
  * the first run takes more than `longest` seconds it stays at that: times->runs is 0, and seconds is not set. runs 0:
- * up to 30, at least 5, until a third of a second is spent. */
+ * up to 30, at least 5, until a third of a second is spent. runs 1: one run for each time and no more before it than
+ * the first, for what takes seconds. */
 enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, const struct ts_image *block, bool rotate,
                              double longest, int runs, struct ts_diag *diag, struct cuda_bench_times *times);
 /* As ts_cuda_ceilings_measure, in a session of its own. */

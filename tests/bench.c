@@ -36,6 +36,9 @@ static const char usage[] =
     "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--parameters ...] --apply IN OUT\n"
     "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--values ...] --image OUT\n"
     "\n"
+    "With --size a device is timed on that size; without it, what takes long on some of the slices. --runs 1 times "
+    "one\n"
+    "run after the first.\n"
     "--image writes the values that would be timed. IN holds values to compute on, z slowest, in the machine's byte\n"
     "order; OUT receives those of the result, or of the first table where the stage passes its image on.\n";
 
