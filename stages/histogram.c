@@ -55,7 +55,8 @@ static const struct param rows[] = {
     PARAM(struct histogram_params, labels, .optional = true,
           .doc = "an image of integers of the same shape: one histogram for the values under each label; absent: none"),
     PARAM(struct histogram_params, n_labels, .min = 1, .max = MAX_LABELS, .init.i = 256,
-          .doc = "labels 0 to n_labels - 1 have a histogram each; values under any other label are counted together"),
+          .doc = "labels 0 to n_labels - 1 have a histogram each; values under any other label are counted together; "
+                 "(n_labels + 1) (bins + 3) counts, at most 536870912, are held in memory"),
 };
 
 /* The bins found; the reference's counts stay here for a reduction per slice. */
@@ -136,8 +137,9 @@ static enum ts_status check_labels(const struct stage_context *context, const st
     }
     if ((params->n_labels + 1) * (params->bins + BINS_EXTRA_SLOTS) > LABEL_COUNTS_MOST) {
         ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
-                       "%lld labels with %lld bins each make more than %d counts", (long long)params->n_labels,
-                       (long long)params->bins, LABEL_COUNTS_MOST);
+                       "%lld labels with %lld bins each make more than %d counts, bins for other labels and for values "
+                       "outside of the range counted in",
+                       (long long)params->n_labels, (long long)params->bins, LABEL_COUNTS_MOST);
         ts_diag_hint(context->diag, "use fewer bins");
         return TS_BAD_CHAIN;
     }

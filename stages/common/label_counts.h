@@ -8,8 +8,8 @@
 
 #include "stages/common/bins.h"
 
-/* Of all counts together, so that they stay within half a GiB. */
-enum { LABEL_COUNTS_MOST = 1 << 26 };
+/* Of all counts together, 4 GiB: a device numbers them in 31 bits. What a run may take of it is its memory budget's. */
+enum { LABEL_COUNTS_MOST = 1 << 29 };
 
 /* counts[label * n_slots + slot], slots as in bins.h; row n_labels holds what has another label. No pointers within. */
 struct label_counts {

@@ -492,5 +492,6 @@ Test(histogram, refuses_labels_that_cannot_be)
     expect_refused("", TS_F32, "labels-of-float");
     expect_refused("scope=slice", TS_U8, "labels-per-slice");
     expect_refused("bins=65536 n_labels=65536", TS_U8, "labels-too-many-counts");
+    expect_refused("bins=65536 n_labels=8191", TS_U8, "labels-too-many-counts");
     expect_refused("method=shared", TS_U8, "method-of-labels");
 }
