@@ -99,16 +99,21 @@ static bool finishes_last(const struct bench *bench, int i)
 static enum ts_status reduce(struct bench *bench, int i, const struct ts_image *in)
 {
     const struct stage_context *context = bench->contexts[i];
+    struct ts_image images[STAGE_INPUTS];
     enum ts_status status = TS_OK;
-    if (ts_stage_reduces_slices(context))
-        return ts_cuda_stage_slab(bench->stages[i], in);
-    const int rounds = ts_stage_reduces_volume(context, 0) ? ts_stage_rounds(context) : 0;
+    bool any = false;
+    ts_stage_inputs_alike(context, in, images);
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        any |= ts_stage_reduces_volume(context, input);
+    const int rounds = any ? ts_stage_rounds(context) : 0;
     for (int round = 0; status == TS_OK && round < rounds; round++) {
-        status = ts_cuda_stage_add(bench->stages[i], 0, in);
+        for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
+            if (ts_stage_reduces_volume(context, input))
+                status = ts_cuda_stage_add(bench->stages[i], input, &images[input]);
         if (status == TS_OK && !finishes_last(bench, i))
             status = ts_cuda_stage_finish(bench->stages[i]);
     }
-    return status;
+    return status == TS_OK && ts_stage_reduces_slices(context) ? ts_cuda_stage_slab(bench->stages[i], images) : status;
 }
 
 /* A chain is timed as a whole, and a stage in the stretches of work that it puts on the device. */
@@ -141,17 +146,13 @@ static enum ts_status run_once(struct bench *bench, int set)
             status = reduce(bench, i, &in);
         if (status != TS_OK || !context->stage->cuda->map)
             continue;
-        struct ts_image slices[STAGE_INPUTS] = {in}, out = context->out;
+        struct ts_image slices[STAGE_INPUTS], out = context->out;
+        ts_stage_inputs_alike(context, &in, slices);
         if (i == 0) {
             slices[0].data = padded_data;
             slices[0].z_first = -bench->halo;
             slices[0].axes[0].n += 2 * bench->halo;
         }
-        for (int reference = 0; reference < STAGE_REFERENCES; reference++)
-            if (ts_stage_travels(context, reference)) { /* the first rows of the image itself */
-                slices[1 + reference] = *context->references[reference];
-                slices[1 + reference].data = in.data;
-            }
         out.data = bench->outputs[i] + bench->output_bytes[i] * (size_t)set;
         status = ts_cuda_stage_map(bench->stages[i], slices, &out);
         in = out;

@@ -102,15 +102,17 @@ static enum ts_status bench_case(struct bench *bench, const struct bench_case *w
 {
     struct bench_case sized = *which;
     enum ts_status status = TS_OK;
+    /* The same number of pixels in slices of another size. */
+    const int64_t pixels = which->ny * which->nx, share = pixels > 512 * 512 ? pixels / (512 * 512) : 1;
     if (bench->on_cpu) {
-        sized.nz = which->nz ? which->nz : 32;
+        sized.nz = which->nz ? which->nz : 32 / share > 0 ? 32 / share : 1;
         status = case_on_cpu(bench, &sized, diag);
     }
     if ((status == TS_OK || refused(status)) && bench->device) {
         /* What only reads is done with 512 slices before all of the device is at work. */
-        const int64_t bytes = which->ny * which->nx * (int64_t)ts_dtype_bytes(which->dtype);
-        const int64_t gib = ((int64_t)1 << 30) / bytes > 512 ? ((int64_t)1 << 30) / bytes : 512;
-        sized.nz = which->nz ? which->nz : which->stage->cpu ? 512 : gib;
+        const int64_t gib = ((int64_t)1 << 30) / (pixels * (int64_t)ts_dtype_bytes(which->dtype));
+        const int64_t usual = 512 / share > 0 ? 512 / share : 1;
+        sized.nz = which->nz ? which->nz : which->stage->cpu || gib < usual ? usual : gib;
         status = case_on_cuda(bench, &sized, diag);
     }
     return refused(status) ? TS_OK : status;
@@ -131,8 +133,9 @@ static bool wanted(const struct bench_request *request, const struct stage *stag
     return values == BENCH_CT || (stage->reduction && (!worst_case || dtype == TS_U8 || dtype == TS_U16));
 }
 
+/* All types and values in slices of one size; nz 0: as many as are usual. */
 static enum ts_status bench_cases(struct bench *bench, const struct stage *stage, const char *parameters,
-                                  struct ts_diag *refusals)
+                                  const int64_t size[3], struct ts_diag *refusals)
 {
     const struct bench_request *request = bench->report.request;
     enum ts_status status = TS_OK;
@@ -141,9 +144,9 @@ static enum ts_status bench_cases(struct bench *bench, const struct stage *stage
             struct bench_case which = {.stage = stage,
                                        .dtype = (enum ts_dtype)dtype,
                                        .values = (enum bench_values)values,
-                                       .nz = request->nz,
-                                       .ny = request->ny ? request->ny : 512,
-                                       .nx = request->nx ? request->nx : 512};
+                                       .nz = size[0],
+                                       .ny = size[1],
+                                       .nx = size[2]};
             snprintf(which.parameters, sizeof which.parameters, "%s", parameters);
             if (wanted(request, stage, dtype, values))
                 status = bench_case(bench, &which, refusals);
@@ -155,11 +158,15 @@ static enum ts_status bench_stage(struct bench *bench, const struct stage *stage
 {
     const struct bench_request *request = bench->report.request;
     char parameters[BENCH_MAX_CASES][256];
+    const int64_t usual[][3] = {{0, 512, 512}, {1, 512, 512}, {0, 2048, 2048}},
+                  given[][3] = {{request->nz, request->ny, request->nx}}, (*sizes)[3] = request->ny ? given : usual;
+    const int n_sizes = request->ny || !request->stage ? 1 : 3;
     const int before = bench->report.n_rows, n = request->parameters ? 1 : ts_bench_parameters(stage, parameters);
     struct ts_diag *refusals = ts_diag_create();
     enum ts_status status = refusals ? TS_OK : TS_RUN_FAILED;
-    for (int i = 0; status == TS_OK && i < n; i++)
-        status = bench_cases(bench, stage, request->parameters ? request->parameters : parameters[i], refusals);
+    for (int i = 0; status == TS_OK && i < n * n_sizes; i++)
+        status = bench_cases(bench, stage, request->parameters ? request->parameters : parameters[i % n], sizes[i / n],
+                             refusals);
     if (status == TS_OK && bench->report.n_rows == before && bench->n_failed == 0) {
         const char *why =
             ts_diag_count(refusals) ? ts_diag_get(refusals, 0)->message : "no value for a required parameter";
@@ -264,7 +271,7 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
 /* ---- the command ------------------------------------------------------------------------------- */
 
 /* Runs tomostage-bench from this program's folder; false where there is none. */
-static bool hand_over(const struct bench_request *request, int *code)
+static bool hand_over(int argc, char **argv, int *code)
 {
     extern char **environ;
     char path[4096];
@@ -276,19 +283,16 @@ static bool hand_over(const struct bench_request *request, int *code)
     if (!slash)
         return false;
     strcpy(slash + 1, "tomostage-bench");
-    const char *const options[][2] = {
-        {"--stage", request->stage}, {"--device", request->device}, {"--plot", request->plot}};
-    char *arguments[9] = {path};
-    int n = 1, status;
+    char **arguments = calloc((size_t)argc + 1, sizeof *arguments);
+    int status = 0, error = 1;
     pid_t child;
-    if (request->json)
-        arguments[n++] = "--json";
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i][1]) {
-            arguments[n++] = (char *)(uintptr_t)options[i][0];
-            arguments[n++] = (char *)(uintptr_t)options[i][1];
-        }
-    if (access(path, X_OK) || posix_spawn(&child, path, NULL, NULL, arguments, environ))
+    if (arguments) {
+        arguments[0] = path;
+        memcpy(arguments + 1, argv + 1, (size_t)(argc - 1) * sizeof *arguments);
+        error = access(path, X_OK) || posix_spawn(&child, path, NULL, NULL, arguments, environ);
+    }
+    free(arguments);
+    if (error)
         return false;
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
@@ -297,11 +301,11 @@ static bool hand_over(const struct bench_request *request, int *code)
     return true;
 }
 
-int ts_bench(const struct bench_request *request, FILE *stream)
+int ts_bench(const struct bench_request *request, int argc, char **argv, FILE *stream)
 {
     int code;
     fflush(stream);
-    if (stream == stdout && hand_over(request, &code))
+    if (stream == stdout && hand_over(argc, argv, &code))
         return code;
     struct ts_diag *diag = ts_diag_create();
     if (!diag)

@@ -18,6 +18,9 @@ enum bench_values {
 };
 extern const char *const ts_bench_values_names[BENCH_VALUES];
 
+/* The one reference that the benchmark can give: the image itself. */
+#define BENCH_ITSELF "itself"
+
 /* One thing to time. */
 struct bench_case {
     const struct stage *stage;
@@ -34,22 +37,55 @@ struct bench_request {
     const char *stage;      /* NULL: all, and the chain on a single slice; "chain": that alone */
     const char *parameters; /* NULL: the stage's own cases; else this one */
     int dtype, values;      /* -1: all that are benchmarked */
-    int64_t nz, ny, nx;     /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB of what only reads */
-    int runs;               /* 0: as many as fit a quarter of a second, at least 5 */
-    int threads;            /* 0: one thread, and all */
-    const char *device;     /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
-    bool json;              /* an array of one object a row */
-    const char *save, *plot;                            /* files for the rows as JSON and as a plot (SVG), or NULL */
+    /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB of what only reads. Of a stage that is named
+     * also one such slice, and as many pixels in slices of 2,048 x 2,048. */
+    int64_t nz, ny, nx;
+    int runs;                /* 0: as many as fit a quarter of a second, at least 5 */
+    int threads;             /* 0: one thread, and all */
+    const char *device;      /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
+    bool json;               /* an array of one object a row */
+    const char *save, *plot; /* files for the rows as JSON and as a plot (SVG), or NULL */
     bench_oracle *(*oracle)(const struct stage *stage); /* NULL: no error column */
 };
+
+/* ---- options of the command line (bench_options.c) ----------------------------------------------- */
+
+enum bench_option {
+    BENCH_STAGE = 256,
+    BENCH_PARAMETERS,
+    BENCH_DTYPE,
+    BENCH_DISTRIBUTION,
+    BENCH_SIZE,
+    BENCH_RUNS,
+    BENCH_THREADS,
+    BENCH_DEVICE,
+    BENCH_JSON,
+    BENCH_SAVE,
+    BENCH_PLOT,
+    BENCH_OPTIONS_END /* a program's own follow */
+};
+/* For getopt_long, in both programs. */
+/* clang-format off */
+#define BENCH_OPTIONS                                                                                                  \
+    {"parameters", required_argument, NULL, BENCH_PARAMETERS}, {"dtype", required_argument, NULL, BENCH_DTYPE},        \
+    {"values", required_argument, NULL, BENCH_DISTRIBUTION}, {"size", required_argument, NULL, BENCH_SIZE},            \
+    {"runs", required_argument, NULL, BENCH_RUNS}, {"threads", required_argument, NULL, BENCH_THREADS},                \
+    {"device", required_argument, NULL, BENCH_DEVICE}, {"json", no_argument, NULL, BENCH_JSON},                        \
+    {"save", required_argument, NULL, BENCH_SAVE}, {"plot", required_argument, NULL, BENCH_PLOT}
+/* clang-format on */
+
+/* Writes an option's value into the request. False: an unknown option, or a value that is none of its. */
+bool ts_bench_option(struct bench_request *request, int option, const char *value);
+
+/* ---- the benchmark ------------------------------------------------------------------------------- */
 
 /* Times the cases and prints them; a case that the stage refuses is left out, a stage without any case is named. */
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
 
-/* `tomostage bench [STAGE]`: hands over to the program tomostage-bench beside this one, which also knows the oracles;
- * where it is not installed, prints the table without errors. Uses stage, device, json and plot of the request. Returns
- * the exit code. */
-int ts_bench(const struct bench_request *request, FILE *stream);
+/* `tomostage bench [STAGE]`: hands its arguments (argv[1] on) over to the program tomostage-bench beside this one,
+ * which also knows the oracles; where it is not installed, times the request and prints the table without errors.
+ * Returns the exit code. */
+int ts_bench(const struct bench_request *request, int argc, char **argv, FILE *stream);
 
 /* bench_reduction.c: prints speed-up and efficiency of fan-in and two-level sums against size and number of processors.
  * Uses device and json of the request. */

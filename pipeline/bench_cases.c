@@ -46,12 +46,35 @@ static int values_of(const struct param *row, char values[][32])
     return n;
 }
 
-static int from_hint(const char *hint, char parameters[BENCH_MAX_CASES][256])
+static const char every_method[] = "method=*";
+
+/* "bins=256 method=*": once for each method. */
+static int each_method(const struct stage *stage, const char *before, char parameters[BENCH_MAX_CASES][256], int count)
 {
+    size_t i;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
+    for (const struct choice *choice = row ? row->choices : NULL; choice && choice->name && count < BENCH_MAX_CASES;
+         choice++)
+        if (strcmp(choice->name, "auto"))
+            snprintf(parameters[count++], 256, "%.180smethod=%s", before, choice->name);
+    return count;
+}
+
+static int from_hint(const struct stage *stage, char parameters[BENCH_MAX_CASES][256])
+{
+    const char *hint = stage->bench;
     int count = 0;
     while (count < BENCH_MAX_CASES) {
         const size_t length = strcspn(hint, "|");
-        snprintf(parameters[count++], 256, "%.*s", (int)length, hint);
+        char one[256];
+        snprintf(one, sizeof one, "%.*s", (int)length, hint);
+        char *star = strstr(one, every_method);
+        if (star) {
+            *star = '\0';
+            count = each_method(stage, one, parameters, count);
+        } else {
+            snprintf(parameters[count++], 256, "%s", one);
+        }
         if (!hint[length])
             break;
         hint += length + 1;
@@ -86,7 +109,7 @@ int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CAS
     char values[BENCH_MAX_CASES][32];
     int count = 1;
     if (stage->bench)
-        return add_methods(stage, parameters, from_hint(stage->bench, parameters));
+        return add_methods(stage, parameters, from_hint(stage, parameters));
     memset(parameters, 0, BENCH_MAX_CASES * sizeof *parameters);
     for (size_t i = 0; i < stage->n_params; i++) {
         const struct param *row = &stage->params[i];
@@ -171,6 +194,9 @@ static enum ts_status assign(struct param_set *set, const char *name, const char
             choice++;
         known = choice->name != NULL;
         *(int32_t *)at = known ? choice->value : 0;
+    } else if (row->kind == PARAM_REFERENCE) {
+        known = !strcmp(value, BENCH_ITSELF);
+        *(struct ts_reference *)at = (struct ts_reference){.name = BENCH_ITSELF};
     } else if (row->kind == PARAM_NUMBERS && !(set->given >> i & 1)) {
         known = parse_numbers(value, at);
     } else {

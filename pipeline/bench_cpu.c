@@ -46,6 +46,15 @@ static void *allocate(size_t bytes)
 
 /* ---- a stage ready to run ---------------------------------------------------------------------- */
 
+/* A choice that plays no part would be timed under a name that is not its own. */
+static enum ts_status refuse_idle(const struct param_set *set, struct ts_diag *diag)
+{
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (set->rows[i].kind == PARAM_CHOICE && (set->given >> i & 1) && ts_param_is_idle(set, i))
+            return ts_param_error(set, set->rows[i].name, "no-benchmark", diag, "it plays no part here");
+    return TS_OK;
+}
+
 enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
                                 int threads, const struct cuda_device *device, struct ts_diag *diag)
 {
@@ -63,10 +72,12 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
     ready->frames.axes[1].n = ready->in.axes[1].n < FRAMES ? ready->in.axes[1].n : FRAMES;
     for (size_t i = 0, reference = 0; i < stage->n_params && reference < STAGE_REFERENCES; i++)
         if (stage->params[i].kind == PARAM_REFERENCE)
-            references[reference++] = stage->params[i].required ? &ready->frames : NULL;
+            references[reference++] = ready->set.given >> i & 1   ? &ready->in
+                                      : stage->params[i].required ? &ready->frames
+                                                                  : NULL;
     if (status == TS_OK)
         status = ts_stage_prepare(stage, &ready->set, &ready->in, references, threads, device, diag, &ready->context);
-    return status;
+    return status == TS_OK ? refuse_idle(&ready->set, diag) : status;
 }
 
 void ts_bench_stage_clear(struct bench_stage *ready)
@@ -93,12 +104,16 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
     const struct stage *stage = which->stage;
     const struct ts_image *in = &ready->context.in, *out = &ready->context.out;
     const double in_bytes = (double)ts_image_bytes(in), out_bytes = (double)ts_image_bytes(out);
+    double reference_bytes = 0;
+    for (int i = 0; i < STAGE_REFERENCES; i++)
+        reference_bytes += ready->context.references[i] ? (double)ts_image_bytes(ready->context.references[i]) : 0;
     *row =
         (struct bench_row){.which = *which,
                            .name = stage->name,
                            .total_seconds = NAN,
                            .error = NAN,
                            .bytes = !stage->cpu ? in_bytes : (reduces(&ready->context) ? 2 : 1) * in_bytes + out_bytes};
+    row->bytes += reference_bytes;
     if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
         row->samples =
             (double)ts_image_count(out) * (double)(in->axes[1].n > in->axes[2].n ? in->axes[1].n : in->axes[2].n);
@@ -106,7 +121,7 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
         row->samples = (double)ts_image_count(out) * (double)in->axes[1].n * steps_of(ready);
     size_t i;
     const struct param *method = ts_param_find(stage->params, stage->n_params, "method", &i);
-    if (!method || method->kind != PARAM_CHOICE)
+    if (!method || method->kind != PARAM_CHOICE || ts_param_is_idle(&ready->set, i))
         return;
     const int32_t value = *(const int32_t *)((const char *)ready->context.params + method->offset);
     for (const struct choice *choice = method->choices; choice->name; choice++)
@@ -146,15 +161,20 @@ static enum ts_status memory_init(struct memory *memory, const struct bench_stag
 static enum ts_status reduce(const struct stage_context *context, struct stage_reduced *reduced,
                              const struct ts_image *in)
 {
+    struct ts_image images[STAGE_INPUTS];
     enum ts_status status = TS_OK;
-    if (ts_stage_reduces_slices(context))
-        return ts_stage_reduced_slab(reduced, in);
-    const int rounds = ts_stage_reduces_volume(context, 0) ? ts_stage_rounds(context) : 0;
+    bool any = false;
+    ts_stage_inputs_alike(context, in, images);
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        any |= ts_stage_reduces_volume(context, input);
+    const int rounds = any ? ts_stage_rounds(context) : 0;
     for (int round = 0; status == TS_OK && round < rounds; round++) {
-        ts_stage_reduced_add(reduced, 0, in);
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            if (ts_stage_reduces_volume(context, input))
+                ts_stage_reduced_add(reduced, input, &images[input]);
         status = ts_stage_reduced_finish(reduced);
     }
-    return status;
+    return status == TS_OK && ts_stage_reduces_slices(context) ? ts_stage_reduced_slab(reduced, images) : status;
 }
 
 static enum ts_status run_once(struct bench_stage *ready, struct memory *memory, double *seconds)
@@ -168,12 +188,9 @@ static enum ts_status run_once(struct bench_stage *ready, struct memory *memory,
     if (status == TS_OK && context->stage->reduction)
         status = reduce(context, reduced, &memory->in);
     if (status == TS_OK && context->stage->cpu) {
-        struct ts_image rows[STAGE_TABLES], slices[STAGE_INPUTS] = {memory->padded};
-        for (int i = 0; i < STAGE_REFERENCES; i++)
-            if (ts_stage_travels(context, i)) {
-                slices[1 + i] = *context->references[i];
-                slices[1 + i].data = memory->in.data;
-            }
+        struct ts_image rows[STAGE_TABLES], slices[STAGE_INPUTS];
+        ts_stage_inputs_alike(context, &memory->in, slices);
+        slices[0] = memory->padded;
         ts_stage_reduced_lend(reduced, &memory->out, rows, context);
         status = context->stage->cpu(context, slices, &memory->out, memory->scratch);
     }

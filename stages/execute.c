@@ -67,6 +67,16 @@ static enum ts_status map_slab(struct stage_context *context, struct stage_reduc
     return context->stage->cpu(context, slices, &target, scratch);
 }
 
+void ts_stage_inputs_alike(const struct stage_context *context, const struct ts_image *in,
+                           struct ts_image images[STAGE_INPUTS])
+{
+    images[0] = *in;
+    for (int i = 0; i < STAGE_REFERENCES; i++) {
+        images[1 + i] = context->references[i] ? *context->references[i] : (struct ts_image){0};
+        images[1 + i].data = context->references[i] ? in->data : NULL;
+    }
+}
+
 enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                               const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
                               struct stage_reduced **kept)

@@ -10,6 +10,10 @@
 #include "stages/slab.h"
 #include "stages/traits.h"
 
+/* images[0]: in; images[1 + i]: reference i where it is given, with the first values of `in` for its own. */
+void ts_stage_inputs_alike(const struct stage_context *context, const struct ts_image *in,
+                           struct ts_image images[STAGE_INPUTS]);
+
 /* Whole images at once, for tests, benchmark and small callers: prepares nothing, runs every round over slabs of
  * `slab` slices (0: all), then the map into out->data (allocated by the caller; ignored for pass-through stages).
  * out->axes follow where the stage finds them. references[i] have data. *reduced (may be NULL) receives the state with

@@ -398,7 +398,10 @@ const struct stage histogram_stage = {
     .quantities = TS_ANY_QUANTITY,
     .beams = TS_ANY_BEAM,
     .bench = "bins=256 limits=dtype|bins=4096 limits=dtype|bins=65536 limits=dtype|bins=4096 range=0,4096|"
-             "bins=256 limits=dtype scope=slice|bins=4096 limits=dtype scope=slice|bins=4096 range=0,4096 scope=slice",
+             "bins=256 limits=dtype scope=slice|bins=4096 limits=dtype scope=slice|bins=65536 limits=dtype scope=slice|"
+             "bins=4096 range=0,4096 scope=slice|bins=256 range=0,4096 labels=itself n_labels=4096|"
+             "bins=4096 range=0,4096 reference=itself|bins=256 limits=dtype method=*|bins=256 range=0,4096 method=*|"
+             "bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
     .params = rows,
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct histogram_params),

@@ -29,8 +29,7 @@ static bench_oracle *find_oracle(const struct stage *stage)
 }
 
 static const char usage[] =
-    "usage: tomostage-bench [--stage NAME [--parameters 'a=1 b=name']] [--dtype NAME] [--values "
-    "ct|uniform|constant|checker]\n"
+    "usage: tomostage-bench [STAGE [--parameters 'a=1 b=name']] [--dtype NAME] [--values ct|uniform|constant|checker]\n"
     "                       [--size ZxYxX] [--runs N] [--threads N] [--device auto|cpu|cuda|cuda:N] [--json]\n"
     "                       [--save FILE.json] [--plot FILE.svg]\n"
     "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--parameters ...] --apply IN OUT\n"
@@ -47,100 +46,30 @@ struct arguments {
     const char *in, *out, *image;
 };
 
-static int find_name(const char *name, const char *(*name_of)(int), int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(name, name_of(i)))
-            return i;
-    fprintf(stderr, "tomostage-bench: unknown name '%s'\n", name);
-    return -2;
-}
-
-static const char *dtype_name(int i)
-{
-    return ts_dtype_name((enum ts_dtype)i);
-}
-
-static const char *values_name(int i)
-{
-    return ts_bench_values_names[i];
-}
-
 static bool parse(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option options[] = {
-        {"stage", required_argument, NULL, 's'},
-        {"parameters", required_argument, NULL, 'p'},
-        {"dtype", required_argument, NULL, 'd'},
-        {"values", required_argument, NULL, 'v'},
-        {"size", required_argument, NULL, 'z'},
-        {"runs", required_argument, NULL, 'r'},
-        {"threads", required_argument, NULL, 't'},
-        {"json", no_argument, NULL, 'j'},
-        {"apply", required_argument, NULL, 'a'},
-        {"image", required_argument, NULL, 'i'},
-        {"device", required_argument, NULL, 'D'},
-        {"plot", required_argument, NULL, 'P'},
-        {"save", required_argument, NULL, 'S'},
-        {"help", no_argument, NULL, 'h'},
-        {0},
-    };
+    enum { APPLY = BENCH_OPTIONS_END, IMAGE };
+    static const struct option options[] = {BENCH_OPTIONS,
+                                            {"stage", required_argument, NULL, BENCH_STAGE},
+                                            {"apply", required_argument, NULL, APPLY},
+                                            {"image", required_argument, NULL, IMAGE},
+                                            {0}};
     struct bench_request *request = &arguments->request;
     *arguments = (struct arguments){.request = {.dtype = -1, .values = -1, .oracle = find_oracle}};
-    long long nz, ny, nx;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        switch (option) {
-        case 's':
-            request->stage = optarg;
-            break;
-        case 'p':
-            request->parameters = optarg;
-            break;
-        case 'd':
-            request->dtype = find_name(optarg, dtype_name, TS_F32 + 1);
-            break;
-        case 'v':
-            request->values = find_name(optarg, values_name, BENCH_VALUES);
-            break;
-        case 'z':
-            if (sscanf(optarg, "%lldx%lldx%lld", &nz, &ny, &nx) != 3 || nz < 1 || ny < 1 || nx < 1)
-                return false;
-            request->nz = nz;
-            request->ny = ny;
-            request->nx = nx;
-            break;
-        case 'r':
-            request->runs = atoi(optarg) > 100 ? 100 : atoi(optarg);
-            break;
-        case 't':
-            request->threads = atoi(optarg);
-            break;
-        case 'D':
-            request->device = optarg;
-            break;
-        case 'S':
-            request->save = optarg;
-            break;
-        case 'P':
-            request->plot = optarg;
-            break;
-        case 'j':
-            request->json = true;
-            break;
-        case 'a':
+        if (option == APPLY)
             arguments->in = optarg;
-            break;
-        case 'i':
+        else if (option == IMAGE)
             arguments->image = optarg;
-            break;
-        default:
+        else if (!ts_bench_option(request, option, optarg))
             return false;
-        }
     if (arguments->in && optind < argc)
         arguments->out = argv[optind++];
+    else if (!request->stage && optind < argc)
+        request->stage = argv[optind++];
     const bool one_case = request->stage && request->dtype >= 0 && request->nz;
     return (!arguments->image || one_case) && (!arguments->in || (arguments->out && one_case)) && optind == argc &&
-           request->dtype > -2 && request->values > -2 && (!request->parameters || request->stage);
+           (!request->parameters || request->stage);
 }
 
 /* ---- one run over a file ----------------------------------------------------------------------- */

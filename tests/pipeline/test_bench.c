@@ -96,6 +96,72 @@ Test(bench, refuses_what_it_cannot_set)
     ts_diag_destroy(diag);
 }
 
+/* A choice without a part would be timed under a name that is not its own. */
+Test(bench, refuses_a_method_that_plays_no_part)
+{
+    struct bench_request request = {.stage = "statistics",
+                                    .parameters = "method=fan-in",
+                                    .dtype = TS_U16,
+                                    .values = BENCH_CT,
+                                    .nz = 1,
+                                    .ny = 20,
+                                    .nx = 30,
+                                    .runs = 1,
+                                    .threads = 1,
+                                    .device = "cpu"};
+    struct ts_diag *diag = ts_diag_create();
+    FILE *sink = fopen("/dev/null", "w");
+    cr_assert_not_null(sink);
+    cr_assert_eq(ts_bench_run(&request, sink, diag), TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "no-benchmark");
+    request.dtype = TS_F32;
+    cr_assert_eq(ts_bench_run(&request, sink, diag), TS_OK);
+    fclose(sink);
+    ts_diag_destroy(diag);
+}
+
+/* A reference makes a case another: the labels of the image, its own histogram to match. */
+Test(bench, gives_the_image_as_its_own_reference)
+{
+    static const char *const cases[][2] = {{"histogram", "range=0,4096 labels=itself n_labels=4096"},
+                                           {"histogram", "range=0,4096 reference=itself"},
+                                           {"equalize", "method=skimage reference=itself"}};
+    struct ts_diag *diag = ts_diag_create();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_case which = {
+            .stage = ts_stage_find(cases[i][0]), .dtype = TS_U16, .values = BENCH_CT, .nz = 2, .ny = 20, .nx = 30};
+        struct bench_row with, without;
+        cr_assert_eq(ts_bench_cpu(&which, 1, 1, diag, &without), TS_OK, "%s", cases[i][0]);
+        snprintf(which.parameters, sizeof which.parameters, "%s", cases[i][1]);
+        cr_assert_eq(ts_bench_cpu(&which, 1, 1, diag, &with), TS_OK, "%s", cases[i][1]);
+        cr_assert_eq(with.bytes - without.bytes, 2.0 * 2 * 20 * 30, "%s: %g and %g bytes", cases[i][1], with.bytes,
+                     without.bytes);
+        char hinted[BENCH_MAX_CASES][256];
+        const int n = ts_bench_parameters(which.stage, hinted);
+        bool there = false;
+        for (int k = 0; k < n; k++)
+            there |= strstr(hinted[k], strchr(cases[i][1], ' ') + 1) != NULL;
+        cr_assert(there, "%s is in no case of the benchmark", cases[i][1]);
+    }
+    ts_diag_destroy(diag);
+}
+
+Test(bench, options_take_their_own_values)
+{
+    struct bench_request request = {0};
+    static const struct {
+        int option;
+        const char *value;
+        bool taken;
+    } rows[] = {{BENCH_SIZE, "3x20x30", true},    {BENCH_SIZE, "3x20", false},     {BENCH_SIZE, "0x20x30", false},
+                {BENCH_SIZE, "3x20x30x4", false}, {BENCH_DTYPE, "f32", true},      {BENCH_DTYPE, "float", false},
+                {BENCH_DISTRIBUTION, "ct", true}, {BENCH_DISTRIBUTION, "", false}, {BENCH_RUNS, "7", true},
+                {BENCH_RUNS, "-1", false},        {BENCH_THREADS, "2x", false},    {BENCH_OPTIONS_END, "", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_assert_eq(ts_bench_option(&request, rows[i].option, rows[i].value), rows[i].taken, "row %zu", i);
+    cr_assert(request.nz == 3 && request.ny == 20 && request.nx == 30 && request.runs == 7);
+}
+
 /* A method that is not in the benchmark cannot be compared. */
 Test(bench, every_method_has_a_case)
 {
