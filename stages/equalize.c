@@ -413,7 +413,8 @@ const struct stage equalize_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     .beams = TS_ANY_BEAM,
-    .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage scope=slice|method=skimage reference=itself",
+    .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage scope=slice|method=skimage "
+             "reference=itself",
     .params = rows,
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct equalize_params),
