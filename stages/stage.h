@@ -220,9 +220,7 @@ struct stage {
     const struct stage_cuda *cuda;
     struct stage_tolerance tolerance;
     const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */
-    /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". At its end "method=*" stands for every
-     * method in turn, "labels=itself" gives the image as its own reference. Methods that no case names are added to the
-     * first. NULL: worked out from the rows. */
+    /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
     const char *bench;
 };
 
