@@ -4,8 +4,9 @@
  *
  *     box_fused_small.cuh    2D, radius 1 to 8: a warp a tile, sums in registers
  *     box_fused_rows.cuh     2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a warp goes down the
- * rows box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums box_fused_volume.cuh
- * 3D, radius 1 to 4: a warp a tile, which goes through the slices
+ *                            rows
+ *     box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums
+ *     box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a tile
  *
  * Radius 0 copies. What a thread computes, the traffic and the sizes of blocks stand in those files.
  */
@@ -13,8 +14,6 @@
 #include "cuda/box_fused_rows.cuh"
 #include "cuda/box_fused_small.cuh"
 #include "cuda/box_fused_volume.cuh"
-
-enum { VOLUME_CHUNK = 16 };
 
 /* Samples of 8 and 16 bits are unsigned to the kernels: the sign bit of signed ones is turned. */
 static uint32_t sign_of(enum ts_dtype dtype)
@@ -150,20 +149,58 @@ template <typename T> static enum ts_status small(const struct box_launch *launc
     }
 }
 
+/* As measured: rows that a thread adds in the pass down the columns, of floats one column's, of integers those of two;
+ * a tile's rows are a multiple of it, because the last bits of a float sum depend on who adds it. Blocks of a
+ * multiprocessor that the registers must allow. */
+template <typename T> static constexpr int volume_stretch(int radius)
+{
+    const bool few = BOX_VOLUME_ROWS(sizeof(T), radius) == 16;
+    return sizeof(T) == 4 ? (few ? 16 : 12) : radius <= 2 ? 6 : few ? 8 : 12;
+}
+template <typename T> static constexpr int volume_blocks(int radius)
+{
+    const bool floats = sizeof(T) == 4;
+    return radius == 1   ? 5
+           : radius == 2 ? (floats ? 4 : 5)
+           : radius == 3 ? 4
+           : radius == 4 ? (floats ? 3 : 4)
+           : radius <= 6 ? 2
+           : radius == 7 ? (floats ? 1 : 2)
+                         : 1;
+}
+
 template <typename T, int R> static enum ts_status launch_volume(const struct box_launch *launch)
 {
-    const size_t bytes = (size_t)(2 * R + 1) * VOLUME_ROWS * 32 * VOLUME_WARPS * sizeof(volume_sums<float>);
+    enum { ROWS = BOX_VOLUME_ROWS(sizeof(T), R), THREADS = ROWS * VOLUME_RUNS, START = 2 * R + 4 };
+    enum { QUADS = BOX_VOLUME_WIDTH(R) / 4 * (ROWS + 2 * R), LOADS = (QUADS + THREADS - 1) / THREADS };
+    constexpr bool TOGETHER = BOX_VOLUME_TOGETHER(sizeof(T), R);
+    const struct cuda_device *const device = launch->context->device;
+    const struct box_sizes sizes = launch->sizes;
     struct volume_plan plan = {};
-    plan.small = small_plan_of(launch, VOLUME_ROWS);
+    ts_box_volume(launch->context->in.dtype, R, device, &plan.cut);
+    plan.nz = sizes.nz;
+    plan.ny = (int)sizes.ny;
+    plan.nx = (int)sizes.nx;
+    plan.border = sizes.border;
+    plan.across = (int)ts_cuda_parts(sizes.nx, BOX_VOLUME_COLUMNS);
+    plan.down = (int)ts_cuda_parts(sizes.ny, ROWS);
+    plan.z_first = launch->z_first;
+    plan.aligned = is_aligned(launch);
+    plan.wide = plan.aligned && sizes.nx % 8 == 0 && (uintptr_t)launch->out % (8 * sizeof(T)) == 0;
+    plan.sign = sign_of(launch->context->in.dtype);
+    plan.scale = (float)launch->mean.scale;
     plan.divisor = divisor_of(launch);
-    plan.chunks = (int)ts_cuda_parts(plan.small.nz, VOLUME_CHUNK);
-    plan.chunk = (int)ts_cuda_parts(plan.small.nz, plan.chunks);
-    const unsigned blocks = (unsigned)(plan.small.strips * (int64_t)plan.small.tiles * plan.chunks);
-    const enum ts_status status = ts_cuda_shared(launch->context, (const void *)fused_volume<T, R>, bytes);
+    auto *const kernel = fused_volume<T, R, ROWS, volume_stretch<T>(R), LOADS, TOGETHER, volume_blocks<T>(R)>;
+    const enum ts_status status = ts_cuda_shared(launch->context, (const void *)kernel, plan.cut.bytes);
     if (status != TS_OK)
         return status;
-    fused_volume<T, R><<<blocks, 32 * VOLUME_WARPS, bytes, launch->stream>>>((const T *)launch->in, (T *)launch->out,
-                                                                             plan, outside_of<T>(launch));
+    const int64_t tiles = (int64_t)plan.across * plan.down, reserved = 1024;
+    const int fit = device->shared_bytes / (int)(plan.cut.bytes + reserved), most = volume_blocks<T>(R);
+    const int blocks = fit < 1 ? 1 : fit < most ? fit : most;
+    plan.chunk = (int)ts_cuda_parts(sizes.nz, ts_box_parts(tiles, sizes.nz, device->multiprocessors * blocks, START));
+    const int64_t chunks = ts_cuda_parts(sizes.nz, plan.chunk);
+    kernel<<<(unsigned)(tiles * chunks), THREADS, plan.cut.bytes, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, plan, outside_of<T>(launch));
     return ts_cuda_launched(launch->context, "fused_volume");
 }
 
@@ -176,8 +213,16 @@ template <typename T> static enum ts_status volume(const struct box_launch *laun
         return launch_volume<T, 2>(launch);
     case 3:
         return launch_volume<T, 3>(launch);
-    default:
+    case 4:
         return launch_volume<T, 4>(launch);
+    case 5:
+        return launch_volume<T, 5>(launch);
+    case 6:
+        return launch_volume<T, 6>(launch);
+    case 7:
+        return launch_volume<T, 7>(launch);
+    default:
+        return launch_volume<T, 8>(launch);
     }
 }
 

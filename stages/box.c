@@ -32,7 +32,7 @@ static const struct choice method_choices[] = {
     {"separable", BOX_SEPARABLE, "one pass an axis, each pixel adds the samples of its line", ON_CUDA},
     {"tile", BOX_TILE, "loads a tile with its halo into shared memory, which it must fit, and adds there", ON_CUDA},
     {"fused", BOX_FUSED,
-     "reads and writes each pixel once; in 3d for a radius of at most 4, and not of 32-bit integers", ON_CUDA},
+     "reads and writes each pixel once; in 3d for a radius of at most 8, and not of 32-bit integers", ON_CUDA},
     {NULL, 0, NULL},
 };
 
@@ -60,14 +60,15 @@ static enum ts_status check_on_cuda(const struct stage_context *context, const s
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
     if (params->method == BOX_FUSED &&
         !ts_box_fuses(volume, params->radius, context->in.dtype, ny, nx, context->device))
-        return ts_param_error(context->set, "method", "method-radius", context->diag,
-                              volume
-                                  ? "fused is for a radius of at most %d pixel in 3d, for integers of 8 and 16 bits "
-                                    "and floats; the image is of %s, and radius is %lld"
-                                  : "fused, beyond a radius of %d pixel, has no room for rows of %s with a radius of "
-                                    "%lld pixel in a block's shared memory",
-                              volume ? BOX_VOLUME_MAX_RADIUS : BOX_SMALL_MAX_RADIUS, ts_dtype_name(context->in.dtype),
-                              (long long)params->radius);
+        return ts_param_error(
+            context->set, "method", "method-radius", context->diag,
+            volume ? "fused is for a radius of at most %d pixel in 3d whose sums fit the shared memory of "
+                     "a block, for integers of 8 and 16 bits and floats; the image is of %s, and "
+                     "radius is %lld"
+                   : "fused, beyond a radius of %d pixel, has no room for rows of %s with a radius of "
+                     "%lld pixel in a block's shared memory",
+            volume ? BOX_VOLUME_MAX_RADIUS : BOX_SMALL_MAX_RADIUS, ts_dtype_name(context->in.dtype),
+            (long long)params->radius);
     if (params->method != BOX_TILE)
         return TS_OK;
     const size_t between = ts_box_between_bytes(context->in.dtype, window * window * (volume ? window : 1));
@@ -447,7 +448,7 @@ static const char box_doc[] =
     "of 8 and 16 bits in rows of a multiple of 16 samples carry the sums of their columns from row to row); beyond, it "
     "carries sums from row to row and takes differences of their prefix sums, floats in double. There a float image is "
     "cut into chunks of rows, and a chunk that meets a NaN or an infinity is done over, every window anew, whose time "
-    "grows with the radius. In 3D `fused` adds the 2D sums of the slices.\n"
+    "grows with the radius. In 3D `fused` adds the 2D sums of the slices, floats without subtracting.\n"
     "\n"
     "**Source.** M. J. McDonnell, Box-filtering techniques, 1981; F. C. Crow, Summed-area tables for texture mapping, "
     "1984. Blocks in place of subtraction, for floats along z and near a NaN: M. van Herk, A fast algorithm for local "
@@ -473,6 +474,8 @@ const struct stage box_stage = {
     .scratch_bytes = box_scratch_bytes,
     .cpu = box_cpu,
     .tolerance = {.relative = 1e-6,
-                  .why = "direct float sums round at most 16 times in a row (2^-24 each); integers are exact"},
+                  .why =
+                      "direct float sums round at most 16 times in a row (2^-24 each), those of fused in 3d up to 50 "
+                      "times, which comes to 7.4e-7 where all values are equal; integers are exact"},
     .cuda = STAGE_CUDA(box_cuda),
 };

@@ -80,13 +80,29 @@ bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, c
     return fit_shared_memory(dtype, radius, device, march);
 }
 
+bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct cuda_device *device, struct box_volume *volume)
+{
+    const size_t bytes = ts_dtype_bytes(dtype), rows = (size_t)BOX_VOLUME_ROWS(bytes, radius);
+    const size_t high = rows + 2 * (size_t)radius, width = (size_t)BOX_VOLUME_WIDTH(radius);
+    const size_t samples = high * (size_t)BOX_VOLUME_PITCH(radius) * bytes;
+    const size_t tiles = BOX_VOLUME_TOGETHER(bytes, radius) ? 2 : 1;
+    const size_t slots = 2 * (size_t)radius + (dtype == TS_F32 ? 0 : 1);
+    volume->sums = tiles * ((samples + 15) / 16 * 16);
+    volume->ring = volume->sums + tiles * rows * width * sizeof(float);
+    volume->tables = volume->ring + slots * rows * BOX_VOLUME_COLUMNS * sizeof(float);
+    volume->bytes = volume->tables + (width + high) * sizeof(int);
+    return volume->bytes <= (size_t)device->block_shared_bytes;
+}
+
 bool ts_box_fuses(bool volume, int64_t radius, enum ts_dtype dtype, int64_t ny, int64_t nx,
                   const struct cuda_device *device)
 {
     struct box_march march;
+    struct box_volume tile;
     if (ny > INT32_MAX / 2 || nx > INT32_MAX / 2)
         return false;
     if (volume)
-        return radius <= BOX_VOLUME_MAX_RADIUS && is_small(dtype);
+        return radius <= BOX_VOLUME_MAX_RADIUS && is_small(dtype) && ny * nx <= INT32_MAX &&
+               ts_box_volume(dtype, radius, device, &tile);
     return (radius <= BOX_SMALL_MAX_RADIUS && is_small(dtype)) || ts_box_march(dtype, radius, ny, nx, device, &march);
 }

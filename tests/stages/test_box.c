@@ -202,22 +202,53 @@ Test(box, fuses_wide_windows_on_cuda)
 
 Test(box, fuses_its_passes_in_3d_on_cuda)
 {
+#define VOLUME(text, z, y, x)                                                                                          \
+    {                                                                                                                  \
+        .assignments = text " dimensions=3d method=fused", .nz = z, .ny = y, .nx = x, .dtypes = UP_TO_16_BITS_OR_FLOAT \
+    }
     static const struct stage_case cases[] = {
         BORDERS_ONCE("radius=2 dimensions=3d method=fused", UP_TO_16_BITS_OR_FLOAT),
-        {.assignments = "radius=4 dimensions=3d method=fused",
-         .nz = 5,
-         .ny = 21,
-         .nx = 33,
-         .dtypes = UP_TO_16_BITS_OR_FLOAT},
+        VOLUME("radius=7 border=reflect", 3, 9, 37),
+        VOLUME("radius=7 border=nearest", 3, 9, 40),
+        VOLUME("radius=7 border=wrap", 3, 5, 37),
+        {.assignments = "radius=7 border=constant constant=7 dimensions=3d method=fused",
+         .nz = 3,
+         .ny = 9,
+         .nx = 36,
+         .dtypes = UP_TO_16_BITS_OR_FLOAT,
+         .absolute = 1e-6 * LARGEST_INPUT},
+        VOLUME("radius=4", 5, 21, 33),
         {.assignments = "radius=3 dimensions=3d method=fused",
          .nz = 70,
          .ny = 11,
          .nx = 140,
          .dtypes = UP_TO_16_BITS_OR_FLOAT,
          .values = VALUES_EXTREME},
+        /* several tiles, rows that start at multiples of 4, columns outside that stand for others of their tile */
+        VOLUME("radius=1 border=mirror", 9, 37, 132),
+        VOLUME("radius=2 border=nearest", 7, 33, 68),
+        VOLUME("radius=3 border=wrap", 11, 35, 128),
+        VOLUME("radius=4 border=mirror", 20, 34, 72),
+        VOLUME("radius=5 border=reflect", 9, 42, 132),
+        {.assignments = "radius=5 border=constant constant=9 dimensions=3d method=fused",
+         .nz = 2,
+         .ny = 43,
+         .nx = 76,
+         .dtypes = UP_TO_16_BITS_OR_FLOAT,
+         .absolute = 1e-6 * LARGEST_INPUT},
+        VOLUME("radius=6 border=nearest", 33, 6, 68),
+        {.assignments = "radius=7 border=mirror dimensions=3d method=fused",
+         .nz = 9,
+         .ny = 42,
+         .nx = 68,
+         .dtypes = UP_TO_16_BITS_OR_FLOAT,
+         .values = VALUES_EXTREME},
+        VOLUME("radius=8 border=wrap", 3, 43, 68),
+        VOLUME("radius=8 border=mirror", 5, 20, 72),
     };
+#undef VOLUME
     ts_test_begin_cuda();
-    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 65);
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_reference, cases, sizeof cases / sizeof *cases), 130);
     ts_test_end_cuda();
 }
 
@@ -286,6 +317,7 @@ TEST_ON_BOTH(box, keeps_nan_and_infinity_in_their_own_windows)
         {"radius=8 method=fused", 8, 0},
         {"radius=11 method=fused", 11, 0},
         {"radius=3 dimensions=3d method=fused", 3, 3},
+        {"radius=5 dimensions=3d method=fused", 5, 5},
         {"radius=1 dimensions=3d method=unrolled", 1, 1},
         {"radius=3 dimensions=3d method=separable", 3, 3},
         {"radius=3 dimensions=3d method=running-sum", 3, 3},
@@ -386,7 +418,8 @@ Test(box, refuses_what_a_cuda_device_cannot_do)
         const char *assignments, *part;
         int64_t nx;
     } bad[] = {
-        {"radius=5 method=fused dimensions=3d", "at most 4 pixel in 3d", 4},
+        {"radius=9 method=fused dimensions=3d", "at most 8 pixel in 3d", 4},
+        {"radius=7 method=fused dimensions=3d", "the shared memory of a block", 4},
         {"radius=1024 method=fused", "no room", 3000},
         {"radius=2 method=unrolled", "for a radius of 1 pixel", 4},
         {"radius=60 method=tile", "and a block of a device has 49152", 4},
