@@ -255,7 +255,8 @@ static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_
             if (first + part < rows.n_rows)
 #pragma unroll
                 for (int i = 0; i < R; i++)
-                    if ((R > 4 && i < R / 2) || 32 * i < rows.n - lane)
+                    if ((R > 4 && i < R / 2) || 32 * i < rows.n - lane ||
+                        rows.n == 32 * R) /* whole rows: no branch a sample */
                         to[32 * i] = samples[i];
         }
         __syncwarp();
