@@ -58,6 +58,18 @@ Test(exchange, gives_a_sinogram)
     refuse_exchange(&set, TS_BAD_INPUT, "frames-missing", "there is no /exchange/data_dark, which holds the darks");
 }
 
+Test(exchange, axes_in_another_order_are_refused)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    struct param_set set = exchange_set();
+    const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
+    const hid_t data = H5Dopen2(file, "/exchange/data", H5P_DEFAULT);
+    ts_scan_file_text(data, "axes", "y:theta:x");
+    H5Dclose(data);
+    H5Fclose(file);
+    refuse_exchange(&set, TS_BAD_INPUT, "axes-order", "are y:theta:x, expected theta:y:x");
+}
+
 Test(exchange, never_invents_angles)
 {
     static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};

@@ -81,4 +81,10 @@ Test(hdf5_source, refuses_with_its_own_words)
     values.path = "/exchange/theta";
     cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
     ts_test_expect(ts_scan_file.diag, "hdf5-rank", "has 1 axes, expected 3");
+    static const double three[] = {1, 2, 3};
+    values.path = "/exchange/data";
+    values.spacing = (struct ts_numbers){.rows = 1, .columns = 3, .values = three};
+    ts_diag_clear(ts_scan_file.diag);
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "spacing-count", "3 numbers, expected 2");
 }

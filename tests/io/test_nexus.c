@@ -37,6 +37,7 @@ struct scan {
     int n_keys, n_angles;
     bool in_data; /* rotation_angle in NXdata, as DLS does */
     bool subentry, no_pixel_size, variable;
+    bool twice;           /* a second entry that follows NXtomo */
     const char *external; /* the frames are a link to this file */
 };
 
@@ -77,6 +78,11 @@ static void make_scan(const struct scan *scan)
     H5Gclose(instrument);
     if (scan->subentry)
         H5Gclose(entry);
+    if (scan->twice) {
+        const hid_t second = ts_scan_file_group(file, "entry2", "NXentry");
+        put_definition(second, scan->definition, false);
+        H5Gclose(second);
+    }
     H5Gclose(top);
     cr_assert(H5Fclose(file) >= 0);
 }
@@ -241,6 +247,15 @@ Test(nexus, refuses_with_its_own_words)
     scan = good;
     scan.pixel_units = "px";
     refuse_scan(&scan, "pixel-size", "in the unit 'px', expected a positive length");
+    scan = good;
+    scan.twice = true;
+    refuse_scan(&scan, "nexus-entries", "2 entries follow NXtomo, expected one");
+    struct param_set set = nexus_set();
+    struct source *source = NULL;
+    nexus_values.entry = "/entry9";
+    ts_diag_clear(ts_scan_file.diag);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "nexus-entry", "there is no group /entry9");
 }
 
 Test(nexus, external_links_stay_in_the_folder)

@@ -83,6 +83,13 @@ Test(bench, refuses_what_it_cannot_set)
         ts_diag_destroy(diag);
         ts_bench_params_clear(&set);
     }
+    char long_parameters[300];
+    memset(long_parameters, ' ', sizeof long_parameters - 1);
+    long_parameters[sizeof long_parameters - 1] = '\0';
+    struct ts_diag *of_length = ts_diag_create();
+    cr_assert_eq(ts_bench_assign(&(struct param_set){0}, long_parameters, of_length), TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(of_length, 0)->code, "parameters-too-long");
+    ts_diag_destroy(of_length);
     struct bench_request request = {.stage = "radn", .dtype = -1, .values = -1};
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);

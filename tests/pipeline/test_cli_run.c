@@ -264,6 +264,9 @@ Test(cli_run, a_line_can_begin_with_a_stage)
     ts_program_run(folder, ARGUMENTS("check", "box radius=1"), &outcome);
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "input"), "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("run", "box radius=1", "-i", "study"), &outcome);
+    cr_assert_eq(outcome.code, 2);
+    cr_assert(strstr(outcome.err, "the chain names no output file"), "%s", outcome.err);
     ts_program_run(folder, ARGUMENTS("check", "bocks radius=1", "-i", "study"), &outcome);
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "No such file"), "%s", outcome.err);

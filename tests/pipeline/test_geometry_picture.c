@@ -111,6 +111,10 @@ Test(geometry_picture, check_writes_it)
     ts_program_run(folder, nothing, &outcome);
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "no image of this chain is a sinogram"), "%s", outcome.err);
+    const char *const no_folder[] = {"check", chain, "--device", "cpu", "--picture", "no/n.svg", NULL};
+    ts_program_run(folder, no_folder, &outcome);
+    cr_assert_eq(outcome.code, 1);
+    cr_assert(strstr(outcome.err, "no/n.svg cannot be written: No such file"), "%s", outcome.err);
     const char *const elsewhere[] = {"run", chain, "--picture", "n.svg", NULL};
     ts_program_run(folder, elsewhere, &outcome);
     cr_assert_eq(outcome.code, 2);

@@ -267,6 +267,17 @@ Test(backproject, weighs_views_by_the_angles_around_them)
     WEIGHTS(3, LIST(20, 20, 20), {60, 60, 60});
 }
 
+Test(backproject, stack_does_not_weigh_rays_finer_than_pixels)
+{
+    /* Nothing runs, so any description of a device does. */
+    static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    struct ts_image in = sinogram(2, 12, 6, VALUES_RANDOM, 4);
+    ts_test_device = &device;
+    ts_test_refuses(&backproject_stage, "model=joseph weights=angles method=stack pixel_size=2", &in, NULL,
+                    "method-fine", "finer than pixels of 2 mm");
+    free(in.data);
+}
+
 Test(backproject, refuses_what_cannot_be_right)
 {
     static double angles[] = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 170};
