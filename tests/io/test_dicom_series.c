@@ -102,6 +102,17 @@ static const struct expectation expectations[TROUBLES] = {
 #include "tests/io/dicom_series_cases.inc"
 };
 
+/* The slice before once more, or with another name or pixel. */
+static void copy_last(struct dicom_fixture *f, enum trouble trouble)
+{
+    ts_fixture_clear(f);
+    ts_fixture_init(f, 9);
+    if (trouble == COPY_RENAMED || trouble == SAME_NUMBER)
+        ts_fixture_text(f, 0x00080018, "UI", "1.2.826.0.1.3680043.10.1.77");
+    if (trouble == FALSE_COPY || trouble == SAME_NUMBER)
+        ts_fixture_find(f, FIXTURE_PIXELS)->bytes[33] ^= 1;
+}
+
 static void spoil_places(struct dicom_fixture *f, enum trouble trouble, int z)
 {
     char text[96];
@@ -149,16 +160,8 @@ static void spoil_places(struct dicom_fixture *f, enum trouble trouble, int z)
     case FALSE_COPY:
     case COPY_RENAMED:
     case SAME_NUMBER:
-        if (z == 10) {
-            ts_fixture_clear(f);
-            ts_fixture_init(f, 9);
-            if (trouble == COPY_RENAMED || trouble == SAME_NUMBER) {
-                ts_fixture_text(f, 0x00080018, "UI", "1.2.826.0.1.3680043.10.1.77");
-            }
-            if (trouble == FALSE_COPY || trouble == SAME_NUMBER) {
-                ts_fixture_find(f, FIXTURE_PIXELS)->bytes[33] ^= 1;
-            }
-        }
+        if (z == 10)
+            copy_last(f, trouble);
         break;
     case TWO_ORIENTATIONS:
         if (z >= 2) {
@@ -174,9 +177,8 @@ static void spoil_header(struct dicom_fixture *f, enum trouble trouble, int z)
 {
     switch (trouble) {
     case POSITIONS_LOST:
-        if (z % 4 == 0) {
+        if (z % 4 == 0)
             ts_fixture_text(f, 0x00200032, "DS", "");
-        }
         break;
     case ORIENTATIONS_LOST:
         ts_fixture_remove(f, 0x00200037);
@@ -224,14 +226,12 @@ static void spoil_header(struct dicom_fixture *f, enum trouble trouble, int z)
         ts_fixture_text(f, 0x00281054, "LO", "US");
         break;
     case INFINITE:
-        if (z == 4) {
+        if (z == 4)
             ts_fixture_text(f, 0x00200037, "DS", "1e999\\0\\0\\0\\1\\0");
-        }
         break;
     case SHORT_SLICE:
-        if (z == 4) {
+        if (z == 4)
             ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", "", 0);
-        }
         break;
     default:
         break;
