@@ -318,8 +318,8 @@ Test(histogram, many_slices_on_cuda)
     ts_test_end_cuda();
 }
 
-/* More pixels of one value than the 27 bits of a tagged count and the 16 of a packed one can hold. */
-Test(histogram, counts_past_27_bits_on_cuda)
+/* More pixels of one value than the 16 bits of a packed count can hold, in every block. */
+Test(histogram, counts_past_16_bits_on_cuda)
 {
     struct ts_image in = ts_test_image(1, 1, 1, TS_U8, VALUES_CONSTANT, 1);
     const int64_t n = (INT64_C(1) << (ts_test_few() ? 14 : 27)) + 3 * 4099;
