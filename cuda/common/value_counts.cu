@@ -116,15 +116,16 @@ static enum ts_status launch_16(const struct stage_context *context, const struc
 {
     const int64_t resident = context->device->multiprocessors;
     const size_t window_bytes = sizeof(struct words_shared) + (sizeof(uint32_t) << LOG2_WINDOW_TABLE);
-    enum ts_status status = TS_OK;
-    status = ts_cuda_shared(context, (const void *)count_16_windows, window_bytes);
+    const bool whole = job.n_keys <= 1u << LOG2_WINDOW_TABLE;
+    void (*const kernel)(struct count_job) = whole ? count_16_windows<true> : count_16_windows<false>;
+    enum ts_status status = ts_cuda_shared(context, (const void *)kernel, window_bytes);
     if (status == TS_OK)
         status = ts_cuda_shared(context, (const void *)count_16_packed, wide_bytes);
     if (status != TS_OK)
         return status;
-    count_16_windows<<<(unsigned)job.n_slices, WINDOW_THREADS, window_bytes, stream>>>(job);
+    kernel<<<(unsigned)job.n_slices, WINDOW_THREADS, window_bytes, stream>>>(job);
     status = ts_cuda_launched(context, "count_16_windows");
-    if (status == TS_OK) {
+    if (status == TS_OK && !whole) {
         const unsigned blocks = (unsigned)(job.n_slices < resident ? job.n_slices : resident);
         count_16_packed<<<blocks, WIDE_THREADS, wide_bytes, stream>>>(job);
         status = ts_cuda_launched(context, "count_16_packed");

@@ -27,6 +27,8 @@
 #include "cuda/common/value_counts_16_write.cuh"
 
 enum { WINDOW_THREADS = 512, WINDOW_BLOCKS = 4, WINDOW_LOADS = 2, LOG2_WINDOW_TABLE = 13, LOG2_NARROWEST = 10 };
+/* Each sample of a slice is 32 bytes read from memory, and again when their turn comes. */
+enum { WINDOW_SAMPLES = 128 };
 enum { WIDE_THREADS = 1024, WIDE_LOADS = 4 };
 /* So few pixels are counted before a large table is cleared and summed. */
 enum { FEW_PIXELS = 16384, LOG2_FEW = 13 };
@@ -35,15 +37,22 @@ static const uint64_t words_own_pixels = UINT64_C(1) << 26;
 
 /* ---- looking ----------------------------------------------------------------------------------- */
 
-/* A vector of the thread's own part of the span; not the same column in every row. */
-static __device__ uint4 load_sample(const struct pixel_span<uint16_t> &span)
+/* Which of n_samples vectors of the span thread threadIdx.x looks at: one of its own part; not the same column in every
+ * row. n_vectors or more: none. */
+static __device__ uint32_t sample_at(const struct pixel_span<uint16_t> &span, uint32_t n_samples)
 {
-    const uint32_t share = span.n_vectors / blockDim.x, jitter = (threadIdx.x * 2654435761u) >> 8;
+    const uint32_t share = span.n_vectors / n_samples, jitter = (threadIdx.x * 2654435761u) >> 8;
+    if (threadIdx.x >= n_samples)
+        return span.n_vectors;
+    return share > 0 ? threadIdx.x * share + jitter % share : threadIdx.x;
+}
+
+static __device__ uint4 load_sample(const struct pixel_span<uint16_t> &span, uint32_t n_samples)
+{
+    const uint32_t at = sample_at(span, n_samples);
     uint4 vector = {};
-    if (share > 0)
-        vector = __ldg(span.vectors + threadIdx.x * share + jitter % share);
-    else if (threadIdx.x < span.n_vectors)
-        vector = __ldg(span.vectors + threadIdx.x);
+    if (at < span.n_vectors)
+        vector = __ldg(span.vectors + at);
     return vector;
 }
 
@@ -59,10 +68,10 @@ static __device__ void vector_range(const struct count_job &job, const uint4 &ve
 }
 
 static __device__ void sample_range(const struct count_job &job, struct words_shared *shared,
-                                    const struct pixel_span<uint16_t> &span, const uint4 &vector)
+                                    const struct pixel_span<uint16_t> &span, uint32_t n_samples, const uint4 &vector)
 {
     uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
-    if (span.n_vectors >= blockDim.x || threadIdx.x < span.n_vectors)
+    if (sample_at(span, n_samples) < span.n_vectors)
         vector_range(job, vector, &low, &high);
     else if (threadIdx.x == 0 && span.n_head > 0)
         low = high = key_of(job, load_pixel(span.head));
@@ -147,6 +156,9 @@ static __device__ void count_ends(const struct words_counter &counter, const str
         count_pixel<place>(counter, key_of(counter.job, load_pixel(span.tail + threadIdx.x)));
 }
 
+/* What the table holds: value_counts_16_table.cuh; whole: a window that is all keys. */
+enum table_form { FORM_WINDOW, FORM_WHOLE, FORM_PACKED };
+
 /* Loads the vector that comes `loads` later, of this span or of the following one. */
 struct ring_source {
     const uint4 *from;
@@ -162,7 +174,7 @@ static __device__ void reload(struct vector_ring<loads> &ring, const struct ring
 
 /* Counts the span, whose first vectors are in the ring, and leaves the first of `following` there. at_once: all loads
  * of a round come before its adds, else each in its turn. */
-template <enum note_place place, bool packed, bool at_once, int loads, int threads>
+template <enum note_place place, enum table_form form, bool at_once, int loads, int threads>
 static __device__ void count_span(const struct words_counter &counter, const struct pixel_span<uint16_t> &span,
                                   const struct pixel_span<uint16_t> &following, struct vector_ring<loads> &ring)
 {
@@ -183,8 +195,10 @@ static __device__ void count_span(const struct words_counter &counter, const str
                 reload<loads, threads>(ring, source, load);
             if (i + load * threads >= span.n_vectors)
                 continue;
-            if (packed)
+            if (form == FORM_PACKED)
                 count_packed_vector<place, true>(counter, now.next[load]);
+            else if (form == FORM_WHOLE)
+                count_whole_vector(counter, lanes, now.next[load]);
             else
                 count_window_vector<place>(counter, lanes, now.next[load]);
         }
@@ -220,28 +234,36 @@ static __device__ void leave_slice(const struct words_counter &counter)
     }
 }
 
+/* whole: the table holds all keys, and no slice is left. */
+template <bool whole>
 static __global__ void __launch_bounds__(WINDOW_THREADS, TS_CUDA_BLOCKS(WINDOW_THREADS, WINDOW_BLOCKS))
     count_16_windows(struct count_job job)
 {
     struct words_counter counter = open_counter(job, blockIdx.x, LOG2_WINDOW_TABLE);
     const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, counter.slice, 0, 1), none = {
     };
-    const uint4 sample = load_sample(span);
     struct vector_ring<WINDOW_LOADS> ring;
     fill_ring<WINDOW_LOADS, WINDOW_THREADS>(ring, span);
     clear_table(counter);
     reset(counter);
-    __syncthreads();
-    sample_range(job, counter.shared, span, sample);
-    __syncthreads();
-    choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
-    if (is_packed(counter)) {
-        leave_slice(counter);
-        return;
+    if (whole) {
+        choose_form(counter, 0, job.n_keys - 1);
+    } else {
+        const uint4 sample = load_sample(span, WINDOW_SAMPLES);
+        __syncthreads();
+        sample_range(job, counter.shared, span, WINDOW_SAMPLES, sample);
+        __syncthreads();
+        choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
+        if (is_packed(counter)) {
+            leave_slice(counter);
+            return;
+        }
     }
-    count_span<TO_LIST, false, true, WINDOW_LOADS, WINDOW_THREADS>(counter, span, none, ring);
     __syncthreads();
-    if (counter.shared->n_notes > WORDS_NOTES)
+    count_span<TO_LIST, whole ? FORM_WHOLE : FORM_WINDOW, true, WINDOW_LOADS, WINDOW_THREADS>(counter, span, none,
+                                                                                              ring);
+    __syncthreads();
+    if (!whole && counter.shared->n_notes > WORDS_NOTES)
         leave_slice(counter);
     else
         write_slice(counter, 0);
@@ -280,7 +302,7 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct
         reset(counter);
         __syncthreads();
         if (!carefully) {
-            count_span<TO_LIST, true, false, WIDE_LOADS, WIDE_THREADS>(counter, span, following, ring);
+            count_span<TO_LIST, FORM_PACKED, false, WIDE_LOADS, WIDE_THREADS>(counter, span, following, ring);
             __syncthreads();
             carefully = counter.shared->n_notes > WORDS_NOTES || !write_slice(counter, pixels_of(span));
         }
@@ -300,14 +322,14 @@ static __device__ void count_share(struct words_counter &counter)
     const struct pixel_span<uint16_t> span = span_of<uint16_t>(counter.job, counter.slice, blockIdx.x, gridDim.x),
                                       none = {
     };
-    const uint4 sample = load_sample(span);
+    const uint4 sample = load_sample(span, WIDE_THREADS);
     struct vector_ring<WIDE_LOADS> ring;
     fill_ring<WIDE_LOADS, WIDE_THREADS>(ring, span);
     counter.log2_table = pixels_of(span) <= FEW_PIXELS ? LOG2_FEW : LOG2_PACKED;
     clear_table(counter);
     reset(counter);
     __syncthreads();
-    sample_range(counter.job, counter.shared, span, sample);
+    sample_range(counter.job, counter.shared, span, WIDE_THREADS, sample);
     __syncthreads();
     choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
     if (is_packed(counter) && counter.log2_table < LOG2_PACKED) {
@@ -317,14 +339,14 @@ static __device__ void count_share(struct words_counter &counter)
         __syncthreads();
     }
     if (is_packed(counter)) {
-        count_span<TO_LIST, true, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
+        count_span<TO_LIST, FORM_PACKED, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
         __syncthreads();
         if (packed_is_whole(counter, pixels_of(span)))
             add_notes(counter);
         else
             count_again<TO_PARTIAL>(counter, span);
     } else {
-        count_span<TO_PARTIAL, false, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
+        count_span<TO_PARTIAL, FORM_WINDOW, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
         __syncthreads();
     }
 }

@@ -123,6 +123,16 @@ static __device__ void count_outlying(const struct words_counter &counter, uint3
     count_windowed<place>(counter, keys >> 16);
 }
 
+/* Of a window that is all keys. */
+static __device__ void count_whole_vector(const struct words_counter &counter, const struct window_lanes &lanes,
+                                          const uint4 &vector)
+{
+    count_pair(lanes, keys_of(counter.job, vector.x));
+    count_pair(lanes, keys_of(counter.job, vector.y));
+    count_pair(lanes, keys_of(counter.job, vector.z));
+    count_pair(lanes, keys_of(counter.job, vector.w));
+}
+
 /* A borrow from the upper half only happens where the lower one is outside of the window, which shows. */
 template <enum note_place place>
 static __device__ void count_window_vector(const struct words_counter &counter, const struct window_lanes &lanes,

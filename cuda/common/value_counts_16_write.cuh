@@ -152,26 +152,33 @@ static __device__ void write_packed(const struct words_counter &counter)
     add_to_sum(counter.shared, sum);
 }
 
+/* Only the range that occurs: sums take the place of the first copies until it is known. The table is not used again.
+ */
 static __device__ void write_window(const struct words_counter &counter)
 {
     const uint32_t keys = 1u << counter.log2_keys;
-    uint32_t *counts = slice_counts(counter)->counts + counter.first, low = VALUE_COUNTS_KEYS_16, high = 0;
+    uint32_t *counts = slice_counts(counter)->counts, low = VALUE_COUNTS_KEYS_16, high = 0;
     for (uint32_t at = threadIdx.x; at < keys; at += blockDim.x) {
         const uint32_t n = take_copies(counter, at);
-        counts[at] = n;
+        counter.table[at << counter.log2_copies] = n;
         if (n > 0) {
             low = min(low, counter.first + at);
             high = max(high, counter.first + at);
         }
     }
     widen_range(&counter.shared->low, &counter.shared->high, low, high);
+    __syncthreads();
+    for (uint32_t key = counter.shared->low + threadIdx.x; key <= counter.shared->high; key += blockDim.x)
+        counts[key] = counter.table[(key - counter.first) << counter.log2_copies];
 }
 
-/* Keys between the outliers and the window have counts, too: none. */
+/* Keys between the outliers and what was written have counts, too: none. */
 static __device__ void clear_gaps(const struct words_counter &counter, uint32_t n_notes)
 {
     struct words_shared *shared = counter.shared;
+    const uint32_t written_low = shared->low, written_high = shared->high;
     uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
+    __syncthreads();
     for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
         low = min(low, shared->notes[i]);
         high = max(high, shared->notes[i]);
@@ -179,10 +186,9 @@ static __device__ void clear_gaps(const struct words_counter &counter, uint32_t 
     widen_range(&shared->low, &shared->high, low, high);
     __syncthreads();
     uint32_t *counts = slice_counts(counter)->counts;
-    for (uint32_t key = shared->low + threadIdx.x; key < counter.first; key += blockDim.x)
-        counts[key] = 0;
-    for (uint32_t key = counter.first + (1u << counter.log2_keys) + threadIdx.x; key <= shared->high; key += blockDim.x)
-        counts[key] = 0;
+    for (uint32_t key = shared->low + threadIdx.x; key <= shared->high; key += blockDim.x)
+        if (key < written_low || key > written_high)
+            counts[key] = 0;
     __syncthreads();
 }
 
