@@ -187,22 +187,32 @@ static __device__ inline float reciprocal_of(float value)
     return reciprocal;
 }
 
-/* How singles are handed out: one to the keys 0, step, 2 step, ..., `rest` in all. v / step is v * reciprocal >> shift
- * for all v < 4096: the reciprocal, 2^shift / step in whole numbers, is too high by less than 3, and 3 v step <
- * 2^shift. */
+/* How singles are handed out: one to the keys 0, step, 2 step, ..., `rest` in all. */
 struct singles {
-    uint32_t most, reciprocal, shift; /* most: rest - 1 */
+    float inverse; /* 1 / step, no less; 0: none */
+    uint32_t most; /* bits of 2^23 + rest - 1 */
 };
 
 /* The quotient of two whole numbers below 2^17 misses the next one by 1 / rest at least, which is more than the errors
  * of a float reciprocal (2^-23 of it): half of that is room enough on both sides. */
 static __device__ inline struct singles share_singles(uint32_t rest, uint32_t values)
 {
-    const uint32_t step = (uint32_t)(((float)values + 0.5f) * reciprocal_of((float)rest));
-    const uint32_t shift = 46 - (uint32_t)__clz((int)step); /* 2^(shift - 14) > step */
-    const float quotient = (float)(1u << shift) * reciprocal_of((float)step);
-    const struct singles singles = {rest - 1, (uint32_t)quotient + 2, shift};
+    struct singles singles = {0, two_23};
+    if (rest > 0) {
+        const float step = truncf(((float)values + 0.5f) * reciprocal_of((float)rest));
+        singles.inverse = reciprocal_of(step) * (1 + 0x1p-22f);
+        singles.most = two_23 + rest - 1;
+    }
     return singles;
+}
+
+/* Bits of 2^23 + v / step, the singles before key v < 4096 (key 0's own is counted elsewhere): rounded down once from a
+ * quotient that is too high by less than 2^-21 of it, and so by less than 1 / step. With 65,536 values there are more
+ * singles than 4,096 keys can take. */
+template <int KEYS> static __device__ inline uint32_t singles_below(const struct singles &singles, float v)
+{
+    const uint32_t bits = __float_as_uint(__fmaf_rd(v, singles.inverse, 8388608.0f));
+    return KEYS == 16 ? bits : min(bits, singles.most);
 }
 
 /* One level. biased: the bits of 2^23 plus the counts up to the key. The sum and the product are float operations of
@@ -234,14 +244,10 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
                                           float scale, uint32_t *pairs)
 {
     const uint32_t values = KEYS == 16 ? 65536 : 256, each = KEYS == 16 ? 0 : cut / values, rest = cut % values;
-    struct singles singles = {0, 0, 0};
-    if (rest > 0) {
-        singles = share_singles(rest, values);
-        below += 1; /* that of key 0 */
-    }
+    const struct singles singles = share_singles(rest, values);
     const float shift = scale * -8388608.0f;
     uint32_t all = 0;
-    below += two_23;
+    below += rest > 0 ? 1 : 0; /* that of key 0 */
 #pragma unroll
     for (uint32_t i = 0; i < keys.GROUPS; i++) {
         all += keys.sums[i];
@@ -250,13 +256,12 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
 #pragma unroll
     for (uint32_t i = 0; i < keys.GROUPS; i++) {
         const uint32_t key = group_key(keys, (int)i);
-        uint32_t product = key * singles.reciprocal;
+        const float value = (float)key;
         uint32_t counted = (i + keys.turn == keys.GROUPS ? below -= all : below) + each * key;
         uint4 *pair = (uint4 *)(pairs + key), made = *pair;
 #define NEXT(half, j)                                                                                                  \
     counted += keys.counts[i][j] + each;                                                                               \
-    half = __byte_perm(half, level_of(counted + min(singles.most, product >> singles.shift), scale, shift), 0x5432);   \
-    product += singles.reciprocal
+    half = __byte_perm(half, level_of(counted + singles_below<KEYS>(singles, value + (float)j), scale, shift), 0x5432)
         NEXT(made.x, 0);
         NEXT(made.y, 1);
         NEXT(made.z, 2);
