@@ -79,8 +79,8 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
         return ts_cuda_value_range_add(context, slices, partials, slice_by_slice, stride, call);
     const struct equalize_result *result = (const struct equalize_result *)call->result;
     return ts_cuda_bin_counts_add(context, slices, &result->bins[input],
-                                  ts_cuda_stride(context->stage->reduction->result_bytes(context)), partials,
-                                  slice_by_slice, stride, call);
+                                  ts_cuda_stride(context->stage->reduction->result_bytes(context)),
+                                  ts_equalize_capacity(context, input), partials, slice_by_slice, stride, call);
 }
 
 static void collect(const struct stage_context *context, int input, const void *partial, void *total)

@@ -2,13 +2,13 @@
  *
  * histogram on a CUDA device: which partials its rounds have, and which kernels fill them. The kernels are those of
  * cuda/common/value_range.cu (the range), cuda/common/value_counts.cu (the fastest for 8- and 16-bit values) and
- * cuda/histogram_*.cu (the methods by name, bins, labels).
+ * cuda/common/slot_counts.cu and cuda/histogram_*.cu (the methods by name, bins, labels).
  *
  * Partials: of ranges struct cuda_value_range; of the fastest methods as value_counts.cuh says; by label and of all
- * other methods uint64_t counts of slots (cuda/histogram_slots.cuh).
+ * other methods uint64_t counts of slots (cuda/common/slots.cuh).
  */
 #include "cuda/common/value_range.cuh"
-#include "cuda/histogram_slots.cuh"
+#include "cuda/histogram.cuh"
 
 extern "C" {
 #include "stages/common/label_counts.h"
@@ -18,7 +18,8 @@ extern "C" {
 
 /* A launch counts this many pixels of a partial at most, so that 32-bit counts hold. */
 static const uint64_t most_pixels = UINT64_C(1) << 31;
-enum { MOST_GRID_SLICES = 65535 };
+enum { MOST_GRID_SLICES = 65535, MOST_RESIDENT = 8 /* blocks of 256 threads */ };
+static const size_t most_tables_bytes = (size_t)64 << 20;
 
 static const struct histogram_params *params_of(const struct stage_context *context)
 {
@@ -141,8 +142,44 @@ static bool overwrites(const struct stage_context *context)
     return !ts_histogram_ranging(context) && by_common_kernels(context, 0);
 }
 
+/* ---- tables that are left to be merged --------------------------------------------------------- */
+
+/* Whether blocks leave their tables: those of strips lie in scratch in any case. */
+static bool leaves_tables(const struct stage_context *context, int input)
+{
+    const int32_t merge = params_of(context)->merge;
+    return input == 0 && !by_common_kernels(context, input) && method_of(context, input) != HISTOGRAM_SUB &&
+           (merge == HISTOGRAM_MERGE_FAN_IN || merge == HISTOGRAM_MERGE_TWO_LEVEL);
+}
+
+/* Of the tables of one block. */
+static size_t block_tables_bytes(const struct stage_context *context, int input)
+{
+    const size_t tables = method_of(context, input) == HISTOGRAM_WARP_TAGGED ? HISTOGRAM_WARP_TABLES : 1;
+    return tables * slot_count(context, input) * sizeof(uint32_t);
+}
+
+/* As many blocks as the device holds, and one a slice, if that is not too much. */
+static size_t tables_bytes(const struct stage_context *context, int input, int64_t n)
+{
+    const size_t one = block_tables_bytes(context, input);
+    const size_t resident = (size_t)context->device->multiprocessors * MOST_RESIDENT;
+    const size_t wanted = (resident + (size_t)n) * one, least = one > most_tables_bytes ? one : most_tables_bytes;
+    return wanted < least ? wanted : least;
+}
+
+static enum reduction_method reduction_of(const struct stage_context *context)
+{
+    const int32_t merge = params_of(context)->merge;
+    return merge == HISTOGRAM_MERGE_FAN_IN      ? REDUCTION_FAN_IN
+           : merge == HISTOGRAM_MERGE_TWO_LEVEL ? REDUCTION_TWO_LEVEL
+                                                : REDUCTION_AUTO;
+}
+
 static size_t scratch_bytes(const struct stage_context *context, int input, int64_t n)
 {
+    if (!ts_histogram_ranging(context) && input != HISTOGRAM_LABELS && leaves_tables(context, input))
+        return tables_bytes(context, input, per_slice(context, input) ? n : 1);
     if (ts_histogram_ranging(context) || input == HISTOGRAM_LABELS)
         return 0;
     if (by_common_kernels(context, input))
@@ -164,13 +201,13 @@ static enum ts_status launch(const struct stage_context *context, int input, con
     case HISTOGRAM_SUB:
         return ts_cuda_histogram_sub(context, dtype, job, call);
     case HISTOGRAM_OCCUPANCY:
-        return ts_cuda_histogram_occupancy(context, dtype, job, call);
+        return ts_cuda_slot_counts_occupancy(context, dtype, job, call);
     case HISTOGRAM_WARP_TAGGED:
         return ts_cuda_histogram_warp_tagged(context, dtype, job, call);
     case HISTOGRAM_LANE_PRIVATE:
-        return ts_cuda_histogram_shared(context, dtype, job, 32, call);
+        return ts_cuda_slot_counts_shared(context, dtype, job, 32, SIZE_MAX, call);
     default:
-        return ts_cuda_histogram_shared(context, dtype, job, 1, call);
+        return ts_cuda_slot_counts_shared(context, dtype, job, 1, SIZE_MAX, call);
     }
 }
 
@@ -188,8 +225,16 @@ static enum ts_status count_slots(const struct stage_context *context, int input
     enum ts_status status = TS_OK;
     job.work.stride = each ? ts_cuda_stride(partial_bytes(context, input)) : 0;
     job.columns = (uint32_t)columns;
+    int64_t at_once = MOST_GRID_SLICES;
+    job.merge = input == 0 ? reduction_of(context) : REDUCTION_AUTO;
+    if (leaves_tables(context, input)) {
+        job.tables = (uint32_t *)call->scratch;
+        job.tables_bytes = tables_bytes(context, input, n);
+        const int64_t fit = (int64_t)(job.tables_bytes / block_tables_bytes(context, input));
+        at_once = fit < at_once ? fit : at_once;
+    }
     for (int64_t z = 0; status == TS_OK && z < n;) {
-        const int64_t left = n - z, most = all_rows <= rows_at_once ? (int64_t)MOST_GRID_SLICES : 1;
+        const int64_t left = n - z, most = all_rows <= rows_at_once ? at_once : 1;
         job.work.n_slices = left < most ? left : most;
         job.work.partials = (char *)partials + (size_t)z * job.work.stride;
         job.slice_bins = slice_bins ? slice_bins + (size_t)z * job.bins_stride : NULL;

@@ -4,12 +4,12 @@
  *
  * global: one table. A thread takes every grid-th pixel.
  * sub-histogram: every strip of columns has a table of its own, so that fewer threads meet in a counter. A block of 32
- * x 8 threads walks down its strip, a warp a row at a time; then one thread a slot adds the strips' counts up.
+ * x 8 threads walks down its strip, a warp a row at a time; then slot_tables.cu adds the strips' counts up.
  *
  * One pixel read and one atomic each; for strips, 4 bytes a slot and strip written and read besides. 256 threads a
  * block: any multiple of a warp does, the atomics are the limit.
  */
-#include "cuda/histogram_slots.cuh"
+#include "cuda/histogram.cuh"
 
 enum { THREADS = 256, ROWS = 8, STRIPS = 16, NARROWEST_STRIP = 32, MOST_BLOCKS = 4096, PIXELS_A_THREAD = 16 };
 
@@ -57,19 +57,6 @@ static __global__ void count_strips(struct slots_job job, uint32_t *tables, uint
             atomicAdd(&table[slot_of<type, by_value>(rule, slice[row * job.columns + column])], 1u);
 }
 
-static __global__ void sum_strips(struct slots_job job, const uint32_t *tables, uint32_t n_strips)
-{
-    const uint32_t slot = blockIdx.x * blockDim.x + threadIdx.x, n_slots = job.work.n_keys;
-    const uint32_t *strip = tables + (uint64_t)blockIdx.y * n_strips * n_slots + slot;
-    uint64_t sum = 0;
-    if (slot >= n_slots)
-        return;
-    for (uint32_t i = 0; i < n_strips; i++, strip += n_slots)
-        sum += *strip;
-    if (sum > 0)
-        add_slot(job, blockIdx.y, slot, sum);
-}
-
 size_t ts_cuda_histogram_sub_bytes(uint32_t n_slots, int64_t n)
 {
     const size_t one = (size_t)STRIPS * n_slots * sizeof(uint32_t), most = (size_t)64 << 20;
@@ -90,20 +77,18 @@ enum ts_status ts_cuda_histogram_sub(const struct stage_context *context, enum t
         const int64_t left = job->work.n_slices - done, n = left < batch ? left : batch;
         part.work.data = (const char *)job->work.data + (size_t)done * job->work.slice_pixels * ts_dtype_bytes(dtype);
         part.work.partials = (char *)job->work.partials + (size_t)done * job->work.stride;
+        part.work.n_slices = n;
+        part.tables = (uint32_t *)call->scratch;
         part.slice_bins = job->slice_bins ? (const char *)job->slice_bins + (size_t)done * job->bins_stride : NULL;
         if (cudaMemsetAsync(call->scratch, 0, one * (size_t)n, call->stream) != cudaSuccess)
             return ts_cuda_launched(context, "clearing of strips");
         const dim3 grid(n_strips, (unsigned)(chunks < 256 ? chunks : 256), (unsigned)n), block(THREADS / ROWS, ROWS);
-#define LAUNCH(type, by_value)                                                                                         \
-    count_strips<type, by_value><<<grid, block, 0, call->stream>>>(part, (uint32_t *)call->scratch, width)
+#define LAUNCH(type, by_value) count_strips<type, by_value><<<grid, block, 0, call->stream>>>(part, part.tables, width)
         TS_CUDA_SLOT_TYPES(dtype, LAUNCH)
 #undef LAUNCH
         status = ts_cuda_launched(context, "count_strips");
-        if (status == TS_OK) {
-            const dim3 slots((job->work.n_keys + THREADS - 1) / THREADS, (unsigned)n);
-            sum_strips<<<slots, THREADS, 0, call->stream>>>(part, (const uint32_t *)call->scratch, n_strips);
-            status = ts_cuda_launched(context, "sum_strips");
-        }
+        if (status == TS_OK)
+            status = ts_cuda_slot_tables_merge(context, &part, n_strips, call);
     }
     return status;
 }

@@ -10,7 +10,7 @@
  * A thread takes every 512th pixel of its block's part, four on their way together; value and label are read once. 512
  * threads and 64 KiB of cache a block: three blocks fit on a multiprocessor with 228 KiB, one with 64 KiB.
  */
-#include "cuda/histogram_slots.cuh"
+#include "cuda/histogram.cuh"
 
 enum { THREADS = 512, CACHE = 8192 - 64, FLIGHT = 4, LEAST_PIXELS = 32768, FREE = -1 };
 

@@ -7,20 +7,20 @@
  *
  * That was written for warps whose lanes march in step. Here every read, write and look back are kept apart by
  * __syncwarp(), all lanes go round as long as one of them has to, and the write is an exchange, so that of two writes
- * to one word either stays whole. A warp adds its table to the partial after at most FLUSH_SLOTS pixels a slot, far
- * fewer than the 2^27 that would run into the tag.
+ * to one word either stays whole. A warp adds its table to the partial (or to its table for slot_tables.cu) after at
+ * most FLUSH_SLOTS pixels a slot, far fewer than the 2^27 that would run into the tag.
  *
  * A thread counts every 32nd pixel of its warp's part. Each pixel read once a pass over the slots; three accesses to
  * shared memory a pixel and try. 8 warps a block: with 256 slots 8 KiB of tables, so that registers and threads, not
  * tables, limit how many fit.
  */
-#include "cuda/histogram_slots.cuh"
+#include "cuda/histogram.cuh"
 
 #ifndef HISTOGRAM_TAG_SHIFT /* a test has a few bits alone, so that it sees them run over */
 #define HISTOGRAM_TAG_SHIFT 27
 #endif
 enum {
-    WARPS = 8,
+    WARPS = HISTOGRAM_WARP_TABLES,
     LANES = 32,
     TAG_SHIFT = HISTOGRAM_TAG_SHIFT,
     FLUSH_SLOTS = 64,
@@ -54,14 +54,18 @@ static __device__ void count_tagged(const struct warp_table &table, uint32_t slo
     }
 }
 
-/* Adds the counts to the partial and clears them. */
-static __device__ void flush(const struct warp_table &table, const struct slots_job &job, int64_t slice)
+/* Adds the counts to the partial, or to what the warp left before, and clears them. */
+static __device__ void flush(const struct warp_table &table, const struct slots_job &job, int64_t slice, bool before)
 {
+    uint32_t *left =
+        job.tables ? left_slots(job, slice, blockIdx.x * WARPS + threadIdx.x / LANES, gridDim.x * WARPS) : NULL;
     __syncwarp();
     for (uint32_t at = table.lane; at < table.n; at += LANES) {
         const uint32_t n = table.counts[at] & count_mask;
         table.counts[at] = 0;
-        if (n > 0)
+        if (left)
+            left[table.first + at] = n + (before ? left[table.first + at] : 0);
+        else if (n > 0)
             add_slot(job, slice, table.first + at, n);
     }
     __syncwarp();
@@ -81,6 +85,7 @@ static __global__ void __launch_bounds__(WARPS *LANES) count_warp_tagged(struct 
     const uint64_t end = min(begin + share, job.work.slice_pixels);
     const uint32_t tries = FLUSH_SLOTS * max(n, (uint32_t)LANES) / LANES;
     uint32_t since = 0;
+    bool flushed = false;
     for (uint32_t at = table.lane; at < n; at += LANES)
         table.counts[at] = 0;
     __syncwarp();
@@ -88,11 +93,12 @@ static __global__ void __launch_bounds__(WARPS *LANES) count_warp_tagged(struct 
         const uint64_t pixel = i + table.lane;
         count_tagged(table, pixel < end ? slot_of<type, by_value>(rule, slice[pixel]) : none);
         if (++since == tries) {
-            flush(table, job, blockIdx.y);
+            flush(table, job, blockIdx.y, flushed);
+            flushed = true;
             since = 0;
         }
     }
-    flush(table, job, blockIdx.y);
+    flush(table, job, blockIdx.y, flushed);
 }
 
 enum ts_status ts_cuda_histogram_warp_tagged(const struct stage_context *context, enum ts_dtype dtype,
@@ -106,7 +112,8 @@ enum ts_status ts_cuda_histogram_warp_tagged(const struct stage_context *context
     const int64_t resident = (int64_t)context->device->multiprocessors * (context->device->threads / (WARPS * LANES));
     const int64_t share = ts_cuda_parts(resident, job->work.n_slices);
     const int64_t useful = ts_cuda_parts((int64_t)job->work.slice_pixels, WARPS * LEAST_PIXELS);
-    const dim3 grid((unsigned)(share < useful ? share : useful), (unsigned)job->work.n_slices, n_passes);
+    const unsigned blocks = (unsigned)(share < useful ? share : useful);
+    const dim3 grid(blocks_with_room(job, blocks, WARPS), (unsigned)job->work.n_slices, n_passes);
     enum ts_status status = TS_OK;
 #define LAUNCH(type, by_value)                                                                                         \
     if (bytes > SMALL_TABLE)                                                                                           \
@@ -115,5 +122,7 @@ enum ts_status ts_cuda_histogram_warp_tagged(const struct stage_context *context
     count_warp_tagged<type, by_value><<<grid, WARPS * LANES, bytes, call->stream>>>(passes)
     TS_CUDA_SLOT_TYPES(dtype, LAUNCH)
 #undef LAUNCH
-    return status == TS_OK ? ts_cuda_launched(context, "count_warp_tagged") : status;
+    if (status == TS_OK)
+        status = ts_cuda_launched(context, "count_warp_tagged");
+    return status == TS_OK ? ts_cuda_slot_tables_merge(context, job, grid.x * WARPS, call) : status;
 }

@@ -111,7 +111,7 @@ static enum ts_status launch_sum(const struct study *study, enum reduction_metho
 
 static enum ts_status launch_tables(const struct study *study, enum reduction_method method, int64_t n)
 {
-    ts_cuda_tables_join(study->tables, n, STUDY_BINS, method, study->stream);
+    ts_cuda_tables_join(study->tables, 1, n, STUDY_BINS, method, study->stream);
     return ts_cuda_launched(&study->context, "tables");
 }
 
@@ -125,7 +125,8 @@ static enum ts_status measure(const struct study *study, const char *work, enum 
                               int64_t threads, double *seconds)
 {
     double times[RUNS];
-    enum ts_status status = TS_OK;
+    /* NaN: a sum must be written. */
+    enum ts_status status = ts_cuda_fill(study->session, CUDA_COMPUTE, study->sums, 0xFF, sizeof *study->sums);
     int runs = 0;
     for (int i = 0; status == TS_OK && runs < RUNS; i++) {
         float ms = 0;
@@ -176,6 +177,38 @@ static enum ts_status check_sum(const struct study *study, double expected)
     return status;
 }
 
+/* Joins tables whose sums are known. */
+static enum ts_status check_tables(const struct study *study, enum reduction_method method, int64_t n)
+{
+    const size_t counts = (size_t)n * STUDY_BINS;
+    uint32_t *host = (uint32_t *)malloc(counts * sizeof *host);
+    if (!host)
+        return ts_diag_no_memory(study->context.diag, counts * sizeof *host);
+    for (size_t i = 0; i < counts; i++)
+        host[i] = ts_study_count(i / STUDY_BINS, i % STUDY_BINS);
+    enum ts_status status =
+        ts_cuda_copy(study->session, CUDA_COMPUTE, CUDA_TO_DEVICE, study->tables, host, counts * sizeof *host);
+    if (status == TS_OK)
+        status = launch_tables(study, method, n);
+    if (status == TS_OK)
+        status =
+            ts_cuda_copy(study->session, CUDA_COMPUTE, CUDA_TO_HOST, host, study->tables, STUDY_BINS * sizeof *host);
+    if (status == TS_OK)
+        status = ts_cuda_wait(study->session, CUDA_COMPUTE);
+    for (size_t bin = 0; status == TS_OK && bin < STUDY_BINS; bin++) {
+        uint32_t sum = 0;
+        for (size_t table = 0; table < (size_t)n; table++)
+            sum += ts_study_count(table, bin);
+        if (host[bin] != sum) {
+            const struct diag_site site = {.code = "study-tables", .stage = study_stage.name};
+            status = ts_diag_error(study->context.diag, TS_RUN_FAILED, &site,
+                                   "bin %zu of joined tables came to %u instead of %u", bin, host[bin], sum);
+        }
+    }
+    free(host);
+    return status;
+}
+
 /* ---- all ---------------------------------------------------------------------------------------- */
 
 static enum ts_status study_sums(const struct study *study, const struct cuda_device *device, int64_t n,
@@ -204,8 +237,11 @@ static enum ts_status study_tables(const struct study *study)
     const int64_t counts[] = {16, 132, 264, MAX_TABLES};
     enum ts_status status = TS_OK;
     for (int method = REDUCTION_FAN_IN; method <= REDUCTION_TWO_LEVEL; method++)
-        for (size_t i = 0; status == TS_OK && i < sizeof counts / sizeof *counts; i++)
+        for (size_t i = 0; status == TS_OK && i < sizeof counts / sizeof *counts; i++) {
             status = append(study, "tables", (enum reduction_method)method, counts[i], STUDY_BINS, (double)NAN);
+            if (status == TS_OK)
+                status = check_tables(study, (enum reduction_method)method, counts[i]);
+        }
     return status;
 }
 

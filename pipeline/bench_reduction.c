@@ -35,6 +35,11 @@ void ts_study_fill(float *values, int64_t n)
     }
 }
 
+uint32_t ts_study_count(uint64_t table, uint64_t bin)
+{
+    return (uint32_t)((table * 2654435761u ^ bin * 40503u) % 1000003u);
+}
+
 /* ---- reductions --------------------------------------------------------------------------------- */
 
 /* One processor; its vector lanes take neighbors. */
@@ -128,6 +133,7 @@ static bool measure(const struct study *study, struct study_row *row, double exp
     double times[RUNS];
     bool right = true;
     const int repeats = row->n < 1 << 16 && *row->work == 's' ? 32 : 1;
+    memset(study->room, 0xFF, (size_t)(row->n / 2) * sizeof *study->room); /* NaN: a sum must be written */
     run_once(study, row);
     for (int run = 0; run < RUNS; run++) {
         const double start = now();
@@ -139,6 +145,23 @@ static bool measure(const struct study *study, struct study_row *row, double exp
     }
     qsort(times, RUNS, sizeof *times, by_size);
     row->seconds = times[RUNS / 2];
+    return right;
+}
+
+/* Joins tables whose sums are known. */
+static bool joins_right(const struct study *study, const struct study_row *row)
+{
+    const uint64_t n = (uint64_t)row->n;
+    bool right = true;
+    for (uint64_t i = 0; i < n * STUDY_BINS; i++)
+        study->tables[i] = ts_study_count(i / STUDY_BINS, i % STUDY_BINS);
+    run_once(study, row);
+    for (uint64_t bin = 0; bin < STUDY_BINS; bin++) {
+        uint64_t sum = 0;
+        for (uint64_t table = 0; table < n; table++)
+            sum += ts_study_count(table, bin);
+        right &= study->tables[bin] == sum;
+    }
     return right;
 }
 
@@ -161,6 +184,7 @@ static bool study_cpu(struct study *study, const double *sums)
             struct study_row *row = &study->rows[study->n_rows++];
             *row = (struct study_row){"CPU", "tables", (enum reduction_method)method, n, 1, 0, (double)NAN};
             measure(study, row, 0);
+            right &= joins_right(study, row);
         }
     return right;
 }
@@ -256,8 +280,8 @@ enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *str
         }
         const bool with_cpu = !request->device || strncmp(request->device, "cuda", 4) != 0;
         if (with_cpu && !study_cpu(&study, sums))
-            status =
-                ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-sum"}, "a sum came out wrong");
+            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-sum"},
+                                   "a sum, or a join of tables, came out wrong");
     }
     if (status == TS_OK)
         status = study_cuda(request->device, &study, sums, diag);

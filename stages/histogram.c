@@ -39,6 +39,15 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL, 0},
 };
 
+static const struct choice merge_choices[] = {
+    {"auto", HISTOGRAM_MERGE_AUTO, "what was fastest on an H200: atomic", 0},
+    {"atomic", HISTOGRAM_MERGE_ATOMIC, "every table is added to the result with atomic adds", ON_CUDA},
+    {"fan-in", HISTOGRAM_MERGE_FAN_IN, "halving with stride, table by table: 0 with 128, 1 with 129, ... of 256",
+     ON_CUDA},
+    {"two-level", HISTOGRAM_MERGE_TWO_LEVEL, "runs of tables one after the other, then their sums fan in", ON_CUDA},
+    {NULL, 0, NULL, 0},
+};
+
 static const struct param rows[] = {
     PARAM(struct histogram_params, bins, .min = 1, .max = MAX_BINS, .init.i = 256, .doc = "number of bins"),
     PARAM(struct histogram_params, range, .unit = "value", .optional = true,
@@ -50,6 +59,9 @@ static const struct param rows[] = {
           .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct histogram_params, method, .choices = method_choices, .init.choice = HISTOGRAM_AUTO,
           .doc = "how a CUDA device counts; all give the same counts"),
+    PARAM(struct histogram_params, merge, .choices = merge_choices, .init.choice = HISTOGRAM_MERGE_AUTO,
+          .doc = "how the tables of blocks, warps or strips become one, with the methods that have such; all give the "
+                 "same counts"),
     PARAM(struct histogram_params, reference, .optional = true,
           .doc = "an image whose histogram is taken in the same bins, and the distances to it; absent: none"),
     PARAM(struct histogram_params, labels, .optional = true,
@@ -120,6 +132,31 @@ static enum ts_status resolve_method(const struct stage_context *context, struct
     return TS_OK;
 }
 
+/* Whether the method leaves tables to merge; sampled, and lane-private for bytes, add them up as they end. */
+static bool leaves_tables(const struct stage_context *context, const struct histogram_params *params)
+{
+    const bool bytes = ts_dtype_bytes(context->in.dtype) == 1;
+    return context->device && !labels_of(context) && params->method != HISTOGRAM_GLOBAL &&
+           params->method != HISTOGRAM_SAMPLED && !(params->method == HISTOGRAM_LANE_PRIVATE && bytes);
+}
+
+static enum ts_status resolve_merge(const struct stage_context *context, struct histogram_params *params)
+{
+    if (leaves_tables(context, params)) {
+        if (params->merge == HISTOGRAM_MERGE_AUTO)
+            params->merge = HISTOGRAM_MERGE_ATOMIC;
+        return TS_OK;
+    }
+    if (context->device && params->merge != HISTOGRAM_MERGE_AUTO) {
+        ts_param_error(context->set, "merge", "merge-without-tables", context->diag,
+                       "needs a method with tables of blocks, warps or strips");
+        ts_diag_hint(context->diag, "use method: shared, occupancy, warp-tagged or sub-histogram");
+        return TS_BAD_CHAIN;
+    }
+    ts_param_idle(context->set, "merge");
+    return TS_OK;
+}
+
 static enum ts_status check_labels(const struct stage_context *context, const struct histogram_params *params)
 {
     const struct ts_image *labels = labels_of(context);
@@ -173,7 +210,9 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         status = check_bins(context, params);
     if (status == TS_OK)
         status = check_labels(context, params);
-    return status == TS_OK ? resolve_method(context, params) : status;
+    if (status == TS_OK)
+        status = resolve_method(context, params);
+    return status == TS_OK ? resolve_merge(context, params) : status;
 }
 
 bool ts_histogram_per_slice(const struct stage_context *context)

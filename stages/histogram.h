@@ -19,12 +19,20 @@ enum histogram_method {
     HISTOGRAM_SAMPLED
 };
 
+enum histogram_merge {
+    HISTOGRAM_MERGE_AUTO,
+    HISTOGRAM_MERGE_ATOMIC,
+    HISTOGRAM_MERGE_FAN_IN,
+    HISTOGRAM_MERGE_TWO_LEVEL
+};
+
 struct histogram_params {
     int64_t bins;
     struct ts_numbers range;
     int32_t limits; /* enum limits */
     int32_t scope;  /* enum scope */
     int32_t method; /* enum histogram_method */
+    int32_t merge;  /* enum histogram_merge */
     struct ts_reference reference, labels;
     int64_t n_labels;
 };

@@ -27,10 +27,10 @@ static __device__ inline int32_t ts_cuda_bin_slot(const struct bins &bins, doubl
     return slot < n ? slot : n;
 }
 
-/* Adds the slices to the u64 slots of *partials, in the bins at device address `bins`; or, per_slice, slice i to the
- * slots i * stride bytes further, in the bins i * bins_stride bytes further. */
+/* Adds the slices, of 32-bit values, to the u64 slots of *partials, in the bins (most_bins at most) at device address
+ * `bins`; or, per_slice, slice i to the slots i * stride bytes further, in the bins i * bins_stride bytes further. */
 enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context, const struct ts_image *slices,
-                                      const void *bins, size_t bins_stride, void *partials, bool per_slice,
-                                      size_t stride, const struct cuda_call *call);
+                                      const void *bins, size_t bins_stride, size_t most_bins, void *partials,
+                                      bool per_slice, size_t stride, const struct cuda_call *call);
 
 #endif

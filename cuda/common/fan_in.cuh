@@ -65,10 +65,14 @@ template <typename type> static __device__ void ts_cuda_fan_in(type *value, type
 
 /* ---- tables of counts --------------------------------------------------------------------------- */
 
+/* blockIdx.z is the set of tables, set_bins counts after the one before. */
+
 /* One step of a fan-in of tables: table i takes in table i + stride. A thread joins one bin of one pair. */
 template <typename type>
-static __global__ void ts_cuda_tables_step(type *tables, int64_t n_bins, int64_t stride, int64_t n_tables)
+static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t n_bins, int64_t stride,
+                                           int64_t n_tables)
 {
+    type *tables = sets + blockIdx.z * set_bins;
     const int64_t bin = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, table = blockIdx.y;
     if (bin < n_bins && table + stride < n_tables)
         ts_cuda_join(&tables[table * n_bins + bin], &tables[(table + stride) * n_bins + bin]);
@@ -79,8 +83,10 @@ enum { CUDA_TABLE_COLUMNS = 32, CUDA_TABLE_ROWS = 32 };
 /* A block joins 32 bins: row r of its threads the run of tables [r * run, (r + 1) * run), one after the other; then the
  * rows fan in. */
 template <typename type>
-static __global__ void ts_cuda_tables_two_level(type *tables, int64_t n_bins, int64_t run, int64_t n_tables)
+static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, int64_t n_bins, int64_t run,
+                                                int64_t n_tables)
 {
+    type *tables = sets + blockIdx.z * set_bins;
     __shared__ type rows[CUDA_TABLE_ROWS][CUDA_TABLE_COLUMNS];
     const int64_t bin = (int64_t)blockIdx.x * CUDA_TABLE_COLUMNS + threadIdx.x, first = threadIdx.y * run;
     type sum = 0;
@@ -97,20 +103,24 @@ static __global__ void ts_cuda_tables_two_level(type *tables, int64_t n_bins, in
 }
 
 /* Joins n_tables <= 65535 tables of n_bins counts, one after the other in memory, into the first; what the others hold
- * afterwards has no meaning. Enqueued; follow it by ts_cuda_launched(). */
+ * afterwards has no meaning. So for each of n_sets <= 65535 sets of such tables, one after the other. Enqueued; follow
+ * it by ts_cuda_launched(). */
 template <typename type>
-static void ts_cuda_tables_join(type *tables, int64_t n_tables, int64_t n_bins, enum reduction_method method,
-                                cudaStream_t stream)
+static void ts_cuda_tables_join(type *sets, int64_t n_sets, int64_t n_tables, int64_t n_bins,
+                                enum reduction_method method, cudaStream_t stream)
 {
+    const int64_t set_bins = n_tables * n_bins;
     if (method != REDUCTION_FAN_IN) {
         const dim3 block(CUDA_TABLE_COLUMNS, CUDA_TABLE_ROWS);
-        ts_cuda_tables_two_level<<<(unsigned)ts_cuda_parts(n_bins, CUDA_TABLE_COLUMNS), block, 0, stream>>>(
-            tables, n_bins, ts_cuda_parts(n_tables, CUDA_TABLE_ROWS), n_tables);
+        const dim3 grid((unsigned)ts_cuda_parts(n_bins, CUDA_TABLE_COLUMNS), 1, (unsigned)n_sets);
+        ts_cuda_tables_two_level<<<grid, block, 0, stream>>>(sets, set_bins, n_bins,
+                                                             ts_cuda_parts(n_tables, CUDA_TABLE_ROWS), n_tables);
         return;
     }
-    for (int64_t n = n_tables, stride = ts_cuda_stride_of(n); stride > 0; n = stride, stride /= 2)
-        ts_cuda_tables_step<<<dim3((unsigned)ts_cuda_parts(n_bins, 256), (unsigned)stride), 256, 0, stream>>>(
-            tables, n_bins, stride, n);
+    for (int64_t n = n_tables, stride = ts_cuda_stride_of(n); stride > 0; n = stride, stride /= 2) {
+        const dim3 grid((unsigned)ts_cuda_parts(n_bins, 256), (unsigned)stride, (unsigned)n_sets);
+        ts_cuda_tables_step<<<grid, 256, 0, stream>>>(sets, set_bins, n_bins, stride, n);
+    }
 }
 
 #endif

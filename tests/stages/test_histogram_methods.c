@@ -45,36 +45,64 @@ static void expect_row(const struct stage_run *run, const struct expected_row *r
                      (long long)z, names[i]);
 }
 
-/* All methods over slabs against the rows, which are the volume's or the slices'. Returns how many runs. */
+/* One run against the rows, which are the volume's or the slices'. */
+static void check_run(const struct ts_image *in, const char *assignments, int64_t slab, const struct expected_row *rows,
+                      int64_t n_rows)
+{
+    struct stage_run run;
+    char what[320];
+    snprintf(what, sizeof what, "{%s} %s slab %lld", assignments, ts_dtype_name(in->dtype), (long long)slab);
+    const enum ts_status status = ts_test_run(&run, &histogram_stage, assignments, in, NULL, slab, 1);
+    if (status != TS_OK)
+        ts_diag_print(run.diag, stderr);
+    cr_assert_eq(status, TS_OK, "%s", what);
+    cr_assert_eq(ts_image_count(ts_test_table(&run, "underflow")), (size_t)n_rows, "%s", what);
+    for (int64_t z = 0; z < n_rows; z++)
+        expect_row(&run, &rows[z], z, what);
+    ts_test_run_clear(&run);
+}
+
+/* All methods over slabs. Returns how many runs. */
 static size_t check_methods(const struct ts_image *in, const char *assignments, const struct expected_row *rows,
                             int64_t n_rows)
 {
     static const int64_t slabs[SLABS] = {0, 3};
     size_t runs = 0;
     for (int m = 0; m < METHODS; m++)
-        for (size_t s = 0; s < few_slabs(); s++) {
-            struct stage_run run;
-            char text[256], what[320];
-            if (!has_method(methods[m], in->dtype))
-                continue;
+        for (size_t s = 0; s < few_slabs() && has_method(methods[m], in->dtype); s++) {
+            char text[256];
             snprintf(text, sizeof text, "%s method=%s", assignments, methods[m]);
-            snprintf(what, sizeof what, "{%s} %s slab %lld", text, ts_dtype_name(in->dtype), (long long)slabs[s]);
-            const enum ts_status status = ts_test_run(&run, &histogram_stage, text, in, NULL, slabs[s], 1);
-            if (status != TS_OK)
-                ts_diag_print(run.diag, stderr);
-            cr_assert_eq(status, TS_OK, "%s", what);
-            cr_assert_eq(ts_image_count(ts_test_table(&run, "underflow")), (size_t)n_rows, "%s", what);
-            for (int64_t z = 0; z < n_rows; z++)
-                expect_row(&run, &rows[z], z, what);
-            ts_test_run_clear(&run);
+            check_run(in, text, slabs[s], rows, n_rows);
             runs++;
         }
     return runs;
 }
 
+/* Methods that leave tables, each with every way to merge them. */
+static size_t check_merges(const struct ts_image *in, const char *assignments, const struct expected_row *rows,
+                           int64_t n_rows)
+{
+    static const char *const tables[] = {"sub-histogram", "shared", "occupancy", "warp-tagged", "lane-private"};
+    static const char *const merges[] = {"atomic", "fan-in", "two-level"};
+    size_t runs = 0;
+    for (size_t m = 0; m < sizeof tables / sizeof *tables; m++)
+        for (size_t i = 0; i < sizeof merges / sizeof *merges; i++) {
+            char text[256];
+            if (ts_dtype_bytes(in->dtype) == 1 && strcmp(tables[m], "lane-private") == 0)
+                continue;
+            snprintf(text, sizeof text, "%s method=%s merge=%s", assignments, tables[m], merges[i]);
+            check_run(in, text, m % 2 ? 0 : 3, rows, n_rows);
+            runs++;
+        }
+    return runs;
+}
+
+typedef size_t (*check_rows)(const struct ts_image *in, const char *assignments, const struct expected_row *rows,
+                             int64_t n_rows);
+
 /* By the definition, between edges that are known. */
-static size_t check_definition(const struct ts_image *in, const char *assignments, double low, double high,
-                               int64_t bins)
+static size_t check_by(check_rows check, const struct ts_image *in, const char *assignments, double low, double high,
+                       int64_t bins)
 {
     const bool each = strstr(assignments, "scope=slice") != NULL;
     const int64_t n_rows = each ? in->axes[0].n : 1;
@@ -87,12 +115,18 @@ static size_t check_definition(const struct ts_image *in, const char *assignment
         ts_histogram_reference(values + (size_t)z * n, n, low, high, bins, rows[z].counts, &rows[z].outside[0],
                                &rows[z].outside[1], &rows[z].outside[2]);
     }
-    const size_t runs = check_methods(in, assignments, rows, n_rows);
+    const size_t runs = check(in, assignments, rows, n_rows);
     for (int64_t z = 0; z < n_rows; z++)
         free(rows[z].counts);
     free(rows);
     free(values);
     return runs;
+}
+
+static size_t check_definition(const struct ts_image *in, const char *assignments, double low, double high,
+                               int64_t bins)
+{
+    return check_by(check_methods, in, assignments, low, high, bins);
 }
 
 Test(histogram, every_method_agrees_with_the_definition_on_cuda)
@@ -125,6 +159,48 @@ Test(histogram, every_method_agrees_with_the_definition_on_cuda)
             }
     ts_test_end_cuda();
     cr_assert_eq(runs, ts_test_few() ? 5 * METHODS - 4 : 5 * 3 * 2 * (7 * METHODS - 5));
+}
+
+/* So many pixels that there are many tables, not a power of two of them, and values in all; of a volume, of slices, and
+ * of more bins than one pass counts. A table that is left out, or added twice, is missed. */
+Test(histogram, every_merge_of_tables_on_cuda)
+{
+    static const int64_t shapes[][3] = {{7, 301, 523}, {37, 61, 67}, {1, 3, 5}};
+    static const enum ts_dtype dtypes[] = {TS_F32, TS_U16, TS_U8};
+    size_t runs = 0;
+    ts_test_begin_cuda();
+    for (size_t s = ts_test_few() ? 1 : 0; s < (ts_test_few() ? 2 : sizeof shapes / sizeof *shapes); s++)
+        for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++) {
+            struct ts_image in =
+                ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], dtypes[t], VALUES_RANDOM, 5 + t);
+            runs += check_by(check_merges, &in, "bins=33 range=0,200", 0, 200, 33);
+            runs += check_by(check_merges, &in, "bins=33 range=0,200 scope=slice", 0, 200, 33);
+            if (!ts_test_few() && dtypes[t] != TS_U8)
+                runs += check_by(check_merges, &in, "bins=65536 range=0,65536 scope=slice", 0, 65536, 65536);
+            free(in.data);
+        }
+    ts_test_end_cuda();
+    cr_assert_eq(runs, ts_test_few() ? 2 * (2 * 15 + 12) : 3 * (2 * (2 * 15 + 12) + 2 * 15));
+}
+
+/* Bytes in lanes, values counted one by one in a sample's table: no tables are left. */
+Test(histogram, refuses_a_merge_of_no_tables_on_cuda)
+{
+    static const char *const tried[] = {"shared", "auto", "global", "sampled"};
+    ts_test_begin_cuda();
+    for (size_t m = 0; m < sizeof tried / sizeof *tried; m++) {
+        struct ts_image in = ts_test_image(2, 3, 4, TS_U16, VALUES_CONSTANT, 1);
+        const enum ts_status expected = m == 0 ? TS_OK : TS_BAD_CHAIN;
+        struct stage_run run;
+        char text[64];
+        snprintf(text, sizeof text, "merge=fan-in method=%s", tried[m]);
+        cr_assert_eq(ts_test_run(&run, &histogram_stage, text, &in, NULL, 0, 1), expected, "{%s}", text);
+        if (m > 0)
+            cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "merge-without-tables");
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+    ts_test_end_cuda();
 }
 
 /* Little enough for compute-sanitizer. */

@@ -24,7 +24,7 @@ enum ts_status ts_test_tables_join(const struct cuda_device *device, uint64_t *t
     if (d_tables && status == TS_OK)
         status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, d_tables, tables, bytes);
     if (d_tables && status == TS_OK) {
-        ts_cuda_tables_join(d_tables, n_tables, n_bins, method, ts_cuda_stream(session, CUDA_COMPUTE));
+        ts_cuda_tables_join(d_tables, 1, n_tables, n_bins, method, ts_cuda_stream(session, CUDA_COMPUTE));
         status = ts_cuda_launched(&context, "tables");
     }
     if (d_tables && status == TS_OK)

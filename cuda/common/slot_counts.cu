@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Histograms in shared memory, a table for every block that is added to the partial in the end.
+ * Histograms in shared memory, a table for every block that is added to the partial in the end, or left for
+ * slot_tables.cu.
  *
  * shared: one table. lane-private: a table for every lane of a warp, at table[slot * 32 + lane], so that a lane only
  * touches its own bank. In both a block takes a part of a slice, and a thread the pixels of a 16-byte vector at a time.
@@ -11,7 +12,7 @@
  * pixel read once a pass. 512 threads (256 where a thread holds 8 rows): several blocks fit on a multiprocessor beside
  * their tables.
  */
-#include "cuda/histogram_slots.cuh"
+#include "cuda/common/slots.cuh"
 
 enum { THREADS = 512, TILE_COLUMNS = 256, TILE_ROWS = 8, LEAST_PIXELS = 65536, SMALL_TABLE = 48 << 10 };
 
@@ -21,10 +22,11 @@ struct block_table {
     uint32_t log2_copies;
 };
 
-static __device__ struct block_table open_table(const struct slots_job &job, uint32_t log2_copies)
+/* n_slots: all that there can be. */
+static __device__ struct block_table open_table(const struct slots_job &job, uint32_t n_slots, uint32_t log2_copies)
 {
     extern __shared__ uint32_t counts[];
-    const uint32_t first = blockIdx.z * job.at_a_time, left = job.work.n_keys - first;
+    const uint32_t first = blockIdx.z * job.at_a_time, left = n_slots - first;
     const struct block_table table = {counts, first, min(left, job.at_a_time), log2_copies};
     for (uint32_t i = threadIdx.x; i < table.n << log2_copies; i += blockDim.x)
         counts[i] = 0;
@@ -43,12 +45,15 @@ static __device__ void count_pixel(const struct block_table &table, const struct
 static __device__ void add_table(const struct block_table &table, const struct slots_job &job, int64_t slice)
 {
     const uint32_t copies = 1u << table.log2_copies;
+    uint32_t *left = job.tables ? left_slots(job, slice, blockIdx.x, gridDim.x) : NULL;
     __syncthreads();
     for (uint32_t at = threadIdx.x; at < table.n; at += blockDim.x) {
         uint32_t sum = 0;
         for (uint32_t i = 0; i < copies; i++) /* from a start that differs in neighboring threads: no conflicts */
             sum += table.counts[at << table.log2_copies | ((i + threadIdx.x) & (copies - 1))];
-        if (sum > 0)
+        if (left)
+            left[table.first + at] = sum;
+        else if (sum > 0)
             add_slot(job, slice, table.first + at, sum);
     }
 }
@@ -69,7 +74,10 @@ template <typename type, bool by_value>
 static __global__ void __launch_bounds__(THREADS) count_shared(struct slots_job job, uint32_t log2_copies)
 {
     const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
-    const struct block_table table = open_table(job, log2_copies);
+    const uint32_t n_slots = by_value ? job.work.n_keys : (uint32_t)rule.bins->n + BINS_EXTRA_SLOTS;
+    if (blockIdx.z * job.at_a_time >= n_slots)
+        return;
+    const struct block_table table = open_table(job, n_slots, log2_copies);
     const struct pixel_span<type> span = span_of<type>(job.work, blockIdx.y, blockIdx.x, gridDim.x);
     for (uint32_t i = threadIdx.x; i < span.n_vectors; i += 2 * THREADS) {
         const bool both = i + THREADS < span.n_vectors;
@@ -96,7 +104,7 @@ template <typename type, bool by_value>
 static __global__ void __launch_bounds__(TILE_COLUMNS) count_occupancy(struct slots_job job)
 {
     const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
-    const struct block_table table = open_table(job, 0);
+    const struct block_table table = open_table(job, job.work.n_keys, 0);
     const type *slice = (const type *)job.work.data + blockIdx.y * job.work.slice_pixels;
     const uint64_t across = (job.columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
     const uint64_t n_tiles = across * ((job.rows + TILE_ROWS - 1) / TILE_ROWS);
@@ -119,9 +127,9 @@ static __global__ void __launch_bounds__(TILE_COLUMNS) count_occupancy(struct sl
 }
 
 /* Slots of a pass: all, if their tables fit into what a block may have; else equal shares. */
-static uint32_t slots_at_a_time(const struct stage_context *context, uint32_t n_slots, uint32_t copies)
+static uint32_t slots_at_a_time(uint32_t most_counters, uint32_t n_slots, uint32_t copies)
 {
-    const uint32_t fit = most_counters(context) / copies;
+    const uint32_t fit = most_counters / copies;
     const uint32_t passes = (n_slots + fit - 1) / fit;
     return (n_slots + passes - 1) / passes;
 }
@@ -139,16 +147,18 @@ static unsigned blocks_a_slice(const struct slots_job *job, int64_t resident, ui
     return (unsigned)(share < useful ? share : useful);
 }
 
-enum ts_status ts_cuda_histogram_shared(const struct stage_context *context, enum ts_dtype dtype,
-                                        const struct slots_job *job, uint32_t copies, const struct cuda_call *call)
+enum ts_status ts_cuda_slot_counts_shared(const struct stage_context *context, enum ts_dtype dtype,
+                                          const struct slots_job *job, uint32_t copies, size_t most_bytes,
+                                          const struct cuda_call *call)
 {
     struct slots_job passes = *job;
     const uint32_t log2_copies = copies == 32 ? 5 : 0;
-    passes.at_a_time = slots_at_a_time(context, job->work.n_keys, copies);
+    const uint32_t fit = most_counters(context), wanted = (uint32_t)(most_bytes / sizeof(uint32_t));
+    passes.at_a_time = slots_at_a_time(fit < wanted ? fit : wanted, job->work.n_keys, copies);
     const size_t bytes = (size_t)passes.at_a_time * copies * sizeof(uint32_t);
     /* As many blocks as there are threads for, at most; tables may let fewer in. */
     const int64_t resident = (int64_t)context->device->multiprocessors * (context->device->threads / THREADS);
-    const dim3 grid(blocks_a_slice(job, resident, LEAST_PIXELS), (unsigned)job->work.n_slices,
+    const dim3 grid(blocks_with_room(job, blocks_a_slice(job, resident, LEAST_PIXELS), 1), (unsigned)job->work.n_slices,
                     (job->work.n_keys + passes.at_a_time - 1) / passes.at_a_time);
     enum ts_status status = TS_OK;
 #define LAUNCH(type, by_value)                                                                                         \
@@ -157,20 +167,24 @@ enum ts_status ts_cuda_histogram_shared(const struct stage_context *context, enu
     count_shared<type, by_value><<<grid, THREADS, bytes, call->stream>>>(passes, log2_copies)
     TS_CUDA_SLOT_TYPES(dtype, LAUNCH)
 #undef LAUNCH
-    return status == TS_OK ? ts_cuda_launched(context, "count_shared") : status;
+    if (status == TS_OK)
+        status = ts_cuda_launched(context, "count_shared");
+    return status == TS_OK ? ts_cuda_slot_tables_merge(context, job, grid.x, call) : status;
 }
 
-enum ts_status ts_cuda_histogram_occupancy(const struct stage_context *context, enum ts_dtype dtype,
-                                           const struct slots_job *job, const struct cuda_call *call)
+enum ts_status ts_cuda_slot_counts_occupancy(const struct stage_context *context, enum ts_dtype dtype,
+                                             const struct slots_job *job, const struct cuda_call *call)
 {
     struct slots_job passes = *job;
-    passes.at_a_time = slots_at_a_time(context, job->work.n_keys, 1);
+    passes.at_a_time = slots_at_a_time(most_counters(context), job->work.n_keys, 1);
     const size_t bytes = (size_t)passes.at_a_time * sizeof(uint32_t);
     const int by_threads = context->device->threads / TILE_COLUMNS;
     const int by_tables = (int)((size_t)context->device->shared_bytes / (bytes + 1024)); /* 1 KiB is the system's */
     const int resident = by_threads < by_tables ? by_threads : by_tables > 0 ? by_tables : 1;
-    const dim3 grid(blocks_a_slice(job, (int64_t)context->device->multiprocessors * resident, TILE_COLUMNS * TILE_ROWS),
-                    (unsigned)job->work.n_slices, (job->work.n_keys + passes.at_a_time - 1) / passes.at_a_time);
+    const unsigned blocks =
+        blocks_a_slice(job, (int64_t)context->device->multiprocessors * resident, TILE_COLUMNS * TILE_ROWS);
+    const dim3 grid(blocks_with_room(job, blocks, 1), (unsigned)job->work.n_slices,
+                    (job->work.n_keys + passes.at_a_time - 1) / passes.at_a_time);
     enum ts_status status = TS_OK;
 #define LAUNCH(type, by_value)                                                                                         \
     status = room_for(context, (const void *)count_occupancy<type, by_value>, bytes);                                  \
@@ -178,5 +192,7 @@ enum ts_status ts_cuda_histogram_occupancy(const struct stage_context *context, 
     count_occupancy<type, by_value><<<grid, TILE_COLUMNS, bytes, call->stream>>>(passes)
     TS_CUDA_SLOT_TYPES(dtype, LAUNCH)
 #undef LAUNCH
-    return status == TS_OK ? ts_cuda_launched(context, "count_occupancy") : status;
+    if (status == TS_OK)
+        status = ts_cuda_launched(context, "count_occupancy");
+    return status == TS_OK ? ts_cuda_slot_tables_merge(context, job, grid.x, call) : status;
 }

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slot that a pixel is counted in, the same as the CPU's, and the work of one launch of a method of `histogram`.
+ * The slot that a pixel is counted in, the same as the CPU's, and the work of one launch that counts slots: a method of
+ * `histogram` (cuda/histogram_*.cu and slot_counts.cu), or bins of `equalize` (bin_counts.cu).
  *
  * Counted by value: slot = key - first, keys outside of [first, last] at the nearer end. In bins
  * (stages/common/bins.h): 0 below, 1 to n the bins, n + 1 above, n + 2 NaN. There the edges decide in double; but where
  * single precision puts a value further from an edge than it can err, it has found the bin already, which saves most of
  * the double arithmetic.
  */
-#ifndef CUDA_HISTOGRAM_SLOTS_CUH
-#define CUDA_HISTOGRAM_SLOTS_CUH
+#ifndef CUDA_COMMON_SLOTS_CUH
+#define CUDA_COMMON_SLOTS_CUH
 
 #include "cuda/common/bin_counts.cuh"
 #include "cuda/common/value_counts_job.cuh"
+
+extern "C" {
+#include "stages/common/fan_in.h"
+}
 
 /* Partials are uint64_t counts of n_slots each, work.stride bytes apart where there is one a slice. */
 struct slots_job {
@@ -23,6 +28,11 @@ struct slots_job {
     uint64_t rows;      /* of a slice (of all slices together, where they share one partial) */
     uint32_t columns;   /* of a row */
     uint32_t at_a_time; /* slots that one pass counts; blockIdx.z is the pass */
+    /* Scratch where blocks (or their warps) leave their tables, [slice][table][slot]; NULL: they add them to the
+     * partials at once. */
+    uint32_t *tables;
+    size_t tables_bytes;
+    enum reduction_method merge; /* of the tables; REDUCTION_AUTO: with atomics */
 };
 
 /* What a thread needs to find slots. */
@@ -88,6 +98,24 @@ static __device__ void add_slot(const struct slots_job &job, int64_t slice, uint
     atomicAdd((unsigned long long *)partial + slot, (unsigned long long)n);
 }
 
+/* Where table `table` of `n_tables` of the slice lies. */
+static __device__ uint32_t *left_slots(const struct slots_job &job, int64_t slice, uint32_t table, uint32_t n_tables)
+{
+    return job.tables + ((uint64_t)slice * n_tables + table) * job.work.n_keys;
+}
+
+/* Blocks of so many tables for which there is room. */
+static inline unsigned blocks_with_room(const struct slots_job *job, unsigned blocks, unsigned tables)
+{
+    const size_t fit =
+        job->tables_bytes / ((size_t)job->work.n_keys * sizeof(uint32_t) * tables * (size_t)job->work.n_slices);
+    return job->tables && fit < blocks ? (unsigned)fit : blocks;
+}
+
+/* Merges the n_tables that were left for each slice and adds them to the partials. */
+enum ts_status ts_cuda_slot_tables_merge(const struct stage_context *context, const struct slots_job *job,
+                                         unsigned n_tables, const struct cuda_call *call);
+
 /* Calls MACRO(C type, by value) for the type of the pixels. */
 #define TS_CUDA_SLOT_TYPES(dtype, MACRO)                                                                               \
     switch (dtype) {                                                                                                   \
@@ -111,22 +139,12 @@ static __device__ void add_slot(const struct slots_job &job, int64_t slice, uint
     }
 
 /* Each counts the pixels of a job into its partials, which are added to. At most 2^31 pixels a slice. */
-enum ts_status ts_cuda_histogram_global(const struct stage_context *context, enum ts_dtype dtype,
-                                        const struct slots_job *job, const struct cuda_call *call);
-enum ts_status ts_cuda_histogram_sub(const struct stage_context *context, enum ts_dtype dtype,
-                                     const struct slots_job *job, const struct cuda_call *call);
-/* Scratch of the strips' tables for n partials. */
-size_t ts_cuda_histogram_sub_bytes(uint32_t n_slots, int64_t n);
-/* With 1 or 32 copies of the table for the lanes of a warp. */
-enum ts_status ts_cuda_histogram_shared(const struct stage_context *context, enum ts_dtype dtype,
-                                        const struct slots_job *job, uint32_t copies, const struct cuda_call *call);
-enum ts_status ts_cuda_histogram_occupancy(const struct stage_context *context, enum ts_dtype dtype,
-                                           const struct slots_job *job, const struct cuda_call *call);
-enum ts_status ts_cuda_histogram_warp_tagged(const struct stage_context *context, enum ts_dtype dtype,
+
+/* With 1 or 32 copies of the table for the lanes of a warp, in a table of so many bytes at most. */
+enum ts_status ts_cuda_slot_counts_shared(const struct stage_context *context, enum ts_dtype dtype,
+                                          const struct slots_job *job, uint32_t copies, size_t most_bytes,
+                                          const struct cuda_call *call);
+enum ts_status ts_cuda_slot_counts_occupancy(const struct stage_context *context, enum ts_dtype dtype,
                                              const struct slots_job *job, const struct cuda_call *call);
-/* Counts of (label, slot) with the labels' image; n_labels + 1 rows of work.n_keys slots in one partial. */
-enum ts_status ts_cuda_histogram_labels(const struct stage_context *context, const struct ts_image *slices,
-                                        const struct ts_image *labels, uint32_t n_labels, const struct slots_job *job,
-                                        const struct cuda_call *call);
 
 #endif
