@@ -55,6 +55,7 @@ struct warp_room {
 
 /* 16 rays on their way along the major axis. */
 struct walk : tensor_walk {
+    enum { SCALED = 0 };
     struct warp_room *room;
     float offset[2]; /* of this thread's two rays from their views' lowest ones */
     struct place {
@@ -141,6 +142,11 @@ static __device__ __forceinline__ void write_empty(struct walk *walk, int to)
 {
     walk->room->start[to] = 0;
     walk->room->x[to] = make_float4(-64, -64, -64, -64);
+}
+
+static __device__ __forceinline__ float read_unit(const struct walk *, int)
+{
+    return 1;
 }
 
 static __device__ __forceinline__ uint32_t read_window(const struct walk *walk, int from, float x[2])

@@ -155,6 +155,10 @@ const struct stage sirt_stage = {
         "It minimizes the residual in R's norm, whatever the angles and the beam; noise and the finest details come "
         "with the number of iterations, so that stopping early smooths. Each slice stops for itself. Line integrals "
         "over mm give attenuation in 1/mm.\n\n"
+        "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for `pixel`): both take "
+        "the very "
+        "same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
+        "`tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration.",
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
@@ -172,4 +176,5 @@ const struct stage sirt_stage = {
     .bench = "iterations=10",
     .tolerance = {.relative = 1e-4,
                   .why = "errors of float sums of thousands of products pass from iteration to iteration"},
+    .method_tolerances = ts_iterate_method_tolerances,
 };

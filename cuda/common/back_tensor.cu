@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backprojection with linear interpolation on tensor cores, as cuda/common/tensor.cuh tells: rows of a product are 16
- * pixels, lines are views. (z, view, detector) -> (z, y, x).
+ * Backprojection on tensor cores, as cuda/common/tensor.cuh tells: rows of a product are 16 pixels, lines are views.
+ * (z, view, detector) -> (z, y, x). Linear interpolation, or the transpose of Joseph's: there a detector's weight falls
+ * with its ray's distance from the pixel in pixels, along the ray's minor axis, which is rounded as
+ * cuda/radon_tensor.cu rounds it: without SPLIT both have the very same weights.
  *
  * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detectors where these are as
  * far apart as pixels, a window; where they are closer it takes more of them. One thread holds 2 pixels of 8 QUARTERS
  * slices. It goes through the views, in the table's order, as cuda/common/tensor_walk.cuh tells. A view's weight is in
- * its line. A slice with a NaN or an infinity is left to the caller.
+ * its line, as a part of `most`. A slice with a NaN or an infinity is left to the caller.
  *
  * Memory: 2 bytes (split: 4) of a window's detector come from the caches for every 16 pixels, about 1 byte (2) an
  * interpolation; 4 bytes written a pixel. A block is 2 x 2 warps, 8 x 8 pixels, that see nearly the same detectors;
@@ -37,6 +39,7 @@ struct back_tensor_size {
     int n_slices, n_rows, n_columns, n_detectors, lanes;
     int64_t first_patch;
     int patches_across;
+    float most; /* no view's weight is larger: all are divided by it, and the sums multiplied */
 };
 
 /* What a warp keeps of its windows: where they start, as ts_cuda_tensor_start() counts; where pixel (0, 0) lies in
@@ -48,50 +51,75 @@ struct __align__(16) window
 };
 
 /* Its lines are the table's views. */
-struct back_walk : tensor_walk {
+template <bool JOSEPH> struct back_walk : tensor_walk {
+    enum { SCALED = JOSEPH };
     const struct cuda_back_view *views;
     int column, row;        /* of the warp's first pixel */
     struct window *windows; /* in work */
+    float *units;           /* JOSEPH: pixels from one detector to the next in each of them */
     struct place {
         const struct cuda_back_view *view;
         double at; /* of the first pixel */
     };
 };
 
-static __device__ __forceinline__ int windows_of_line(const struct back_walk *walk, int v, int *pair,
-                                                      struct back_walk::place *place)
+/* Detectors from a pixel to the next along the minor axis of Joseph's rays, along which they lie farther apart. */
+static __device__ __forceinline__ double reach_of(const struct cuda_back_view *view)
 {
-    const double slack = 1.0 / 1024, unit = 1.0 / 4294967296.0; /* slack: more than the rounding of positions */
+    return (double)max(max(llabs(view->per_row), llabs(view->per_column)), 1ll) * (1.0 / 4294967296.0);
+}
+
+template <bool JOSEPH>
+static __device__ __forceinline__ int windows_of_line(const struct back_walk<JOSEPH> *walk, int v, int *pair,
+                                                      typename back_walk<JOSEPH>::place *place)
+{
+    const double unit = 1.0 / 4294967296.0;
     const struct cuda_back_view *view = &walk->views[v];
     const int64_t first = view->base + walk->row * view->per_row + walk->column * view->per_column;
     const int64_t right = (SIDE - 1) * view->per_column, down = (SIDE - 1) * view->per_row;
+    const double reach = JOSEPH ? reach_of(view) : 1;
+    const double slack = fmax(reach, 1.0) / 1024; /* more than the rounding of positions */
     const double low = (double)(first + min((int64_t)0, right) + min((int64_t)0, down)) * unit - slack,
                  high = (double)(first + max((int64_t)0, right) + max((int64_t)0, down)) * unit + slack;
     place->view = view;
     place->at = (double)first * unit;
-    if (!(high > -1 && low < walk->n_minor))
+    if (!(high > -reach && low < (JOSEPH ? walk->n_minor - 1 + reach : walk->n_minor)))
         return 0;
-    return ts_cuda_tensor_window(max((int)floor(low), -1), min((int)floor(high) + 1, walk->n_minor), pair);
+    if (!JOSEPH)
+        return ts_cuda_tensor_window(max((int)floor(low), -1), min((int)floor(high) + 1, walk->n_minor), pair);
+    const int from = max((int)ceil(low - reach), -1), to = min((int)floor(high + reach), walk->n_minor);
+    return from <= to ? ts_cuda_tensor_window(from, to, pair) : 0;
 }
 
 /* Counted from each window in double: pixels far from it may be rounded, those in it are not. */
-static __device__ __forceinline__ void write_window(struct back_walk *walk, int to, uint32_t start, int first,
-                                                    const struct back_walk::place *place)
+template <bool JOSEPH>
+static __device__ __forceinline__ void write_window(struct back_walk<JOSEPH> *walk, int to, uint32_t start, int first,
+                                                    const typename back_walk<JOSEPH>::place *place)
 {
-    const double unit = 1.0 / 4294967296.0;
+    const double apart = JOSEPH ? 1 / reach_of(place->view) : 1, unit = apart / 4294967296.0;
     walk->windows[to].start = start;
-    walk->windows[to].x = (float)(place->at - first);
+    walk->windows[to].x = (float)((place->at - first) * apart);
+    if (JOSEPH)
+        walk->units[to] = (float)apart;
     walk->windows[to].per_column = (float)((double)place->view->per_column * unit);
     walk->windows[to].per_row = (float)((double)place->view->per_row * unit);
 }
 
-static __device__ __forceinline__ void write_empty(struct back_walk *walk, int to)
+template <bool JOSEPH> static __device__ __forceinline__ void write_empty(struct back_walk<JOSEPH> *walk, int to)
 {
     const struct window none = {0, -64, 0, 0};
     walk->windows[to] = none;
+    if (JOSEPH)
+        walk->units[to] = 1;
 }
 
-static __device__ __forceinline__ uint32_t read_window(const struct back_walk *walk, int from, float x[2])
+template <bool JOSEPH> static __device__ __forceinline__ float read_unit(const struct back_walk<JOSEPH> *walk, int from)
+{
+    return JOSEPH ? walk->units[from] : 1;
+}
+
+template <bool JOSEPH>
+static __device__ __forceinline__ uint32_t read_window(const struct back_walk<JOSEPH> *walk, int from, float x[2])
 {
     const float4 at = *(const float4 *)&walk->windows[from];
     const float column = (float)(threadIdx.x / 4 % SIDE), row = (float)(threadIdx.x / 16 % 2);
@@ -100,7 +128,7 @@ static __device__ __forceinline__ uint32_t read_window(const struct back_walk *w
     return __float_as_uint(at.x);
 }
 
-template <class S>
+template <class S, bool JOSEPH>
 static __device__ __forceinline__ void write_pixels(const float4 *totals, int column, int row, int slice_first,
                                                     const uint32_t *largest, const struct back_tensor_size *size,
                                                     float *out)
@@ -119,13 +147,14 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
                     continue;
                 const float2 back = ts_cuda_largest_scale(largest[slice], EXPONENT, -1);
                 const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
-                out[((int64_t)slice * size->n_rows + y) * size->n_columns + x] = total * back.x * back.y;
+                out[((int64_t)slice * size->n_rows + y) * size->n_columns + x] =
+                    total * back.x * back.y * (JOSEPH ? size->most : 1);
             }
     }
 }
 
 /* grid: the blocks of patch after patch; parts of the slices. */
-template <class S>
+template <class S, bool JOSEPH>
 static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     back_tensor(const uint4 *lines, const uint32_t *largest, float *out, const struct cuda_back_views *table,
                 const int32_t *halt, struct back_tensor_size size)
@@ -140,7 +169,7 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     const int slice_first = (int)blockIdx.y * S::QUARTERS * 32;
     if (column >= size.n_columns || row >= size.n_rows || (halt && *halt))
         return;
-    struct back_walk walk;
+    struct back_walk<JOSEPH> walk;
     walk.lines = ts_cuda_tensor_part<S>(lines, slice_first);
     walk.apart = size.lanes * S::PLANES;
     walk.n_minor = size.n_detectors;
@@ -150,18 +179,20 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     walk.column = (int)column;
     walk.row = (int)row;
     walk.windows = windows;
+    if (JOSEPH)
+        walk.units = (float *)(windows + (S::THREADS / 32 - warp) * TENSOR_STEPS) + warp * TENSOR_STEPS;
     ts_cuda_tensor_sum<S>(&walk, totals);
-    write_pixels<S>(totals, (int)column, (int)row, slice_first, largest, &size, out);
+    write_pixels<S, JOSEPH>(totals, (int)column, (int)row, slice_first, largest, &size, out);
 }
 
 /* One thread a view. */
 static __global__ void __launch_bounds__(TENSOR_THREADS)
-    make_lines(const struct cuda_back_views *table, struct tensor_line *lines)
+    make_lines(const struct cuda_back_views *table, float most, struct tensor_line *lines)
 {
     const int64_t v = (int64_t)blockIdx.x * TENSOR_THREADS + threadIdx.x;
     if (v < table->n) {
         lines[v].row = table->at[v].view;
-        lines[v].factor = table->at[v].scale;
+        lines[v].factor = table->at[v].scale / most;
     }
 }
 
@@ -184,26 +215,39 @@ size_t ts_cuda_back_tensor_scratch(const struct stage_context *context, int64_t 
            ts_cuda_tensor_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_lanes_for(n), is_split(context));
 }
 
-template <class S>
+template <class S, bool JOSEPH>
 static enum ts_status launch(const struct stage_context *context, const uint4 *halves, const uint32_t *largest,
                              float *out, const struct cuda_back_views *table, struct back_tensor_size size,
                              cudaStream_t stream)
 {
-    const size_t shared =
-        (size_t)S::TILES * S::THREADS * sizeof(float4) + S::THREADS / 32 * TENSOR_STEPS * sizeof(struct window);
+    const size_t window = sizeof(struct window) + (JOSEPH ? sizeof(float) : 0),
+                 shared = (size_t)S::TILES * S::THREADS * sizeof(float4) + S::THREADS / 32 * TENSOR_STEPS * window;
     const int64_t across = ts_cuda_parts(size.n_columns, SIDE * ACROSS * PATCH),
                   patches = across * ts_cuda_parts(size.n_rows, SIDE * DOWN * PATCH),
                   most = MOST_BLOCKS / (PATCH * PATCH);
-    enum ts_status status = ts_cuda_shared(context, (const void *)back_tensor<S>, shared);
+    enum ts_status status = ts_cuda_shared(context, (const void *)back_tensor<S, JOSEPH>, shared);
     size.patches_across = (int)across;
     for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
         const int64_t left = patches - size.first_patch;
         const dim3 grid((unsigned)((left < most ? left : most) * PATCH * PATCH),
                         (unsigned)ts_cuda_parts(size.lanes, 32 * S::QUARTERS));
-        back_tensor<S><<<grid, S::THREADS, shared, stream>>>(halves, largest, out, table, context->halt, size);
+        back_tensor<S, JOSEPH><<<grid, S::THREADS, shared, stream>>>(halves, largest, out, table, context->halt, size);
         status = ts_cuda_launched(context, "back_tensor");
     }
     return status;
+}
+
+/* Of the slices that stand in `halves`. */
+template <bool JOSEPH>
+static enum ts_status back(const struct stage_context *context, const uint4 *halves, const uint32_t *largest,
+                           float *out, const struct cuda_back_views *table, const struct back_tensor_size *size,
+                           cudaStream_t stream)
+{
+    if (is_split(context))
+        return (size->lanes > 32 ? launch<split_wide, JOSEPH>
+                                 : launch<split_narrow, JOSEPH>)(context, halves, largest, out, table, *size, stream);
+    return (size->lanes > 64 ? launch<plain_wide, JOSEPH> : launch<plain_narrow, JOSEPH>)(context, halves, largest, out,
+                                                                                          table, *size, stream);
 }
 
 enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const struct ts_image *sinogram,
@@ -211,31 +255,29 @@ enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const st
                                    cudaStream_t stream)
 {
     const int64_t nz = out->axes[0].n, n_views = sinogram->axes[1].n;
-    const bool split = is_split(context);
+    const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
+    const bool joseph = params->model == BACK_JOSEPH;
+    /* Of a ray between two lines it is never longer. */
+    const float most = joseph ? (float)hypot(params->row_spacing, params->pixel_size) : 1;
     uint32_t *largest = (uint32_t *)scratch;
     struct tensor_line *made = (struct tensor_line *)((char *)scratch + ts_cuda_stride((size_t)nz * sizeof(uint32_t)));
     uint4 *halves = (uint4 *)((char *)made + lines_bytes(context));
     enum ts_status status = ts_cuda_largest(context, sinogram, largest, stream);
     if (status != TS_OK)
         return status;
-    make_lines<<<(unsigned)ts_cuda_parts(n_views, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(table, made);
+    make_lines<<<(unsigned)ts_cuda_parts(n_views, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(table, most, made);
     status = ts_cuda_launched(context, "make_lines");
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
         n = nz - z < 128 ? nz - z : 128;
         const int lanes = ts_cuda_lanes_for(n);
         float *to = (float *)ts_slice_data(out, z);
-        const struct back_tensor_size size = {(int)n, (int)out->axes[1].n, (int)out->axes[2].n,
-                                              (int)sinogram->axes[2].n, lanes};
-        status = ts_cuda_tensor_halves(context, sinogram, ts_slice_data(sinogram, z), n, true, lanes, split,
+        struct back_tensor_size size = {(int)n, (int)out->axes[1].n, (int)out->axes[2].n, (int)sinogram->axes[2].n,
+                                        lanes};
+        size.most = most;
+        status = ts_cuda_tensor_halves(context, sinogram, ts_slice_data(sinogram, z), n, true, lanes, is_split(context),
                                        largest + z, EXPONENT, made, halves, stream);
-        if (status != TS_OK)
-            return status;
-        if (split)
-            status = (lanes > 32 ? launch<split_wide> : launch<split_narrow>)(context, halves, largest + z, to, table,
-                                                                              size, stream);
-        else
-            status = (lanes > 64 ? launch<plain_wide> : launch<plain_narrow>)(context, halves, largest + z, to, table,
-                                                                              size, stream);
+        if (status == TS_OK)
+            status = (joseph ? back<true> : back<false>)(context, halves, largest + z, to, table, &size, stream);
     }
     return status;
 }

@@ -98,6 +98,7 @@ static __device__ __forceinline__ uint32_t ts_cuda_tensor_pack(float low, float 
  * where it finds its samples. */
 struct tensor_windows {
     float x[2][2]; /* [window][sums lane / 4 and lane / 4 + 8] */
+    float unit[2]; /* SCALED: from one sample to the next, in the unit of x */
     const uint4 *from[2];
 };
 
@@ -155,14 +156,17 @@ struct tensor_weights {
 };
 
 /* Weights of this thread's samples 0 and 1 at position x: 1 - |x| and 1 - |x - 1| where positive. low: what halves
- * leave of them. */
-template <class S>
+ * leave of them. SCALED: samples are not 1 but windows->unit apart, and x is not rounded yet; without SPLIT both
+ * distances are, so that each weight is exact. */
+template <class S, bool SCALED>
 static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weights *to,
                                                             const struct tensor_windows *windows)
 {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const float x = windows->x[i / 2][i % 2], first = 1 - fabsf(x), second = 1 - fabsf(x - 1);
+        const float x = windows->x[i / 2][i % 2], next = SCALED ? x - windows->unit[i / 2] : x - 1;
+        const float first = 1 - fabsf(SCALED ? ts_cuda_tensor_position<S::SPLIT>(x, 0) : x),
+                    second = 1 - fabsf(SCALED ? ts_cuda_tensor_position<S::SPLIT>(next, 0) : next);
         to->high[i] = ts_cuda_tensor_pack(first, second);
         if (S::SPLIT) { /* a low half may be negative: two at once would lose it */
             const float2 rounded = __half22float2(*(const __half2 *)&to->high[i]);

@@ -12,6 +12,8 @@
  *     void write_window(walk, to, start, first, &place)   into place `to`; first: the window's first sample
  *     void write_empty(walk, to)                          one that no sum is near
  *     uint32_t read_window(walk, from, x)                 its start; x: where this thread's two sums lie in it
+ *     Walk::SCALED                                        0: x counts samples; 1: in units, of which
+ *     float read_unit(walk, from)                         there are so many from one sample to the next
  */
 #ifndef CUDA_COMMON_TENSOR_WALK_CUH
 #define CUDA_COMMON_TENSOR_WALK_CUH
@@ -100,8 +102,11 @@ static __device__ __forceinline__ bool ts_cuda_tensor_advance(Walk *walk, struct
     for (int i = 0; i < 2; i++) {
         float x[2];
         two->from[i] = ts_cuda_tensor_from(walk->lines, read_window(walk, walk->step + i, x), walk->apart);
-        two->x[i][0] = ts_cuda_tensor_position<S::SPLIT>(x[0], first);
-        two->x[i][1] = ts_cuda_tensor_position<S::SPLIT>(x[1], first);
+        two->unit[i] = read_unit(walk, walk->step + i);
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+            two->x[i][k] =
+                Walk::SCALED ? __fmaf_rn(-two->unit[i], first, x[k]) : ts_cuda_tensor_position<S::SPLIT>(x[k], first);
     }
     return true;
 }
@@ -122,7 +127,7 @@ ts_cuda_tensor_step(Walk *walk, const struct tensor_samples<S> *samples, const s
         return false;
     }
     ts_cuda_tensor_load<S>(next, &two);
-    ts_cuda_tensor_weigh<S>(next_weights, &two);
+    ts_cuda_tensor_weigh<S, Walk::SCALED>(next_weights, &two);
     ts_cuda_tensor_multiply<S>(samples, weights, sums);
     if (fold)
         ts_cuda_tensor_fold<S>(totals, sums);
@@ -143,7 +148,7 @@ template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_te
     if (!ts_cuda_tensor_advance<S>(walk, &two, &fold))
         return;
     ts_cuda_tensor_load<S>(&samples, &two);
-    ts_cuda_tensor_weigh<S>(&weights, &two);
+    ts_cuda_tensor_weigh<S, Walk::SCALED>(&weights, &two);
     while (ts_cuda_tensor_step(walk, &samples, &weights, &next, &next_weights, sums, totals) &&
            ts_cuda_tensor_step(walk, &next, &next_weights, &samples, &weights, sums, totals))
         ;

@@ -17,6 +17,14 @@ const struct choice ts_iterate_stops[] = {
     {0},
 };
 
+const struct stage_method_tolerance ts_iterate_method_tolerances[] = {
+    {"tensor",
+     {.relative = 1.5e-3,
+      .why = "what is projected is rounded to 11 bits, and what is backprojected; errors pass from iteration to "
+             "iteration"}},
+    {0},
+};
+
 enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values)
 {
     struct iterate_params *params = values;

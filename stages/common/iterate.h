@@ -17,6 +17,7 @@ enum { ITERATE_GROUP = 16 };
 enum iterate_stop { STOP_NEVER, STOP_RESIDUAL, STOP_DISCREPANCY };
 
 extern const struct choice ts_iterate_stops[];
+extern const struct stage_method_tolerance ts_iterate_method_tolerances[];
 
 /* The first member of the parameter struct of every such stage. */
 struct iterate_params {

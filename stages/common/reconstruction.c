@@ -24,7 +24,7 @@ const struct choice ts_back_method_choices[] = {
     {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},
     {"stack", BACK_METHOD_STACK, "128 slices side by side, 4 pixels a thread share their detectors", ON_CUDA},
     {"tensor", BACK_METHOD_TENSOR,
-     "linear interpolation as matrix products in half precision on tensor cores, from compute capability 8.0 on",
+     "matrix products of weights and of detectors in half precision on tensor cores, from compute capability 8.0 on",
      ON_CUDA},
     {"tensor-split", BACK_METHOD_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
      ON_CUDA},
@@ -181,20 +181,12 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
     return TS_OK;
 }
 
-/* Tensor cores multiply halves into floats, with operands of this shape, from capability 8.0 on; their kernels know the
- * weights of linear interpolation alone. */
+/* Tensor cores multiply halves into floats, with operands of this shape, from capability 8.0 on. */
 static enum ts_status check_tensor(const struct stage_context *context, const struct reconstruction_params *params)
 {
     const struct cuda_device *device = context->device;
-    if ((params->method != BACK_METHOD_TENSOR && params->method != BACK_METHOD_TENSOR_SPLIT) || !device)
-        return TS_OK;
-    if (params->model != BACK_LINEAR) {
-        ts_param_error(context->set, "method", "method-model", context->diag,
-                       "tensor cores are used for model linear alone, and the model is joseph");
-        ts_diag_hint(context->diag, "method: stack, or model: linear");
-        return TS_BAD_CHAIN;
-    }
-    if (ts_cuda_code(device) >= CUDA_TENSOR_CODE)
+    if ((params->method != BACK_METHOD_TENSOR && params->method != BACK_METHOD_TENSOR_SPLIT) || !device ||
+        ts_cuda_code(device) >= CUDA_TENSOR_CODE)
         return TS_OK;
     ts_param_error(context->set, "method", "tensor-capability", context->diag,
                    "this build's code for %s is of compute capability %d.%d, and tensor needs that of 8.0",
