@@ -166,7 +166,7 @@ const struct stage cgls_stage = {
     .scratch_bytes = cgls_scratch,
     .cpu = cgls_cpu,
     .cuda = STAGE_CUDA(cgls_cuda),
-    .bench = "iterations=10",
+    .bench = "iterations=3",
     .tolerance = {.relative = 1e-4,
                   .why = "errors of float sums of thousands of products pass from iteration to iteration"},
     .method_tolerances = ts_iterate_method_tolerances,

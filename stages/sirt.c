@@ -173,7 +173,7 @@ const struct stage sirt_stage = {
     .scratch_bytes = sirt_scratch,
     .cpu = sirt_cpu,
     .cuda = STAGE_CUDA(sirt_cuda),
-    .bench = "iterations=10",
+    .bench = "iterations=3",
     .tolerance = {.relative = 1e-4,
                   .why = "errors of float sums of thousands of products pass from iteration to iteration"},
     .method_tolerances = ts_iterate_method_tolerances,

@@ -115,7 +115,8 @@ TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
     };
     static const char *const on_cpu[] = {"joseph", NULL}, *const on_cuda[] = {"ray",    "row-fan-in",   "stack",
                                                                               "tensor", "tensor-split", NULL};
-    static const char *const back_on_cpu[] = {"lanes", NULL}, *const back_on_cuda[] = {"pixel", "stack", NULL};
+    static const char *const back_on_cpu[] = {"lanes", NULL}, *const back_on_cuda[] = {"pixel", "stack", "tensor",
+                                                                                       "tensor-split", NULL};
     const char *const *forth = ts_test_device ? on_cuda : on_cpu;
     size_t n = 0;
     for (; *forth; forth++)
@@ -123,7 +124,7 @@ TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
             for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct adjoint_case which = cases[i];
                 char text[160], method[32];
-                if (!strcmp(*forth, "tensor")) /* its pixels and positions have 11 bits */
+                if (!strcmp(*forth, "tensor") || !strcmp(*back, "tensor")) /* values and positions have 11 bits */
                     which.bound = 5e-5;
                 snprintf(text, sizeof text, "%s method=%s", which.radon, *forth);
                 snprintf(method, sizeof method, "method=%s", *back);
@@ -132,7 +133,25 @@ TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
                 ts_test_adjoint(&which);
                 n++;
             }
-    cr_assert_eq(n, ts_test_device ? 5 * 8 : 4);
+    cr_assert_eq(n, ts_test_device ? 5 * 16 : 4);
+}
+
+/* Both round positions alike, and values up as often as down: with many of both signs little is left. */
+Test(backproject, tensor_cores_are_an_adjoint_pair_on_cuda)
+{
+    static const struct adjoint_case cases[] = {
+        {"views=74 method=tensor", "method=tensor", 130, 46, 61, 0.5, 0.5, -1, 1e-6},
+        {"views=90 arc=360 detectors=101 detector_spacing=0.7 center=44 method=tensor", "method=tensor", 130, 50, 61,
+         0.8, 0.6, -1, 1e-6},
+        {"views=60 detector_spacing=0.11 method=tensor", "method=tensor", 130, 46, 61, 0.7, 0.5, -1, 1e-6},
+        {"views=60 detector_spacing=2.3 method=tensor", "method=tensor", 130, 46, 61, 0.7, 0.5, -1, 1e-6},
+    };
+    ts_test_begin_cuda();
+    if (ts_cuda_code(ts_test_device) < CUDA_TENSOR_CODE)
+        cr_skip("tensor cores of compute capability 8.0 are needed");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ts_test_adjoint(&cases[i]);
+    ts_test_end_cuda();
 }
 
 /* ---- the same bytes, values that are no numbers ------------------------------------------------- */

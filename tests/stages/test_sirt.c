@@ -69,7 +69,8 @@ TEST_ON_BOTH(sirt, agrees_in_every_grouping_of_slices)
         {"iterations=3 method=tensor-split stop=residual tolerance=0.5", 135, 7, 11},
         {"iterations=3 method=tensor-split pixel_size=0.9 row_spacing=0.4 center=6.1", 5, 17, 11},
     };
-    const size_t n_tensor = ts_test_device && ts_test_device->major >= 8 ? sizeof tensor / sizeof *tensor : 0;
+    const size_t n_tensor =
+        ts_test_device && ts_cuda_code(ts_test_device) >= CUDA_TENSOR_CODE ? sizeof tensor / sizeof *tensor : 0;
     const size_t n = sizeof cases / sizeof *cases;
     cr_assert_eq(ts_scan_check(&sirt_stage, ts_sirt_reference, cases, n), 4 * (ts_test_device ? n : n - 5));
     cr_assert_eq(ts_scan_check(&sirt_stage, ts_sirt_reference, tensor, sizeof tensor / sizeof *tensor), 4 * n_tensor);
