@@ -14,22 +14,17 @@
 
 #include "cuda/launch.cuh"
 
-/* cos(2 pi i / 128). */
+/* cos(2 pi i / 256). */
 static __host__ __device__ constexpr float row_fft_cos(int i)
 {
-    constexpr float quarter[33] = {1.0F,          0.998795456F,  0.995184727F, 0.989176510F, 0.980785280F, 0.970031253F,
-                                   0.956940336F,  0.941544065F,  0.923879533F, 0.903989293F, 0.881921264F, 0.857728610F,
-                                   0.831469612F,  0.803207531F,  0.773010453F, 0.740951125F, 0.707106781F, 0.671558955F,
-                                   0.634393284F,  0.595699304F,  0.555570233F, 0.514102744F, 0.471396737F, 0.427555093F,
-                                   0.382683432F,  0.336889853F,  0.290284677F, 0.242980180F, 0.195090322F, 0.146730474F,
-                                   0.0980171403F, 0.0490676743F, 0.0F};
-    const int turn = i & 127, half = turn > 64 ? 128 - turn : turn;
-    return half <= 32 ? quarter[half] : -quarter[64 - half];
+    constexpr float quarter[65] = {1.0F, 0.999698819F, 0.998795456F, 0.997290457F, 0.995184727F, 0.992479535F, 0.98917651F, 0.985277642F, 0.98078528F, 0.97570213F, 0.970031253F, 0.963776066F, 0.956940336F, 0.949528181F, 0.941544065F, 0.932992799F, 0.923879533F, 0.914209756F, 0.903989293F, 0.893224301F, 0.881921264F, 0.870086991F, 0.85772861F, 0.844853565F, 0.831469612F, 0.817584813F, 0.803207531F, 0.788346428F, 0.773010453F, 0.757208847F, 0.740951125F, 0.724247083F, 0.707106781F, 0.689540545F, 0.671558955F, 0.653172843F, 0.634393284F, 0.615231591F, 0.595699304F, 0.575808191F, 0.555570233F, 0.53499762F, 0.514102744F, 0.492898192F, 0.471396737F, 0.44961133F, 0.427555093F, 0.405241314F, 0.382683432F, 0.359895037F, 0.336889853F, 0.31368174F, 0.290284677F, 0.266712757F, 0.24298018F, 0.21910124F, 0.195090322F, 0.170961889F, 0.146730474F, 0.122410675F, 0.0980171403F, 0.0735645636F, 0.0490676743F, 0.0245412285F, 0.0F};
+    const int turn = i & 255, half = turn > 128 ? 256 - turn : turn;
+    return half <= 64 ? quarter[half] : -quarter[128 - half];
 }
 
 static __host__ __device__ constexpr float row_fft_sin(int i)
 {
-    return row_fft_cos(i - 32);
+    return row_fft_cos(i - 64);
 }
 
 static __device__ __forceinline__ float2 row_fft_product(float2 a, float c, float s)
@@ -37,7 +32,7 @@ static __device__ __forceinline__ float2 row_fft_product(float2 a, float c, floa
     return make_float2(__fmaf_rn(a.x, c, -(a.y * s)), __fmaf_rn(a.x, s, a.y * c));
 }
 
-/* The real part of a exp(2 pi i k / 128), and sum. */
+/* The real part of a exp(2 pi i k / 256), and sum. */
 static __device__ __forceinline__ float row_fft_real(float2 a, int k, float sum)
 {
     return __fmaf_rn(a.x, row_fft_cos(k), __fmaf_rn(-a.y, row_fft_sin(k), sum));
@@ -52,18 +47,18 @@ static __device__ __forceinline__ void row_fft_pair(float2 *a, float2 *b, float 
     *b = make_float2(__fmaf_rn(2.0F, p.x, -re), __fmaf_rn(2.0F, p.y, -im));
 }
 
-/* The same with w = exp(2 pi i k / 128): fewer operations where w is a power of i. */
+/* The same with w = exp(2 pi i k / 256): fewer operations where w is a power of i. */
 static __device__ __forceinline__ void row_fft_butterfly(float2 *a, float2 *b, int k)
 {
     const float2 p = *a, q = *b;
-    const int quarter = k & 127;
-    if (quarter % 32) {
+    const int quarter = k & 255;
+    if (quarter % 64) {
         row_fft_pair(a, b, row_fft_cos(k), row_fft_sin(k));
         return;
     }
     const float2 turned = quarter == 0    ? q
-                          : quarter == 32 ? make_float2(-q.y, q.x)
-                          : quarter == 64 ? make_float2(-q.x, -q.y)
+                          : quarter == 64 ? make_float2(-q.y, q.x)
+                          : quarter == 128 ? make_float2(-q.x, -q.y)
                                           : make_float2(q.y, -q.x);
     *a = make_float2(p.x + turned.x, p.y + turned.y);
     *b = make_float2(p.x - turned.x, p.y - turned.y);
@@ -85,7 +80,7 @@ template <int N, int SIGN> static __device__ __forceinline__ void row_fft_steps(
         row_fft_steps<N / 2, SIGN>(x + N / 2);
 #pragma unroll
         for (int i = 0; i < N / 2; i++)
-            row_fft_butterfly(&x[i], &x[i + N / 2], SIGN * i * (128 / N));
+            row_fft_butterfly(&x[i], &x[i + N / 2], SIGN * i * (256 / N));
     }
 }
 
@@ -96,7 +91,7 @@ template <int N, int LEVEL, int NODE> static __device__ __forceinline__ void row
     if constexpr (N > 1) {
 #pragma unroll
         for (int i = 0; i < N / 2; i++)
-            row_fft_butterfly(&x[i], &x[i + N / 2], -(4 * NODE - 1) * (16 >> LEVEL));
+            row_fft_butterfly(&x[i], &x[i + N / 2], -(4 * NODE - 1) * (32 >> LEVEL));
         row_fft_quarter<N / 2, LEVEL + 1, NODE>(x);
         row_fft_quarter<N / 2, LEVEL + 1, NODE + (1 << LEVEL)>(x + N / 2);
     }
@@ -107,7 +102,7 @@ template <int N> static __device__ __forceinline__ void row_fft_quarter_real(con
 {
 #pragma unroll
     for (int i = 0; i < N / 2; i++) {
-        const float turned = in[i + N / 2] * row_fft_cos(16);
+        const float turned = in[i + N / 2] * row_fft_cos(32);
         x[i] = make_float2(in[i] + turned, turned);
         x[i + N / 2] = make_float2(in[i] - turned, -turned);
     }
@@ -122,7 +117,7 @@ template <int N> static __device__ __forceinline__ void row_fft_quarter_back(flo
     row_fft_steps<N / 2, 1>(x + N / 2);
 #pragma unroll
     for (int i = 0; i < N; i++)
-        out[i] = row_fft_real(x[i % (N / 2)], -i * (32 / N), row_fft_real(x[i % (N / 2) + N / 2], i * (96 / N), 0.0F));
+        out[i] = row_fft_real(x[i % (N / 2)], -i * (64 / N), row_fft_real(x[i % (N / 2) + N / 2], i * (192 / N), 0.0F));
 }
 
 /* Shifted as the thread's 16 turns say, 32 samples in natural order to bit-reversed order, from LEVEL 0 on: at level l

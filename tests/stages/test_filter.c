@@ -91,6 +91,7 @@ TEST_ON_BOTH(filter, has_no_limit_at_4096_detectors)
     check_ramp(2048, TS_I8);
     check_ramp(8000, TS_U32);
     check_ramp(16384, TS_I16);
+    check_ramp(17000, TS_U16);
 }
 
 TEST_ON_BOTH(filter, gives_the_same_bytes_in_20_runs_over_any_slabs)
