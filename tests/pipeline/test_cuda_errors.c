@@ -40,7 +40,7 @@ Test(cuda_errors, have_the_code_of_their_kind)
 }
 
 /* A pebibyte of either kind. */
-Test(cuda_errors, of_memory_say_what_was_asked_and_what_is_there_on_cuda)
+Test(cuda_errors, of_memory_say_what_was_asked_and_what_is_there)
 {
     const size_t much = (size_t)1 << 50;
     struct ts_diag *diag = ts_diag_create();
