@@ -25,6 +25,7 @@ enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t b
                                       struct cuda_session **session);
 /* Waits for the queues; frees all memory and events. NULL does nothing. */
 void ts_cuda_session_destroy(struct cuda_session *session);
+/* What the session was created with. */
 const struct cuda_device *ts_cuda_session_device(const struct cuda_session *session);
 struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
 
@@ -51,11 +52,13 @@ enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue)
 
 /* Points in a queue that other queues or the host wait for. NULL with a record in diag. */
 struct cuda_event *ts_cuda_event_create(struct cuda_session *session);
+/* Marks the point behind all that was enqueued so far; an event may be recorded again. */
 enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event, enum cuda_queue queue);
 /* An event that was never recorded is passed at once. */
 enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue queue, struct cuda_event *event);
 /* True where the host would not have to wait. */
 bool ts_cuda_event_passed(const struct cuda_event *event);
+/* The host waits for the event; errors of kernels before it show here. */
 enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event);
 /* Between two events that the host has waited for. */
 enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,

@@ -9,7 +9,7 @@
 
 #include "pipeline/tomostage.h"
 
-/* At most this many errors are kept; the list then ends with a record that counts the rest. */
+/* At most this many errors are kept; what is printed then ends with a line that counts the rest. */
 enum { DIAG_MAX_ERRORS = 20 };
 
 /* What a record says beside its message; unset fields mean "none". */
@@ -23,6 +23,7 @@ struct diag_site {
  * severity TS_ERROR. The message is printf-formatted, one sentence without a final period. */
 enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status, const struct diag_site *site,
                              const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Records that are no errors: the run goes on. */
 void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
@@ -33,8 +34,9 @@ void ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((
 void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length);
 /* The worst status recorded as an error (the first error's status), TS_OK without errors. */
 enum ts_status ts_diag_status(const struct ts_diag *diag);
+/* All errors, those beyond DIAG_MAX_ERRORS too. */
 size_t ts_diag_error_count(const struct ts_diag *diag);
-/* Short for an allocation that failed. */
+/* For an allocation of so many bytes that failed: TS_RUN_FAILED, code no-memory. */
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes);
 /* Each record as a JSON object on a line of its own. */
 void ts_diag_print_json(const struct ts_diag *diag, FILE *stream);

@@ -66,11 +66,14 @@ struct ts_diag_record {
 };
 
 struct ts_diag;
+/* An empty list of records; NULL where memory is out. */
 TS_PUBLIC struct ts_diag *ts_diag_create(void);
 TS_PUBLIC void ts_diag_destroy(struct ts_diag *diag);
+/* Records of every severity; at most 20 errors are kept. */
 TS_PUBLIC size_t ts_diag_count(const struct ts_diag *diag);
-/* Record i in the order of arrival; valid until the diag is cleared or destroyed. */
+/* Record i in the order of arrival; valid until the diag is cleared or destroyed. NULL past the last. */
 TS_PUBLIC const struct ts_diag_record *ts_diag_get(const struct ts_diag *diag, size_t i);
+/* Removes all records, so that the list can be used again. */
 TS_PUBLIC void ts_diag_clear(struct ts_diag *diag);
 /* Writes each record as "file:line:column: error: stage.parameter: message", then the source line, a caret
  * and the hint. Control bytes are escaped. */
@@ -146,6 +149,8 @@ TS_PUBLIC enum ts_status ts_chain_parse(const char *text, size_t length, const c
 TS_PUBLIC void ts_chain_destroy(struct ts_chain *chain);
 /* Replaces one parameter: "box.radius=3"; with several stages of a name "box#2.radius=3". Also "input.series=2". */
 TS_PUBLIC enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, struct ts_diag *diag);
+/* Replaces the path of the chain's input, which stays the kind of file that it is (DICOM where the chain names none),
+ * or of its output. Relative to the current folder. */
 TS_PUBLIC enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 
@@ -188,6 +193,7 @@ TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
 /* For a signal handler that must end the process now: removes the temporary file. Async-signal-safe; _exit is next. */
 TS_PUBLIC void ts_plan_abandon(const struct ts_plan *plan);
 
+/* "0.1.0". */
 TS_PUBLIC const char *ts_version(void);
 
 #ifdef __cplusplus

@@ -14,11 +14,6 @@ const struct stage *const ts_stages[] = {
     NULL,
 };
 
-size_t ts_stage_count(void)
-{
-    return sizeof ts_stages / sizeof *ts_stages - 1;
-}
-
 const struct stage *ts_stage_find(const char *name)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++)

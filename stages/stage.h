@@ -226,7 +226,7 @@ struct stage {
 
 /* stages/registry.c: every stage of stages.def, in that order; NULL ends the list. */
 extern const struct stage *const ts_stages[];
-size_t ts_stage_count(void);
+/* NULL where no stage has this name. */
 const struct stage *ts_stage_find(const char *name);
 
 /* For resolve(): refuses reference i (code reference-shape) where it is given and not nz x ny x nx of the input. */

@@ -24,12 +24,6 @@ template <typename sum_type> struct cuda_moments {
     uint32_t low, high;                    /* order keys */
 };
 
-/* Whether the launcher below takes images of this type. */
-static inline bool ts_cuda_moments_fit(enum ts_dtype dtype)
-{
-    return dtype == TS_U32 || dtype == TS_I32 || dtype == TS_F32;
-}
-
 /* Bytes of the moments of one slice. */
 size_t ts_cuda_moments_bytes(void);
 /* Scratch for n slices of slice_pixels values. */

@@ -24,6 +24,7 @@ struct back_view {
     double width, scale; /* scale: mm for Joseph, 1 for linear */
 };
 
+/* The view at this angle, under one of the two models. */
 struct back_view ts_back_view(const struct beam_geometry *geometry, double degree, enum back_model model);
 
 /* The share of each view in a sum over angles, in radian: half the distance of its two neighbors on the circle modulo
@@ -35,6 +36,7 @@ struct view_gap {
     double degrees;
     int64_t before, after, directions;
 };
+/* `order` is room for n numbers. */
 struct view_gap ts_view_gap(const double *degrees, int64_t n, int64_t *order);
 
 #endif

@@ -63,6 +63,7 @@ enum { BEAM_RUNS = 4 };
 struct beam_scan ts_beam_scan(const struct ts_image *volume, const struct ts_image *sinogram);
 /* In degrees. */
 double ts_beam_scan_angle(const struct beam_scan *scan, int64_t view);
+/* Exact at multiples of 90 degrees, as ts_angle_cos_sin. */
 struct beam_angle ts_beam_angle(const struct beam_scan *scan, int64_t view);
 struct beam_detector ts_beam_detector(const struct beam_scan *scan, int64_t detector);
 /* Distance in mm from the rotation axis that the source must keep: it never stands among the pixels. */

@@ -18,6 +18,7 @@ struct bins {
     int64_t n;
 };
 
+/* n bins between low and high, low < high. */
 void ts_bins_init(struct bins *bins, double low, double high, int64_t n);
 /* As numpy does without a range: from the smallest to the largest finite value; half a value on both sides where there
  * is one value only, [0, 1] where there is none. */
@@ -34,8 +35,11 @@ struct bin_counts {
     uint64_t n_slots, lane_pixels;
     uint64_t slots[]; /* the lanes follow */
 };
+/* Bytes of the counts in n_bins bins. */
 size_t ts_bin_counts_bytes(int64_t n_bins);
+/* Makes this memory an empty count. */
 void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins);
+/* Adds n values of an image's dtype; flush before reading. */
 void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
                        size_t n);
 /* The slots of n values from `first` on, as counting takes them. */
@@ -45,6 +49,7 @@ void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t 
 void ts_bin_counts_flush(struct bin_counts *counts);
 /* Init, add and flush: the counts of these slices. */
 void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins, const struct ts_image *slices);
+/* Both flushed. */
 void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from);
 
 /* The same from counts of single values (flushed), by integer arithmetic: in_bins[bins->n], and below, above, NaN. */

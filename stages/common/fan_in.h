@@ -36,6 +36,7 @@ struct fan_in_sum {
     size_t n[FAN_IN_LEVELS];
     double values[FAN_IN_LEVELS][FAN_IN_GROUP]; /* valid below n */
 };
+/* An empty sum; a value more; and what it comes to, which spoils it. */
 void ts_fan_in_sum_begin(struct fan_in_sum *sum);
 void ts_fan_in_sum_add(struct fan_in_sum *sum, double value);
 double ts_fan_in_sum_end(struct fan_in_sum *sum);

@@ -38,6 +38,7 @@ int64_t ts_fft_length(int64_t n);
 size_t ts_fft_bytes(const struct fft_shape *shape);
 size_t ts_fft_work_bytes(const struct fft_shape *shape);
 
+/* TS_RUN_FAILED where memory is out or the library makes no plan (code fft-plan). */
 enum ts_status ts_fft_create(const struct fft_shape *shape, struct ts_diag *diag, struct fft **fft);
 void ts_fft_destroy(struct fft *fft); /* NULL does nothing */
 

@@ -17,11 +17,14 @@ struct label_counts {
     uint64_t counts[];
 };
 
+/* Bytes of the counts in n_labels + 1 rows, at most LABEL_COUNTS_MOST counts. */
 size_t ts_label_counts_bytes(int64_t n_labels, int64_t n_bins);
+/* Makes this memory an empty count. */
 void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t n_bins);
 /* Adds n values and their labels. */
 void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
                          const void *labels, enum ts_dtype labels_dtype, size_t n);
+/* Adds counts of as many labels and bins. */
 void ts_label_counts_merge(struct label_counts *into, const struct label_counts *from);
 /* The slots of one row (n_labels: the other labels). */
 const uint64_t *ts_label_counts_row(const struct label_counts *counts, uint64_t row);

@@ -25,6 +25,7 @@ struct moments {
 /* One slice of n values, by two passes over it. */
 void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n,
                             enum reduction_method method);
+/* The same by REDUCTION_AUTO. */
 void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n);
 /* Chan, Golub and LeVeque (1983). Of n_negative only its lowest bit is used. */
 void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype);

@@ -44,6 +44,7 @@ struct beam_view {
 
 /* Cosine and sine of an angle in degrees; exact at multiples of 90, and equal where they should be at 45. */
 void ts_angle_cos_sin(double degree, double *cosine, double *sine);
+/* The view at this angle. */
 struct beam_view ts_beam_view(const struct beam_geometry *geometry, double degree);
 
 #endif

@@ -18,6 +18,7 @@ enum percentile_method { PERCENTILE_AUTO, PERCENTILE_HISTOGRAM, PERCENTILE_SORT 
 extern const struct choice ts_percentile_choices[];
 enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
 
+/* Percentile `percent`, 0 to 100, of counted values; NaN where nothing was counted. */
 double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
 
 /* What the first round finds; kept in a result until the second has run. Two ranks for each percentile. */
@@ -57,6 +58,7 @@ struct percentile_ends {
 /* room: that of 2 * n keys. */
 void ts_percentile_sort(struct percentile_ends *ends, uint32_t *room, const void *data, enum ts_dtype dtype, size_t n,
                         const double *percents, int n_percentiles);
+/* The percentiles of the slice; NaN where it has no finite value. */
 void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype, const double *percents,
                            int n_percentiles, double *values);
 

@@ -36,6 +36,7 @@ struct ring_levels {
     int64_t tables; /* floats of the tables */
 };
 
+/* How the levels cut this sinogram. */
 void ts_ring_levels(const struct stage_context *context, struct ring_levels *levels);
 /* The deepest level whose filter still fits the image, at least 1 (pywt.dwt_max_level). */
 int64_t ts_ring_deepest(const struct stage_context *context, int32_t wavelet);
@@ -43,6 +44,7 @@ int64_t ts_ring_deepest(const struct stage_context *context, int32_t wavelet);
  * 2 pi i / half_views and the weights of the waves. */
 void ts_ring_tables(const struct stage_context *context, float *tables);
 
+/* The method on the CPU, and its scratch in bytes; as cpu() and scratch_bytes() of a stage. */
 size_t ts_ring_wavelet_scratch(const struct stage_context *context);
 enum ts_status ts_ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch);

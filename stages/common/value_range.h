@@ -18,6 +18,7 @@ struct value_range {
 
 /* Takes n values of an image's dtype into the range. */
 void ts_value_range_add(struct value_range *range, const void *data, enum ts_dtype dtype, size_t n);
+/* The range of both. */
 void ts_value_range_merge(struct value_range *into, const struct value_range *from);
 
 /* partial_bytes(), reduce() and merge() of a struct stage_reduction whose partial result is the struct value_range of
