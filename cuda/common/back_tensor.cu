@@ -52,7 +52,7 @@ struct __align__(16) window
 
 /* Its lines are the table's views. */
 template <bool JOSEPH> struct back_walk : tensor_walk {
-    enum { SCALED = JOSEPH };
+    enum { SCALED = JOSEPH, AHEAD = 0 }; /* ahead: plain_wide is a fifth slower, out of registers */
     const struct cuda_back_view *views;
     int column, row;        /* of the warp's first pixel */
     struct window *windows; /* in work */

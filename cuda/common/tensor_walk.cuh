@@ -12,6 +12,7 @@
  *     void write_window(walk, to, start, first, &place)   into place `to`; first: the window's first sample
  *     void write_empty(walk, to)                          one that no sum is near
  *     uint32_t read_window(walk, from, x)                 its start; x: where this thread's two sums lie in it
+ *     Walk::AHEAD                                         1: weights are worked out between the products before theirs
  *     Walk::SCALED                                        0: x counts samples; 1: in units, of which
  *     float read_unit(walk, from)                         there are so many from one sample to the next
  */
@@ -74,10 +75,11 @@ template <class Walk> static __device__ __forceinline__ bool ts_cuda_tensor_find
         const int place = ts_cuda_tensor_place(count, &ended, &walk->steps);
         count = min(count, TENSOR_STEPS - place);
         __syncwarp();
-        for (int i = skip; i < skip + count; i++)
-            write_window(walk, place + i - skip,
-                         ts_cuda_tensor_start((uint32_t)line * (uint32_t)blocks + (uint32_t)i, pair, walk->apart),
-                         2 * pair - TENSOR_LEFT + i * TENSOR_WINDOW, &at);
+        for (int i = 0; i < count; i++)
+            write_window(
+                walk, place + i,
+                ts_cuda_tensor_start((uint32_t)line * (uint32_t)blocks + (uint32_t)(skip + i), pair, walk->apart),
+                2 * pair - TENSOR_LEFT + (skip + i) * TENSOR_WINDOW, &at);
         if (walk->steps % 2 && lane == 31)
             write_empty(walk, walk->steps);
         walk->line += ended;
@@ -134,12 +136,29 @@ ts_cuda_tensor_step(Walk *walk, const struct tensor_samples<S> *samples, const s
     return true;
 }
 
+/* The same with one set of weights, worked out right before its products: registers for pixels of many slices. */
+template <class S, class Walk>
+static __device__ __forceinline__ bool
+ts_cuda_tensor_lean_step(Walk *walk, struct tensor_windows *two, const struct tensor_samples<S> *samples,
+                         struct tensor_samples<S> *next, float sums[S::TILES][4], float4 *totals)
+{
+    struct tensor_weights weights;
+    bool fold;
+    ts_cuda_tensor_weigh<S, Walk::SCALED>(&weights, two);
+    const bool more = ts_cuda_tensor_advance<S>(walk, two, &fold);
+    if (more)
+        ts_cuda_tensor_load<S>(next, two);
+    ts_cuda_tensor_multiply<S>(samples, &weights, sums);
+    if (fold)
+        ts_cuda_tensor_fold<S>(totals, sums);
+    return more;
+}
+
 /* Sums over all windows into totals. */
 template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_tensor_sum(Walk *walk, float4 *totals)
 {
     float sums[S::TILES][4] = {};
     struct tensor_samples<S> samples, next;
-    struct tensor_weights weights, next_weights;
     struct tensor_windows two;
     bool fold;
     for (int i = 0; i < S::TILES; i++)
@@ -148,10 +167,18 @@ template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_te
     if (!ts_cuda_tensor_advance<S>(walk, &two, &fold))
         return;
     ts_cuda_tensor_load<S>(&samples, &two);
-    ts_cuda_tensor_weigh<S, Walk::SCALED>(&weights, &two);
-    while (ts_cuda_tensor_step(walk, &samples, &weights, &next, &next_weights, sums, totals) &&
-           ts_cuda_tensor_step(walk, &next, &next_weights, &samples, &weights, sums, totals))
-        ;
+    if (Walk::AHEAD) {
+        struct tensor_weights weights, next_weights;
+        ts_cuda_tensor_weigh<S, Walk::SCALED>(&weights, &two);
+        while (ts_cuda_tensor_step(walk, &samples, &weights, &next, &next_weights, sums, totals) &&
+               ts_cuda_tensor_step(walk, &next, &next_weights, &samples, &weights, sums, totals))
+            ;
+    } else {
+        while (ts_cuda_tensor_lean_step<S>(walk, &two, &samples, &next, sums, totals) &&
+               ts_cuda_tensor_lean_step<S>(walk, &two, &next, &samples, sums, totals))
+            ;
+        ts_cuda_tensor_fold<S>(totals, sums);
+    }
 }
 
 #endif
