@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a TIFF page must be before it is decoded: one gray channel of 8, 16 or 32 bits, rows from the top, a lossless
- * codec of the list, and strips or tiles that lie whole in the file. libtiff's messages are kept, never printed.
+ * codec of the list, and strips or tiles, and a directory, that lie whole in the file. libtiff's messages are kept,
+ * never printed.
  */
 #include "io/tiff_check.h"
 
@@ -236,9 +237,36 @@ static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_p
     return TS_OK;
 }
 
+/* libtiff takes the bytes of a next-directory pointer that are missing for zeros, and a zero is the end of the list: a
+ * file cut there would be a shorter one. A directory is a count, the entries and that pointer (TIFF 6.0, section 2). */
+static enum ts_status check_directory(const struct tiff_pages *pages, const struct tiff_page *page,
+                                      struct ts_diag *diag)
+{
+    const uint64_t file_bytes = (uint64_t)pages->files[page->file].bytes;
+    const bool big = TIFFIsBigTIFF(pages->handle);
+    const size_t count_bytes = big ? 8 : 2, entry_bytes = big ? 20 : 12, pointer_bytes = big ? 8 : 4;
+    unsigned char count[8];
+    uint64_t n = 0;
+    if (page->directory > file_bytes ||
+        pread(TIFFFileno(pages->handle), count, count_bytes, (off_t)page->directory) != (ssize_t)count_bytes)
+        return ts_tiff_refuse(pages, page, "tiff-truncated", diag, "its directory at %llu cannot be read",
+                              (unsigned long long)page->directory);
+    for (size_t i = 0; i < count_bytes; i++)
+        n = n << 8 | count[TIFFIsBigEndian(pages->handle) ? i : count_bytes - 1 - i];
+    const uint64_t left = file_bytes - page->directory, ends = count_bytes + pointer_bytes;
+    if (left < ends || n > (left - ends) / entry_bytes)
+        return ts_tiff_refuse(
+            pages, page, "tiff-truncated", diag,
+            "its directory at %llu of %llu entries and the pointer to the next page end past the file's %llu bytes",
+            (unsigned long long)page->directory, (unsigned long long)n, (unsigned long long)file_bytes);
+    return TS_OK;
+}
+
 enum ts_status ts_tiff_check(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag)
 {
-    enum ts_status status = check_colors(pages, page, diag);
+    enum ts_status status = check_directory(pages, page, diag);
+    if (status == TS_OK)
+        status = check_colors(pages, page, diag);
     if (status == TS_OK)
         status = check_size(pages, page, diag);
     return status == TS_OK ? check_blocks(pages, page, diag) : status;

@@ -22,7 +22,7 @@ enum { WIDTH = 37, HEIGHT = 23 };
 
 struct writing {
     enum ts_dtype dtype;
-    bool tiled;
+    bool tiled, one_strip;
     int compression, n_pages, samples, photometric, orientation, bits;
     int width, first_page;
     const char *mode;
@@ -61,7 +61,7 @@ static void store(enum ts_dtype dtype, unsigned char *out, double value)
 static void write_blocks(TIFF *tiff, const struct writing *w, int page, int width)
 {
     const size_t bytes = ts_dtype_bytes(w->dtype);
-    const int across = w->tiled ? 16 : width, down = w->tiled ? 16 : 5;
+    const int across = w->tiled ? 16 : width, down = w->tiled ? 16 : w->one_strip ? HEIGHT : 5;
     unsigned char block[16 * 64 * 4];
     if (w->tiled) {
         TIFFSetField(tiff, TIFFTAG_TILEWIDTH, across);
@@ -374,6 +374,52 @@ Test(tiff, damaged_files_are_errors)
             if (source)
                 source->ops->close(source);
             ts_diag_destroy(diag);
+        }
+        free(whole);
+    }
+    ts_test_remove_folder(folder);
+}
+
+static uint64_t number_at(const unsigned char *bytes, size_t n, bool big_endian)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < n; i++)
+        number = number << 8 | bytes[big_endian ? i : n - 1 - i];
+    return number;
+}
+
+/* Cut within the pointer of a directory to the next one, in the middle of the file and at its end: the pages before the
+ * cut are whole, and must not pass for all there are. */
+Test(tiff, files_cut_within_the_pointer_to_the_next_page_are_refused)
+{
+    static const char *const modes[] = {"wl", "wb", "w8l", "w8b"};
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        const bool big = strchr(modes[m], '8'), swapped = strchr(modes[m], 'b');
+        const size_t count = big ? 8 : 2, entry = big ? 20 : 12, pointer = big ? 8 : 4;
+        struct writing w = plain;
+        w.n_pages = 20;
+        w.one_strip = true; /* then nothing lies between a directory and the next page */
+        w.mode = modes[m];
+        write_tiff(path, &w);
+        size_t length;
+        unsigned char *whole = (unsigned char *)ts_test_read(path, &length);
+        uint64_t at = number_at(whole + (big ? 8 : 4), pointer, swapped);
+        for (int page = 1; at; page++) {
+            const size_t end = at + count + entry * number_at(whole + at, count, swapped) + pointer;
+            cr_assert_leq(end, length);
+            for (size_t missing = 1; missing <= pointer && (page == 10 || end == length); missing++) {
+                char text[64];
+                FILE *file = fopen(path, "wb");
+                cr_assert_eq(fwrite(whole, 1, end - missing, file), end - missing);
+                fclose(file);
+                snprintf(text, sizeof text, "page %d: its directory at %llu of", page, (unsigned long long)at);
+                refused(VIEWS "angle_start: 0, angle_stop: 180", path, "tiff-truncated", text);
+            }
+            at = number_at(whole + end - pointer, pointer, swapped);
+            cr_assert_leq(page, w.n_pages);
         }
         free(whole);
     }
