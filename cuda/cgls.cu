@@ -8,6 +8,7 @@
 
 extern "C" {
 #include "stages/cgls.h"
+#include "stages/common/finite_values.h"
 }
 
 static const struct cuda_iterate_needs needs = {2, 2, false};
@@ -73,5 +74,6 @@ const struct stage_cuda cgls_cuda = {
     .constants = ts_cuda_iterate_constants,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .reduction = &ts_cuda_finite_reduction,
     .least_slices = ts_cuda_iterate_least_slices,
 };

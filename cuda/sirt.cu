@@ -10,6 +10,7 @@
 #include "cuda/common/iterate.cuh"
 
 extern "C" {
+#include "stages/common/finite_values.h"
 #include "stages/sirt.h"
 }
 
@@ -101,5 +102,6 @@ const struct stage_cuda sirt_cuda = {
     .constants = ts_cuda_iterate_constants,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .reduction = &ts_cuda_finite_reduction,
     .least_slices = ts_cuda_iterate_least_slices,
 };

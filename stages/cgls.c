@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "stages/common/finite_values.h"
+
 /* ---- iterating --------------------------------------------------------------------------------- */
 
 struct cgls_group {
@@ -151,6 +153,7 @@ const struct stage cgls_stage = {
         "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for `pixel`): both take "
         "the very "
         "same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
+        "A value that is NaN or infinite would spoil its whole slice, and ends the run.\n\n"
         "`tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration.",
     .axes = AXES_SINOGRAM,
@@ -162,6 +165,7 @@ const struct stage cgls_stage = {
     .params_bytes = sizeof(struct iterate_params),
     .resolve = ts_iterate_resolve,
     .shape = ts_iterate_shape,
+    .reduction = &ts_finite_reduction,
     .tables = ts_iterate_tables,
     .scratch_bytes = cgls_scratch,
     .cpu = cgls_cpu,

@@ -67,6 +67,11 @@ TEST_ON_BOTH(cgls, records_its_residuals)
     ts_scan_check_residuals(&cgls_stage, ts_cgls_reference);
 }
 
+TEST_ON_BOTH(cgls, a_value_that_is_no_number_ends_the_run)
+{
+    ts_scan_check_finite(&cgls_stage, "iterations=2");
+}
+
 TEST_ON_BOTH(cgls, slices_are_independent)
 {
     ts_scan_check_independence(&cgls_stage, "iterations=4 stop=residual tolerance=0.01");

@@ -81,6 +81,11 @@ TEST_ON_BOTH(sirt, records_its_residuals)
     ts_scan_check_residuals(&sirt_stage, ts_sirt_reference);
 }
 
+TEST_ON_BOTH(sirt, a_value_that_is_no_number_ends_the_run)
+{
+    ts_scan_check_finite(&sirt_stage, "iterations=2");
+}
+
 TEST_ON_BOTH(sirt, slices_are_independent)
 {
     ts_scan_check_independence(&sirt_stage, "iterations=4 stop=residual tolerance=0.01");

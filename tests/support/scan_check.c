@@ -137,20 +137,41 @@ void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle)
 void ts_scan_check_independence(const struct stage *stage, const char *assignments)
 {
     static const struct scan_case which = {"", 3, 11, 17};
+    const size_t rays = 11 * 17, pixels = (size_t)17 * 17;
     struct ts_image in = ts_test_scan(&which, 5);
-    struct stage_run run;
-    for (int64_t i = 0; i < 11 * 17; i++)
-        ((float *)in.data)[i] = 0;
-    ((float *)in.data)[11 * 17 + 40] = NAN;
+    float *values = in.data;
+    struct stage_run run, other;
+    memset(values, 0, rays * sizeof *values);
     cr_assert_eq(ts_test_run(&run, stage, assignments, &in, NULL, 0, 1), TS_OK);
-    const float *out = run.out.data;
-    bool none = false;
-    for (int64_t i = 0; i < 17 * 17; i++) {
-        cr_assert_eq(out[i], 0);
-        none |= isnan(out[17 * 17 + i]);
-        cr_assert(isfinite(out[2 * 17 * 17 + i]));
+    for (size_t i = 0; i < rays; i++)
+        values[rays + i] *= -1e6F;
+    cr_assert_eq(ts_test_run(&other, stage, assignments, &in, NULL, 0, 1), TS_OK);
+    const float *before = run.out.data, *after = other.out.data;
+    for (size_t i = 0; i < pixels; i++) {
+        cr_assert_eq(before[i], 0);
+        cr_assert_eq(after[i], 0);
     }
-    cr_assert(none);
+    cr_assert(memcmp(before + pixels, after + pixels, pixels * sizeof *before) != 0);
+    cr_assert(!memcmp(before + 2 * pixels, after + 2 * pixels, pixels * sizeof *before));
     ts_test_run_clear(&run);
+    ts_test_run_clear(&other);
+    free(in.data);
+}
+
+void ts_scan_check_finite(const struct stage *stage, const char *assignments)
+{
+    static const struct scan_case which = {"", 5, 12, 30};
+    struct ts_image in = ts_test_scan(&which, 5);
+    ((float *)in.data)[3 * 360 + 77] = NAN;
+    ((float *)in.data)[3 * 360 + 78] = -INFINITY;
+    for (int64_t slab = 0; slab < 3; slab++) {
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, stage, assignments, &in, NULL, slab, 2), TS_RUN_FAILED);
+        const struct ts_diag_record *diag = ts_diag_get(run.diag, 0);
+        cr_assert_str_eq(diag->code, "not-finite");
+        cr_assert(strstr(diag->message, "2 of 360 values of slice 3 are"), "%s", diag->message);
+        cr_assert(strstr(diag->message, "the first is in view 2 at detector 17"), "%s", diag->message);
+        ts_test_run_clear(&run);
+    }
     free(in.data);
 }

@@ -25,7 +25,9 @@ size_t ts_scan_check(const struct stage *stage, stage_oracle *oracle, const stru
 /* Of a stage whose parameters begin with struct iterate_params: the residual with which each iteration begins and the
  * number of iterations, from the oracle's image after the iterations before. */
 void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle);
-/* A sinogram of zeros is its own reconstruction, and NaN stays in its slice. */
+/* A sinogram of zeros is its own reconstruction, and what is in a slice does not reach its neighbors. */
 void ts_scan_check_independence(const struct stage *stage, const char *assignments);
+/* NaN and infinity end the run in every slab, with the slice and the first one's place. */
+void ts_scan_check_finite(const struct stage *stage, const char *assignments);
 
 #endif
