@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is accepted of a dataset in a foreign file: integers of 8 to 32 bits and IEEE floats, contiguous, compact or
- * chunked storage inside the file, the filters shuffle, deflate and fletcher32. All sizes are checked before anything
- * is allocated.
+ * What is accepted of a dataset in a foreign file: integers of 8 to 32 bits (lists: to 64) and IEEE floats, contiguous,
+ * compact or chunked storage inside the file, the filters shuffle, deflate and fletcher32. All sizes are checked before
+ * anything is allocated.
  */
 #include "io/hdf5_stack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool find_type(struct hdf5_stack *stack)
+static bool find_type(struct hdf5_stack *stack, int rank)
 {
     const struct {
         hid_t id;
@@ -29,6 +29,15 @@ static bool find_type(struct hdf5_stack *stack)
         stack->stored = types[i].dtype;
         stack->dtype = types[i].dtype == TS_F64 ? TS_F32 : types[i].dtype;
         stack->swapped = types[i].big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+        return true;
+    }
+    const hid_t wide[] = {H5T_STD_U64LE, H5T_STD_U64BE, H5T_STD_I64LE, H5T_STD_I64BE};
+    for (int i = 0; rank == 1 && i < 4; i++) {
+        if (H5Tequal(stack->type, wide[i]) <= 0)
+            continue;
+        stack->stored = stack->dtype = TS_U64;
+        stack->has_sign = i >= 2;
+        stack->swapped = (i % 2 == 1) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
         return true;
     }
     return false;
@@ -163,10 +172,10 @@ enum ts_status ts_hdf5_stack_open_take(struct hdf5_input *input, hid_t dataset, 
         stack->space = H5Dget_space(dataset);
         if (stack->type < 0 || stack->space < 0)
             status = ts_hdf5_input_unreadable(input, stack->name);
-        else if (!find_type(stack))
+        else if (!find_type(stack, rank))
             status = ts_hdf5_input_refuse(
-                input, "hdf5-type", "the elements of %s are neither integers of 8 to 32 bits nor floats of 32 or 64",
-                stack->name);
+                input, "hdf5-type", "the elements of %s are neither integers of 8 to %d bits nor floats of 32 or 64",
+                stack->name, rank == 1 ? 64 : 32);
     }
     if (status == TS_OK)
         status = check_sizes(input, stack, rank);

@@ -17,7 +17,8 @@ struct hdf5_stack {
     hid_t dataset, type, space;
     int rank;
     int64_t n[3];                /* axes past the rank have length 1 */
-    enum ts_dtype stored, dtype; /* of the file (f64 too), of what is read */
+    enum ts_dtype stored, dtype; /* of the file (f64 too, u64 in lists), of what is read */
+    bool has_sign;               /* stored as u64, but with a sign */
     bool swapped;                /* stored in the other byte order */
     bool chunked;
     int64_t chunk[3];
@@ -37,7 +38,8 @@ struct hdf5_box {
     bool doubles;
 };
 
-/* Takes the dataset over and checks its type, sizes, storage and filters. Between enter and leave. */
+/* Takes the dataset over and checks its type, sizes, storage and filters. Integers of 64 bits are taken with rank 1
+ * alone, to be read as doubles. Between enter and leave. */
 enum ts_status ts_hdf5_stack_open_take(struct hdf5_input *input, hid_t dataset, const char *name, int rank,
                                        struct hdf5_stack *stack);
 /* Between enter and leave. */
@@ -47,7 +49,8 @@ size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack);
 /* Not between enter and leave: it takes the lock for each access. */
 enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct hdf5_stack *stack,
                                   const struct hdf5_box *box);
-/* All of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`. Between enter and leave. */
+/* All of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no double holds are refused.
+ * Between enter and leave. */
 enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, hid_t from, const char *path, int64_t most,
                                      double **values, int64_t *n);
 

@@ -3,6 +3,7 @@
  * Boxes of a stack: block by block (a chunk, or one index of the first axis of what is not chunked), each scattered to
  * its place with the byte order and type changed on the way.
  */
+#include <float.h>
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <math.h>
@@ -19,7 +20,7 @@ struct reading {
     const struct hdf5_stack *stack;
     const struct hdf5_box *box;
     bool inside; /* between enter and leave already */
-    bool overflow;
+    bool overflow, inexact;
     struct libdeflate_decompressor *decompressor;
     unsigned char *encoded, *block, *other;
     size_t encoded_bytes, block_bytes; /* of the buffers */
@@ -57,18 +58,22 @@ PUT_ROW(u32_f64, uint32_t, 32, double)
 PUT_ROW(i32_f64, int32_t, 32, double)
 PUT_ROW(f32_f64, float, 32, double)
 PUT_ROW(f64_f64, double, 64, double)
+PUT_ROW(u64_f64, uint64_t, 64, double)
+PUT_ROW(i64_f64, int64_t, 64, double)
 
 typedef void put_row(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n, bool swapped);
 
-static put_row *row_function(enum ts_dtype stored, bool doubles)
+static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
 {
     static put_row *const same[] = {
         [TS_U8] = put_bits8,   [TS_I8] = put_bits8,   [TS_U16] = put_bits16, [TS_I16] = put_bits16,
         [TS_U32] = put_bits32, [TS_I32] = put_bits32, [TS_F32] = put_bits32, [TS_F64] = put_narrow};
-    static put_row *const wide[] = {
-        [TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64, [TS_I16] = put_i16_f64,
-        [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64, [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64};
-    return doubles ? wide[stored] : same[stored];
+    static put_row *const wide[] = {[TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64,
+                                    [TS_I16] = put_i16_f64, [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64,
+                                    [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64, [TS_U64] = put_u64_f64};
+    if (stack->has_sign)
+        return put_i64_f64;
+    return doubles ? wide[stack->stored] : same[stack->stored];
 }
 
 /* Whether narrowing made an infinity of what was none. */
@@ -82,6 +87,21 @@ static bool overflows(const unsigned char *in, int64_t n, bool swapped)
         bits = swapped ? __builtin_bswap64(bits) : bits;
         memcpy(&value, &bits, sizeof value);
         found |= isfinite(value) && !isfinite((float)value);
+    }
+    return found;
+}
+
+/* Whether an integer of 64 bits has more significant bits than a double holds. */
+static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, int64_t n)
+{
+    bool found = false;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
+        bits = stack->swapped ? __builtin_bswap64(bits) : bits;
+        if (stack->has_sign && bits >> 63)
+            bits = -bits;
+        found |= bits != 0 && bits >> __builtin_ctzll(bits) >> DBL_MANT_DIG != 0;
     }
     return found;
 }
@@ -100,7 +120,9 @@ static void put_last(struct reading *reading, const unsigned char *in, ptrdiff_t
     const struct hdf5_stack *stack = reading->stack;
     const size_t stored = ts_dtype_bytes(stack->stored),
                  size = box->doubles ? sizeof(double) : ts_dtype_bytes(stack->dtype);
-    put_row *put = row_function(stack->stored, box->doubles);
+    put_row *put = row_function(stack, box->doubles);
+    if (stack->stored == TS_U64)
+        reading->inexact |= loses_bits(stack, in, end - first);
     if (stack->stored == TS_F64 && !box->doubles)
         reading->overflow |= overflows(in, end - first, stack->swapped);
     if (!box->map || box->map_axis != 2) {
@@ -345,6 +367,10 @@ static enum ts_status read_box(struct reading *reading)
     if (status == TS_OK && reading->overflow)
         status = ts_hdf5_input_refuse(reading->input, "hdf5-range", "%s holds values past the range of 32-bit floats",
                                       stack->name);
+    if (status == TS_OK && reading->inexact)
+        status =
+            ts_hdf5_input_refuse(reading->input, "hdf5-range",
+                                 "%s holds integers past 2^53 that a 64-bit float does not hold exactly", stack->name);
     free(reading->encoded);
     free(reading->other);
     free(reading->block);

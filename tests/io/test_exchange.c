@@ -113,6 +113,39 @@ Test(exchange, radians_that_are_called_degrees_are_caught)
     ts_projections_close(projections);
 }
 
+/* Theta as integers of 64 bits: as they are, negative ones too, or refused where a double holds only a neighbor. */
+Test(exchange, angles_of_64_bits_are_exact_or_refused)
+{
+    static const int64_t theta[SCAN_FRAMES] = {-90, 0, 1, INT64_C(1) << 53, -(INT64_C(1) << 53), INT64_MIN, 160};
+    static const int64_t past[SCAN_FRAMES] = {0, (INT64_C(1) << 53) + 1}, below[SCAN_FRAMES] = {0, INT64_MIN + 1};
+    static const uint64_t large[SCAN_FRAMES] = {0, UINT64_C(1) << 63, UINT64_C(0xFFFFFFFFFFFFF800)};
+    static const uint64_t largest[SCAN_FRAMES] = {0, UINT64_MAX};
+    const struct {
+        hid_t type;
+        const void *values;
+        bool taken;
+    } rows[] = {{H5T_STD_I64LE, theta, true}, {H5T_STD_I64BE, theta, true},   {H5T_STD_U64LE, large, true},
+                {H5T_STD_U64BE, large, true}, {H5T_STD_I64LE, past, false},   {H5T_STD_I64BE, below, false},
+                {H5T_STD_U64LE, past, false}, {H5T_STD_U64BE, largest, false}};
+    const double zeros[SCAN_FRAMES] = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, zeros);
+        ts_scan_file_integers(file, "/exchange/theta", rows[i].type, SCAN_FRAMES, rows[i].values);
+        H5Fclose(file);
+        if (!rows[i].taken) {
+            refuse_exchange(&set, TS_BAD_INPUT, "hdf5-range", "/exchange/theta holds integers past 2^53");
+            continue;
+        }
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu", i);
+        for (int v = 0; v < SCAN_FRAMES; v++)
+            cr_assert_eq(source->image.axes[1].positions[v],
+                         rows[i].values == theta ? (double)theta[v] : (double)large[v]);
+        source->ops->close(source);
+    }
+}
+
 /* ---- files that are not to be trusted -------------------------------------------------------------- */
 
 Test(exchange, storage_that_cannot_be_trusted_is_refused)

@@ -214,6 +214,30 @@ Test(nexus, finds_what_facilities_write)
     source->ops->close(source);
 }
 
+/* numpy's default integer has 64 bits. */
+Test(nexus, keys_of_64_bits_are_read)
+{
+    static const int frames[] = {2, 3, 5};
+    static const int64_t keys[SCAN_FRAMES] = {2, 1, 0, 0, 3, 0, 1}, negative[SCAN_FRAMES] = {2, 1, 0, -1};
+    const hid_t types[] = {H5T_STD_I64LE, H5T_STD_I64BE, H5T_STD_U64LE, H5T_STD_U64BE};
+    static const char path[] = "/entry1/instrument/detector/image_key";
+    struct param_set set = nexus_set();
+    struct source *source;
+    for (int i = 0; i < 5; i++) {
+        make_scan(&good);
+        const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDWR, H5P_DEFAULT);
+        ts_scan_file_integers(file, path, types[i % 4], SCAN_FRAMES, i < 4 ? keys : negative);
+        H5Fclose(file);
+        if (i == 4)
+            break;
+        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "type %d", i);
+        ts_scan_file_check(source, frames, SCAN_ROWS);
+        source->ops->close(source);
+    }
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "image-key", "image_key of frame 3 is -1, expected 0");
+}
+
 Test(nexus, refuses_with_its_own_words)
 {
     struct scan scan = good;

@@ -54,6 +54,18 @@ void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *va
     H5Sclose(space);
 }
 
+void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, const void *values)
+{
+    const hsize_t size = (hsize_t)n;
+    const hid_t space = H5Screate_simple(1, &size, NULL);
+    cr_assert(H5Ldelete(file, path, H5P_DEFAULT) >= 0);
+    const hid_t dataset = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t memory = H5Tget_sign(type) == H5T_SGN_2 ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
+    cr_assert(H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+}
+
 void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const struct scan_storage *storage)
 {
     const hsize_t n[3] = {frames, SCAN_ROWS, SCAN_COLUMNS};

@@ -30,6 +30,9 @@ struct scan_storage {
 void ts_scan_file_text(hid_t object, const char *name, const char *text);
 hid_t ts_scan_file_group(hid_t parent, const char *name, const char *nx_class);
 void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *values, const char *units);
+/* In place of a list that is there: n integers of 64 bits, stored as this type; values are int64_t or, where the type
+ * has no sign, uint64_t. */
+void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, const void *values);
 /* Frames as u16, or as `storage` says. */
 void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const struct scan_storage *storage);
 /* The file of a test as Data Exchange has it: frames, two flats, and theta where there are any. */
