@@ -27,7 +27,7 @@ const struct stage fbp_stage = {
         "whole one, with the last view or without, evenly spaced or not, need no parameter. Views in one direction "
         "share "
         "their part. A gap of more than 4 times the mean angle is an error, with the views beside it; so are angles "
-        "that look like radians.\n\n"
+        "that look like radians, and several views that all look in one direction.\n\n"
         "A fan is reconstructed directly (A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, "
         "section 3.4): rows times cos(gamma), the ramp of its equal angles or equal distances, and a backprojection "
         "that weighs each pixel by its distance from the source. Views over a whole turn count by half the angle "

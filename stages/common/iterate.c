@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/common/view_angles.h"
+
 enum { CHUNK = 512 };
 
 const struct choice ts_iterate_stops[] = {
@@ -47,7 +49,10 @@ enum ts_status ts_iterate_resolve(const struct stage_context *context, void *val
     params->volume.weights = VIEW_WEIGHTS_NONE;
     params->volume.gaps = VIEW_GAPS_ACCEPT;
     ts_unit_per_length(in->unit, in->axes[2].unit, params->volume.unit);
-    return ts_reconstruction_resolve(context, &params->volume);
+    enum ts_status status = ts_view_angles_check_directions(context);
+    if (status == TS_OK)
+        status = ts_view_angles_check_unit(context);
+    return status == TS_OK ? ts_reconstruction_resolve(context, &params->volume) : status;
 }
 
 enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out)

@@ -40,8 +40,8 @@ struct iterate_params {
               .doc = "for stop discrepancy: standard deviation of the sinogram's noise, in its unit")
 
 /* Rows of struct stage. resolve() refuses a sinogram without angles (angles-missing), a rule without its number
- * (noise-missing), and what ts_reconstruction_resolve() refuses. The tables are ITERATE_RESIDUAL (z, item) and
- * ITERATE_COUNT (z). */
+ * (noise-missing), what stages/common/view_angles.h lists, and what ts_reconstruction_resolve() refuses. The tables are
+ * ITERATE_RESIDUAL (z, item) and ITERATE_COUNT (z). */
 enum { ITERATE_RESIDUAL, ITERATE_COUNT, ITERATE_TABLES };
 enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values);
 enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out);

@@ -13,10 +13,9 @@
 #include "cuda/code.h"
 #include "stages/common/backprojection.h"
 #include "stages/common/joseph.h"
+#include "stages/common/view_angles.h"
 
 enum { STACK_FROM_SLICES = 6, FAN_STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device idle */
-/* Neighboring views may stand so many times further apart than on the average. */
-static const double widest_gap = 4;
 
 const struct choice ts_back_method_choices[] = {
     {"auto", BACK_METHOD_AUTO,
@@ -59,45 +58,6 @@ static double spacing_of(const struct ts_axis *axis)
 }
 
 /* ---- resolving --------------------------------------------------------------------------------- */
-
-static enum ts_status refuse_gap(const struct stage_context *context, const double *degrees, const struct view_gap *gap,
-                                 double usual)
-{
-    const int64_t n = context->in.axes[1].n;
-    double low = INFINITY, high = -INFINITY;
-    for (int64_t v = 0; v < n; v++) {
-        low = fmin(low, degrees[v]);
-        high = fmax(high, degrees[v]);
-    }
-    if (n > 8 && high - low > 0.9 * M_PI && high - low < 2.1 * M_PI)
-        return ts_param_error(context->set, "gaps", "angles-in-radians", context->diag,
-                              "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn or a "
-                              "turn in radians",
-                              (long long)n, low, high);
-    ts_param_error(context->set, "gaps", "angles-missing", context->diag,
-                   "no view lies between view %lld at %.6g and view %lld at %.6g degrees (modulo 180): a gap of %.6g "
-                   "degrees, and at most %.6g were expected",
-                   (long long)gap->before, degrees[gap->before], (long long)gap->after, degrees[gap->after],
-                   gap->degrees, usual);
-    ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there");
-    return TS_BAD_CHAIN;
-}
-
-static enum ts_status check_gaps(const struct stage_context *context)
-{
-    const struct ts_axis *axis = &context->in.axes[1];
-    const size_t bytes = (size_t)axis->n * (sizeof(double) + sizeof(int64_t));
-    double *degrees = malloc(bytes);
-    if (!degrees)
-        return ts_diag_no_memory(context->diag, bytes);
-    for (int64_t v = 0; v < axis->n; v++)
-        degrees[v] = ts_view_degree(axis, v);
-    const struct view_gap gap = ts_view_gap(degrees, axis->n, (int64_t *)(degrees + axis->n));
-    const double usual = widest_gap * 180 / (double)gap.directions;
-    const enum ts_status status = gap.degrees <= usual ? TS_OK : refuse_gap(context, degrees, &gap, usual);
-    free(degrees);
-    return status;
-}
 
 /* Half a turn and the fan's angle see every ray, from one side or the other. */
 static enum ts_status check_fan_range(const struct stage_context *context, const struct reconstruction_params *params)
@@ -232,10 +192,12 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
     if (!ts_param_given(context->set, "center"))
         params->center = -detector->first / spacing_of(detector);
     enum ts_status status = check_geometry(context, params);
+    if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES)
+        status = ts_view_angles_check_directions(context);
     if (status == TS_OK && fan)
         status = check_fan(context, params);
     else if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE)
-        status = check_gaps(context);
+        status = ts_view_angles_check_gaps(context);
     return status == TS_OK ? choose_method(context, params) : status;
 }
 

@@ -300,7 +300,7 @@ Test(backproject, stack_does_not_weigh_rays_finer_than_pixels)
 Test(backproject, refuses_what_cannot_be_right)
 {
     static double angles[] = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 170};
-    static double radians[12];
+    static double radians[12], zeros[12];
     struct ts_image in = sinogram(2, 12, 6, VALUES_RANDOM, 4);
     ts_test_refuses(&backproject_stage, "center=-0.01", &in, NULL, "center-outside",
                     "-0.01 is outside the detector, [0, 5]");
@@ -320,6 +320,10 @@ Test(backproject, refuses_what_cannot_be_right)
     in.axes[1].positions = radians;
     ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "angles-in-radians",
                     "all 12 angles lie between 0 and 2.87979 degrees");
+    in.axes[1].positions = zeros;
+    ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "one-direction", "all 12 views");
+    cr_assert_eq(ts_test_run(&run, &backproject_stage, "", &in, NULL, 0, 1), TS_OK);
+    ts_test_run_clear(&run);
     in.axes[1].positions = NULL;
     in.axes[2].positions = angles;
     ts_test_refuses(&backproject_stage, "", &in, NULL, "detectors-uneven", "evenly spaced");

@@ -89,3 +89,8 @@ Test(cgls, refuses_a_rule_without_its_number)
     ts_test_run_clear(&run);
     free(in.data);
 }
+
+Test(cgls, refuses_angles_of_no_scan)
+{
+    ts_scan_check_angles(&cgls_stage, "iterations=1");
+}

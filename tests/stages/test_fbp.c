@@ -10,6 +10,7 @@
 #include "stages/filter.h"
 #include "stages/radon.h"
 #include "tests/reference/fbp_reference.h"
+#include "tests/support/scan_check.h"
 #include "tests/support/stage_run.h"
 
 TestSuite(fbp);
@@ -202,4 +203,9 @@ Test(fbp, refuses_angles_that_miss_a_part)
     cr_assert_eq(ts_test_run(&run, &fbp_stage, "gaps=accept", &in, NULL, 0, 1), TS_OK);
     ts_test_run_clear(&run);
     free(in.data);
+}
+
+Test(fbp, refuses_angles_of_no_scan)
+{
+    ts_scan_check_angles(&fbp_stage, "");
 }

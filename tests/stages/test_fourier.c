@@ -9,6 +9,7 @@
 #include "stages/fbp.h"
 #include "stages/radon.h"
 #include "tests/reference/fourier_reference.h"
+#include "tests/support/scan_check.h"
 #include "tests/support/stage_run.h"
 
 TestSuite(fourier);
@@ -235,4 +236,9 @@ Test(fourier, refuses_grids_past_32_bits)
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "grid-too-large");
     ts_test_run_clear(&run);
     free(in.data);
+}
+
+Test(fourier, refuses_angles_of_no_scan)
+{
+    ts_scan_check_angles(&fourier_stage, "");
 }

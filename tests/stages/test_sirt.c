@@ -165,3 +165,23 @@ Test(sirt, refuses_what_cannot_be)
     ts_test_run_clear(&run);
     free(in.data);
 }
+
+Test(sirt, refuses_angles_of_no_scan)
+{
+    ts_scan_check_angles(&sirt_stage, "iterations=1");
+}
+
+/* The rays of a fan differ from both sides. */
+Test(sirt, one_direction_of_a_fan_is_modulo_a_turn)
+{
+    static double opposite[] = {0, 180}, same[] = {-90, 270};
+    static const struct scan_case which = {"", 1, 2, 9, .beam = FLAT};
+    struct ts_image in = ts_test_scan(&which, 5);
+    struct stage_run run;
+    in.axes[1].positions = same;
+    ts_test_refuses(&sirt_stage, "iterations=1", &in, NULL, "one-direction", "-90 degrees (modulo 360)");
+    in.axes[1].positions = opposite;
+    cr_assert_eq(ts_test_run(&run, &sirt_stage, "iterations=1", &in, NULL, 0, 1), TS_OK);
+    ts_test_run_clear(&run);
+    free(in.data);
+}

@@ -175,3 +175,31 @@ void ts_scan_check_finite(const struct stage *stage, const char *assignments)
     }
     free(in.data);
 }
+
+void ts_scan_check_angles(const struct stage *stage, const char *assignments)
+{
+    static const struct scan_case which = {"", 1, 20, 9};
+    static double half[20], turn[20], zeros[20], opposite[20], two[20];
+    struct ts_image in = ts_test_scan(&which, 5);
+    struct stage_run run;
+    for (int i = 0; i < 20; i++) {
+        half[i] = M_PI * i / 20;
+        turn[i] = 2 * M_PI * i / 20;
+        opposite[i] = 30 + 180 * (i % 2);
+        two[i] = 90 * (i % 2);
+    }
+    in.axes[1].positions = half;
+    ts_test_refuses(stage, assignments, &in, NULL, "angles-in-radians",
+                    "all 20 angles lie between 0 and 2.98451 degrees");
+    in.axes[1].positions = turn;
+    ts_test_refuses(stage, assignments, &in, NULL, "angles-in-radians", "between 0 and 5.96903 degrees");
+    in.axes[1].positions = zeros;
+    ts_test_refuses(stage, assignments, &in, NULL, "one-direction",
+                    "all 20 views look in one direction, 0 degrees (modulo 180), and 2 directions at least");
+    in.axes[1].positions = opposite;
+    ts_test_refuses(stage, assignments, &in, NULL, "one-direction", "30 degrees (modulo 180)");
+    in.axes[1].positions = two;
+    cr_assert_eq(ts_test_run(&run, stage, assignments, &in, NULL, 0, 1), TS_OK);
+    ts_test_run_clear(&run);
+    free(in.data);
+}

@@ -29,5 +29,8 @@ void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle);
 void ts_scan_check_independence(const struct stage *stage, const char *assignments);
 /* NaN and infinity end the run in every slab, with the slice and the first one's place. */
 void ts_scan_check_finite(const struct stage *stage, const char *assignments);
+/* Angles in radians, and views that all look in one direction, are refused; two directions are not. Of a parallel beam.
+ */
+void ts_scan_check_angles(const struct stage *stage, const char *assignments);
 
 #endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Radians taken for degrees: all views between some 3 and 7 degrees, and so a gap of nearly the half turn.
+ */
+#include "stages/common/view_angles.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "stages/common/reconstruction.h"
+
+/* Neighboring views may stand so many times further apart than on the average. */
+static const double widest_gap = 4;
+/* Closer directions are one: angles are often written with a few digits. */
+static const double same_direction = 1e-6;
+
+struct angles {
+    double *degrees; /* free() */
+    double low, high;
+    struct view_gap gap;
+    double usual; /* degrees that a gap may have */
+};
+
+static enum ts_status find_angles(const struct stage_context *context, struct angles *found)
+{
+    const struct ts_axis *axis = &context->in.axes[1];
+    const size_t bytes = (size_t)axis->n * (sizeof(double) + sizeof(int64_t));
+    *found = (struct angles){.degrees = malloc(bytes), .low = INFINITY, .high = -INFINITY};
+    if (!found->degrees)
+        return ts_diag_no_memory(context->diag, bytes);
+    for (int64_t v = 0; v < axis->n; v++) {
+        found->degrees[v] = ts_view_degree(axis, v);
+        found->low = fmin(found->low, found->degrees[v]);
+        found->high = fmax(found->high, found->degrees[v]);
+    }
+    found->gap = ts_view_gap(found->degrees, axis->n, (int64_t *)(found->degrees + axis->n));
+    found->usual = widest_gap * 180 / (double)found->gap.directions;
+    return TS_OK;
+}
+
+static bool look_like_radians(const struct angles *angles, int64_t n)
+{
+    const double range = angles->high - angles->low;
+    return n > 8 && range > 0.9 * M_PI && range < 2.1 * M_PI && angles->gap.degrees > angles->usual;
+}
+
+static enum ts_status refuse_radians(const struct stage_context *context, const struct angles *angles)
+{
+    return ts_diag_error(
+        context->diag, TS_BAD_CHAIN,
+        &(struct diag_site){.code = "angles-in-radians", .span = context->set->span, .stage = context->stage->name},
+        "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn or a turn in radians",
+        (long long)context->in.axes[1].n, angles->low, angles->high);
+}
+
+static enum ts_status refuse_gap(const struct stage_context *context, const struct angles *angles)
+{
+    const struct view_gap *gap = &angles->gap;
+    ts_param_error(context->set, "gaps", "angles-missing", context->diag,
+                   "no view lies between view %lld at %.6g and view %lld at %.6g degrees (modulo 180): a gap of %.6g "
+                   "degrees, and at most %.6g were expected",
+                   (long long)gap->before, angles->degrees[gap->before], (long long)gap->after,
+                   angles->degrees[gap->after], gap->degrees, angles->usual);
+    ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there");
+    return TS_BAD_CHAIN;
+}
+
+enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)
+{
+    struct angles angles;
+    enum ts_status status = find_angles(context, &angles);
+    if (status == TS_OK && look_like_radians(&angles, context->in.axes[1].n))
+        status = refuse_radians(context, &angles);
+    else if (status == TS_OK && angles.gap.degrees > angles.usual)
+        status = refuse_gap(context, &angles);
+    free(angles.degrees);
+    return status;
+}
+
+enum ts_status ts_view_angles_check_directions(const struct stage_context *context)
+{
+    const struct ts_axis *axis = &context->in.axes[1];
+    const double turn = context->in.beam.kind == TS_BEAM_PARALLEL ? 180 : 360, first = ts_view_degree(axis, 0);
+    for (int64_t v = 1; v < axis->n; v++)
+        if (fabs(remainder(ts_view_degree(axis, v) - first, turn)) > same_direction)
+            return TS_OK;
+    if (axis->n < 2)
+        return TS_OK;
+    return ts_diag_error(
+        context->diag, TS_BAD_CHAIN,
+        &(struct diag_site){.code = "one-direction", .span = context->set->span, .stage = context->stage->name},
+        "all %lld views look in one direction, %.6g degrees (modulo %g), and 2 directions at least were expected",
+        (long long)axis->n, first, turn);
+}
+
+enum ts_status ts_view_angles_check_unit(const struct stage_context *context)
+{
+    struct angles angles;
+    enum ts_status status = find_angles(context, &angles);
+    if (status == TS_OK && look_like_radians(&angles, context->in.axes[1].n))
+        status = refuse_radians(context, &angles);
+    free(angles.degrees);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is refused of the angles of a scan: a part of the half turn without views, angles that look like radians, and
+ * more views than one that all look in one direction. For resolve() of stages that reconstruct from the scan as a
+ * whole; an adjoint takes any angles.
+ */
+#ifndef STAGES_COMMON_VIEW_ANGLES_H
+#define STAGES_COMMON_VIEW_ANGLES_H
+
+#include "stages/stage.h"
+
+/* Of a parallel beam, for a stage with the row `gaps`: neighboring views more than 4 times their mean angle apart
+ * (angles-missing, or angles-in-radians). */
+enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);
+/* More views than one in one direction, modulo 180 degrees or, of a fan, 360 (one-direction). */
+enum ts_status ts_view_angles_check_directions(const struct stage_context *context);
+/* For a stage that takes any part of the half turn: angles that look like radians (angles-in-radians). */
+enum ts_status ts_view_angles_check_unit(const struct stage_context *context);
+
+#endif
