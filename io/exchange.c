@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, theta in degrees.
+ * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, theta in degrees unless its units say radian.
  * Source: De Carlo et al., J. Synchrotron Rad. 21, 2014.
  */
 #include "io/exchange.h"
@@ -11,16 +11,17 @@
 #include "io/projections.h"
 
 static const struct choice unit_choices[] = {
-    {"degree", ANGLE_UNIT_DEGREE, "as the format says", 0},
-    {"radian", ANGLE_UNIT_RADIAN, "for files that do not keep to the format", 0},
+    {"file", ANGLE_UNIT_FILE, "as the units of theta say; without units degrees, as the format says", 0},
+    {"degree", ANGLE_UNIT_DEGREE, "whatever the file says", 0},
+    {"radian", ANGLE_UNIT_RADIAN, "whatever the file says", 0},
     {NULL, 0, NULL, 0},
 };
 
 static const struct param exchange_rows[] = {
     PARAM(struct exchange_params, exchange, .required = true, .unit = "", .doc = "the Data Exchange file (HDF5)"),
     FRAMES_ROW(struct exchange_params),
-    PARAM(struct exchange_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_DEGREE,
-          .doc = "unit of theta in the file"),
+    PARAM(struct exchange_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
+          .doc = "unit of theta"),
     PARAM(struct exchange_params, theta_start, .unit = "degree", .min = -36000, .max = 36000,
           .derived = "theta in the file", .doc = "angle of the first view, for a file without theta"),
     PARAM(struct exchange_params, theta_stop, .unit = "degree", .min = -36000, .max = 36000,
@@ -31,6 +32,27 @@ static const struct param exchange_rows[] = {
     QUANTITY_ROW(struct exchange_params),
     BEAM_ROWS(struct exchange_params),
 };
+
+/* The unit of theta: that of the chain, else that of the file. */
+static enum ts_status find_unit(struct hdf5_input *input, enum angle_unit *unit)
+{
+    char units[64] = "", shown[256];
+    hid_t theta = -1;
+    if (*unit != ANGLE_UNIT_FILE)
+        return TS_OK;
+    const enum ts_status status = ts_hdf5_input_find(input, input->files[0].id, "/exchange/theta", &theta);
+    if (theta >= 0) {
+        ts_hdf5_input_text(theta, "units", units, sizeof units);
+        H5Oclose(theta);
+    }
+    *unit = *units ? ts_projections_unit(units) : ANGLE_UNIT_DEGREE;
+    if (status != TS_OK || *unit != ANGLE_UNIT_FILE)
+        return status;
+    ts_text_escape(shown, sizeof shown, units);
+    ts_hdf5_input_refuse(input, "angle-unit", "the unit of /exchange/theta is %s, expected degree or radian", shown);
+    ts_diag_hint(input->diag, "angle_unit: degree or angle_unit: radian says what it is");
+    return TS_BAD_INPUT;
+}
 
 static enum ts_status find_angles(struct projections *projections, const struct param_set *set)
 {
@@ -61,7 +83,11 @@ static enum ts_status find_angles(struct projections *projections, const struct 
                                     "/exchange/theta has %" PRId64 " angles, expected %" PRId64
                                     ", one for each projection",
                                     n, projections->n_views);
-    return ts_projections_angles(projections, angles, n, params->angle_unit, ts_param_given(set, "angle_unit"));
+    enum angle_unit unit = params->angle_unit;
+    status = find_unit(input, &unit);
+    return status == TS_OK
+               ? ts_projections_angles(projections, angles, n, unit, params->angle_unit == ANGLE_UNIT_DEGREE)
+               : status;
 }
 
 /* Where the file names its axes, they must be those that the format has. */

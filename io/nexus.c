@@ -230,20 +230,6 @@ static enum ts_status choose_frames(struct nexus *nexus)
 
 /* ---- angles ------------------------------------------------------------------------------------- */
 
-/* The unit that the file gives; ANGLE_UNIT_FILE where it gives none that is known. */
-static enum angle_unit unit_of(const char *text)
-{
-    static const char *const degrees[] = {"degree", "degrees", "deg", "Degrees", "\xC2\xB0", NULL};
-    static const char *const radians[] = {"radian", "radians", "rad", "Radians", NULL};
-    for (int i = 0; degrees[i]; i++)
-        if (!strcmp(text, degrees[i]))
-            return ANGLE_UNIT_DEGREE;
-    for (int i = 0; radians[i]; i++)
-        if (!strcmp(text, radians[i]))
-            return ANGLE_UNIT_RADIAN;
-    return ANGLE_UNIT_FILE;
-}
-
 /* Reads a list below a group and the units beside it. */
 static enum ts_status read_list(struct nexus *nexus, hid_t from, const char *path, double **values, int64_t *n,
                                 char *units, size_t size)
@@ -297,7 +283,7 @@ static enum ts_status read_angles(struct nexus *nexus)
                                     "rotation_angle has %" PRId64 " angles, expected %" PRId64 ", one for each frame",
                                     n, n_frames);
     if (unit == ANGLE_UNIT_FILE)
-        unit = unit_of(units);
+        unit = ts_projections_unit(units);
     if (unit == ANGLE_UNIT_FILE) {
         ts_text_escape(shown, sizeof shown, units);
         ts_hdf5_input_refuse(nexus->input, "angle-unit",

@@ -93,11 +93,25 @@ enum ts_status ts_projections_attribute(struct projections *projections, const c
     return TS_OK;
 }
 
-/* Whether n even steps over this range are those of half a turn or a turn, the end included or not. */
+enum angle_unit ts_projections_unit(const char *text)
+{
+    static const char *const degrees[] = {"degree", "degrees", "deg", "Degrees", "\xC2\xB0", NULL};
+    static const char *const radians[] = {"radian", "radians", "rad", "Radians", NULL};
+    for (int i = 0; degrees[i]; i++)
+        if (!strcmp(text, degrees[i]))
+            return ANGLE_UNIT_DEGREE;
+    for (int i = 0; radians[i]; i++)
+        if (!strcmp(text, radians[i]))
+            return ANGLE_UNIT_RADIAN;
+    return ANGLE_UNIT_FILE;
+}
+
+/* Whether n even steps over this range are those of half a turn or a turn, the end included or not. A short scan over
+ * about 3 degrees is nothing strange: of few views only the very number counts, to the digits of 32-bit floats. */
 static bool is_turn(double range, int64_t n, double turn)
 {
-    const double without_end = turn * (double)(n - 1) / (double)n;
-    return fabs(range - turn) < 0.005 * turn || fabs(range - without_end) < 0.005 * turn;
+    const double without_end = turn * (double)(n - 1) / (double)n, tolerance = (n < 16 ? 1e-5 : 0.005) * turn;
+    return fabs(range - turn) < tolerance || fabs(range - without_end) < tolerance;
 }
 
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
@@ -113,7 +127,7 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
         low = fmin(low, angles[i]);
         high = fmax(high, angles[i]);
     }
-    if (unit == ANGLE_UNIT_DEGREE && !sure && n >= 16 &&
+    if (unit == ANGLE_UNIT_DEGREE && !sure && n >= 3 &&
         (is_turn(high - low, n, PI) || is_turn(high - low, n, 2 * PI))) {
         ts_hdf5_input_refuse(&projections->input, "angle-unit",
                              "the %" PRId64 " angles are called degrees and have a range of %.6g, as radians would", n,

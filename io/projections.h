@@ -57,6 +57,8 @@ enum ts_status ts_projections_source(const struct param_set *set, const char *pa
 /* One more attribute of the source; the value is formatted into the arena. */
 enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The unit that the file gives; ANGLE_UNIT_FILE where it gives none that is known. */
+enum angle_unit ts_projections_unit(const char *text);
 /* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees is refused unless
  * the chain itself says degree (`sure`). */
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,

@@ -113,6 +113,73 @@ Test(exchange, radians_that_are_called_degrees_are_caught)
     ts_projections_close(projections);
 }
 
+/* Few views are caught too, where the range is that of radians to the last digits, and not where it is about 3. */
+Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
+{
+    const double pi = 3.14159265358979323846;
+    struct param_set set = exchange_set();
+    struct projections *projections;
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
+    for (int n = 2; n < 40; n++)
+        for (int turns = 1; turns <= 2; turns++)
+            for (int with_end = 0; with_end < 2; with_end++) {
+                double angles[40];
+                for (int i = 0; i < n; i++)
+                    angles[i] = (float)(i * turns * pi / (with_end ? n - 1 : n));
+                ts_diag_clear(ts_scan_file.diag);
+                cr_assert_eq(ts_projections_angles(projections, angles, n, ANGLE_UNIT_DEGREE, false),
+                             n < 3 ? TS_OK : TS_BAD_INPUT, "%d views", n);
+            }
+    /* Even steps in hundredths of a degree. */
+    for (int n = 3; n < 16; n++)
+        for (int step = 1; step <= 400; step++) {
+            double angles[16];
+            for (int i = 0; i < n; i++)
+                angles[i] = i * step / 100.0;
+            cr_assert_eq(ts_projections_angles(projections, angles, n, ANGLE_UNIT_DEGREE, false), TS_OK,
+                         "%d views %d / 100 apart", n, step);
+        }
+    ts_projections_close(projections);
+}
+
+Test(exchange, theta_is_in_the_unit_that_the_file_says)
+{
+    static const double theta[SCAN_FRAMES] = {0, 0.1, 0.2, 0.5, 1, 1.5, 2};
+    static const struct {
+        const char *units;
+        enum angle_unit asked;
+        double factor;
+    } rows[] = {{NULL, ANGLE_UNIT_FILE, 1},
+                {"degree", ANGLE_UNIT_FILE, 1},
+                {"deg", ANGLE_UNIT_FILE, 1},
+                {"rad", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"radian", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"radians", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"radians", ANGLE_UNIT_DEGREE, 1},
+                {"degree", ANGLE_UNIT_RADIAN, 57.29577951308232},
+                {"gon", ANGLE_UNIT_DEGREE, 1},
+                {"gon", ANGLE_UNIT_FILE, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
+        const hid_t dataset = H5Dopen2(file, "/exchange/theta", H5P_DEFAULT);
+        if (rows[i].units)
+            ts_scan_file_text(dataset, "units", rows[i].units);
+        H5Dclose(dataset);
+        H5Fclose(file);
+        exchange_values.angle_unit = rows[i].asked;
+        if (rows[i].factor == 0) {
+            refuse_exchange(&set, TS_BAD_INPUT, "angle-unit", "the unit of /exchange/theta is gon, expected degree");
+            continue;
+        }
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu", i);
+        cr_assert_float_eq(source->image.axes[1].positions[6], 2 * rows[i].factor, 1e-12);
+        source->ops->close(source);
+    }
+}
+
 /* Theta as integers of 64 bits: as they are, negative ones too, or refused where a double holds only a neighbor. */
 Test(exchange, angles_of_64_bits_are_exact_or_refused)
 {
