@@ -155,6 +155,9 @@ const struct stage cgls_stage = {
         "same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
         "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like "
         "radians are an error, and so are several views that all look in one direction.\n\n"
+        "There is no `nonnegative`: its directions are conjugate as long as nothing is cut off in between, and a "
+        "result "
+        "that is cut off at the end no longer has the residual that was written; `sirt` takes it in every step.\n\n"
         "`tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration.",
     .axes = AXES_SINOGRAM,
