@@ -17,6 +17,7 @@
 #include "cuda/ring_wavelet.cuh"
 
 extern "C" {
+#include "stages/common/finite_values.h"
 #include "stages/common/ring_wavelet.h"
 }
 
@@ -328,5 +329,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 extern const struct stage_cuda ring_cuda;
-const struct stage_cuda ring_cuda = {
-    .constants_bytes = constants_bytes, .constants = constants, .scratch_bytes = scratch_bytes, .map = map};
+const struct stage_cuda ring_cuda = {.constants_bytes = constants_bytes,
+                                     .constants = constants,
+                                     .scratch_bytes = scratch_bytes,
+                                     .map = map,
+                                     .reduction = &ts_cuda_finite_reduction};

@@ -5,14 +5,14 @@
  */
 #include "stages/backproject.h"
 
+#include "stages/common/view_angles.h"
+
 static enum ts_status backproject_resolve(const struct stage_context *context, void *values)
 {
     struct reconstruction_params *params = values;
     const struct ts_image *in = &context->in;
     params->filter = ROW_FILTER_NONE;
     params->cutoff = 1;
-    if (params->weights == VIEW_WEIGHTS_NONE)
-        ts_param_idle(context->set, "gaps");
     if (params->model == BACK_LINEAR && in->beam.kind != TS_BEAM_PARALLEL) {
         ts_param_error(context->set, "model", "model-beam", context->diag,
                        "'linear' knows parallel rays alone, and the beam is %s", ts_beam_name(in->beam.kind));
@@ -23,7 +23,8 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
         ts_unit_times_length(in->unit, in->axes[2].unit, params->unit);
     else
         snprintf(params->unit, sizeof params->unit, "%s", in->unit ? in->unit : "");
-    return ts_reconstruction_resolve(context, params);
+    const enum ts_status status = params->gaps == VIEW_GAPS_REFUSE ? ts_view_angles_check_unit(context) : TS_OK;
+    return status == TS_OK ? ts_reconstruction_resolve(context, params) : status;
 }
 
 static enum ts_status backproject_shape(const struct stage_context *context, struct ts_image *out)
@@ -53,7 +54,9 @@ static const struct param backproject_rows[] = {
     PARAM(struct reconstruction_params, weights, .init.choice = VIEW_WEIGHTS_NONE, .choices = weights_choices,
           .unit = "", .doc = "how much each view counts"),
     PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE, .choices = ts_view_gaps_choices,
-          .unit = "", .doc = "with weights, where neighboring views are more than 4 times their mean angle apart"),
+          .unit = "",
+          .doc = "where the angles look like radians; with weights also where neighboring views are more than 4 times "
+                 "their mean angle apart"),
     RECONSTRUCTION_ROWS,
 };
 
@@ -77,7 +80,8 @@ const struct stage backproject_stage = {
            "The volume is a square of as many pixels as there are detectors unless told otherwise; its center is the "
            "sinogram's "
            "origin, so that a volume that was projected comes back to its place. A value that is NaN or infinite "
-           "reaches every pixel on its ray.\n\n"
+           "reaches every pixel on its ray. More than 8 views that all lie within 2.8 to 6.6 degrees are an error, "
+           "because angles in radians look so, unless `gaps: accept` says that they are right.\n\n"
            "Cost: one interpolation for each view and pixel.",
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,

@@ -11,6 +11,7 @@
 #include "cuda/code.h"
 #include "stages/common/joseph.h"
 #include "stages/common/length_unit.h"
+#include "stages/common/view_angles.h"
 
 enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device idle */
 
@@ -19,6 +20,24 @@ enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device 
 static double spacing_of(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;
+}
+
+/* A list over some 3 or 6 degrees is one in radians, as for the stages that reconstruct. */
+static enum ts_status check_unit(const struct stage_context *context, const struct radon_params *params)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t v = 0; v < params->views; v++) {
+        low = fmin(low, params->angles.values[v]);
+        high = fmax(high, params->angles.values[v]);
+    }
+    if (!ts_view_angles_are_radians(low, high, params->views))
+        return TS_OK;
+    ts_param_error(context->set, "angles", "angles-in-radians", context->diag,
+                   "all %lld lie between %.6g and %.6g, and degrees were expected: this looks like half a turn or a "
+                   "turn in radians",
+                   (long long)params->views, low, high);
+    ts_diag_hint(context->diag, "views, start and arc take as narrow a range");
+    return TS_BAD_CHAIN;
 }
 
 static enum ts_status resolve_views(const struct stage_context *context, struct radon_params *params)
@@ -40,7 +59,7 @@ static enum ts_status resolve_views(const struct stage_context *context, struct 
                               "%lld rows of %lld numbers, expected one list of at least one angle",
                               (long long)params->angles.rows, (long long)params->angles.columns);
     params->views = params->angles.columns;
-    return TS_OK;
+    return check_unit(context, params);
 }
 
 static enum ts_status resolve_source(const struct stage_context *context, struct radon_params *params)
@@ -267,7 +286,9 @@ static const struct param radon_rows[] = {
     PARAM(struct radon_params, arc, .unit = "degree", .derived = "180, or 360 for a fan", .min = -3600, .max = 3600,
           .doc = "range of the angles, its end not included: view i is at start + i * arc / views"),
     PARAM(struct radon_params, angles, .unit = "degree", .optional = true, .min = -36000, .max = 36000,
-          .doc = "the angles one by one, in place of views, start and arc"),
+          .doc =
+              "the angles one by one, in place of views, start and arc; more than 8 within 2.8 to 6.6 degrees are an "
+              "error, because radians look so"),
     PARAM(struct radon_params, detectors, .unit = "", .min = 1, .max = 1 << 20,
           .derived = "as many as the slice's diagonal takes, as the beam magnifies it",
           .doc = "number of detector samples"),

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "stages/common/border.h"
+#include "stages/common/finite_values.h"
 #include "stages/common/ring_wavelet.h"
 #include "stages/common/value_keys.h"
 
@@ -326,7 +327,8 @@ const struct stage ring_stage = {
            "by itself. TomoPy's `remove_stripe_fw` pads the views with zeros, has half a frequency more in its "
            "damping, and more levels by default.\n\n"
            "Stripes come out of transmissions and line integrals alike. With `sorting` equal values keep the order of "
-           "their views, and NaN sorts above all numbers; `fourier-wavelet` spreads NaN.\n\n"
+           "their views. A value that is NaN or infinite ends the run: it has no rank, and would come out as a number "
+           "that nobody measured.\n\n"
            "**Cost.** `sorting`: a sort of every column. On a CUDA device a column must fit the shared memory of a "
            "block: 16,384 views on an H200, 4,096 with 64 KiB. `fourier-wavelet`: some 20 operations a coefficient of "
            "the wavelet and 13 for each unit of sigma.\n\n"
@@ -343,6 +345,7 @@ const struct stage ring_stage = {
     .params_bytes = sizeof(struct ring_params),
     .resolve = resolve,
     .shape = shape,
+    .reduction = &ts_finite_reduction,
     .scratch_bytes = scratch_bytes,
     .cpu = cpu,
     .cuda = STAGE_CUDA(ring_cuda),

@@ -83,14 +83,15 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     (void)tables;
     if (found->n == 0)
         return TS_OK;
-    ts_diag_error(context->diag, TS_RUN_FAILED,
-                  &(struct diag_site){.code = "not-finite", .span = context->set->span, .stage = context->stage->name},
-                  "%llu of %llu values of slice %llu are not finite numbers, and would spoil all of its result; the "
-                  "first is in view %llu at detector %llu",
-                  (unsigned long long)found->n, (unsigned long long)slice, (unsigned long long)(first / slice),
-                  (unsigned long long)(first % slice / row), (unsigned long long)(first % row));
+    ts_diag_error(
+        context->diag, TS_BAD_INPUT,
+        &(struct diag_site){.code = "not-finite", .span = context->set->span, .stage = context->stage->name},
+        "%llu of %llu values of slice %llu are NaN or infinite, and finite numbers were expected, as these would "
+        "spoil the result; the first is in view %llu at detector %llu",
+        (unsigned long long)found->n, (unsigned long long)slice, (unsigned long long)(first / slice),
+        (unsigned long long)(first % slice / row), (unsigned long long)(first % row));
     ts_diag_hint(context->diag, "`statistics scope=slice` before it counts them in every slice");
-    return TS_RUN_FAILED;
+    return TS_BAD_INPUT;
 }
 
 const struct stage_reduction ts_finite_reduction = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Radians taken for degrees: all views between some 3 and 7 degrees, and so a gap of nearly the half turn.
+ * Radians taken for degrees: all views within some 3 to 7 degrees, and so a gap of nearly the half turn.
  */
 #include "stages/common/view_angles.h"
 
@@ -38,19 +38,30 @@ static enum ts_status find_angles(const struct stage_context *context, struct an
     return TS_OK;
 }
 
+/* Of 9 views over half a turn, its end left out, the range is 8 / 9 of it. */
+bool ts_view_angles_are_radians(double low, double high, int64_t n)
+{
+    return n > 8 && high - low > 0.88 * M_PI && high - low < 2.1 * M_PI;
+}
+
 static bool look_like_radians(const struct angles *angles, int64_t n)
 {
-    const double range = angles->high - angles->low;
-    return n > 8 && range > 0.9 * M_PI && range < 2.1 * M_PI && angles->gap.degrees > angles->usual;
+    return ts_view_angles_are_radians(angles->low, angles->high, n) && angles->gap.degrees > angles->usual;
 }
 
 static enum ts_status refuse_radians(const struct stage_context *context, const struct angles *angles)
 {
-    return ts_diag_error(
+    size_t row;
+    ts_diag_error(
         context->diag, TS_BAD_CHAIN,
         &(struct diag_site){.code = "angles-in-radians", .span = context->set->span, .stage = context->stage->name},
         "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn or a turn in radians",
         (long long)context->in.axes[1].n, angles->low, angles->high);
+    if (ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row))
+        ts_diag_hint(context->diag, "the angles are degrees; where these are, gaps: accept takes them");
+    else
+        ts_diag_hint(context->diag, "the angles are degrees; where these are, fbp with gaps: accept takes them");
+    return TS_BAD_CHAIN;
 }
 
 static enum ts_status refuse_gap(const struct stage_context *context, const struct angles *angles)

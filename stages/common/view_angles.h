@@ -14,6 +14,8 @@
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);
 /* More views than one in one direction, modulo 180 degrees or, of a fan, 360 (one-direction). */
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context);
+/* Whether n angles from `low` to `high` look like half a turn or a turn in radians that are called degrees. */
+bool ts_view_angles_are_radians(double low, double high, int64_t n);
 /* For a stage that takes any part of the half turn: angles that look like radians (angles-in-radians). */
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context);
 

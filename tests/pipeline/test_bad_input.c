@@ -81,8 +81,8 @@ static const struct wrong in_the_run[] = {
     {"nan", "angles: degrees", "  - minus_log:\n  - fbp:\n", TS_BAD_INPUT, "transmission-nan", "1 transmission is NaN"},
     {"infinite", "angles: degrees", "  - minus_log:\n  - fbp:\n", TS_BAD_INPUT, "transmission-infinite",
      "1 transmission is infinite"},
-    {"nan", "angles: degrees", "  - minus_log: {nonfinite: nan}\n  - fbp:\n", TS_RUN_FAILED, "not-finite",
-     "not finite numbers"},
+    {"nan", "angles: degrees", "  - minus_log: {nonfinite: nan}\n  - fbp:\n", TS_BAD_INPUT, "not-finite",
+     "NaN or infinite"},
     {"nan", "angles: degrees", "  - center: {slice: 0}\n", TS_BAD_INPUT, "center-nonfinite", "NaN"},
 };
 

@@ -320,6 +320,14 @@ Test(backproject, refuses_what_cannot_be_right)
     in.axes[1].positions = radians;
     ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "angles-in-radians",
                     "all 12 angles lie between 0 and 2.87979 degrees");
+    ts_test_refuses(&backproject_stage, "", &in, NULL, "angles-in-radians",
+                    "all 12 angles lie between 0 and 2.87979 degrees");
+    ts_test_refuses(&backproject_stage, "model=linear", &in, NULL, "angles-in-radians", "turn in radians");
+    cr_assert_eq(ts_test_run(&run, &backproject_stage, "gaps=accept", &in, NULL, 0, 1), TS_OK);
+    ts_test_run_clear(&run);
+    in.beam = (struct ts_beam){TS_BEAM_FAN_FLAT, 100, 200};
+    ts_test_refuses(&backproject_stage, "", &in, NULL, "angles-in-radians", "turn in radians");
+    in.beam = (struct ts_beam){0};
     in.axes[1].positions = zeros;
     ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "one-direction", "all 12 views");
     cr_assert_eq(ts_test_run(&run, &backproject_stage, "", &in, NULL, 0, 1), TS_OK);

@@ -337,6 +337,31 @@ Test(radon, refuses_what_it_cannot_project)
         ts_test_refused(&radon_stage, wrong[i][0], TS_F32, false, wrong[i][1]);
 }
 
+/* Half a turn and a turn; of 8 views, or over another range, they may be degrees. */
+Test(radon, refuses_a_list_of_radians)
+{
+    static const struct {
+        int n;
+        double range;
+        bool refused;
+    } rows[] = {{9, M_PI, true}, {40, 2 * M_PI, true}, {8, M_PI, false}, {40, 7, false}, {40, 2.5, false}};
+    struct ts_image in = ts_test_image(1, 4, 5, TS_F32, VALUES_RANDOM, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024] = "angles=";
+        struct stage_run run;
+        for (int v = 0; v < rows[i].n; v++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.6f", v ? "," : "",
+                     rows[i].range * v / rows[i].n);
+        if (rows[i].refused) {
+            ts_test_refuses(&radon_stage, text, &in, NULL, "angles-in-radians", "degrees were expected");
+            continue;
+        }
+        cr_assert_eq(ts_test_run(&run, &radon_stage, text, &in, NULL, 0, 1), TS_OK, "row %zu", i);
+        ts_test_run_clear(&run);
+    }
+    free(in.data);
+}
+
 /* What the plan records is a method that the device has. */
 TEST_ON_BOTH(radon, auto_is_resolved_for_the_device)
 {

@@ -9,6 +9,7 @@
 
 #include "tests/reference/ring_reference.h"
 #include "tests/support/pictures.h"
+#include "tests/support/scan_check.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -96,6 +97,13 @@ TEST_ON_BOTH(ring, sorting_takes_stripes_out)
     cr_assert_eq(((const struct ring_params *)run.set.values)->size, 5);
     ts_test_run_clear(&run);
     free(in.data);
+}
+
+/* Sorted among numbers it would come out as one. */
+TEST_ON_BOTH(ring, a_value_that_is_no_number_ends_the_run)
+{
+    ts_scan_check_finite(&ring_stage, "");
+    ts_scan_check_finite(&ring_stage, "method=fourier-wavelet");
 }
 
 /* ---- a neutron sinogram of 459 views over 360 degrees, with stripes ----------------------------- */
