@@ -127,10 +127,9 @@ static bool wanted(const struct bench_request *request, const struct stage *stag
         return false;
     if (request->values >= 0)
         return values == request->values;
-    /* Only counting and tables take longer for some values than for others; their worst cases are timed in the types
-     * that are counted value by value. */
+    /* The worst cases of counting are timed in the types that are counted value by value. */
     const bool worst_case = values == BENCH_CONSTANT || values == BENCH_CHECKER;
-    return values == BENCH_CT || (stage->reduction && (!worst_case || dtype == TS_U8 || dtype == TS_U16));
+    return values == BENCH_CT || (stage->counts_values && (!worst_case || dtype == TS_U8 || dtype == TS_U16));
 }
 
 /* All types and values in slices of one size; nz 0: as many as are usual. */

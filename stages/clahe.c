@@ -249,5 +249,6 @@ const struct stage clahe_stage = {
     .scratch_bytes = clahe_scratch_bytes,
     .cpu = clahe_cpu,
     .cuda = STAGE_CUDA(clahe_cuda),
+    .counts_values = true,
     .tolerance = {.why = "counts and tables are integers, and the few float operations have the tools' own order"},
 };

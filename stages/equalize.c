@@ -423,5 +423,6 @@ const struct stage equalize_stage = {
     .reduction = &reduction,
     .cpu = cpu,
     .cuda = STAGE_CUDA(equalize_cuda),
+    .counts_values = true,
     .tolerance = {.relative = 1.2e-7, .why = "rounding of a share to f32; levels of integers are exact"},
 };

@@ -448,5 +448,6 @@ const struct stage histogram_stage = {
     .travels = travels,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(histogram_cuda),
+    .counts_values = true,
     .tolerance = {.why = "counts of values are exact"},
 };

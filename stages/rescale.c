@@ -353,5 +353,6 @@ const struct stage rescale_stage = {
     .reduction = &reduction,
     .cpu = cpu,
     .cuda = STAGE_CUDA(rescale_cuda),
+    .counts_values = true,
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32"},
 };

@@ -222,6 +222,7 @@ struct stage {
     const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */
     /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
     const char *bench;
+    bool counts_values; /* and takes longer for some than for others: the benchmark has cases of every distribution */
 };
 
 /* stages/registry.c: every stage of stages.def, in that order; NULL ends the list. */

@@ -365,6 +365,7 @@ const struct stage statistics_stage = {
     .resolve = resolve,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(statistics_cuda),
+    .counts_values = true,
     .bench = "|scope=slice|percentiles=1,50,99|scope=slice percentiles=1,50,99|"
              "scope=slice percentiles=1,50,99 percentile_method=sort",
     .tolerance = {.relative = 1e-12, .why = "order of sums in double; integers are exact"},

@@ -9,58 +9,79 @@
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
+/* One run on one thread over 2 x 9 x 16 values. */
+static struct bench_request small_request(const char *stage, const char *parameters, int dtype, int values)
+{
+    return (struct bench_request){.stage = stage,
+                                  .parameters = parameters,
+                                  .dtype = dtype,
+                                  .values = values,
+                                  .nz = 2,
+                                  .ny = 9,
+                                  .nx = 16,
+                                  .runs = 1,
+                                  .threads = 1,
+                                  .device = "cpu"};
+}
+
+/* What a benchmark that succeeds prints; free(). */
+static char *printed(const struct bench_request *request)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+    struct ts_diag *diag = ts_diag_create();
+    const enum ts_status status = ts_bench_run(request, stream, diag);
+    fclose(stream);
+    ts_diag_print(diag, stderr);
+    ts_diag_destroy(diag);
+    cr_assert_eq(status, TS_OK, "%s", request->stage ? request->stage : "all stages");
+    cr_assert(!request->json || ts_test_is_json(text, length), "%s", text);
+    return text;
+}
+
 /* Every stage that computes has a case, so that a new one cannot go unmeasured. */
 Test(bench, every_stage_has_a_case_that_runs)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         if (!(*stage)->cpu && !(*stage)->reduction)
             continue;
-        struct bench_request request = {.stage = (*stage)->name,
-                                        .dtype = -1,
-                                        .values = -1,
-                                        .nz = 2,
-                                        .ny = 9,
-                                        .nx = 16,
-                                        .runs = 1,
-                                        .threads = 1,
-                                        .device = "cpu"};
-        char *text = NULL;
-        size_t length = 0;
-        FILE *stream = open_memstream(&text, &length);
-        struct ts_diag *diag = ts_diag_create();
-        const enum ts_status status = ts_bench_run(&request, stream, diag);
-        fclose(stream);
-        ts_diag_print(diag, stderr);
-        cr_assert_eq(status, TS_OK, "%s", (*stage)->name);
+        const struct bench_request request = small_request((*stage)->name, NULL, -1, -1);
+        char *text = printed(&request);
         cr_assert(strstr(text, "2x9x16"), "%s: %s", (*stage)->name, text);
-        ts_diag_destroy(diag);
+        free(text);
+    }
+}
+
+/* Every distribution where values are counted; else one, also where a reduction looks for values that are not finite.
+ */
+Test(bench, distributions_are_for_what_counts_values)
+{
+    static const struct {
+        const char *stage;
+        bool every_distribution;
+    } rows[] = {{"histogram", true}, {"equalize", true}, {"statistics", true}, {"rescale", true}, {"clahe", true},
+                {"fbp", false},      {"sirt", false},    {"cgls", false},      {"box", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct bench_request request = small_request(rows[i].stage, NULL, TS_U16, -1);
+        char *text = printed(&request);
+        for (int values = 0; values < BENCH_VALUES; values++) {
+            char name[32];
+            snprintf(name, sizeof name, " %s ", ts_bench_values_names[values]);
+            cr_expect_eq(strstr(text, name) != NULL, rows[i].every_distribution || values == BENCH_CT, "%s%s: %s",
+                         rows[i].stage, name, text);
+        }
         free(text);
     }
 }
 
 Test(bench, writes_json_that_counts_its_bytes)
 {
-    struct bench_request request = {.stage = "radon",
-                                    .parameters = "views=5 detectors=7",
-                                    .dtype = TS_U16,
-                                    .values = BENCH_UNIFORM,
-                                    .nz = 3,
-                                    .ny = 10,
-                                    .nx = 8,
-                                    .runs = 3,
-                                    .threads = 1,
-                                    .device = "cpu",
-                                    .json = true};
-    char *text = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&text, &length);
-    struct ts_diag *diag = ts_diag_create();
-    cr_assert_eq(ts_bench_run(&request, stream, diag), TS_OK);
-    fclose(stream);
-    cr_assert(strstr(text, "\"shape\": [3, 10, 8], \"device\": \"cpu\", \"threads\": 1, \"seconds\": "), "%s", text);
-    cr_assert(strstr(text, "\"bytes\": 900, \"samples\": 1050,"), "%s", text); /* 3 * (80 * 2 + 35 * 4); 3 * 35 * 10 */
-    cr_assert(ts_test_is_json(text, length), "%s", text);
-    ts_diag_destroy(diag);
+    struct bench_request request = small_request("radon", "views=5 detectors=7", TS_U16, BENCH_UNIFORM);
+    request.json = true;
+    char *text = printed(&request);
+    cr_assert(strstr(text, "\"shape\": [2, 9, 16], \"device\": \"cpu\", \"threads\": 1, \"seconds\": "), "%s", text);
+    cr_assert(strstr(text, "\"bytes\": 856, \"samples\": 1120,"), "%s", text); /* 2 * (144 * 2 + 35 * 4); 2 * 35 * 16 */
     free(text);
 }
 
@@ -106,16 +127,7 @@ Test(bench, refuses_what_it_cannot_set)
 /* A choice without a part would be timed under a name that is not its own. */
 Test(bench, refuses_a_method_that_plays_no_part)
 {
-    struct bench_request request = {.stage = "statistics",
-                                    .parameters = "method=fan-in",
-                                    .dtype = TS_U16,
-                                    .values = BENCH_CT,
-                                    .nz = 1,
-                                    .ny = 20,
-                                    .nx = 30,
-                                    .runs = 1,
-                                    .threads = 1,
-                                    .device = "cpu"};
+    struct bench_request request = small_request("statistics", "method=fan-in", TS_U16, BENCH_CT);
     struct ts_diag *diag = ts_diag_create();
     FILE *sink = fopen("/dev/null", "w");
     cr_assert_not_null(sink);
@@ -197,18 +209,9 @@ Test(bench, plots_a_bar_a_row)
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/plot.svg", folder);
     snprintf(saved, sizeof saved, "%s/rows.json", folder);
-    struct bench_request request = {.stage = "box",
-                                    .parameters = "radius=1",
-                                    .dtype = TS_U16,
-                                    .values = BENCH_CT,
-                                    .nz = 2,
-                                    .ny = 9,
-                                    .nx = 16,
-                                    .runs = 1,
-                                    .threads = 1,
-                                    .device = "cpu",
-                                    .save = saved,
-                                    .plot = path};
+    struct bench_request request = small_request("box", "radius=1", TS_U16, BENCH_CT);
+    request.save = saved;
+    request.plot = path;
     struct ts_diag *diag = ts_diag_create();
     FILE *sink = fopen("/dev/null", "w");
     cr_assert_eq(ts_bench_run(&request, sink, diag), TS_OK);
@@ -235,17 +238,9 @@ Test(bench, plots_a_bar_a_row)
 /* A row for each stage with CUDA code that takes this type, and one for the chain on one slice. */
 static void time_device(enum ts_dtype dtype)
 {
-    char *text = NULL;
-    size_t length = 0;
-    struct bench_request request = {
+    const struct bench_request request = {
         .dtype = dtype, .values = BENCH_CT, .nz = 3, .ny = 40, .nx = 64, .runs = 3, .device = "cuda", .json = true};
-    FILE *stream = open_memstream(&text, &length);
-    struct ts_diag *diag = ts_diag_create();
-    const enum ts_status status = ts_bench_run(&request, stream, diag);
-    fclose(stream);
-    ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    cr_assert(ts_test_is_json(text, length), "%s", text);
+    char *text = printed(&request);
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char name[64];
         snprintf(name, sizeof name, "{\"stage\": \"%s\"", (*stage)->name);
@@ -253,7 +248,6 @@ static void time_device(enum ts_dtype dtype)
                   "%s has no row of %s", (*stage)->name, ts_dtype_name(dtype));
     }
     cr_assert(!strstr(text, "\"seconds\": null,"), "%s", text);
-    ts_diag_destroy(diag);
     free(text);
 }
 
