@@ -5,17 +5,9 @@
 #include <math.h>
 
 #include "pipeline/bench.h"
+#include "pipeline/svg.h"
 
 enum { ROW = 16, TOP = 40, LABEL = 520, BAR = 400, RATE = 130 };
-
-static void write_text(FILE *file, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '<' || *text == '>' || *text == '&')
-            fprintf(file, "&#%d;", *text);
-        else
-            fputc(*text, file);
-}
 
 static void write_row(FILE *file, const struct bench_row *row, int i, double widest)
 {
@@ -30,7 +22,7 @@ static void write_row(FILE *file, const struct bench_row *row, int i, double wid
              ts_bench_values_names[which->values], (long long)which->nz, (long long)which->ny, (long long)which->nx,
              on);
     fprintf(file, "<text x='%d' y='%d' text-anchor='end'>", LABEL - 6, y + ROW - 5);
-    write_text(file, label);
+    ts_svg_text(file, label);
     fprintf(file, "</text><rect x='%d' y='%d' width='%.1f' height='%d' fill='%s'/>", LABEL, y + 2, length, ROW - 4,
             row->device         ? "#2a7f3f"
             : row->threads == 1 ? "#9db4d0"

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "pipeline/svg.h"
+
 enum { LEFT = 70, TOP = 40, WIDTH = 640, HEIGHT = 360, RIGHT = 20, BOTTOM = 50, LEGEND = 18 };
 
 static const char *const colors[] = {"#2a5fa5", "#c0503c", "#2a7f3f", "#8a5fa5"};
@@ -75,15 +77,6 @@ static double y_of(const struct axes *axes, double value)
     return TOP + HEIGHT * (axes->high - log10(value)) / (axes->high - axes->low);
 }
 
-static void write_text(FILE *file, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '<' || *text == '>' || *text == '&')
-            fprintf(file, "&#%d;", *text);
-        else
-            fputc(*text, file);
-}
-
 static void write_axes(FILE *file, const struct axes *axes)
 {
     const int64_t every = (axes->iterations + 9) / 10;
@@ -126,7 +119,7 @@ static void write_curve(FILE *file, const struct axes *axes, const struct residu
         fprintf(file, "%c%.1f %.1f", i ? 'L' : 'M', x_of(axes, i), y_of(axes, (double)spreads[i].median));
     fprintf(file, "'/>\n<text x='%d' y='%d' text-anchor='end' fill='%s'>", LEFT + WIDTH - 8, TOP + LEGEND * (index + 1),
             color);
-    write_text(file, curve->name);
+    ts_svg_text(file, curve->name);
     if (curve->slices > 1)
         fprintf(file, ", %lld slices: median, least to largest", (long long)curve->slices);
     fprintf(file, "</text>\n");

@@ -13,6 +13,7 @@
 #include "stages/common/digits.h"
 #include "stages/fbp.h"
 #include "tests/support/chain_run.h"
+#include "tests/support/correlation.h"
 #include "tests/support/disc_scan.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/program.h"
@@ -22,29 +23,22 @@
 enum { SIZE = 64, TOP = 20, GAP = 4 };
 
 /* Of tile i of the strip, with the discs. */
-static double correlation(const struct ts_image *strip, int64_t i, int64_t n_detectors)
+static double likeness(const struct ts_image *strip, int64_t i, int64_t n_detectors)
 {
-    double sums[2] = {0}, aa = 0, bb = 0, ab = 0;
+    struct correlation sums = {0};
     for (int64_t y = 0; y < SIZE; y++)
-        for (int64_t x = 0; x < SIZE; x++) {
-            const double a = ((uint8_t *)strip->data)[(TOP + y) * strip->axes[1].n + i * (SIZE + GAP) + x];
-            const double b =
-                ts_disc_scan_value(n_detectors, (double)x - 0.5 * (SIZE - 1), 0.5 * (SIZE - 1) - (double)y);
-            sums[0] += a;
-            sums[1] += b;
-            aa += a * a;
-            bb += b * b;
-            ab += a * b;
-        }
-    const double n = SIZE * SIZE;
-    return (ab - sums[0] * sums[1] / n) / sqrt((aa - sums[0] * sums[0] / n) * (bb - sums[1] * sums[1] / n));
+        for (int64_t x = 0; x < SIZE; x++)
+            ts_correlation_add(
+                &sums, ((uint8_t *)strip->data)[(TOP + y) * strip->axes[1].n + i * (SIZE + GAP) + x],
+                ts_disc_scan_value(n_detectors, (double)x - 0.5 * (SIZE - 1), 0.5 * (SIZE - 1) - (double)y));
+    return ts_correlation_of(&sums);
 }
 
 static int64_t likest(const struct ts_image *strip, int64_t n, int64_t n_detectors)
 {
     int64_t best = 0;
     for (int64_t i = 1; i < n; i++)
-        best = correlation(strip, i, n_detectors) > correlation(strip, best, n_detectors) ? i : best;
+        best = likeness(strip, i, n_detectors) > likeness(strip, best, n_detectors) ? i : best;
     return best;
 }
 
@@ -78,7 +72,7 @@ TEST_ON_BOTH(center_strip, is_like_the_object_at_the_center)
             cr_assert(strip->axes[0].n == TOP + SIZE && strip->axes[1].n == rows[i].n * (SIZE + GAP) - GAP);
             const int64_t best = likest(strip, rows[i].n, 97);
             cr_assert_eq(best, rows[i].best, "%s: tile %lld", assignments, (long long)best);
-            cr_assert_gt(correlation(strip, best, 97), 0.9);
+            cr_assert_gt(likeness(strip, best, 97), 0.9);
             cr_assert(fabs(ts_test_table_at(&run, "strip_center", best) - rows[i].center) < 0.6);
             cr_assert(fabs(run.out.axes[2].first / run.out.axes[2].spacing +
                            ts_test_table_at(&run, "strip_center", rows[i].n / 2)) < 1e-12);

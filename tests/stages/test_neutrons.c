@@ -12,6 +12,7 @@
 
 #include "tests/support/chain_run.h"
 #include "tests/support/chain_text.h"
+#include "tests/support/correlation.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/pictures.h"
@@ -147,22 +148,16 @@ static void read_jpeg(const char *name, const char *folder, uint8_t pixels[PIXEL
  * and down, bit 2 rows and columns. Their grays end at a window, so ours are cut as well. */
 static double likeness(const double *ours, const uint8_t *theirs, int turn)
 {
-    double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0;
+    struct correlation sums = {0};
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++) {
             const int i = turn & 2 ? SIDE - 1 - y : y, j = turn & 1 ? SIDE - 1 - x : x;
             const double p = fmin(0.03, fmax(-0.005, ours[turn & 4 ? j * SIDE + i : i * SIDE + j])),
                          q = theirs[y * SIDE + x];
-            if (hypot(y - AXIS, x - AXIS) >= 200)
-                continue;
-            n++;
-            a += p;
-            b += q;
-            aa += p * p;
-            bb += q * q;
-            ab += p * q;
+            if (hypot(y - AXIS, x - AXIS) < 200)
+                ts_correlation_add(&sums, p, q);
         }
-    return (ab - a * b / n) / sqrt((aa - a * a / n) * (bb - b * b / n));
+    return ts_correlation_of(&sums);
 }
 
 /* The author of the data reconstructed them with ASTRA's filtered backprojection and with TomoPy's gridrec, before and

@@ -24,6 +24,7 @@
 #include "stages/fourier.h"
 #include "stages/sirt.h"
 #include "tests/support/chain_run.h"
+#include "tests/support/correlation.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/npy.h"
 #include "tests/support/output_fixture.h"
@@ -60,21 +61,17 @@ struct agreement {
 
 static struct agreement compare(const float *ours, const float *theirs, double radius)
 {
-    double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0, largest = 0, scale = 0;
+    struct correlation sums = {0};
+    double largest = 0, scale = 0;
     for (int i = 0; i < VOXELS; i++) {
         const double p = ours[i], q = theirs[i];
         if (hypot(i / SIDE % SIDE - 0.5 * (SIDE - 1), i % SIDE - 0.5 * (SIDE - 1)) >= radius)
             continue;
-        n++;
-        a += p;
-        b += q;
-        aa += p * p;
-        bb += q * q;
-        ab += p * q;
+        ts_correlation_add(&sums, p, q);
         largest = fmax(largest, fabs(p - q));
         scale = fmax(scale, fabs(q));
     }
-    return (struct agreement){(ab - a * b / n) / sqrt((aa - a * a / n) * (bb - b * b / n)), a / b, largest / scale};
+    return (struct agreement){ts_correlation_of(&sums), sums.a / sums.b, largest / scale};
 }
 
 static struct agreement run_beside(const struct stage *stage, const char *assignments, const char *name)

@@ -7,6 +7,15 @@
 
 #include "tests/support/stage_run.h"
 
+#define SCAN_ARC                                                                                                       \
+    {                                                                                                                  \
+        TS_BEAM_FAN_ARC, 40, 60                                                                                        \
+    }
+#define SCAN_FLAT                                                                                                      \
+    {                                                                                                                  \
+        TS_BEAM_FAN_FLAT, 40, 60                                                                                       \
+    }
+
 struct scan_case {
     const char *assignments;
     int64_t nz, views, detectors;
@@ -19,9 +28,12 @@ struct scan_case {
 struct ts_image ts_test_scan(const struct scan_case *which, uint64_t seed);
 /* Runs the cases over slabs of all, 1 and 3 slices and 1 to 3 threads, demands the same bytes, and compares with the
  * oracle under the stage's tolerance of the largest value. Cases whose method the device does not have are left out.
- * Returns how many runs were compared. With ts_test_few() those over further slabs and threads are counted alone. */
+ * Returns how many cases were compared. */
 size_t ts_scan_check(const struct stage *stage, stage_oracle *oracle, const struct scan_case *cases, size_t n);
 
+/* Of an iterative stage, every method: groups of 16 slices on the CPU, of 128, 64 and 32 on a CUDA device, some lanes
+ * empty; tensor cores where the device has them. */
+void ts_scan_check_methods(const struct stage *stage, stage_oracle *oracle);
 /* Of a stage whose parameters begin with struct iterate_params: the residual with which each iteration begins and the
  * number of iterations, from the oracle's image after the iterations before. */
 void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle);
