@@ -49,6 +49,30 @@ static const struct param box_rows[] = {
           .doc = "how the sums are made; integer results are the same for all"),
 };
 
+/* Why `fused` has no kernel: the window and the type, the size of a slice, or this device's shared memory. */
+static enum ts_status check_fused(const struct stage_context *context, const struct box_params *params)
+{
+    const bool volume = params->dimensions == BOX_3D;
+    const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const enum ts_dtype dtype = context->in.dtype;
+    if (ts_box_fuses(volume, params->radius, dtype, ny, nx, context->device))
+        return TS_OK;
+    if (volume && (params->radius > BOX_VOLUME_MAX_RADIUS || (ts_dtype_bytes(dtype) == 4 && dtype != TS_F32)))
+        return ts_param_error(context->set, "method", "method-radius", context->diag,
+                              "fused in 3d is for a radius of at most %d pixel, of floats and integers of 8 and 16 "
+                              "bits; the image is of %s, and radius is %lld",
+                              BOX_VOLUME_MAX_RADIUS, ts_dtype_name(dtype), (long long)params->radius);
+    if (ny > INT32_MAX / 2 || nx > INT32_MAX / 2 || (volume && ny * nx > INT32_MAX))
+        return ts_param_error(context->set, "method", "method-size", context->diag,
+                              "fused counts the pixels of a slice in 31 bits, and a slice has %lld x %lld",
+                              (long long)ny, (long long)nx);
+    return ts_param_error(context->set, "method", "method-shared-memory", context->diag,
+                          "fused has no room for sums and rows of %s with a radius of %lld pixel in the %d bytes of "
+                          "shared memory that a block of %s has",
+                          ts_dtype_name(dtype), (long long)params->radius, context->device->block_shared_bytes,
+                          context->device->name);
+}
+
 /* Methods that a CUDA device has within limits. */
 static enum ts_status check_on_cuda(const struct stage_context *context, const struct box_params *params)
 {
@@ -57,25 +81,15 @@ static enum ts_status check_on_cuda(const struct stage_context *context, const s
     if (params->method == BOX_UNROLLED && params->radius != 1)
         return ts_param_error(context->set, "method", "method-radius", context->diag,
                               "unrolled is for a radius of 1 pixel, and radius is %lld", (long long)params->radius);
-    const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    if (params->method == BOX_FUSED &&
-        !ts_box_fuses(volume, params->radius, context->in.dtype, ny, nx, context->device))
-        return ts_param_error(
-            context->set, "method", "method-radius", context->diag,
-            volume ? "fused is for a radius of at most %d pixel in 3d whose sums fit the shared memory of "
-                     "a block, for integers of 8 and 16 bits and floats; the image is of %s, and "
-                     "radius is %lld"
-                   : "fused, beyond a radius of %d pixel, has no room for rows of %s with a radius of "
-                     "%lld pixel in a block's shared memory",
-            volume ? BOX_VOLUME_MAX_RADIUS : BOX_SMALL_MAX_RADIUS, ts_dtype_name(context->in.dtype),
-            (long long)params->radius);
+    if (params->method == BOX_FUSED)
+        return check_fused(context, params);
     if (params->method != BOX_TILE)
         return TS_OK;
     const size_t between = ts_box_between_bytes(context->in.dtype, window * window * (volume ? window : 1));
     const struct box_tile tile = ts_box_tile((int)params->radius, volume, ts_dtype_bytes(context->in.dtype), between);
     if (tile.bytes > (size_t)context->device->block_shared_bytes)
         return ts_param_error(
-            context->set, "method", "method-radius", context->diag,
+            context->set, "method", "method-shared-memory", context->diag,
             "a tile with a halo of %lld pixel takes %zu bytes of shared memory, and a block of %s has "
             "%d",
             (long long)params->radius, tile.bytes, context->device->name, context->device->block_shared_bytes);

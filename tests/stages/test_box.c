@@ -334,7 +334,7 @@ TEST_ON_BOTH(box, keeps_nan_and_infinity_in_their_own_windows)
         {"radius=1 dimensions=3d method=unrolled", 1, 1},
         {"radius=3 dimensions=3d method=separable", 3, 3},
         {"radius=3 dimensions=3d method=running-sum", 3, 3},
-        {"radius=3 dimensions=3d method=tile", 3, 3},
+        {"radius=1 dimensions=3d method=tile", 1, 1},
     };
     const size_t n_ways = ts_test_device ? sizeof ways / sizeof *ways : ON_BOTH;
     for (size_t way = 0; way < n_ways; way++) {
@@ -428,20 +428,22 @@ Test(box, refuses_what_a_cuda_device_cannot_do)
     /* Nothing runs, so any description of a device does. */
     static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 48 << 10};
     static const struct {
-        const char *assignments, *part;
+        const char *assignments, *code, *part;
         int64_t nx;
+        enum ts_dtype dtype;
     } bad[] = {
-        {"radius=9 method=fused dimensions=3d", "at most 8 pixel in 3d", 4},
-        {"radius=7 method=fused dimensions=3d", "the shared memory of a block", 4},
-        {"radius=1024 method=fused", "no room", 3000},
-        {"radius=2 method=unrolled", "for a radius of 1 pixel", 4},
-        {"radius=60 method=tile", "and a block of a device has 49152", 4},
-        {"radius=12 method=tile dimensions=3d", "and a block of a device has 49152", 4},
+        {"radius=9 method=fused dimensions=3d", "method-radius", "at most 8 pixel", 4, TS_F32},
+        {"radius=3 method=fused dimensions=3d", "method-radius", "the image is of i32", 4, TS_I32},
+        {"radius=7 method=fused dimensions=3d", "method-shared-memory", "in the 49152 bytes", 4, TS_F32},
+        {"radius=1024 method=fused", "method-shared-memory", "no room", 3000, TS_F32},
+        {"radius=2 method=unrolled", "method-radius", "for a radius of 1 pixel", 4, TS_F32},
+        {"radius=60 method=tile", "method-shared-memory", "and a block of a device has 49152", 4, TS_F32},
+        {"radius=12 method=tile dimensions=3d", "method-shared-memory", "and a block of a device has 49152", 4, TS_F32},
     };
     ts_test_device = &device;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct ts_image in = ts_test_image(1, 3, bad[i].nx, TS_F32, VALUES_RANDOM, 1);
-        ts_test_refuses(&box_stage, bad[i].assignments, &in, NULL, "method-radius", bad[i].part);
+        struct ts_image in = ts_test_image(1, 3, bad[i].nx, bad[i].dtype, VALUES_RANDOM, 1);
+        ts_test_refuses(&box_stage, bad[i].assignments, &in, NULL, bad[i].code, bad[i].part);
         free(in.data);
     }
 }

@@ -292,6 +292,7 @@ struct check {
     const struct ts_image *in;
     struct param_set set;
     uint64_t seed;
+    bool beyond; /* refused by a device whose blocks have less shared memory than the case is made for */
 };
 
 static void describe(const struct check *check, char *text, size_t size)
@@ -300,6 +301,12 @@ static void describe(const struct check *check, char *text, size_t size)
              check->row->assignments, ts_dtype_name(check->in->dtype), (long long)check->in->axes[0].n,
              (long long)check->in->axes[1].n, (long long)check->in->axes[2].n, check->row->values,
              (unsigned long long)check->seed);
+}
+
+static bool is_beyond(const struct cuda_device *device, const char *code)
+{
+    enum { LARGEST_CASE = 227 << 10 };
+    return device && device->block_shared_bytes < LARGEST_CASE && !strcmp(code, "method-shared-memory");
 }
 
 /* Runs once with these slabs and threads into guarded memory; the caller frees *guarded. False where the device does
@@ -312,7 +319,11 @@ static bool run_once(struct check *check, const struct cuda_device *device, int6
         ts_stage_prepare(check->stage, &check->set, check->in, NULL, threads, device, diag, context);
     /* A method may also reach further on the device than on the CPU. */
     const char *const code = status == TS_BAD_CHAIN ? ts_diag_get(diag, 0)->code : "";
-    if (!strcmp(code, "choice-device") || (!strcmp(code, "method-radius") && ts_test_device && !device)) {
+    check->beyond = is_beyond(device, code);
+    if (check->beyond)
+        fprintf(stderr, "SKIPPED: %s: %s\n", what, ts_diag_get(diag, 0)->message);
+    if (check->beyond || !strcmp(code, "choice-device") ||
+        (!strcmp(code, "method-radius") && ts_test_device && !device)) {
         ts_diag_destroy(diag);
         return false;
     }
@@ -408,7 +419,7 @@ static size_t check_image(struct check *check)
         }
         ts_test_params_clear(&check->set);
         if (!ran)
-            return 0;
+            return check->beyond;
     }
     if (ts_test_device)
         compare_with_cpu(check, first + GUARD, what);

@@ -6,7 +6,8 @@
  * of it, runs the stage through ts_stage_apply over slabs of 1, 2, 3 slices and whole, on 1, 2 and 3 threads, demands
  * the same bytes of all, and compares with the oracle under the method's tolerance. NaN fails where the oracle has
  * none. On a CUDA device the same, over the same slabs; integer results must also be the bytes of the CPU, where it has
- * the method. Cases whose method the device does not have are left out and not counted.
+ * the method. Cases whose method the device does not have are left out and not counted; those that a device with less
+ * shared memory refuses are counted, each with a line that says so.
  */
 #ifndef TESTS_STAGE_CHECK_H
 #define TESTS_STAGE_CHECK_H
