@@ -10,7 +10,7 @@
 #include "stages/stage.h"
 
 enum bench_values {
-    BENCH_CT,       /* air, soft tissue with noise, bone: few values, many runs */
+    BENCH_CT,       /* air, soft tissue with noise, bone: few values, many runs; of line integrals: its projections */
     BENCH_UNIFORM,  /* every value of the type alike (floats: [0, 4096)) */
     BENCH_CONSTANT, /* the worst case of tables that are shared */
     BENCH_CHECKER,  /* two values that take turns: the worst case of runs */
@@ -20,6 +20,8 @@ extern const char *const ts_bench_values_names[BENCH_VALUES];
 
 /* The one reference that the benchmark can give: the image itself. */
 #define BENCH_ITSELF "itself"
+/* Before the beam of the sinogram that a case is timed on, where it is not the first that the stage takes. */
+#define BENCH_SCAN "scan="
 
 /* One thing to time. */
 struct bench_case {
@@ -180,6 +182,9 @@ int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CAS
 enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag);
 /* Frees set->values and what it points to. */
 void ts_bench_params_clear(struct param_set *set);
+
+/* ---- images (bench_images.c) ------------------------------------------------------------------- */
+
 /* The description of the case's image, without data. */
 struct ts_image ts_bench_describe_image(const struct bench_case *which);
 /* An image of the case, 1 mm voxels, with allocated data; data NULL where memory is out. */

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is benchmarked: parameters worked out from a stage's rows, and images of known distributions (z, y, x).
+ * What is benchmarked: parameters, as a stage's hint gives them or as its rows let them be worked out.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/bench.h"
-
-const char *const ts_bench_values_names[BENCH_VALUES] = {"ct", "uniform", "constant", "checker"};
-
-/* ---- parameters -------------------------------------------------------------------------------- */
 
 /* Every text so far, once for each of the n values. False where they are too many or too long. */
 static bool multiply(char parameters[BENCH_MAX_CASES][256], int *count, const char *name, char values[][32], int n)
@@ -142,9 +138,6 @@ int ts_bench_split(const char *chain, const struct bench_case *which, struct ben
     return 0;
 }
 
-/* Before the beam of the sinogram that a case is timed on, where it is not the first that the stage takes. */
-static const char *const scan_word = "scan=";
-
 /* "0,4096": the list lasts until ts_bench_params_clear. */
 static bool parse_numbers(const char *text, struct ts_numbers *numbers)
 {
@@ -217,7 +210,7 @@ enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, st
     ts_params_init(set);
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *equals = strchr(word, '=');
-        if (!strncmp(word, scan_word, strlen(scan_word))) /* of the image */
+        if (!strncmp(word, BENCH_SCAN, strlen(BENCH_SCAN))) /* of the image */
             continue;
         if (!equals)
             return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "bad-value", .stage = set->owner},
@@ -228,149 +221,4 @@ enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, st
             return status;
     }
     return TS_OK;
-}
-
-/* ---- images ------------------------------------------------------------------------------------ */
-
-/* splitmix64 (S. Vigna), so that every machine times the same image. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
-static double unit_random(uint64_t *state)
-{
-    return (double)(next_random(state) >> 11) * 0x1p-53;
-}
-
-/* HU + 1024 of a patient in a round field of view, at (x, y) in [-1, 1]. */
-static double ct_value(double x, double y, uint64_t *state)
-{
-    const double radius = x * x + y * y, body = x * x / 0.64 + y * y / 0.36;
-    const double noise = 15 * (unit_random(state) + unit_random(state) + unit_random(state) - 1.5);
-    if (radius > 1)
-        return 0; /* outside the scan: padding */
-    if (body > 1)
-        return 24 + noise;
-    if ((x - 0.3) * (x - 0.3) / 0.05 + y * y / 0.09 < 1 || (x + 0.3) * (x + 0.3) / 0.05 + y * y / 0.09 < 1)
-        return 180 + noise; /* lungs */
-    if (x * x + (y - 0.4) * (y - 0.4) < 0.012)
-        return 1700 + 8 * noise; /* spine */
-    return 1074 + noise;
-}
-
-/* HU + 1024 as a value of the quantity: a transmission is that of 300 mm of it, and never 0. */
-static double ct_as(enum ts_quantity quantity, double ct)
-{
-    const double attenuation = 0.02 * ct / 1024;
-    return quantity == TS_TRANSMISSION    ? exp(-300 * fmax(attenuation, 0))
-           : quantity == TS_LINE_INTEGRAL ? 300 * attenuation
-           : quantity == TS_ATTENUATION   ? attenuation
-           : quantity == TS_COUNTS        ? fmax(ct, 0)
-                                          : ct - 1024;
-}
-
-static double sample(const struct bench_case *which, enum ts_quantity quantity, int64_t z, int64_t y, int64_t x,
-                     uint64_t *state)
-{
-    double low, high;
-    ts_dtype_range(which->dtype, &low, &high);
-    const bool is_float = which->dtype == TS_F32;
-    switch (which->values) {
-    case BENCH_UNIFORM:
-        return is_float ? 4096 * unit_random(state) : floor(low + (high - low + 1) * unit_random(state));
-    case BENCH_CONSTANT:
-        return 100;
-    case BENCH_CHECKER:
-        return (x ^ y ^ z) & 1 ? 100 : fmin(200, high);
-    default:
-        break;
-    }
-    const double ct =
-        ct_value(2 * ((double)x + 0.5) / (double)which->nx - 1, 2 * ((double)y + 0.5) / (double)which->ny - 1, state);
-    const double shifted = low < 0 && high > 255 ? ct - 1024 : high <= 255 ? ct / 16 + (low < 0 ? low : 0) : ct;
-    return is_float ? ct_as(quantity, ct) : floor(fmin(fmax(shifted, low), high));
-}
-
-static enum ts_beam_kind beam_of(const struct bench_case *which)
-{
-    const char *scan = strstr(which->parameters, scan_word);
-    for (int kind = TS_BEAM_PARALLEL; scan && kind <= TS_BEAM_FAN_FLAT; kind++) {
-        const char *name = ts_beam_name((enum ts_beam_kind)kind);
-        if (!strncmp(scan + strlen(scan_word), name, strlen(name)))
-            return (enum ts_beam_kind)kind;
-    }
-    return which->stage->beams & TS_BEAM_BIT(TS_BEAM_PARALLEL) ? TS_BEAM_PARALLEL : TS_BEAM_FAN_FLAT;
-}
-
-struct ts_image ts_bench_describe_image(const struct bench_case *which)
-{
-    static const enum ts_quantity preferred[] = {TS_HU,           TS_INTENSITY, TS_ATTENUATION, TS_LINE_INTEGRAL,
-                                                 TS_TRANSMISSION, TS_COUNTS};
-    const bool volume = which->stage->axes & AXES_VOLUME;
-    struct ts_image image = {.rank = 3,
-                             .dtype = which->dtype,
-                             .unit = "1",
-                             .direction = {1, 0, 0, 0, 1, 0, 0, 0, 1},
-                             .step_z_mm = {0, 0, 1}};
-    for (size_t q = 0; q < sizeof preferred / sizeof *preferred; q++)
-        if (which->stage->quantities & TS_QUANTITY_BIT(preferred[q])) {
-            image.quantity = preferred[q];
-            break;
-        }
-    if (image.quantity == TS_HU)
-        image.unit = "HU";
-    if (image.quantity == TS_ATTENUATION)
-        image.unit = "1/mm";
-    image.axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = which->nz, .spacing = 1, .unit = "mm"};
-    image.axes[1] = (struct ts_axis){
-        .kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = which->ny, .spacing = 1, .unit = volume ? "mm" : "degree"};
-    image.axes[2] =
-        (struct ts_axis){.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = which->nx, .spacing = 1, .unit = "mm"};
-    if (!volume) { /* half a turn about the middle of the detectors */
-        image.axes[1].spacing = 180 / (double)which->ny;
-        image.axes[2].first = -0.5 * (double)(which->nx - 1);
-        if (beam_of(which) != TS_BEAM_PARALLEL) { /* a whole turn of a fan */
-            image.axes[1].spacing *= 2;
-            image.beam = (struct ts_beam){beam_of(which), 2 * (double)which->nx, 3 * (double)which->nx};
-        }
-    }
-    return image;
-}
-
-/* Each slice has numbers of its own, so that they can be made side by side. */
-static void fill_slice(const struct bench_case *which, const struct ts_image *image, int64_t z)
-{
-    uint64_t seed = 20240607 + (uint64_t)z, state = next_random(&seed);
-    size_t i = (size_t)(z * which->ny * which->nx);
-    for (int64_t y = 0; y < which->ny; y++)
-        for (int64_t x = 0; x < which->nx; x++, i++) {
-            const double value = sample(which, image->quantity, z, y, x, &state);
-            switch (which->dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        ((type *)image->data)[i] = (type)value;                                                                        \
-        break;
-                TS_IMAGE_DTYPES(CASE)
-#undef CASE
-            default:
-                break;
-            }
-        }
-}
-
-struct ts_image ts_bench_image(const struct bench_case *which)
-{
-    struct ts_image image = ts_bench_describe_image(which);
-    const size_t bytes = ts_image_bytes(&image);
-    image.data = bytes == SIZE_MAX ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (image.data) {
-#pragma omp parallel for
-        for (int64_t z = 0; z < which->nz; z++)
-            fill_slice(which, &image, z);
-    }
-    return image;
 }
