@@ -49,13 +49,13 @@ struct tensor_size {
 /* What a warp keeps in shared memory: its views' rays, and the windows in work. */
 struct warp_room {
     double base[VIEWS], slope[VIEWS], reach[VIEWS]; /* lowest ray's position on line 0, per line; to the highest */
-    float4 x[TENSOR_STEPS];                         /* of views 0, 2, 1, 3: lowest ray's position in the window */
-    uint32_t start[TENSOR_STEPS];                   /* as ts_cuda_tensor_start() counts */
+    float4 x[TENSOR_PLACES];                        /* of views 0, 2, 1, 3: lowest ray's position in the window */
+    uint32_t start[TENSOR_PLACES];                  /* as ts_cuda_tensor_start() counts */
 };
 
 /* 16 rays on their way along the major axis. */
 struct walk : tensor_walk {
-    enum { SCALED = 0, AHEAD = 1 };
+    enum { SCALED = 0 };
     struct warp_room *room;
     float offset[2]; /* of this thread's two rays from their views' lowest ones */
     struct place {
@@ -149,12 +149,31 @@ static __device__ __forceinline__ float read_unit(const struct walk *, int)
     return 1;
 }
 
-static __device__ __forceinline__ uint32_t read_window(const struct walk *walk, int from, float x[2])
+static __device__ __forceinline__ uint32_t read_start(const struct walk *walk, int from)
+{
+    return walk->room->start[from];
+}
+
+static __device__ __forceinline__ void read_window(const struct walk *walk, int from, float x[2])
 {
     const float2 lowest = ((const float2 *)&walk->room->x[from])[threadIdx.x / 16 % 2];
     x[0] = lowest.x + walk->offset[0];
     x[1] = lowest.y + walk->offset[1];
-    return walk->room->start[from];
+}
+
+static __device__ __forceinline__ void move_window(struct walk *walk, int from, int to, bool has)
+{
+    float4 x = {};
+    uint32_t start = 0;
+    if (has) {
+        x = walk->room->x[from + to];
+        start = walk->room->start[from + to];
+    }
+    __syncwarp();
+    if (has) {
+        walk->room->x[to] = x;
+        walk->room->start[to] = start;
+    }
 }
 
 template <class S>

@@ -52,7 +52,7 @@ struct __align__(16) window
 
 /* Its lines are the table's views. */
 template <bool JOSEPH> struct back_walk : tensor_walk {
-    enum { SCALED = JOSEPH, AHEAD = 0 }; /* ahead: plain_wide is a fifth slower, out of registers */
+    enum { SCALED = JOSEPH };
     const struct cuda_back_view *views;
     int column, row;        /* of the warp's first pixel */
     struct window *windows; /* in work */
@@ -119,13 +119,35 @@ template <bool JOSEPH> static __device__ __forceinline__ float read_unit(const s
 }
 
 template <bool JOSEPH>
-static __device__ __forceinline__ uint32_t read_window(const struct back_walk<JOSEPH> *walk, int from, float x[2])
+static __device__ __forceinline__ uint32_t read_start(const struct back_walk<JOSEPH> *walk, int from)
+{
+    return walk->windows[from].start;
+}
+
+template <bool JOSEPH>
+static __device__ __forceinline__ void read_window(const struct back_walk<JOSEPH> *walk, int from, float x[2])
 {
     const float4 at = *(const float4 *)&walk->windows[from];
     const float column = (float)(threadIdx.x / 4 % SIDE), row = (float)(threadIdx.x / 16 % 2);
     x[0] = __fmaf_rn(at.z, column, __fmaf_rn(at.w, row, at.y));
     x[1] = __fmaf_rn(at.w, 2, x[0]);
-    return __float_as_uint(at.x);
+}
+
+template <bool JOSEPH>
+static __device__ __forceinline__ void move_window(struct back_walk<JOSEPH> *walk, int from, int to, bool has)
+{
+    struct window window = {};
+    float unit = 1;
+    if (has) {
+        window = walk->windows[from + to];
+        unit = read_unit(walk, from + to);
+    }
+    __syncwarp();
+    if (has) {
+        walk->windows[to] = window;
+        if (JOSEPH)
+            walk->units[to] = unit;
+    }
 }
 
 template <class S, bool JOSEPH>
@@ -161,7 +183,7 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
 {
     extern __shared__ float4 totals[];
     const int warp = (int)(threadIdx.x / 32), in_patch = (int)blockIdx.x % (PATCH * PATCH);
-    struct window *windows = (struct window *)(totals + S::TILES * S::THREADS) + warp * TENSOR_STEPS;
+    struct window *windows = (struct window *)(totals + S::TILES * S::THREADS) + warp * TENSOR_PLACES;
     const int64_t patch = size.first_patch + blockIdx.x / (PATCH * PATCH);
     const int64_t block_x = patch % size.patches_across * PATCH + in_patch % PATCH,
                   block_y = patch / size.patches_across * PATCH + in_patch / PATCH;
@@ -180,7 +202,7 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     walk.row = (int)row;
     walk.windows = windows;
     if (JOSEPH)
-        walk.units = (float *)(windows + (S::THREADS / 32 - warp) * TENSOR_STEPS) + warp * TENSOR_STEPS;
+        walk.units = (float *)(windows + (S::THREADS / 32 - warp) * TENSOR_PLACES) + warp * TENSOR_PLACES;
     ts_cuda_tensor_sum<S>(&walk, totals);
     write_pixels<S, JOSEPH>(totals, (int)column, (int)row, slice_first, largest, &size, out);
 }
@@ -221,7 +243,7 @@ static enum ts_status launch(const struct stage_context *context, const uint4 *h
                              cudaStream_t stream)
 {
     const size_t window = sizeof(struct window) + (JOSEPH ? sizeof(float) : 0),
-                 shared = (size_t)S::TILES * S::THREADS * sizeof(float4) + S::THREADS / 32 * TENSOR_STEPS * window;
+                 shared = (size_t)S::TILES * S::THREADS * sizeof(float4) + S::THREADS / 32 * TENSOR_PLACES * window;
     const int64_t across = ts_cuda_parts(size.n_columns, SIDE * ACROSS * PATCH),
                   patches = across * ts_cuda_parts(size.n_rows, SIDE * DOWN * PATCH),
                   most = MOST_BLOCKS / (PATCH * PATCH);

@@ -94,12 +94,10 @@ static __device__ __forceinline__ uint32_t ts_cuda_tensor_pack(float low, float 
     return pair;
 }
 
-/* Two windows on their way through a warp: this thread's two positions in each, counted from its first sample on, and
- * where it finds its samples. */
-struct tensor_windows {
-    float x[2][2]; /* [window][sums lane / 4 and lane / 4 + 8] */
-    float unit[2]; /* SCALED: from one sample to the next, in the unit of x */
-    const uint4 *from[2];
+/* Where this thread's two sums lie in a window, counted from its first sample on. */
+struct tensor_window {
+    float x[2]; /* sums lane / 4 and lane / 4 + 8 */
+    float unit; /* SCALED: from one sample to the next, in the unit of x */
 };
 
 /* Where a window starts, as one number: 16-byte places from the image's first block on, which are a multiple of 32
@@ -136,35 +134,41 @@ template <bool SPLIT> static __device__ __forceinline__ float ts_cuda_tensor_pos
     return SPLIT ? x - first : x + ones - (ones + first);
 }
 
+/* In its place between the products, which are volatile as well; not through the path for constant data, whose loads
+ * pass barriers. */
+static __device__ __forceinline__ uint4 ts_cuda_tensor_fetch(const uint4 *from)
+{
+    uint4 at;
+    asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(at.x), "=r"(at.y), "=r"(at.z), "=r"(at.w) : "l"(from));
+    return at;
+}
+
 template <class S> struct tensor_samples {
-    uint4 at[2][S::LOADS];
+    uint4 at[S::LOADS];
 };
 
 template <class S>
-static __device__ __forceinline__ void ts_cuda_tensor_load(struct tensor_samples<S> *to,
-                                                           const struct tensor_windows *windows)
+static __device__ __forceinline__ void ts_cuda_tensor_load(struct tensor_samples<S> *to, const uint4 *from)
 {
 #pragma unroll
-    for (int window = 0; window < 2; window++)
-#pragma unroll
-        for (int load = 0; load < S::LOADS; load++)
-            to->at[window][load] = __ldg(windows->from[window] + load * 32);
+    for (int load = 0; load < S::LOADS; load++)
+        to->at[load] = ts_cuda_tensor_fetch(from + load * 32);
 }
 
 struct tensor_weights {
-    uint32_t high[4], low[4];
+    uint32_t high[2], low[2];
 };
 
 /* Weights of this thread's samples 0 and 1 at position x: 1 - |x| and 1 - |x - 1| where positive. low: what halves
- * leave of them. SCALED: samples are not 1 but windows->unit apart, and x is not rounded yet; without SPLIT both
+ * leave of them. SCALED: samples are not 1 but window->unit apart, and x is not rounded yet; without SPLIT both
  * distances are, so that each weight is exact. */
 template <class S, bool SCALED>
 static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weights *to,
-                                                            const struct tensor_windows *windows)
+                                                            const struct tensor_window *window)
 {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const float x = windows->x[i / 2][i % 2], next = SCALED ? x - windows->unit[i / 2] : x - 1;
+    for (int i = 0; i < 2; i++) {
+        const float x = window->x[i], next = SCALED ? x - window->unit : x - 1;
         const float first = 1 - fabsf(SCALED ? ts_cuda_tensor_position<S::SPLIT>(x, 0) : x),
                     second = 1 - fabsf(SCALED ? ts_cuda_tensor_position<S::SPLIT>(next, 0) : next);
         to->high[i] = ts_cuda_tensor_pack(first, second);
@@ -176,30 +180,29 @@ static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weight
     }
 }
 
+/* A window's samples times its weights; what is multiplied makes room for the samples at `next`. */
 template <class S>
-static __device__ __forceinline__ void ts_cuda_tensor_multiply(const struct tensor_samples<S> *samples,
-                                                               const struct tensor_weights *weights,
+static __device__ __forceinline__ void ts_cuda_tensor_multiply(struct tensor_samples<S> *samples,
+                                                               const struct tensor_weights *weights, const uint4 *next,
                                                                float sums[S::TILES][4])
 {
 #pragma unroll
-    for (int window = 0; window < 2; window++)
-#pragma unroll
-        for (int load = 0; load < S::LOADS; load++) {
-            const uint4 at = samples->at[window][load];
-            const uint32_t a0 = weights->high[2 * window], a1 = weights->high[2 * window + 1];
-            float(*sum)[4] = &sums[load * S::EACH];
-            if (S::SPLIT) {
-                ts_cuda_tensor_product(sum[0], weights->low[2 * window], weights->low[2 * window + 1], at.x);
-                ts_cuda_tensor_product(sum[1], weights->low[2 * window], weights->low[2 * window + 1], at.z);
-                ts_cuda_tensor_product_both(sum[0], a0, a1, at.x, at.y);
-                ts_cuda_tensor_product_both(sum[1], a0, a1, at.z, at.w);
-            } else {
-                ts_cuda_tensor_product(sum[0], a0, a1, at.x);
-                ts_cuda_tensor_product(sum[1], a0, a1, at.y);
-                ts_cuda_tensor_product(sum[S::EACH - 2], a0, a1, at.z);
-                ts_cuda_tensor_product(sum[S::EACH - 1], a0, a1, at.w);
-            }
+    for (int load = 0; load < S::LOADS; load++) {
+        const uint4 at = samples->at[load];
+        float(*sum)[4] = &sums[load * S::EACH];
+        if (S::SPLIT) {
+            ts_cuda_tensor_product(sum[0], weights->low[0], weights->low[1], at.x);
+            ts_cuda_tensor_product(sum[1], weights->low[0], weights->low[1], at.z);
+            ts_cuda_tensor_product_both(sum[0], weights->high[0], weights->high[1], at.x, at.y);
+            ts_cuda_tensor_product_both(sum[1], weights->high[0], weights->high[1], at.z, at.w);
+        } else {
+            ts_cuda_tensor_product(sum[0], weights->high[0], weights->high[1], at.x);
+            ts_cuda_tensor_product(sum[1], weights->high[0], weights->high[1], at.y);
+            ts_cuda_tensor_product(sum[S::EACH - 2], weights->high[0], weights->high[1], at.z);
+            ts_cuda_tensor_product(sum[S::EACH - 1], weights->high[0], weights->high[1], at.w);
         }
+        samples->at[load] = ts_cuda_tensor_fetch(next + load * 32);
+    }
 }
 
 /* sums go into the thread's totals, and start again. */

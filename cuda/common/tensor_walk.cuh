@@ -2,8 +2,9 @@
  *
  * How a warp goes through the windows of tensor.cuh: line after line, of each line the windows that its 16 sums take
  * samples from. The windows of up to 32 lines are worked out at once, a line a lane, and written down one after
- * another in shared memory; the loads of two windows are on their way while the two before are multiplied. Order of
- * sums: lines rising, then windows; after FOLD_STEPS windows into float totals in shared memory.
+ * another in shared memory. The samples of a round of windows are in registers or on their way there: what has been
+ * multiplied makes room for what comes a round later, and weights are worked out between the products before theirs.
+ * Order of sums: lines rising, then windows; after FOLD_STEPS windows into float totals in shared memory.
  *
  * A kind of walk is a struct derived from tensor_walk with functions of these names in its own file:
  *
@@ -11,8 +12,9 @@
  *     int windows_of_line(walk, line, &pair, &place)      how many windows, and the first one's pair
  *     void write_window(walk, to, start, first, &place)   into place `to`; first: the window's first sample
  *     void write_empty(walk, to)                          one that no sum is near
- *     uint32_t read_window(walk, from, x)                 its start; x: where this thread's two sums lie in it
- *     Walk::AHEAD                                         1: weights are worked out between the products before theirs
+ *     void move_window(walk, from, to, has)               from place `from + to` to place `to`, for lanes that have one
+ *     uint32_t read_start(walk, from)                     where its samples start
+ *     void read_window(walk, from, x)                     x: where this thread's two sums lie in it
  *     Walk::SCALED                                        0: x counts samples; 1: in units, of which
  *     float read_unit(walk, from)                         there are so many from one sample to the next
  */
@@ -21,7 +23,11 @@
 
 #include "cuda/common/tensor.cuh"
 
-enum { TENSOR_STEPS = 64 /* windows that a warp works out at once, even */ };
+enum {
+    TENSOR_ROUND = 4,                                /* windows whose samples are on their way */
+    TENSOR_STEPS = 64,                               /* that a warp knows of at once */
+    TENSOR_PLACES = TENSOR_STEPS + 2 * TENSOR_ROUND, /* with empty ones behind them */
+};
 
 struct tensor_walk {
     const uint4 *lines; /* this thread's part of line 0 */
@@ -29,8 +35,7 @@ struct tensor_walk {
     int n_minor;        /* samples of a line */
     int line, end;      /* next one to look at; that after the last */
     int skip;           /* windows of it that were in the last steps */
-    int step, steps;    /* windows in work */
-    int folded;         /* windows since the last fold */
+    int step, steps;    /* next window to multiply; windows written down */
 };
 
 /* The windows of samples low .. high of a line of n_minor, -1 <= low <= high <= n_minor: how many, and the first
@@ -44,10 +49,10 @@ static __device__ __forceinline__ int ts_cuda_tensor_window(int low, int high, i
     return count;
 }
 
-/* Every lane of a warp has `count` windows to write into the next TENSOR_STEPS places: its first place there. What it
- * writes ends at TENSOR_STEPS; *ended: the first lane that does not get all of its windows there, 32 if there is none;
- * *n: places written. */
-static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int *ended, int *n)
+/* Every lane of a warp has `count` windows to write into the next `room` places: its first place there. What it writes
+ * ends at `room`; *ended: the first lane that does not get all of its windows there, 32 if there is none; *n: places
+ * written. */
+static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int room, int *ended, int *n)
 {
     const int lane = (int)(threadIdx.x % 32);
     int end = count;
@@ -55,130 +60,103 @@ static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int *ended
         const int before = __shfl_up_sync(~0u, end, apart);
         end += lane >= apart ? before : 0;
     }
-    const unsigned over = __ballot_sync(~0u, end > TENSOR_STEPS);
+    const unsigned over = __ballot_sync(~0u, end > room);
     *ended = over ? __ffs((int)over) - 1 : 32;
-    *n = min(__shfl_sync(~0u, end, 31), (int)TENSOR_STEPS);
+    *n = min(__shfl_sync(~0u, end, 31), room);
     return end - count;
 }
 
-/* Works out the next windows; false after the last line. */
-template <class Walk> static __device__ __forceinline__ bool ts_cuda_tensor_find(Walk *walk)
+/* Works out the windows of the next lines, as many as there is room for behind those in work. */
+template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_find(Walk *walk)
 {
     const int lane = (int)(threadIdx.x % 32), blocks = ts_cuda_tensor_blocks(walk->n_minor);
-    for (walk->step = walk->steps = 0; walk->steps == 0;) {
-        if (walk->line >= walk->end)
-            return false;
-        const int line = walk->line + lane, skip = lane == 0 ? walk->skip : 0;
-        int pair = 0, ended;
-        typename Walk::place at = {};
-        int count = line < walk->end ? windows_of_line(walk, line, &pair, &at) - skip : 0;
-        const int place = ts_cuda_tensor_place(count, &ended, &walk->steps);
-        count = min(count, TENSOR_STEPS - place);
-        __syncwarp();
-        for (int i = 0; i < count; i++)
-            write_window(
-                walk, place + i,
-                ts_cuda_tensor_start((uint32_t)line * (uint32_t)blocks + (uint32_t)(skip + i), pair, walk->apart),
-                2 * pair - TENSOR_LEFT + (skip + i) * TENSOR_WINDOW, &at);
-        if (walk->steps % 2 && lane == 31)
-            write_empty(walk, walk->steps);
-        walk->line += ended;
-        walk->skip = ended < 32 ? __shfl_sync(~0u, max(count, 0) + skip, ended % 32) : 0;
-        __syncwarp();
-    }
-    return true;
+    const int line = walk->line + lane, skip = lane == 0 ? walk->skip : 0, room = TENSOR_STEPS - walk->steps;
+    int pair = 0, ended, n;
+    typename Walk::place at = {};
+    int count = line < walk->end ? windows_of_line(walk, line, &pair, &at) - skip : 0;
+    const int place = ts_cuda_tensor_place(count, room, &ended, &n);
+    count = min(count, room - place);
+    for (int i = 0; i < count; i++)
+        write_window(walk, walk->steps + place + i,
+                     ts_cuda_tensor_start((uint32_t)line * (uint32_t)blocks + (uint32_t)(skip + i), pair, walk->apart),
+                     2 * pair - TENSOR_LEFT + (skip + i) * TENSOR_WINDOW, &at);
+    walk->steps += n;
+    walk->line += ended;
+    walk->skip = ended < 32 ? __shfl_sync(~0u, max(count, 0) + skip, ended % 32) : 0;
 }
 
-/* On to the next two windows; false after the last. *fold: sums have run for long enough. */
+/* So that the windows of two rounds can be read from walk->step on, if need be empty ones after the last. */
+template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_refill(Walk *walk)
+{
+    const int lane = (int)(threadIdx.x % 32);
+    __syncwarp();
+    if (walk->line < walk->end) {
+        move_window(walk, walk->step, lane, lane < walk->steps - walk->step);
+        walk->steps -= walk->step;
+        walk->step = 0;
+        while (walk->steps < 2 * TENSOR_ROUND && walk->line < walk->end)
+            ts_cuda_tensor_find(walk);
+    }
+    if (walk->steps - walk->step < 2 * TENSOR_ROUND && lane < 2 * TENSOR_ROUND)
+        write_empty(walk, walk->steps + lane);
+    __syncwarp();
+}
+
+/* Weights of the window at `place`. */
 template <class S, class Walk>
-static __device__ __forceinline__ bool ts_cuda_tensor_advance(Walk *walk, struct tensor_windows *two, bool *fold)
+static __device__ __forceinline__ void ts_cuda_tensor_weights(const Walk *walk, int place, struct tensor_weights *to)
 {
     const float first = ts_cuda_tensor_first();
-    walk->step += 2;
-    walk->folded += 2;
-    *fold = walk->folded >= S::FOLD_STEPS;
-    walk->folded = *fold ? 0 : walk->folded;
-    if (walk->step >= walk->steps && !ts_cuda_tensor_find(walk))
-        return false;
+    struct tensor_window window;
+    float x[2];
+    read_window(walk, place, x);
+    window.unit = read_unit(walk, place);
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        float x[2];
-        two->from[i] = ts_cuda_tensor_from(walk->lines, read_window(walk, walk->step + i, x), walk->apart);
-        two->unit[i] = read_unit(walk, walk->step + i);
-#pragma unroll
-        for (int k = 0; k < 2; k++)
-            two->x[i][k] =
-                Walk::SCALED ? __fmaf_rn(-two->unit[i], first, x[k]) : ts_cuda_tensor_position<S::SPLIT>(x[k], first);
-    }
-    return true;
+    for (int k = 0; k < 2; k++)
+        window.x[k] =
+            Walk::SCALED ? __fmaf_rn(-window.unit, first, x[k]) : ts_cuda_tensor_position<S::SPLIT>(x[k], first);
+    ts_cuda_tensor_weigh<S, Walk::SCALED>(to, &window);
 }
 
-/* Multiplies two windows while the next two are on their way; false after the last. Weights of the next are worked out
- * here too: between products, which wait for each other. */
-template <class S, class Walk>
-static __device__ __forceinline__ bool
-ts_cuda_tensor_step(Walk *walk, const struct tensor_samples<S> *samples, const struct tensor_weights *weights,
-                    struct tensor_samples<S> *next, struct tensor_weights *next_weights, float sums[S::TILES][4],
-                    float4 *totals)
-{
-    struct tensor_windows two;
-    bool fold;
-    if (!ts_cuda_tensor_advance<S>(walk, &two, &fold)) {
-        ts_cuda_tensor_multiply<S>(samples, weights, sums);
-        ts_cuda_tensor_fold<S>(totals, sums);
-        return false;
-    }
-    ts_cuda_tensor_load<S>(next, &two);
-    ts_cuda_tensor_weigh<S, Walk::SCALED>(next_weights, &two);
-    ts_cuda_tensor_multiply<S>(samples, weights, sums);
-    if (fold)
-        ts_cuda_tensor_fold<S>(totals, sums);
-    return true;
-}
-
-/* The same with one set of weights, worked out right before its products: registers for pixels of many slices. */
-template <class S, class Walk>
-static __device__ __forceinline__ bool
-ts_cuda_tensor_lean_step(Walk *walk, struct tensor_windows *two, const struct tensor_samples<S> *samples,
-                         struct tensor_samples<S> *next, float sums[S::TILES][4], float4 *totals)
-{
-    struct tensor_weights weights;
-    bool fold;
-    ts_cuda_tensor_weigh<S, Walk::SCALED>(&weights, two);
-    const bool more = ts_cuda_tensor_advance<S>(walk, two, &fold);
-    if (more)
-        ts_cuda_tensor_load<S>(next, two);
-    ts_cuda_tensor_multiply<S>(samples, &weights, sums);
-    if (fold)
-        ts_cuda_tensor_fold<S>(totals, sums);
-    return more;
-}
-
-/* Sums over all windows into totals. */
+/* Sums over all windows into totals. Without a barrier behind a window's products the compiler would move all loads of
+ * a round behind its last product, where nothing is left to hide them. */
 template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_tensor_sum(Walk *walk, float4 *totals)
 {
     float sums[S::TILES][4] = {};
-    struct tensor_samples<S> samples, next;
-    struct tensor_windows two;
-    bool fold;
+    struct tensor_samples<S> samples[TENSOR_ROUND];
+    struct tensor_weights weights[2];
+    int folded = 0;
     for (int i = 0; i < S::TILES; i++)
         totals[i * S::THREADS + threadIdx.x] = make_float4(0, 0, 0, 0);
-    walk->skip = walk->step = walk->steps = walk->folded = 0;
-    if (!ts_cuda_tensor_advance<S>(walk, &two, &fold))
+    walk->skip = walk->step = walk->steps = 0;
+    ts_cuda_tensor_refill(walk);
+    if (walk->steps == 0)
         return;
-    ts_cuda_tensor_load<S>(&samples, &two);
-    if (Walk::AHEAD) {
-        struct tensor_weights weights, next_weights;
-        ts_cuda_tensor_weigh<S, Walk::SCALED>(&weights, &two);
-        while (ts_cuda_tensor_step(walk, &samples, &weights, &next, &next_weights, sums, totals) &&
-               ts_cuda_tensor_step(walk, &next, &next_weights, &samples, &weights, sums, totals))
-            ;
-    } else {
-        while (ts_cuda_tensor_lean_step<S>(walk, &two, &samples, &next, sums, totals) &&
-               ts_cuda_tensor_lean_step<S>(walk, &two, &next, &samples, sums, totals))
-            ;
-        ts_cuda_tensor_fold<S>(totals, sums);
+#pragma unroll
+    for (int i = 0; i < TENSOR_ROUND; i++)
+        ts_cuda_tensor_load<S>(&samples[i], ts_cuda_tensor_from(walk->lines, read_start(walk, i), walk->apart));
+    ts_cuda_tensor_weights<S>(walk, 0, &weights[0]);
+    for (;;) {
+#pragma unroll
+        for (int i = 0; i < TENSOR_ROUND; i++) {
+            const uint4 *from =
+                ts_cuda_tensor_from(walk->lines, read_start(walk, walk->step + TENSOR_ROUND + i), walk->apart);
+            ts_cuda_tensor_weights<S>(walk, walk->step + i + 1, &weights[(i + 1) % 2]);
+            ts_cuda_tensor_multiply<S>(&samples[i], &weights[i % 2], from, sums);
+            __syncwarp();
+        }
+        walk->step += TENSOR_ROUND;
+        folded += TENSOR_ROUND;
+        if (walk->step >= walk->steps)
+            break;
+        if (folded >= S::FOLD_STEPS) {
+            ts_cuda_tensor_fold<S>(totals, sums);
+            folded = 0;
+        }
+        if (walk->steps - walk->step < 2 * TENSOR_ROUND)
+            ts_cuda_tensor_refill(walk);
     }
+    ts_cuda_tensor_fold<S>(totals, sums);
 }
 
 #endif
