@@ -5,10 +5,8 @@
  */
 #include "cuda/bench.h"
 
-#include <stdlib.h>
-#include <time.h>
-
 #include "cuda/stage_state.h"
+#include "pipeline/timing.h"
 
 enum { MAX_RUNS = 101, USUAL_RUNS = 30, LEAST_RUNS = 5, WARM_UPS = 2, TOTAL_RUNS = 5, MAX_SETS = 64 };
 static const double run_seconds = 0.33;
@@ -24,19 +22,6 @@ struct bench {
     size_t input_bytes, output_bytes[CUDA_BENCH_STAGES];
     struct cuda_timer timer;
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static size_t align(size_t bytes)
 {
@@ -173,7 +158,7 @@ static enum ts_status time_run(struct bench *bench, int set, bool total, double 
         status = ts_cuda_delay(bench->session, bench->diag);
     if (status == TS_OK && total)
         status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
-    const double start = now();
+    const double start = ts_seconds();
     if (status == TS_OK)
         status = mark_chain(bench, total);
     if (status == TS_OK)
@@ -184,7 +169,7 @@ static enum ts_status time_run(struct bench *bench, int set, bool total, double 
         status = finish_last(bench);
     if (status == TS_OK)
         status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
-    *seconds = total ? now() - start : 0;
+    *seconds = total ? ts_seconds() - start : 0;
     for (int i = 0; status == TS_OK && i + 1 < bench->timer.n; i += 2) {
         float ms = 0;
         status = ts_cuda_elapsed_ms(bench->session, bench->timer.events[i], bench->timer.events[i + 1], &ms);
@@ -202,8 +187,8 @@ static enum ts_status time_runs(struct bench *bench, int runs, struct cuda_bench
     const int n_warm = most > WARM_UPS ? WARM_UPS : most - 1, n_totals = most < TOTAL_RUNS ? most : TOTAL_RUNS;
     for (int i = 0; status == TS_OK && i < n_warm; i++)
         status = time_run(bench, set++ % bench->n_sets, false, &warm);
-    for (double start = now(); status == TS_OK && n < most; n++) {
-        if (runs <= 0 && n >= LEAST_RUNS && now() - start > run_seconds)
+    for (double start = ts_seconds(); status == TS_OK && n < most; n++) {
+        if (runs <= 0 && n >= LEAST_RUNS && ts_seconds() - start > run_seconds)
             break;
         status = time_run(bench, set++ % bench->n_sets, false, &seconds[n]);
     }
@@ -211,12 +196,10 @@ static enum ts_status time_runs(struct bench *bench, int runs, struct cuda_bench
         status = time_run(bench, set++ % bench->n_sets, true, &totals[i]);
     if (status != TS_OK)
         return status;
-    qsort(seconds, (size_t)n, sizeof *seconds, by_size);
-    qsort(totals, (size_t)n_totals, sizeof *totals, by_size);
     times->runs = n;
-    times->seconds = n % 2 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
-    times->spread = (seconds[(n - 1) * 9 / 10] - seconds[(n - 1) / 10]) / times->seconds;
-    times->total_seconds = totals[n_totals / 2];
+    times->seconds = ts_median(seconds, n);
+    times->spread = ts_spread(seconds, n);
+    times->total_seconds = ts_median(totals, n_totals);
     return TS_OK;
 }
 
@@ -229,7 +212,7 @@ enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, cons
         status = take_images(&bench, rotate);
     if (status == TS_OK)
         status = fill_inputs(&bench, block);
-    const double start = now();
+    const double start = ts_seconds();
     if (status == TS_OK)
         status = create_stages(&bench);
     if (status == TS_OK)
@@ -238,7 +221,7 @@ enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, cons
         status = finish_last(&bench);
     if (status == TS_OK)
         status = ts_cuda_wait(bench.session, CUDA_COMPUTE);
-    times->cold_seconds = now() - start;
+    times->cold_seconds = ts_seconds() - start;
     double warm_seconds = 0;
     times->runs = 0;
     if (status == TS_OK && times->cold_seconds > longest)

@@ -6,9 +6,9 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "pipeline/bench.h"
+#include "pipeline/timing.h"
 #include "stages/execute.h"
 
 enum { MAX_RUNS = 101, LEAST_RUNS = 5, FRAMES = 16 };
@@ -22,21 +22,7 @@ struct memory {
 /* One thread: its processor time, which other programs do not lengthen by taking turns. More: wall time. */
 static double now(int threads)
 {
-    struct timespec time;
-    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *seconds, int n)
-{
-    qsort(seconds, (size_t)n, sizeof *seconds, by_size);
-    return n % 2 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
+    return threads == 1 ? ts_thread_seconds() : ts_seconds();
 }
 
 static void *allocate(size_t bytes)
@@ -227,9 +213,9 @@ static enum ts_status run_many(struct bench_stage *ready, struct memory *memory,
     }
     if (status != TS_OK)
         return status;
-    row->seconds = median(stage_seconds, n);
-    row->spread = (stage_seconds[(n - 1) * 9 / 10] - stage_seconds[(n - 1) / 10]) / row->seconds;
-    row->ceiling_rate = 2 * (double)ts_image_bytes(&memory->in) / median(copy_seconds, n);
+    row->seconds = ts_median(stage_seconds, n);
+    row->spread = ts_spread(stage_seconds, n);
+    row->ceiling_rate = 2 * (double)ts_image_bytes(&memory->in) / ts_median(copy_seconds, n);
     return TS_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "pipeline/bench.h"
 #include "pipeline/svg.h"
+#include "pipeline/text_file.h"
 
 enum { ROW = 16, TOP = 40, LABEL = 520, BAR = 400, RATE = 130 };
 
@@ -40,22 +41,18 @@ enum ts_status ts_bench_plot(const char *path, const struct bench_row *rows, int
     for (int i = 0; i < n; i++)
         if (isfinite(ts_bench_percent(&rows[i])))
             widest = fmax(widest, ts_bench_percent(&rows[i]));
-    FILE *file = fopen(path, "w");
-    if (file) {
-        fprintf(file,
-                "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
-                "font-size='11'>\n<rect width='100%%' height='100%%' fill='white'/>\n"
-                "<text x='%d' y='16'>percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a "
-                "CUDA device (green)</text>\n",
-                LABEL + BAR + RATE, TOP + ROW * n + 10, 10);
-        for (int i = 0; i < n; i++)
-            write_row(file, &rows[i], i, widest);
-        fprintf(file, "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL, TOP - 6,
-                TOP + ROW * n + 4, LABEL + BAR * 100 / widest, TOP - 6, TOP + ROW * n + 4);
-    }
-    const bool failed = !file || ferror(file);
-    if ((file && fclose(file)) || failed)
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "could not write %s",
-                             path);
-    return TS_OK;
+    FILE *file = ts_text_file_open(path, true, diag);
+    if (!file)
+        return TS_RUN_FAILED;
+    fprintf(file,
+            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
+            "font-size='11'>\n<rect width='100%%' height='100%%' fill='white'/>\n"
+            "<text x='%d' y='16'>percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a "
+            "CUDA device (green)</text>\n",
+            LABEL + BAR + RATE, TOP + ROW * n + 10, 10);
+    for (int i = 0; i < n; i++)
+        write_row(file, &rows[i], i, widest);
+    fprintf(file, "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL, TOP - 6,
+            TOP + ROW * n + 4, LABEL + BAR * 100 / widest, TOP - 6, TOP + ROW * n + 4);
+    return ts_text_file_close(file, path, diag);
 }

@@ -6,6 +6,7 @@
 
 #include "pipeline/bench.h"
 #include "pipeline/json.h"
+#include "pipeline/text_file.h"
 
 static const char *const ceiling_names[] = {"memcpy", "copy", "read", "texture"};
 
@@ -127,18 +128,14 @@ void ts_bench_print_end(const struct bench_report *report)
 
 enum ts_status ts_bench_save(const char *path, const struct bench_row *rows, int n, struct ts_diag *diag)
 {
-    FILE *file = fopen(path, "w");
-    if (file)
-        fprintf(file, "[\n");
-    for (int i = 0; file && i < n; i++) {
+    FILE *file = ts_text_file_open(path, true, diag);
+    if (!file)
+        return TS_RUN_FAILED;
+    fprintf(file, "[\n");
+    for (int i = 0; i < n; i++) {
         fprintf(file, "%s", i > 0 ? "," : "");
         print_json(file, &rows[i]);
     }
-    if (file)
-        fprintf(file, "]\n");
-    const bool failed = !file || ferror(file);
-    if ((file && fclose(file)) || failed)
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "could not write %s",
-                             path);
-    return TS_OK;
+    fprintf(file, "]\n");
+    return ts_text_file_close(file, path, diag);
 }

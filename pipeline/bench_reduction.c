@@ -7,11 +7,11 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cuda/reduction_study.h"
 #include "pipeline/bench.h"
 #include "pipeline/image.h"
+#include "pipeline/timing.h"
 
 enum { N_SIZES = 4, RUNS = 15, MAX_ROWS = 256, LANES = 8, LEAST_RUN = 64 };
 static const int64_t sizes[N_SIZES] = {1 << 10, 1 << 14, 1 << 18, 1 << 24};
@@ -103,19 +103,6 @@ static double two_level(const struct study *study, int64_t n, int threads)
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double run_once(const struct study *study, const struct study_row *row)
 {
     if (*row->work == 't')
@@ -136,15 +123,14 @@ static bool measure(const struct study *study, struct study_row *row, double exp
     memset(study->room, 0xFF, (size_t)(row->n / 2) * sizeof *study->room); /* NaN: a sum must be written */
     run_once(study, row);
     for (int run = 0; run < RUNS; run++) {
-        const double start = now();
+        const double start = ts_seconds();
         double sum = 0;
         for (int i = 0; i < repeats; i++)
             sum = run_once(study, row);
-        times[run] = (now() - start) / repeats;
+        times[run] = (ts_seconds() - start) / repeats;
         right &= *row->work == 't' || fabs(sum - expected) <= 1e-12 * expected;
     }
-    qsort(times, RUNS, sizeof *times, by_size);
-    row->seconds = times[RUNS / 2];
+    row->seconds = ts_median(times, RUNS);
     return right;
 }
 

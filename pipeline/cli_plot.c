@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "io/hdf5_slice.h"
 #include "pipeline/cli.h"
@@ -17,7 +16,8 @@ static const char *process_name(struct arena *arena, const char *dataset)
     return end ? ts_arena_text(arena, start + 1, (size_t)(end - start - 1)) : dataset;
 }
 
-static enum ts_status plot_file(const char *path, const char *output, struct arena *arena, struct ts_diag *diag)
+static enum ts_status plot_file(const char *path, const char *output, bool replace, struct arena *arena,
+                                struct ts_diag *diag)
 {
     struct hdf5_slice slices[RESIDUAL_CURVES] = {{0}};
     struct residual_curve curves[RESIDUAL_CURVES];
@@ -34,7 +34,7 @@ static enum ts_status plot_file(const char *path, const char *output, struct are
             status = ts_diag_no_memory(diag, strlen(datasets[i]));
     }
     if (status == TS_OK)
-        status = ts_residual_plot(output, curves, (int)n, diag);
+        status = ts_residual_plot(output, replace, curves, (int)n, diag);
     for (size_t i = 0; i < n && status == TS_OK; i++)
         printf("%s: %lld x %lld\n", datasets[i], (long long)curves[i].slices, (long long)curves[i].iterations);
     for (size_t i = 0; i < RESIDUAL_CURVES; i++)
@@ -71,13 +71,7 @@ static int plot(int argc, char **argv)
         ts_arena_destroy(arena);
         return diag ? ts_cli_finish_take(diag, ts_diag_no_memory(diag, sizeof name), false) : TS_RUN_FAILED;
     }
-    enum ts_status status;
-    if (!force && access(output, F_OK) == 0) {
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "%s exists", output);
-        ts_diag_hint(diag, "--force replaces it, -o FILE.svg names another");
-    } else {
-        status = plot_file(argv[optind], output, arena, diag);
-    }
+    const enum ts_status status = plot_file(argv[optind], output, force, arena, diag);
     ts_arena_destroy(arena);
     return ts_cli_finish_take(diag, status, false);
 }

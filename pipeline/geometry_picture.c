@@ -6,9 +6,10 @@
  */
 #include "pipeline/geometry_picture.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
+
+#include "pipeline/text_file.h"
 
 enum { SIDE = 760, MARGIN = 70, TEXT_TOP = SIDE + 10, LINE = 18, LINES = 9, N_RAYS = 7, ARC_STEPS = 48 };
 
@@ -282,17 +283,9 @@ enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, b
     if (!sinogram)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "picture-nothing"},
                              "no image of this chain is a sinogram with angles, whose geometry could be drawn");
-    FILE *file = fopen(path, force ? "w" : "wx");
-    if (!file && errno == EEXIST) {
-        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "picture-exists"}, "%s exists already", path);
-        ts_diag_hint(diag, "--force replaces it");
+    FILE *file = ts_text_file_open(path, force, diag);
+    if (!file)
         return TS_RUN_FAILED;
-    }
-    if (file)
-        ts_geometry_picture(sinogram, file);
-    const bool written = file && !ferror(file);
-    if (!file || fclose(file) != 0 || !written)
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "picture-write"},
-                             "%s cannot be written: %s", path, strerror(errno));
-    return TS_OK;
+    ts_geometry_picture(sinogram, file);
+    return ts_text_file_close(file, path, diag);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "pipeline/svg.h"
+#include "pipeline/text_file.h"
 
 enum { LEFT = 70, TOP = 40, WIDTH = 640, HEIGHT = 360, RIGHT = 20, BOTTOM = 50, LEGEND = 18 };
 
@@ -154,7 +155,8 @@ static struct spread *spreads_of(const struct residual_curve *curve)
     return spreads;
 }
 
-enum ts_status ts_residual_plot(const char *path, const struct residual_curve *curves, int n, struct ts_diag *diag)
+enum ts_status ts_residual_plot(const char *path, bool replace, const struct residual_curve *curves, int n,
+                                struct ts_diag *diag)
 {
     struct spread *spreads[RESIDUAL_CURVES] = {0};
     enum ts_status status = TS_OK;
@@ -163,13 +165,12 @@ enum ts_status ts_residual_plot(const char *path, const struct residual_curve *c
         if (!spreads[c])
             status = ts_diag_no_memory(diag, (size_t)curves[c].iterations * sizeof *spreads[c]);
     }
-    FILE *file = status == TS_OK ? fopen(path, "w") : NULL;
-    if (file)
-        write_chart(file, curves, spreads, n);
-    const bool failed = !file || ferror(file);
-    if (((file && fclose(file)) || failed) && status == TS_OK)
-        status =
-            ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "could not write %s", path);
+    if (status == TS_OK) {
+        FILE *file = ts_text_file_open(path, replace, diag);
+        if (file)
+            write_chart(file, curves, spreads, n);
+        status = file ? ts_text_file_close(file, path, diag) : TS_RUN_FAILED;
+    }
     for (int c = 0; c < n; c++)
         free(spreads[c]);
     return status;

@@ -16,8 +16,9 @@ struct residual_curve {
 };
 
 /* Writes an SVG of at most RESIDUAL_CURVES: for each the median of its slices, and the range from the least to the
- * largest; the residuals' axis is logarithmic, and values that are not above 0 are left out. TS_RUN_FAILED
- * (not-written) where the file cannot be. */
-enum ts_status ts_residual_plot(const char *path, const struct residual_curve *curves, int n, struct ts_diag *diag);
+ * largest; the residuals' axis is logarithmic, and values that are not above 0 are left out. TS_RUN_FAILED where the
+ * file cannot be written (not-written), or is there and is not to be replaced (output-exists). */
+enum ts_status ts_residual_plot(const char *path, bool replace, const struct residual_curve *curves, int n,
+                                struct ts_diag *diag);
 
 #endif

@@ -13,6 +13,7 @@
 #include "cuda/stage_state.h"
 #include "pipeline/bench.h"
 #include "pipeline/json.h"
+#include "pipeline/timing.h"
 #include "tests/peers/peers.h"
 
 enum { CONTENDERS = 3, MOST_RUNS = 30, LEAST_RUNS = 5, BLOCK = 8, MAX_SETS = 16 };
@@ -41,12 +42,6 @@ struct peers_bench {
     bool json, npp;
     int n_rows;
 };
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static enum ts_status fail(struct peers_bench *bench, const char *what)
 {
@@ -122,10 +117,8 @@ static enum ts_status take_turns(struct peers_bench *bench, struct comparison *i
             seconds[contender][n[contender]++] = once;
             spent[contender] += once;
         }
-    for (int i = 0; status == TS_OK && i < CONTENDERS; i++) {
-        qsort(seconds[i], (size_t)n[i], sizeof(double), by_size);
-        it->seconds[i] = n[i] > 0 ? seconds[i][n[i] / 2] : NAN;
-    }
+    for (int i = 0; status == TS_OK && i < CONTENDERS; i++)
+        it->seconds[i] = n[i] > 0 ? ts_median(seconds[i], n[i]) : NAN;
     return status;
 }
 

@@ -68,6 +68,22 @@ static int64_t least_budget(const struct memory_chain *memory)
     return least;
 }
 
+/* Runs with memory for everything, in one slab, and with the least: the same bytes. */
+static void check_least(const struct memory_chain *memory, int64_t slabs_of_least)
+{
+    const int64_t budgets[] = {0, least_budget(memory)}, slabs[] = {1, slabs_of_least};
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    for (int i = 0; i < 2; i++) {
+        struct ts_plan *plan = make_plan(memory, budgets[i], 1);
+        cr_assert_eq(ts_plan_slab_count(plan), slabs[i]);
+        ts_test_plan_run(plan);
+        ts_test_same_file(output, &first, &first_size, "slabs");
+        ts_plan_destroy(plan);
+    }
+    free(first);
+}
+
 Test(run, same_bytes_for_every_budget_and_thread_count)
 {
     static const int64_t wanted[] = {1, 2, 7, 21};
@@ -181,21 +197,12 @@ Test(run, references_are_reduced_over_their_own_volume)
 {
     struct ts_image image = ts_test_image(11, 8, 7, TS_U16, VALUES_CT, 9),
                     atlas = ts_test_image(5, 12, 6, TS_U16, VALUES_RANDOM, 10);
-    unsigned char *first = NULL;
-    size_t first_size = 0;
     struct memory_chain memory;
     make_folder();
     memory_chain_init(&memory, &image, &atlas, output);
     memory_chain_add(&memory, "histogram bins=64 reference=atlas", NULL);
     memory_chain_add(&memory, "equalize reference=atlas", NULL);
-    const int64_t least = least_budget(&memory);
-    for (int i = 0; i < 2; i++) {
-        struct ts_plan *plan = make_plan(&memory, i == 0 ? 0 : least, 1);
-        ts_test_plan_run(plan);
-        ts_test_same_file(output, &first, &first_size, "slabs");
-        ts_plan_destroy(plan);
-    }
-    free(first);
+    check_least(&memory, 11);
     memory_chain_clear(&memory);
     free(image.data);
     free(atlas.data);
@@ -210,21 +217,13 @@ Test(run, a_mask_from_another_source_travels_with_the_image)
     make_folder();
     for (int slices = 0; slices < 2; slices++) {
         struct memory_chain memory;
-        unsigned char *first = NULL;
-        size_t first_size = 0;
         memory_chain_init(&memory, &image, &mask, output);
         memory_chain_add_stage(&memory, &shift_stage, "by=-2 border=wrap", NULL);
         memory_chain_add_stage(&memory, &masked_stage, slices ? "mask=atlas slices=true" : "mask=atlas", NULL);
-        const int64_t least = least_budget(&memory);
-        for (int i = 0; i < 2; i++) {
-            struct ts_plan *plan = make_plan(&memory, i == 0 ? 0 : least, 1);
-            cr_assert_eq(ts_plan_slab_count(plan), i == 0 ? 1 : 11);
-            cr_assert_eq(plan->nodes[1].domain, 0, "the mask is not read beside the image");
-            ts_test_plan_run(plan);
-            ts_test_same_file(output, &first, &first_size, "slabs");
-            ts_plan_destroy(plan);
-        }
-        free(first);
+        struct ts_plan *plan = make_plan(&memory, 0, 1);
+        cr_assert_eq(plan->nodes[1].domain, 0, "the mask is not read beside the image");
+        ts_plan_destroy(plan);
+        check_least(&memory, 11);
         memory_chain_clear(&memory);
     }
     free(image.data);

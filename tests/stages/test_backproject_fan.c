@@ -14,28 +14,19 @@
 
 TestSuite(backproject_fan);
 
-#define ARC                                                                                                            \
-    {                                                                                                                  \
-        TS_BEAM_FAN_ARC, 40, 60                                                                                        \
-    }
-#define FLAT                                                                                                           \
-    {                                                                                                                  \
-        TS_BEAM_FAN_FLAT, 40, 60                                                                                       \
-    }
-
 TEST_ON_BOTH(backproject_fan, agrees_with_the_oracle)
 {
     static const struct scan_case cases[] = {
-        {"", 3, 40, 23, .beam = ARC},
-        {"", 3, 40, 23, .beam = FLAT},
-        {"rows=13 columns=41 pixel_size=0.7 row_spacing=0.4", 1, 17, 31, .beam = FLAT, .center = 2.3, .arc = 300},
-        {"rows=30 columns=3 pixel_size=1", 1, 17, 31, .beam = ARC, .center = -3.4},
-        {"rows=9 columns=9 pixel_size=2.5", 2, 19, 80, .beam = FLAT},
-        {"rows=1", 1, 5, 19, .beam = FLAT},
-        {"rows=2 columns=1", 1, 3, 1, .beam = ARC},
-        {"", 37, 9, 13, .beam = FLAT},
-        {"", 131, 7, 9, .beam = ARC},
-        {"rows=3 columns=5", 1, 2053, 5, .beam = FLAT},
+        {"", 3, 40, 23, .beam = SCAN_ARC},
+        {"", 3, 40, 23, .beam = SCAN_FLAT},
+        {"rows=13 columns=41 pixel_size=0.7 row_spacing=0.4", 1, 17, 31, .beam = SCAN_FLAT, .center = 2.3, .arc = 300},
+        {"rows=30 columns=3 pixel_size=1", 1, 17, 31, .beam = SCAN_ARC, .center = -3.4},
+        {"rows=9 columns=9 pixel_size=2.5", 2, 19, 80, .beam = SCAN_FLAT},
+        {"rows=1", 1, 5, 19, .beam = SCAN_FLAT},
+        {"rows=2 columns=1", 1, 3, 1, .beam = SCAN_ARC},
+        {"", 37, 9, 13, .beam = SCAN_FLAT},
+        {"", 131, 7, 9, .beam = SCAN_ARC},
+        {"rows=3 columns=5", 1, 2053, 5, .beam = SCAN_FLAT},
     };
     const size_t n = sizeof cases / sizeof *cases;
     cr_assert_eq(ts_scan_check(&backproject_stage, ts_backproject_reference, cases, n), n);
@@ -68,7 +59,7 @@ Test(backproject_fan, refuses_what_belongs_to_fbp)
     static const char *const wrong[][2] = {
         {"model=linear", "model-beam"}, {"weights=angles", "weights-beam"}, {"pixel_size=3", "source-inside"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        static const struct scan_case which = {"", 1, 40, 29, .beam = ARC};
+        static const struct scan_case which = {"", 1, 40, 29, .beam = SCAN_ARC};
         struct ts_image in = ts_test_scan(&which, 5);
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, &backproject_stage, wrong[i][0], &in, NULL, 0, 1), TS_BAD_CHAIN);

@@ -14,14 +14,6 @@
 
 TestSuite(fbp_fan);
 
-#define ARC                                                                                                            \
-    {                                                                                                                  \
-        TS_BEAM_FAN_ARC, 40, 60                                                                                        \
-    }
-#define FLAT                                                                                                           \
-    {                                                                                                                  \
-        TS_BEAM_FAN_FLAT, 40, 60                                                                                       \
-    }
 /* The same case for each method; those that a device does not have are left out. */
 #define EVERY_METHOD(text, ...)                                                                                        \
     {text, __VA_ARGS__}, {text " method=pixel", __VA_ARGS__},                                                          \
@@ -32,19 +24,19 @@ TestSuite(fbp_fan);
 TEST_ON_BOTH(fbp_fan, agrees_with_the_oracle)
 {
     static const struct scan_case cases[] = {
-        EVERY_METHOD("", 3, 40, 23, .beam = ARC),
-        EVERY_METHOD("", 3, 40, 23, .beam = FLAT),
-        EVERY_METHOD("filter=hann cutoff=0.8", 1, 37, 31, .beam = FLAT, .center = 2.3),
-        EVERY_METHOD("", 1, 37, 31, .beam = ARC, .center = -3.4),
-        EVERY_METHOD("", 2, 50, 29, .beam = FLAT, .arc = 260),
-        EVERY_METHOD("", 2, 50, 29, .beam = ARC, .arc = 230, .center = 1.2),
-        EVERY_METHOD("filter=none rows=9 columns=33 pixel_size=0.7 row_spacing=0.4", 1, 30, 19, .beam = ARC,
+        EVERY_METHOD("", 3, 40, 23, .beam = SCAN_ARC),
+        EVERY_METHOD("", 3, 40, 23, .beam = SCAN_FLAT),
+        EVERY_METHOD("filter=hann cutoff=0.8", 1, 37, 31, .beam = SCAN_FLAT, .center = 2.3),
+        EVERY_METHOD("", 1, 37, 31, .beam = SCAN_ARC, .center = -3.4),
+        EVERY_METHOD("", 2, 50, 29, .beam = SCAN_FLAT, .arc = 260),
+        EVERY_METHOD("", 2, 50, 29, .beam = SCAN_ARC, .arc = 230, .center = 1.2),
+        EVERY_METHOD("filter=none rows=9 columns=33 pixel_size=0.7 row_spacing=0.4", 1, 30, 19, .beam = SCAN_ARC,
                      .arc = 300),
-        EVERY_METHOD("rows=1", 1, 30, 19, .beam = FLAT),
-        EVERY_METHOD("columns=1 pixel_size=2", 1, 30, 1, .beam = FLAT),
-        EVERY_METHOD("", 37, 12, 17, .beam = FLAT),
-        EVERY_METHOD("", 131, 12, 9, .beam = ARC),
-        EVERY_METHOD("rows=3 columns=5", 1, 2053, 5, .beam = ARC),
+        EVERY_METHOD("rows=1", 1, 30, 19, .beam = SCAN_FLAT),
+        EVERY_METHOD("columns=1 pixel_size=2", 1, 30, 1, .beam = SCAN_FLAT),
+        EVERY_METHOD("", 37, 12, 17, .beam = SCAN_FLAT),
+        EVERY_METHOD("", 131, 12, 9, .beam = SCAN_ARC),
+        EVERY_METHOD("rows=3 columns=5", 1, 2053, 5, .beam = SCAN_ARC),
     };
     const size_t n = sizeof cases / sizeof *cases;
     cr_assert_eq(ts_scan_check(&fbp_stage, ts_fan_fbp_reference, cases, n), ts_test_device ? n : n / 3);
@@ -98,10 +90,10 @@ Test(fbp_fan, refuses_what_it_cannot_reconstruct)
         struct scan_case scan;
         const char *assignments, *code;
     } wrong[] = {
-        {{"", 1, 40, 29, .beam = FLAT, .arc = 200}, "", "short-scan"},
-        {{"", 1, 40, 29, .beam = ARC, .arc = 180}, "", "short-scan"},
-        {{"", 1, 40, 29, .beam = ARC}, "pixel_size=3", "source-inside"},
-        {{"", 1, 40, 29, .beam = ARC}, "center=29", "center-outside"},
+        {{"", 1, 40, 29, .beam = SCAN_FLAT, .arc = 200}, "", "short-scan"},
+        {{"", 1, 40, 29, .beam = SCAN_ARC, .arc = 180}, "", "short-scan"},
+        {{"", 1, 40, 29, .beam = SCAN_ARC}, "pixel_size=3", "source-inside"},
+        {{"", 1, 40, 29, .beam = SCAN_ARC}, "center=29", "center-outside"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct ts_image in = ts_test_scan(&wrong[i].scan, 5);

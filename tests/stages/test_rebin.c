@@ -12,28 +12,19 @@
 
 TestSuite(rebin);
 
-#define ARC                                                                                                            \
-    {                                                                                                                  \
-        TS_BEAM_FAN_ARC, 40, 60                                                                                        \
-    }
-#define FLAT                                                                                                           \
-    {                                                                                                                  \
-        TS_BEAM_FAN_FLAT, 40, 60                                                                                       \
-    }
-
 TEST_ON_BOTH(rebin, agrees_with_the_oracle)
 {
     static const struct scan_case cases[] = {
-        {"", 3, 40, 23, .beam = ARC},
-        {"", 3, 40, 23, .beam = FLAT},
-        {"views=7 start=-31 detectors=41 detector_spacing=0.31", 1, 37, 31, .beam = FLAT, .center = 2.3},
-        {"views=60", 1, 37, 31, .beam = ARC, .center = -3.4},
-        {"", 2, 53, 29, .beam = FLAT, .arc = 261},
-        {"start=13", 2, 53, 29, .beam = ARC, .arc = 233, .center = 1.2},
-        {"detectors=300 detector_spacing=0.5", 1, 30, 19, .beam = FLAT}, /* past the source */
-        {"", 1, 30, 1, .beam = FLAT},
-        {"", 19, 12, 17, .beam = FLAT},
-        {"views=5", 1, 2053, 5, .beam = ARC},
+        {"", 3, 40, 23, .beam = SCAN_ARC},
+        {"", 3, 40, 23, .beam = SCAN_FLAT},
+        {"views=7 start=-31 detectors=41 detector_spacing=0.31", 1, 37, 31, .beam = SCAN_FLAT, .center = 2.3},
+        {"views=60", 1, 37, 31, .beam = SCAN_ARC, .center = -3.4},
+        {"", 2, 53, 29, .beam = SCAN_FLAT, .arc = 261},
+        {"start=13", 2, 53, 29, .beam = SCAN_ARC, .arc = 233, .center = 1.2},
+        {"detectors=300 detector_spacing=0.5", 1, 30, 19, .beam = SCAN_FLAT}, /* past the source */
+        {"", 1, 30, 1, .beam = SCAN_FLAT},
+        {"", 19, 12, 17, .beam = SCAN_FLAT},
+        {"views=5", 1, 2053, 5, .beam = SCAN_ARC},
     };
     const size_t n = sizeof cases / sizeof *cases;
     cr_assert_eq(ts_scan_check(&rebin_stage, ts_rebin_reference, cases, n), n);
@@ -78,8 +69,8 @@ Test(rebin, refuses_what_it_cannot_rebin)
         struct scan_case scan;
         const char *code;
     } wrong[] = {{{"", 1, 40, 29}, "stage-beam"},
-                 {{"", 1, 40, 29, .beam = FLAT, .arc = 200}, "short-scan"},
-                 {{"", 1, 40, 29, .beam = ARC}, "angles-missing"}};
+                 {{"", 1, 40, 29, .beam = SCAN_FLAT, .arc = 200}, "short-scan"},
+                 {{"", 1, 40, 29, .beam = SCAN_ARC}, "angles-missing"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct ts_image in = ts_test_scan(&wrong[i].scan, 5);
         if (i == 2)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/text_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+static enum ts_status refuse(const char *path, int error, struct ts_diag *diag)
+{
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "%s cannot be written: %s",
+                         path, strerror(error));
+}
+
+FILE *ts_text_file_open(const char *path, bool replace, struct ts_diag *diag)
+{
+    FILE *file = fopen(path, replace ? "w" : "wx");
+    if (!file && errno == EEXIST) {
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "%s exists already", path);
+        ts_diag_hint(diag, "--force replaces it");
+    } else if (!file) {
+        refuse(path, errno, diag);
+    }
+    return file;
+}
+
+enum ts_status ts_text_file_close(FILE *file, const char *path, struct ts_diag *diag)
+{
+    const bool failed = fflush(file) != 0 || ferror(file) != 0;
+    const int error = errno;
+    if (fclose(file) != 0 || failed)
+        return refuse(path, failed ? error : errno, diag);
+    return TS_OK;
+}

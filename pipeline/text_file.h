@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of text that are written from their beginning to their end, such as plots.
+ */
+#ifndef PIPELINE_TEXT_FILE_H
+#define PIPELINE_TEXT_FILE_H
+
+#include <stdio.h>
+
+#include "pipeline/diag.h"
+
+/* NULL with the code output-exists where the file is there and is not to be replaced, and not-written where it cannot
+ * be made. */
+FILE *ts_text_file_open(const char *path, bool replace, struct ts_diag *diag);
+/* Closes the file; TS_RUN_FAILED with the code not-written unless every byte of it was taken. */
+enum ts_status ts_text_file_close(FILE *file, const char *path, struct ts_diag *diag);
+
+#endif
