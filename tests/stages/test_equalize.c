@@ -152,7 +152,7 @@ static size_t check_matching(enum ts_dtype dtype, enum ts_dtype reference_dtype,
     const bool exact = dtype != TS_F32 && reference_dtype <= TS_I16; /* the image spans a CT's values */
     /* A bin holds at most a few values of the image; neighbors in rank lie this far apart in a uniform reference. */
     const double bound = exact ? 6e-8 * span : 0.01 * span;
-    for (int64_t slab = 0; slab < 3; slab++) {
+    for (int64_t slab = ts_test_few() ? 2 : 0; slab < 3; slab++) {
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, &equalize_stage, assignments, &in, &reference, slab, 1 + (int)slab), TS_OK);
         const float *out = run.out.data;

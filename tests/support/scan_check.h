@@ -27,7 +27,8 @@ struct scan_case {
 /* A sinogram with data, line integrals of something random and positive, 0.5 mm between detectors; free(image.data). */
 struct ts_image ts_test_scan(const struct scan_case *which, uint64_t seed);
 /* Runs the cases over slabs of all, 1 and 3 slices and 1 to 3 threads, demands the same bytes, and compares with the
- * oracle under the stage's tolerance of the largest value. Cases whose method the device does not have are left out.
+ * oracle under the stage's tolerance of the largest value. Cases whose method the device does not have are left out,
+ * those beyond what it has (ts_test_beyond) are counted.
  * Returns how many cases were compared. */
 size_t ts_scan_check(const struct stage *stage, stage_oracle *oracle, const struct scan_case *cases, size_t n);
 

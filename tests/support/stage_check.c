@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/code.h"
 #include "cuda/session.h"
 #include "cuda/stage_state.h"
 #include "tests/support/support.h"
@@ -292,7 +293,7 @@ struct check {
     const struct ts_image *in;
     struct param_set set;
     uint64_t seed;
-    bool beyond; /* refused by a device whose blocks have less shared memory than the case is made for */
+    bool beyond; /* refused by a device that is less than the case is made for */
 };
 
 static void describe(const struct check *check, char *text, size_t size)
@@ -303,10 +304,18 @@ static void describe(const struct check *check, char *text, size_t size)
              (unsigned long long)check->seed);
 }
 
-static bool is_beyond(const struct cuda_device *device, const char *code)
+bool ts_test_beyond(const struct cuda_device *device, const struct ts_diag *diag, const char *what)
 {
     enum { LARGEST_CASE = 227 << 10 };
-    return device && device->block_shared_bytes < LARGEST_CASE && !strcmp(code, "method-shared-memory");
+    if (!device || !ts_diag_count(diag))
+        return false;
+    const struct ts_diag_record *refused = ts_diag_get(diag, 0);
+    const bool beyond = !strcmp(refused->code, "method-shared-memory") ? device->block_shared_bytes < LARGEST_CASE
+                        : !strcmp(refused->code, "tensor-capability")  ? ts_cuda_code(device) < CUDA_TENSOR_CODE
+                                                                       : false;
+    if (beyond)
+        fprintf(stderr, "SKIPPED: %s: %s\n", what, refused->message);
+    return beyond;
 }
 
 /* Runs once with these slabs and threads into guarded memory; the caller frees *guarded. False where the device does
@@ -319,9 +328,7 @@ static bool run_once(struct check *check, const struct cuda_device *device, int6
         ts_stage_prepare(check->stage, &check->set, check->in, NULL, threads, device, diag, context);
     /* A method may also reach further on the device than on the CPU. */
     const char *const code = status == TS_BAD_CHAIN ? ts_diag_get(diag, 0)->code : "";
-    check->beyond = is_beyond(device, code);
-    if (check->beyond)
-        fprintf(stderr, "SKIPPED: %s: %s\n", what, ts_diag_get(diag, 0)->message);
+    check->beyond = ts_test_beyond(device, diag, what);
     if (check->beyond || !strcmp(code, "choice-device") ||
         (!strcmp(code, "method-radius") && ts_test_device && !device)) {
         ts_diag_destroy(diag);

@@ -7,7 +7,7 @@
  * the same bytes of all, and compares with the oracle under the method's tolerance. NaN fails where the oracle has
  * none. On a CUDA device the same, over the same slabs; integer results must also be the bytes of the CPU, where it has
  * the method. Cases whose method the device does not have are left out and not counted; those that a device with less
- * shared memory refuses are counted, each with a line that says so.
+ * shared memory or without tensor cores refuses are counted, each with a line that says so.
  */
 #ifndef TESTS_STAGE_CHECK_H
 #define TESTS_STAGE_CHECK_H
@@ -49,6 +49,9 @@ void ts_test_end_cuda(void);
  * runs is the code for the real device, with the tables and grids for the smaller one. The environment variable
  * TOMOSTAGE_TESTS_CAPABILITY does so for every test. */
 void ts_test_begin_cuda_like(int capability);
+/* Whether the first record of `diag` says that this device has less shared memory, or no tensor cores, than what `what`
+ * names is made for: prints that it was skipped, and why. False for the CPU. */
+bool ts_test_beyond(const struct cuda_device *device, const struct ts_diag *diag, const char *what);
 /* The environment variable TOMOSTAGE_TESTS_FEW, for tools that make everything slow: ts_stage_check runs each row
  * of its cases on one or a few images, in one way each, and only plans the others. Tests that take long may do less as
  * well. */
