@@ -174,9 +174,12 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
     int n = 0, result = driver->init(0);
     if (result == RESULT_NO_DEVICE)
         return no_device(diag);
-    if (result == RESULT_NOT_INITIALIZED)
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-forked"},
-                             "this process was forked from one that had started CUDA");
+    if (result == RESULT_NOT_INITIALIZED) {
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-forked"},
+                      "this process was forked from one that had started CUDA");
+        ts_diag_hint(diag, "fork before CUDA starts, start a program anew, or take --device cpu");
+        return TS_RUN_FAILED;
+    }
     if (result != RESULT_SUCCESS)
         return fail(diag, "to start (cuInit)", result);
     result = driver->device_count(&n);

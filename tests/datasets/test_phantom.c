@@ -279,3 +279,31 @@ Test(phantom, refusals)
     cr_assert_str_eq(code, "folder-not-usable");
     ts_test_remove_folder(folder);
 }
+
+/* An instance that is there already is not written over. */
+Test(phantom, an_instance_that_cannot_be_written_is_an_error)
+{
+    const struct ct_series series = {.patient_name = "A^B",
+                                     .patient_id = "1",
+                                     .description = "test",
+                                     .nx = 2,
+                                     .ny = 2,
+                                     .spacing_x_mm = 1,
+                                     .spacing_y_mm = 1,
+                                     .spacing_z_mm = 1};
+    const double position[3] = {0};
+    const uint16_t stored[4] = {0};
+    char folder[256], path[300], instance[CT_UID_BYTES];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/1.dcm", folder);
+    ts_ct_uid(instance, "instance");
+    for (int i = 0; i < 2; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        cr_assert_eq(ts_ct_write(path, &series, 1, instance, position, stored, diag), i ? TS_RUN_FAILED : TS_OK);
+        if (i)
+            ts_test_expect(diag, "file-not-written", "1.dcm: File exists");
+        ts_diag_destroy(diag);
+    }
+    unlink(path);
+    ts_test_remove_folder(folder);
+}

@@ -407,3 +407,53 @@ Test(hdf5_faults, an_unfinished_file_is_not_sound)
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }
+
+/* What a caller of the writer can get wrong; the file is then given up. */
+Test(hdf5_faults, what_cannot_be_described_is_an_error)
+{
+    static char text[62 << 10];
+    const struct hdf5_options options = {.level = 1, .threads = 1};
+    char folder[256], path[300];
+    memset(text, 'x', sizeof text - 1);
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    for (int kind = 0; kind < 3; kind++) {
+        static const char *const codes[] = {"output-image", "output-size", "output-attribute"};
+        struct ts_diag *diag = ts_diag_create();
+        struct hdf5_writer *writer;
+        struct ts_image image = {.rank = kind == 0 ? 0 : 3, .dtype = TS_U8, .unit = "1"};
+        int id;
+        for (int d = 0; d < 3; d++)
+            image.axes[d] = (struct ts_axis){.kind = TS_AXIS_Z, .n = d == 1 ? 0 : 4, .spacing = 1, .unit = "mm"};
+        cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_OK);
+        cr_assert_eq(ts_hdf5_group(writer, "/entry", "NXentry"), TS_OK);
+        cr_assert_eq(kind < 2 ? ts_hdf5_image(writer, "/entry/data", &image, &id)
+                              : ts_hdf5_text(writer, "/entry@long", text),
+                     TS_RUN_FAILED);
+        cr_assert(ts_test_has_code(diag, codes[kind]), "not %s but %s", codes[kind], ts_diag_get(diag, 0)->code);
+        ts_hdf5_abandon(writer);
+        cr_assert_eq(ts_test_count_files(folder, NULL), 0);
+        ts_diag_destroy(diag);
+    }
+    ts_test_remove_folder(folder);
+}
+
+/* A folder takes the name during the run. */
+Test(hdf5_faults, a_name_that_cannot_be_taken_is_an_error)
+{
+    const struct hdf5_options options = {.level = 1, .threads = 1, .force = true};
+    struct ts_diag *diag = ts_diag_create();
+    struct hdf5_writer *writer;
+    char folder[256], path[300];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_group(writer, "/entry", "NXentry"), TS_OK);
+    cr_assert_eq(mkdir(path, 0777), 0);
+    cr_assert_eq(ts_hdf5_commit(writer), TS_RUN_FAILED);
+    cr_assert(ts_test_has_code(diag, "output-rename"), "%s", ts_diag_get(diag, 0)->code);
+    cr_assert_eq(rmdir(path), 0);
+    cr_assert_eq(ts_test_count_files(folder, NULL), 0);
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
+}

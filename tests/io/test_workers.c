@@ -364,3 +364,24 @@ Test(workers, die_with_the_parent, .timeout = 30)
         cr_assert(gone, "worker %d outlived its parent", i);
     }
 }
+
+/* No descriptor is left for a pipe to one of them, and those before it go with the pool. */
+Test(workers, one_that_cannot_be_started_is_an_error)
+{
+    struct worker_setup setup = setup_of(40);
+    struct worker_pool *pool;
+    struct ts_diag *diag = ts_diag_create();
+    struct rlimit files;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    const struct rlimit few = {.rlim_cur = 32, .rlim_max = files.rlim_max};
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const enum ts_status status = ts_workers_create(&setup, &pool, diag);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+    cr_assert_eq(status, TS_RUN_FAILED);
+    cr_assert_null(pool);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "worker-not-started");
+    cr_assert(strstr(ts_diag_get(diag, 0)->message, " of 40 could not be started: Too many open files"), "%s",
+              ts_diag_get(diag, 0)->message);
+    no_children_left();
+    ts_diag_destroy(diag);
+}

@@ -39,6 +39,21 @@ Test(cuda_errors, have_the_code_of_their_kind)
     cr_assert_eq(ts_cuda_fold(NULL, NULL, cudaSuccess, ""), TS_OK);
 }
 
+/* Nothing runs, so any description of a device does. */
+Test(cuda_errors, of_shared_memory_say_what_was_asked_and_what_is_there)
+{
+    static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    struct ts_diag *diag = ts_diag_create();
+    const struct stage_context context = {.stage = ts_stage_find("box"), .device = &device, .diag = diag};
+    cr_assert_eq(ts_cuda_shared(&context, NULL, (48 << 10) + 1), TS_RUN_FAILED);
+    cr_assert_eq(ts_diag_count(diag), 1);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "cuda-shared");
+    cr_assert_str_eq(ts_diag_get(diag, 0)->stage, "box");
+    cr_assert_str_eq(ts_diag_get(diag, 0)->message,
+                     "a block needs 49153 bytes of shared memory, and device 0 (a device) gives it 49152");
+    ts_diag_destroy(diag);
+}
+
 /* A pebibyte of either kind. */
 Test(cuda_errors, of_memory_say_what_was_asked_and_what_is_there)
 {

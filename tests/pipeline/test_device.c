@@ -75,6 +75,7 @@ static const struct {
     {"crash", "cuda", NULL, 1, "cuda-crashed", "crashed while it listed its devices: signal 11 (SEGV)"},
     {"exit", "cuda", NULL, 1, "cuda-crashed", "ended the process in which it listed its devices"},
     {"refuse", "cuda", NULL, 1, "cuda-failed", "to start (cuInit) with error 999"},
+    {"forked", "cuda", NULL, 1, "cuda-forked", "this process was forked from one that had started CUDA"},
     {"old", "cuda", NULL, 1, "cuda-old-driver", "the CUDA driver is for CUDA 11.4, and 1"},
     {"none", "cuda", NULL, 1, "cuda-no-device", "sees no device"},
     {"two", "cuda:2", NULL, 2, "cuda-index", "there is no CUDA device 2: the driver shows 2"},

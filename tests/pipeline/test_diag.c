@@ -55,3 +55,21 @@ Test(diag, info_of_a_damaged_file_shows_text_alone)
     free(text);
     ts_diag_destroy(diag);
 }
+
+/* What is not kept is counted, on a line of its own. */
+Test(diag, errors_beyond_the_most_are_counted)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct ts_diag *diag = ts_diag_create();
+    for (int i = 0; i < DIAG_MAX_ERRORS + 3; i++)
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "test"}, "error %d", i);
+    FILE *stream = open_memstream(&text, &size);
+    ts_diag_print_json(diag, stream);
+    fclose(stream);
+    const char *last = strstr(text, "\"error 19\"");
+    cr_assert(last && !strstr(text, "\"error 20\""), "%s", text);
+    cr_assert(strstr(last, "\"code\": \"more-errors\"") && strstr(last, "3 more errors are not shown"), "%s", last);
+    free(text);
+    ts_diag_destroy(diag);
+}

@@ -13,6 +13,7 @@
 #include "stages/fbp.h"
 #include "stages/histogram.h"
 #include "stages/invert.h"
+#include "tests/support/dicom_open.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/plan_run.h"
@@ -195,4 +196,20 @@ TEST_ON_BOTH(limits, reconstruction_past_2_to_the_31_bytes_at_once)
                       (long long)z, (long long)i, (double)values[z * N * N + i]);
     ts_test_run_clear(&run);
     free(image.data);
+}
+
+/* 2^62 values that each would be a float. */
+Test(limits, an_image_that_cannot_be_addressed_is_refused)
+{
+    struct ts_image in = ts_test_image(1, 4, 4, TS_U8, VALUES_RANDOM, 1);
+    struct param_set set;
+    struct stage_context context;
+    struct ts_diag *diag = ts_diag_create();
+    in.axes[0].n = INT64_C(1) << 42;
+    ts_test_params(ts_stage_find("radon"), "views=1024 detectors=1024", &set);
+    cr_assert_eq(ts_stage_prepare(ts_stage_find("radon"), &set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN);
+    ts_test_expect(diag, "too-large", "more bytes than a number can count");
+    ts_test_params_clear(&set);
+    ts_diag_destroy(diag);
+    free(in.data);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/reference/box_reference.h"
+#include "tests/support/dicom_open.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -446,4 +447,21 @@ Test(box, refuses_what_a_cuda_device_cannot_do)
         ts_test_refuses(&box_stage, bad[i].assignments, &in, NULL, bad[i].code, bad[i].part);
         free(in.data);
     }
+}
+
+/* A description alone: nothing of it is ever held. */
+Test(box, refuses_slices_that_31_bits_do_not_count_on_a_cuda_device)
+{
+    static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 227 << 10};
+    struct ts_image in = ts_test_image(1, 3, 4, TS_U8, VALUES_RANDOM, 1);
+    struct param_set set;
+    struct stage_context context;
+    struct ts_diag *diag = ts_diag_create();
+    in.axes[2].n = (int64_t)INT32_MAX / 2 + 1;
+    ts_test_params(&box_stage, "radius=1 method=fused", &set);
+    cr_assert_eq(ts_stage_prepare(&box_stage, &set, &in, NULL, 1, &device, diag, &context), TS_BAD_CHAIN);
+    ts_test_expect(diag, "method-size", "in 31 bits, and a slice has 3 x 1073741824");
+    ts_test_params_clear(&set);
+    ts_diag_destroy(diag);
+    free(in.data);
 }

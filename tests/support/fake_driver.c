@@ -12,7 +12,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, UNKNOWN = 999, NO_DEVICE = 100, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+enum { SUCCESS = 0, UNKNOWN = 999, NO_DEVICE = 100, NOT_INITIALIZED = 3, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
 
 static int is(const char *word)
 {
@@ -35,7 +35,7 @@ int cuInit(unsigned flags)
         raise(SIGSEGV);
     if (is("exit"))
         _exit(3);
-    return is("none") ? NO_DEVICE : is("refuse") ? UNKNOWN : SUCCESS;
+    return is("none") ? NO_DEVICE : is("forked") ? NOT_INITIALIZED : is("refuse") ? UNKNOWN : SUCCESS;
 }
 
 int cuDriverGetVersion(int *version)
