@@ -335,6 +335,36 @@ static double median(const double *measure, int64_t n, double *sorted)
     return sorted[n / 2];
 }
 
+static bool views_are_alike(const struct stage_context *context, const float *p)
+{
+    const int64_t n = context->in.axes[2].n;
+    for (int64_t view = 1; view < context->in.axes[1].n; view++)
+        if (memcmp(p, p + view * n, (size_t)n * sizeof *p) != 0)
+            return false;
+    return true;
+}
+
+static void warn_if_doubtful(const struct stage_context *context, const float *p, const struct center_result *found,
+                             double noise)
+{
+    const bool alike = views_are_alike(context, p);
+    const struct diag_site site = {
+        .code = alike ? "center-alike" : "center-uncertain", .span = context->set->span, .stage = context->stage->name};
+    if (alike)
+        ts_diag_warning(context->diag, &site,
+                        "all views of slice %lld are the same, so that the center found, %.2f, is the middle of an "
+                        "object that looks alike from all sides, or of no object at all",
+                        (long long)params_of(context)->slice, found->center);
+    else if (!(found->confidence > noise))
+        ts_diag_warning(context->diag, &site,
+                        "the center found in slice %lld, %.2f, has a confidence of %.3g, and noise without an object "
+                        "may have %.3g",
+                        (long long)params_of(context)->slice, found->center, found->confidence, noise);
+    else
+        return;
+    ts_diag_hint(context->diag, "look at it with strip: true, search another slice, or give the center");
+}
+
 static enum ts_status search_slice(const struct stage_context *context, const float *sinogram, const double *angles,
                                    struct center_result *found, const struct ts_image tables[SEARCH_TABLES])
 {
@@ -343,25 +373,29 @@ static enum ts_status search_slice(const struct stage_context *context, const fl
                                          context->threads};
     const int64_t n_trials = ts_center_trials(params->search, trial_step(context)), half = n_trials / 2;
     double *measure = tables[TABLE_MEASURE].data, *trials = tables[TABLE_TRIALS].data;
-    int64_t best, pairs[CENTER_PAIRS][2];
+    struct center_found best;
+    int64_t pairs[CENTER_PAIRS][2];
     if (params->method == CENTER_SINOGRAM) {
         best = ts_center_by_sinogram(&search, half_turn(context), context->transforms[TRANSFORM_SEARCH], found + 1,
-                                     measure, &found->center);
-        found->confidence = 1 - measure[best] / median(measure, n_trials, trials);
+                                     measure);
+        found->confidence = 1 - measure[best.best] / median(measure, n_trials, trials);
     } else {
         const int n_pairs = find_pairs(context, angles, pairs);
-        best = ts_center_by_opposite(&search, angles, pairs, n_pairs, measure, &found->center);
-        found->confidence = measure[best];
+        best = ts_center_by_opposite(&search, angles, pairs, n_pairs, measure);
+        found->confidence = measure[best.best];
     }
+    found->center = best.center;
     for (int64_t i = 0; i < n_trials; i++)
         trials[i] = 0.5 * (double)(search.n_detectors - 1) + (double)(i - half) * trial_step(context);
     *(double *)tables[TABLE_CENTER].data = found->center;
     *(double *)tables[TABLE_CONFIDENCE].data = found->confidence;
-    if (best == 0 || best == n_trials - 1) {
+    *(double *)tables[TABLE_NOISE].data = best.noise;
+    if (best.best == 0 || best.best == n_trials - 1) {
         refuse(context, "center-edge", "the best trial is the outermost");
         ts_diag_hint(context->diag, "search further, try another slice or method, or give the center");
         return TS_BAD_INPUT;
     }
+    warn_if_doubtful(context, sinogram, found, best.noise);
     return TS_OK;
 }
 
@@ -426,7 +460,9 @@ const struct stage center_stage = {
         "point, what their neighbors show to move per degree makes up for the rest.\n\n"
         "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
         "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
-        "and the measure of every trial center.\n\n"
+        "what noise alone may reach of it, and the measure of every trial center. A confidence that is not above that "
+        "of noise is warned of, and so are views that are all the same; a slice of one value, with NaN or infinite "
+        "values, or whose best trial is the outermost ends the run.\n\n"
         "`strip: true` adds a picture to the tables: the slice reconstructed about 2 strip_sides + 1 trial centers "
         "around the one found or given, side by side, each under its center. With a wrong center edges are doubled and "
         "points become arcs. It is an image of its own in the file, "

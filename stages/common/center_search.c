@@ -22,6 +22,10 @@ enum { LANES = 8, LOWEST_COLUMN = 2, MOST_DROP = 20, FINE = 10, MOST_DEGREES = 1
 
 static const double pi = 3.14159265358979323846;
 
+/* What the best trial center reaches in white noise, in units of one over the root of the number of values that take
+ * part; and of one over that number, which matters where they are few. */
+static const double noise_share = 1.2, noise_share_of_few = 2, noise_correlation = 4.5;
+
 int64_t ts_center_half_turn(double step_degrees)
 {
     return llround(180 / fabs(step_degrees));
@@ -64,7 +68,7 @@ static int64_t element_count(int64_t half_turn, int64_t n_detectors)
 /* Weighted values of the two halves, column by column. */
 struct elements {
     float *a_re, *a_im, *b_re, *b_im;
-    double weight; /* sum of the weights */
+    double weight, squares; /* sums of the weights and of their squares */
 };
 
 static size_t lines(size_t bytes)
@@ -96,7 +100,7 @@ static void take_elements(const struct center_search *search, int64_t half_turn,
 {
     const int64_t n = search->n_detectors, rows = 2 * half_turn;
     int64_t at = 0;
-    elements->weight = 0;
+    elements->weight = elements->squares = 0;
     for (int64_t k = LOWEST_COLUMN; k <= n / 2; k++) {
         const int64_t first = first_row(half_turn, k), count = column_count(half_turn, k);
         for (int64_t i = 0; i < count; i++, at++) {
@@ -109,6 +113,7 @@ static void take_elements(const struct center_search *search, int64_t half_turn,
             elements->b_re[at] = (float)(0.5 * weight * ((double)here[1] + (double)there[1]));
             elements->b_im[at] = (float)(0.5 * weight * ((double)there[0] - (double)here[0]));
             elements->weight += weight;
+            elements->squares += weight * weight;
         }
         for (; at % LANES; at++)
             elements->a_re[at] = elements->a_im[at] = elements->b_re[at] = elements->b_im[at] = 0;
@@ -151,8 +156,8 @@ static double turning_point(double before, double at, double after)
     return curvature == 0 ? 0 : 0.5 * (before - after) / curvature;
 }
 
-int64_t ts_center_by_sinogram(const struct center_search *search, int64_t half_turn, const struct fft *fft, void *room,
-                              double *measure, double *center)
+struct center_found ts_center_by_sinogram(const struct center_search *search, int64_t half_turn, const struct fft *fft,
+                                          void *room, double *measure)
 {
     const struct fft_shape shape = ts_center_transform(half_turn, search->n_detectors);
     const size_t column = lines((size_t)element_count(half_turn, search->n_detectors) * sizeof(float));
@@ -162,8 +167,8 @@ int64_t ts_center_by_sinogram(const struct center_search *search, int64_t half_t
     float *z = room;
     char *work = (char *)room + lines((size_t)ts_fft_count(&shape) * 2 * sizeof *z),
          *rest = work + lines(ts_fft_work_bytes(&shape));
-    struct elements elements = {(float *)rest, (float *)(rest + column), (float *)(rest + 2 * column),
-                                (float *)(rest + 3 * column), 0};
+    struct elements elements = {
+        (float *)rest, (float *)(rest + column), (float *)(rest + 2 * column), (float *)(rest + 3 * column), 0, 0};
     int64_t best = 0, closest = 0;
     fill(search, half_turn, z);
     ts_fft_forward(fft, z, z, work);
@@ -181,8 +186,10 @@ int64_t ts_center_by_sinogram(const struct center_search *search, int64_t half_t
         closest = fine[i] < fine[closest] ? i : closest;
     const bool inside = closest > 0 && closest < 2 * FINE;
     const double more = inside ? turning_point(fine[closest - 1], fine[closest], fine[closest + 1]) : 0;
-    *center = near + ((double)(closest - FINE) + more) / FINE;
-    return best;
+    const double of_few = elements.squares / (elements.weight * elements.weight); /* one over their number, weighted */
+    return (struct center_found){.center = near + ((double)(closest - FINE) + more) / FINE,
+                                 .noise = noise_share * sqrt(of_few) + noise_share_of_few * of_few,
+                                 .best = best};
 }
 
 /* ---- opposite views ---------------------------------------------------------------------------- */
@@ -298,8 +305,8 @@ static double missing_movement(const struct center_search *search, const double 
     return n > 0 ? missing * sum / n : 0;
 }
 
-int64_t ts_center_by_opposite(const struct center_search *search, const double *angles, int64_t pairs[CENTER_PAIRS][2],
-                              int n_pairs, double *measure, double *center)
+struct center_found ts_center_by_opposite(const struct center_search *search, const double *angles,
+                                          int64_t pairs[CENTER_PAIRS][2], int n_pairs, double *measure)
 {
     const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5), half = n_trials / 2;
     int64_t best = 0;
@@ -318,6 +325,8 @@ int64_t ts_center_by_opposite(const struct center_search *search, const double *
         moved += missing_movement(search, angles, pairs[pair]) / n_pairs;
     const bool inside = best > 0 && best < n_trials - 1;
     const double more = inside ? turning_point(measure[best - 1], measure[best], measure[best + 1]) : 0;
-    *center = 0.5 * ((double)(n - 1 + best - half) + more + moved);
-    return best;
+    const double overlap = (double)(n - llabs(best - half));
+    return (struct center_found){.center = 0.5 * ((double)(n - 1 + best - half) + more + moved),
+                                 .noise = noise_correlation / sqrt((double)n_pairs * overlap),
+                                 .best = best};
 }

@@ -26,19 +26,28 @@ size_t ts_center_room_bytes(int64_t half_turn, int64_t n_detectors);
 /* Trial centers: (n_detectors - 1) / 2 + (i - n / 2) * step for i < n. */
 int64_t ts_center_trials(double search, double step);
 
+/* What a search finds. `noise` is the confidence that white noise without an object reaches: a rule of thumb, fitted
+ * to random sinograms of 16 x 32 to 300 x 512, that none of 4,000 passed. */
+struct center_found {
+    double center, noise;
+    int64_t best; /* trial */
+};
+
 /* N. T. Vo's measure of each trial center, a step of 1 apart, and the center: the lowest, looked at more closely. The
  * rows half_turn to 2 half_turn - 1 of a full turn are the mirrored first ones; the Fourier transform of a full turn is
- * empty outside of a double wedge. Returns the index of the best trial. room: on a 64-byte boundary. */
-int64_t ts_center_by_sinogram(const struct center_search *search, int64_t half_turn, const struct fft *fft, void *room,
-                              double *measure, double *center);
+ * empty outside of a double wedge. The confidence is 1 - lowest / median of the measure. room:
+ * on a 64-byte boundary. */
+struct center_found ts_center_by_sinogram(const struct center_search *search, int64_t half_turn, const struct fft *fft,
+                                          void *room, double *measure);
 
 /* Views half a turn apart, as far as `tolerance` degrees allows; spread over all that are equally good. Returns how
  * many, at most CENTER_PAIRS. */
 enum { CENTER_PAIRS = 16 };
 int ts_center_pairs(const double *angles, int64_t n_views, double tolerance, int64_t pairs[CENTER_PAIRS][2]);
 /* The mean correlation of these pairs for each trial center, a step of 1/2 apart, and the center: where it is highest,
- * less what the views move over the angle that a pair lacks or exceeds half a turn by. */
-int64_t ts_center_by_opposite(const struct center_search *search, const double *angles, int64_t pairs[CENTER_PAIRS][2],
-                              int n_pairs, double *measure, double *center);
+ * less what the views move over the angle that a pair lacks or exceeds half a turn by. The confidence is that
+ * correlation. */
+struct center_found ts_center_by_opposite(const struct center_search *search, const double *angles,
+                                          int64_t pairs[CENTER_PAIRS][2], int n_pairs, double *measure);
 
 #endif

@@ -16,6 +16,8 @@ void ts_center_search_tables(int64_t n_trials, struct stage_table tables[SEARCH_
                              "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite, the "
                              "correlation at the center",
                              number};
+    tables[TABLE_NOISE] = (struct stage_table){
+        "noise", "the confidence that noise without an object may reach; less is warned of", number};
     tables[TABLE_TRIALS] = (struct stage_table){"trial_center", "trial centers, before the last is refined", number};
     tables[TABLE_MEASURE] =
         (struct stage_table){"measure", "of sinogram the lowest is best, of opposite the highest", number};

@@ -25,6 +25,7 @@ static double found(const struct ts_image *image, const char *assignments, int64
     struct stage_run run;
     cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, slab, threads), TS_OK, "%s", assignments);
     const double center = ts_test_table_at(&run, "center", 0);
+    cr_assert_eq(ts_diag_count(run.diag), 0, "%s", ts_diag_get(run.diag, 0)->message);
     *confidence = ts_test_table_at(&run, "confidence", 0);
     cr_assert_eq(run.out.axes[2].first, -center * run.out.axes[2].spacing);
     ts_test_run_clear(&run);
@@ -178,6 +179,66 @@ TEST_ON_BOTH(center, says_when_there_is_none_to_find)
     free(image.data);
 }
 
+/* The record of this code; NULL where there is none. */
+static const struct ts_diag_record *said(const struct stage_run *run, const char *code)
+{
+    for (size_t i = 0; i < ts_diag_count(run->diag); i++)
+        if (!strcmp(ts_diag_get(run->diag, i)->code, code))
+            return ts_diag_get(run->diag, i);
+    return NULL;
+}
+
+/* Noise has a center of a low confidence: it is warned of, or ends the run where the best trial is the outermost. */
+TEST_ON_BOTH(center, in_noise_is_warned_of)
+{
+    static const int64_t shapes[][2] = {{16, 32}, {61, 64}, {181, 256}, {90, 101}, {300, 128}, {64, 512}, {45, 33}};
+    static const char *const methods[] = {"sinogram", "opposite"};
+    const uint64_t n_seeds = ts_test_device ? 2 : 12;
+    double worst[2] = {0};
+    for (uint64_t i = 0; i < sizeof shapes / sizeof *shapes * n_seeds; i++) {
+        const int64_t *shape = shapes[i / n_seeds];
+        struct ts_image image = ts_disc_scan(1, shape[0], shape[1], 0, 180.0 / (double)shape[0], TS_F32);
+        uint64_t seed = 100 + i;
+        for (int64_t k = 0; k < shape[0] * shape[1]; k++)
+            ((float *)image.data)[k] = (float)(ts_random_unit(&seed) + (i % 2 ? ts_random_unit(&seed) : 0));
+        for (int m = 0; m < 2; m++) {
+            char text[32];
+            struct stage_run run;
+            snprintf(text, sizeof text, "method=%s", methods[m]);
+            if (ts_test_run(&run, &center_stage, text, &image, NULL, 0, 2) != TS_OK) {
+                cr_assert(said(&run, "center-edge"));
+            } else {
+                const struct ts_diag_record *record = said(&run, "center-uncertain");
+                const double confidence = ts_test_table_at(&run, "confidence", 0),
+                             noise = ts_test_table_at(&run, "noise", 0);
+                cr_expect(record && record->severity == TS_WARNING, "%s, %lld x %lld: %.4g, and noise is %.4g",
+                          methods[m], (long long)shape[0], (long long)shape[1], confidence, noise);
+                worst[m] = fmax(worst[m], confidence / noise);
+            }
+            ts_test_run_clear(&run);
+        }
+        free(image.data);
+    }
+    fprintf(stderr, "center: in noise up to %.2f (sinogram) and %.2f (opposite) of what is warned of\n", worst[0],
+            worst[1]);
+}
+
+/* Stripes without anything that turns. */
+TEST_ON_BOTH(center, of_views_that_are_alike_is_warned_of)
+{
+    struct ts_image image = ts_disc_scan(1, 45, 64, 0, 4, TS_F32);
+    struct stage_run run;
+    uint64_t seed = 3;
+    for (int d = 0; d < 64; d++)
+        ((float *)image.data)[d] = (float)ts_random_unit(&seed);
+    for (int view = 1; view < 45; view++)
+        memcpy((float *)image.data + view * 64, image.data, 64 * sizeof(float));
+    cr_assert_eq(ts_test_run(&run, &center_stage, "", &image, NULL, 0, 2), TS_OK);
+    cr_assert(said(&run, "center-alike") && ts_diag_count(run.diag) == 1);
+    ts_test_run_clear(&run);
+    free(image.data);
+}
+
 /* A run computes one slice for the search, and keeps nothing for it. */
 Test(center, looks_at_one_slice)
 {
@@ -217,6 +278,17 @@ static double number_in(hid_t file, const char *path)
     return value;
 }
 
+/* Far from what noise has. */
+static void is_not_warned_of(hid_t file, const char *tables)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/noise", tables);
+    const double noise = number_in(file, path);
+    snprintf(path, sizeof path, "%s/confidence", tables);
+    const double confidence = number_in(file, path);
+    cr_assert(confidence > 3 * noise, "a confidence of %g, and noise has %g", confidence, noise);
+}
+
 /* A tooth, whose center is about 295.5: from its file to the reconstruction, which is told the center found. */
 TEST_ON_BOTH(center, of_a_tooth_reaches_its_reconstruction)
 {
@@ -237,6 +309,7 @@ TEST_ON_BOTH(center, of_a_tooth_reaches_its_reconstruction)
                 number_in(file, "/entry/process_3_center/tables/confidence"));
         cr_assert(fabs(center - 295.5) < 0.5, "%s finds %.3f", methods[i], center);
         cr_assert_float_eq(number_in(file, "/entry/process_4_fbp/parameters/center"), center, 1e-9);
+        is_not_warned_of(file, "/entry/process_3_center/tables");
         H5Fclose(file);
     }
     cr_assert(fabs(centers[1] - centers[0]) < 0.1, "%.3f and %.3f", centers[0], centers[1]);
@@ -261,6 +334,7 @@ TEST_ON_BOTH(center, of_a_turn_of_neutrons)
     const double center = number_in(file, "/entry/process_1_center/tables/center");
     fprintf(stderr, "center: %.2f in a sinogram of neutrons\n", center);
     cr_assert(fabs(center - 245) < 1, "%.3f", center);
+    is_not_warned_of(file, "/entry/process_1_center/tables");
     H5Fclose(file);
     size_t n;
     double *detectors = ts_test_read_hdf5_at(output, "/entry/data/detector", &n);
