@@ -300,7 +300,8 @@ const struct stage flat_field_stage = {
         "a flat of zeros, NaN) has no transmission: `dead` says what it gives, and the table `dead` counts such "
         "pixels in every slice. Nothing else is changed: transmissions of noise at or below 0 and above 1 stay as "
         "they are, and are the matter of `minus_log`. The frames of a scan before and after the projections are "
-        "combined into one; a beam that drifts is not followed.\n\n"
+        "combined into one; a beam that drifts is not followed: `air` after this stage takes that out, from the "
+        "detectors beside the object. `air` alone is for scans without flats.\n\n"
         "Cost: one pass; the frames are read with the slices.",
     .axes = AXES_SINOGRAM,
     .beams = TS_ANY_BEAM,

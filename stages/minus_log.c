@@ -264,23 +264,28 @@ static enum ts_status cpu(const struct stage_context *context, const struct ts_i
 const struct stage minus_log_stage = {
     .name = "minus_log",
     .summary = "transmission to line integrals, -log(t)",
-    .doc = "`y = -log(t)` with `t = I/I0` the transmission (the law of Beer and Lambert): the line integral of the "
-           "attenuation, which has no unit. `fbp` and the other reconstructions take these.\n\n"
-           "A transmission of 0 or below, NaN or infinity has no logarithm. By default the run then fails, and each "
-           "kind has its own message. With `nonpositive: floor` or `nan` and `nonfinite: nan` it goes on, and the "
-           "values of each slice that were treated so are counted in the tables `floored`, `nonpositive` and "
-           "`nonfinite` (z). Nothing is mended unseen.\n\n"
-           "Counts become a transmission by `flat_field`; what is a line integral already is refused, because a "
-           "second logarithm gives a wrong picture. The CPU and CUDA devices give the same bytes.",
+    .doc =
+        "`y = -log(t)` with `t = I/I0` the transmission (the law of Beer and Lambert): the line integral of the "
+        "attenuation, which has no unit. `fbp` and the other reconstructions take these.\n\n"
+        "A transmission of 0 or below, NaN or infinity has no logarithm. By default the run then fails, and each "
+        "kind has its own message. With `nonpositive: floor` or `nan` and `nonfinite: nan` it goes on, and the "
+        "values of each slice that were treated so are counted in the tables `floored`, `nonpositive` and "
+        "`nonfinite` (z). Nothing is mended unseen.\n\n"
+        "Counts become a transmission by `flat_field`, without flats by `air`, and numbers that stand for one, such as "
+        "0 to 65535 for 0 to 1, by `rescale: {range: [0, 65535], quantity: transmission}`; what is a line integral "
+        "already is refused, because a "
+        "second logarithm gives a wrong picture. The CPU and CUDA devices give the same bytes.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .beams = TS_ANY_BEAM,
     .dtypes = TS_DTYPE_BIT(TS_F32),
     .quantities = TS_QUANTITY_BIT(TS_TRANSMISSION),
-    .quantity_hints = {[TS_COUNTS] = "`flat_field` makes it from counts",
+    .quantity_hints = {[TS_COUNTS] = "`flat_field` makes it from counts and flats, `air` from counts alone",
                        [TS_LINE_INTEGRAL] = "the logarithm of these was taken already, so leave minus_log out",
                        [TS_ATTENUATION] = "this image is reconstructed, and minus_log goes before the reconstruction",
                        [TS_HU] = "this image is reconstructed, and minus_log goes before the reconstruction",
-                       [TS_INTENSITY] = "where the values are I/I0, say `quantity: transmission` at the input"},
+                       [TS_INTENSITY] = "where the values are I/I0, say `quantity: transmission` at the input, or in "
+                                        "`rescale` with its `range`; else `air` divides them by the beam beside the "
+                                        "object"},
     .params = rows,
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct minus_log_params),

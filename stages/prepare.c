@@ -50,7 +50,13 @@ static enum ts_status check_accepts(const struct stage_context *context)
             if (stage->dtypes & TS_DTYPE_BIT(i))
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_dtype_name(i));
         refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
-        ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
+        if (in->quantity == TS_TRANSMISSION || in->quantity == TS_LINE_INTEGRAL)
+            ts_diag_hint(context->diag,
+                         "it takes%s; `rescale` before it changes the type, with `range: [.., ..]`, what 0 and 1 are, "
+                         "and `quantity: %s`",
+                         accepted, ts_quantity_name(in->quantity));
+        else
+            ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
         return TS_BAD_CHAIN;
     }
     return TS_OK;

@@ -23,6 +23,13 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
+static const struct choice quantity_choices[] = {
+    {"intensity", TS_INTENSITY, "values in no unit that have a meaning beside each other alone"},
+    {"transmission", TS_TRANSMISSION, "I/I0: `range` is what a detector gives without the beam and with all of it"},
+    {"line_integral", TS_LINE_INTEGRAL, "of the attenuation: what `range` stands for goes to `out_low` and `out_high`"},
+    {NULL, 0, NULL},
+};
+
 static const struct param rows[] = {
     PARAM(struct rescale_params, method, .choices = method_choices, .init.choice = RESCALE_RANGE,
           .doc = "what the values are scaled by"),
@@ -42,6 +49,8 @@ static const struct param rows[] = {
           .doc = "type of the result"),
     PARAM(struct rescale_params, out_low, .derived = OUT_LOW_DERIVED, .doc = "result at the lower end of the range"),
     PARAM(struct rescale_params, out_high, .derived = OUT_HIGH_DERIVED, .doc = "result at the upper end of the range"),
+    PARAM(struct rescale_params, quantity, .choices = quantity_choices, .init.choice = TS_INTENSITY,
+          .doc = "what the result is; other than intensity where `range` is given, and as f32, alone"),
 };
 
 static const struct rescale_params *params_of(const struct stage_context *context)
@@ -73,6 +82,27 @@ static enum ts_status resolve_z_score(const struct stage_context *context, const
     return TS_OK;
 }
 
+/* Ends that are found in the data mean nothing beyond it. */
+static enum ts_status check_quantity(const struct stage_context *context, const struct rescale_params *params)
+{
+    const char *name = ts_quantity_name((enum ts_quantity)params->quantity);
+    if (params->quantity == TS_INTENSITY)
+        return TS_OK;
+    if (!params->range.values) {
+        ts_param_error(context->set, "quantity", "quantity-range", context->diag,
+                       "'%s' needs `range`, the two values that become %g and %g, and none is given", name,
+                       params->out_low, params->out_high);
+        ts_diag_hint(context->diag, "range: [0, 65535] for what was stored as 0 to 65535; range: [dark, flat] for what "
+                                    "a detector gives without the beam and with it");
+        return TS_BAD_CHAIN;
+    }
+    if (params->dtype != OUT_F32)
+        return ts_param_error(context->set, "dtype", "quantity-dtype", context->diag,
+                              "%s cannot hold a %s, and f32 was expected", ts_dtype_name(ts_out_dtype(params->dtype)),
+                              name);
+    return TS_OK;
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct rescale_params *params = values;
@@ -94,13 +124,14 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         return ts_param_error(context->set, "high_percentile", "range-order", context->diag,
                               "%g %% is not above low_percentile, %g %%", params->high_percentile,
                               params->low_percentile);
-    return params->method == RESCALE_Z_SCORE ? resolve_z_score(context, params) : TS_OK;
+    status = params->method == RESCALE_Z_SCORE ? resolve_z_score(context, params) : TS_OK;
+    return status == TS_OK ? check_quantity(context, params) : status;
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
 {
     out->dtype = ts_out_dtype(params_of(context)->dtype);
-    out->quantity = TS_INTENSITY;
+    out->quantity = (enum ts_quantity)params_of(context)->quantity;
     out->unit = "1";
     return TS_OK;
 }
@@ -339,6 +370,9 @@ const struct stage rescale_stage = {
         "every type). `z-score`: `y = (x - mean)/standard deviation`, the deviation of the image itself (ddof 0).\n\n"
         "An image of one value becomes out_low, or 0 with z-score. NaN stays NaN in f32 and becomes 0 in integers. "
         "The numbers found are written as tables `low` and `high`, or `mean` and `standard_deviation`.\n\n"
+        "The result is an intensity. With `range` it may be said to be more: `rescale: {range: [0, 65535], quantity: "
+        "transmission}` for transmissions from 0 to 1 that were stored as integers, `range: [dark, flat]` with `clip: "
+        "false` where two numbers do for all flats and darks; `minus_log` takes these.\n\n"
         "Cost: no pass, one pass, or two (percentiles of 32-bit integers and floats) to find the numbers; one to "
         "map.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,

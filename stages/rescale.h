@@ -19,6 +19,7 @@ struct rescale_params {
     bool clip;
     int32_t dtype; /* enum out_dtype */
     double out_low, out_high;
+    int32_t quantity; /* enum ts_quantity */
 };
 
 /* What the map works with: the ends of the range, or mean and standard deviation. */

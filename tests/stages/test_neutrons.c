@@ -38,40 +38,14 @@ static TIFF *create(const char *path, int width, int height, int bits, int compr
     return tiff;
 }
 
-/* The scan came without a frame of the open beam; beside the object, on both sides, there is nothing but air. */
-static void write_flat(const char *folder)
-{
-    char path[4096];
-    uint16_t row[SIDE];
-    double air = 0;
-    snprintf(path, sizeof path, "%s/%s", ts_test_data(), scan);
-    TIFFSetWarningHandler(NULL);
-    TIFF *tiff = TIFFOpen(path, "r");
-    cr_assert_not_null(tiff);
-    for (int y = 0; y < VIEWS; y++) {
-        cr_assert_eq(TIFFReadScanline(tiff, row, (uint32_t)y, 0), 1);
-        for (int x = 0; x < 20; x++)
-            air += (row[x] + row[SIDE - 1 - x]) / (40.0 * VIEWS);
-    }
-    TIFFClose(tiff);
-    for (int x = 0; x < SIDE; x++)
-        row[x] = (uint16_t)lround(air);
-    snprintf(path, sizeof path, "%s/flat.tif", folder);
-    tiff = create(path, SIDE, 1, 16, COMPRESSION_NONE);
-    cr_assert_gt(TIFFWriteEncodedStrip(tiff, 0, row, sizeof row), 0);
-    TIFFClose(tiff);
-}
-
 /* The chain of a user, with the reconstruction before `ring` kept beside the one after it. */
 static void reconstruct(const char *folder)
 {
     char text[4096];
-    write_flat(folder);
     snprintf(text, sizeof text,
              "tomostage: 1\n"
              "input: {tiff: %s/%s, pages: sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: true}\n"
-             "inputs:\n  flats: {tiff: flat.tif, pages: sinograms, pixel_size: 1, angle_start: 0, angle_stop: 1}\n"
-             "stages:\n  - flat_field: {flats: flats}\n  - minus_log: {nonpositive: floor, floor: 0.001}\n"
+             "stages:\n  - air: {detectors: 20}\n  - minus_log: {nonpositive: floor, floor: 0.001}\n"
              "  - center: {name: centered}\n  - fbp:\n  - save: {name: before}\n  - ring: {input: centered, size: 9}\n"
              "  - fbp:\noutput: {hdf5: out.h5}\n",
              ts_test_data(), scan);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "stages/minus_log.h"
 #include "tests/reference/rescale_reference.h"
 #include "tests/reference/statistics_reference.h"
 #include "tests/support/hdf5_data.h"
@@ -90,6 +91,30 @@ Test(rescale, refuses_what_contradicts_itself)
                     "range-order");
     ts_test_refused(&rescale_stage, "out_low=1", TS_U8, false, "range-order");
     ts_test_refused(&rescale_stage, "dtype=u8 out_low=-1", TS_U8, false, "range-of-dtype");
+    ts_test_refused(&rescale_stage, "quantity=transmission", TS_U16, false, "quantity-range");
+    ts_test_refused(&rescale_stage, "quantity=line_integral method=percentiles", TS_F32, false, "quantity-range");
+    ts_test_refused(&rescale_stage, "quantity=line_integral method=z-score", TS_F32, false, "quantity-range");
+    ts_test_refused(&rescale_stage, "quantity=transmission range=0,9 dtype=u8", TS_F32, false, "quantity-dtype");
+}
+
+/* Transmissions from 0 to 1 that were stored as 0 to 65535, on the way to their line integrals. */
+TEST_ON_BOTH(rescale, says_what_stored_numbers_are)
+{
+    struct ts_image in = ts_test_image(2, 3, 4, TS_U16, VALUES_RANDOM, 1);
+    struct stage_run run, line;
+    for (int i = 0; i < 24; i++)
+        ((uint16_t *)in.data)[i] = (uint16_t)(2000 * i + 9);
+    in.quantity = TS_TRANSMISSION;
+    ts_test_refuses(&minus_log_stage, "", &in, NULL, "stage-dtype", "and `quantity: transmission`");
+    in.quantity = TS_COUNTS;
+    cr_assert_eq(ts_test_run(&run, &rescale_stage, "range=0,65535 quantity=transmission", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(run.out.quantity, TS_TRANSMISSION);
+    cr_assert_eq(ts_test_run(&line, &minus_log_stage, "", &run.out, NULL, 0, 1), TS_OK);
+    for (int i = 0; i < 24; i++)
+        cr_assert_float_eq(((const float *)line.out.data)[i], (float)-log((2000 * i + 9) / 65535.0), 1e-6);
+    ts_test_run_clear(&line);
+    ts_test_run_clear(&run);
+    free(in.data);
 }
 
 static void compare_with_skimage(const char *file, double low, double high)

@@ -7,9 +7,9 @@
  *     sirt                    sirt (test_sirt)             art            sirt: we have no ART
  *     projection              center, opposite             shepp2d.tif    our phantom, through tiff
  *
- * normalize, normalize_bg and normalize_nf are results whose counts, flats and darks did not come with them; the last
- * two are of algorithms (air beside the object as the flat, the nearest flats in time) that we do not have. flat_field
- * is checked on a real scan in test_flat_field.
+ * normalize, normalize_bg and normalize_nf are results whose counts, flats and darks did not come with them; that of
+ * normalize_bg is made anew from a beam put on it (test_air), the last is of an algorithm (the nearest flats in time)
+ * that we do not have. flat_field is checked on a real scan in test_flat_field.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_AIR_REFERENCE_H
+#define TESTS_AIR_REFERENCE_H
+
+#include "pipeline/image.h"
+
+/* A whole image with data. out: transmissions; scale: (|x| + |dark|) / (air - dark), of which the stage's error is a
+ * share; blocked: one number a slice. */
+void ts_air_reference(const struct ts_image *image, int64_t detectors, double dark, double *out, double *scale,
+                      uint64_t *blocked);
+
+#endif
