@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * air on a CUDA device: t = (x - dark) / (a - dark). A block takes a row (z, view) at a time: its first warp sums the
- * outer detectors on the left, its second those on the right, lane by lane and then by halving, always in that order;
- * then each thread divides every 128th value. 4 + 4 bytes of memory traffic a float value: what a row's sums read, its
- * division finds in the cache. 128 threads a block: with 64 registers a thread 8 rows are in work on a multiprocessor,
- * and some divide while others sum.
+ * air on a CUDA device: t = (x - dark) / (a - dark). A warp takes a row (z, view): its lanes sum the outer detectors on
+ * both sides, each every 32nd, then by halving, always in that order; then each divides every 32nd value of the row, 8
+ * in flight. 4 + 4 bytes of memory traffic a float value: what the sums read, the division finds in the cache. Blocks
+ * of 128 threads, whose warps never wait for each other.
  */
 #include "cuda/launch.cuh"
 
@@ -12,55 +11,56 @@ extern "C" {
 #include "stages/air.h"
 }
 
-enum { THREADS = 128, WARP = 32, WAVES = 4, UNROLL = 4 };
+enum { THREADS = 128, WARP = 32, ROWS = THREADS / WARP, WAVES = 4, FLIGHT = 8 };
 
 struct air_job {
     int64_t n_rows, n_views, n, detectors;
-    double dark;
+    struct air_shape shape;
     unsigned long long *blocked; /* of each slice */
 };
 
-/* In lane 0; the others' numbers mean nothing. */
-template <typename T> static __device__ double mean_of(const T *row, int64_t n)
+/* The same in every lane. */
+template <typename T> static __device__ double sum_of(const T *row, int64_t n, int lane)
 {
     double sum = 0;
-    for (int64_t i = threadIdx.x % WARP; i < n; i += WARP)
+    for (int64_t i = lane; i < n; i += WARP)
         sum += (double)row[i];
     for (int step = WARP / 2; step > 0; step /= 2)
-        sum += __shfl_down_sync(0xFFFFFFFFu, sum, step);
-    return sum / (double)n;
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, step);
+    return sum;
 }
 
 template <typename T>
-static __device__ void divide_row(const T *in, float *out, const struct air_job &job, const struct air_line &line)
+static __device__ void divide_row(const T *in, float *out, int n, struct air_line line, float dark, int lane)
 {
-    const int n = (int)job.n;
-    const float dark = (float)job.dark;
-#pragma unroll UNROLL
-    for (int d = threadIdx.x; d < n; d += THREADS) {
-        const double beam = line.first * (double)(n - 1 - d) + line.last * (double)d;
-        out[d] = line.blocked ? __int_as_float(0x7FC00000) : ((float)in[d] - dark) / (float)beam;
+    for (int first = lane; first < n; first += WARP * FLIGHT) {
+        float values[FLIGHT];
+#pragma unroll
+        for (int i = 0; i < FLIGHT; i++)
+            values[i] = first + i * WARP < n ? (float)in[first + i * WARP] : 0;
+#pragma unroll
+        for (int i = 0; i < FLIGHT; i++) {
+            const int d = first + i * WARP;
+            const float beam = line.first * (float)(n - 1 - d) + line.last * (float)d;
+            if (d < n)
+                __stcs(&out[d], line.blocked ? __int_as_float(0x7FC00000) : (values[i] - dark) / beam);
+        }
     }
 }
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS) divide_by_air(const T *in, float *out, struct air_job job)
 {
-    __shared__ double means[2];
-    for (int64_t row = blockIdx.x; row < job.n_rows; row += gridDim.x) {
+    const int lane = threadIdx.x % WARP;
+    for (int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP; row < job.n_rows;
+         row += (int64_t)gridDim.x * ROWS) {
         const T *from = in + row * job.n;
-        const int warp = threadIdx.x / WARP;
-        if (warp < 2) {
-            const double mean = mean_of(warp == 0 ? from : from + job.n - job.detectors, job.detectors);
-            if (threadIdx.x % WARP == 0)
-                means[warp] = mean;
-        }
-        __syncthreads();
-        const struct air_line line = ts_air_line(means[0] - job.dark, means[1] - job.dark, job.n, job.detectors);
-        if (line.blocked && threadIdx.x == 0)
+        const double left = sum_of(from, job.detectors, lane),
+                     right = sum_of(from + job.n - job.detectors, job.detectors, lane);
+        const struct air_line line = ts_air_line(&job.shape, left, right);
+        if (line.blocked && lane == 0)
             atomicAdd(&job.blocked[row / job.n_views], 1ull);
-        divide_row(from, out + row * job.n, job, line);
-        __syncthreads(); /* the means are read before they are those of the next row */
+        divide_row(from, out + row * job.n, (int)job.n, line, (float)job.shape.dark, lane);
     }
 }
 
@@ -72,10 +72,11 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                                 out->axes[1].n,
                                 out->axes[2].n,
                                 params->detectors,
-                                params->dark,
+                                ts_air_shape(params, out->axes[2].n),
                                 (unsigned long long *)context->tables[0].data};
-    const int64_t most = (int64_t)context->device->multiprocessors * (context->device->threads / THREADS) * WAVES;
-    const unsigned blocks = (unsigned)(job.n_rows < most ? job.n_rows : most);
+    const int64_t most = (int64_t)context->device->multiprocessors * (context->device->threads / THREADS) * WAVES,
+                  work = ts_cuda_parts(job.n_rows, ROWS);
+    const unsigned blocks = (unsigned)(work < most ? work : most);
     cudaMemsetAsync(job.blocked, 0, (size_t)out->axes[0].n * sizeof *job.blocked, call->stream);
 #define DIVIDE(type)                                                                                                   \
     divide_by_air<type><<<blocks, THREADS, 0, call->stream>>>((const type *)in->data, (float *)out->data, job)

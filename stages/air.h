@@ -14,26 +14,42 @@ struct air_params {
     double dark; /* in values of the input */
 };
 
-/* What the beam alone gives along a row: a straight line. */
+/* What of a row is known before its values; factors, so that no row divides. */
+struct air_shape {
+    double dark, per_detector; /* 1 / detectors */
+    double outer;              /* from the middle of the outer detectors to the end of the row, of that between both */
+    double per_step;           /* 1 / (n - 1) */
+};
+
+/* What the beam alone gives along a row, less the dark: first * (n - 1 - d) + last * d. */
 struct air_line {
-    double first, last; /* at the ends of the row, divided by its number of detectors less 1 */
+    float first, last;
     bool blocked;
 };
 
 extern const struct stage air_stage;
 extern const struct stage_cuda air_cuda;
 
-/* Through the means, less the dark, of the outer detectors on both sides of a row of n detectors. */
+static inline struct air_shape ts_air_shape(const struct air_params *params, int64_t n)
+{
+    const double detectors = (double)params->detectors;
+    const struct air_shape shape = {params->dark, 1 / detectors, 0.5 * (detectors - 1) / ((double)n - detectors),
+                                    1 / (double)(n - 1)};
+    return shape;
+}
+
+/* Through the means of the outer detectors on both sides, of which these are the sums. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif
     static inline struct air_line
-    ts_air_line(double left, double right, int64_t n, int64_t detectors)
+    ts_air_line(const struct air_shape *shape, double left_sum, double right_sum)
 {
-    const double slope = (right - left) / (double)(n - detectors), outer = 0.5 * (double)(detectors - 1);
-    const double first = left - outer * slope, last = right + outer * slope;
-    const bool known = (float)first > 0 && (float)first <= FLT_MAX && (float)last > 0 && (float)last <= FLT_MAX;
-    const struct air_line line = {first / (double)(n - 1), last / (double)(n - 1), !known};
+    const double left = left_sum * shape->per_detector - shape->dark,
+                 right = right_sum * shape->per_detector - shape->dark, more = (right - left) * shape->outer;
+    const float first = (float)((left - more) * shape->per_step), last = (float)((right + more) * shape->per_step);
+    const bool known = first > 0 && first <= FLT_MAX && last > 0 && last <= FLT_MAX;
+    const struct air_line line = {first, last, !known};
     return line;
 }
 
