@@ -33,27 +33,6 @@ static const struct param exchange_rows[] = {
     BEAM_ROWS(struct exchange_params),
 };
 
-/* The unit of theta: that of the chain, else that of the file. */
-static enum ts_status find_unit(struct hdf5_input *input, enum angle_unit *unit)
-{
-    char units[64] = "", shown[256];
-    hid_t theta = -1;
-    if (*unit != ANGLE_UNIT_FILE)
-        return TS_OK;
-    const enum ts_status status = ts_hdf5_input_find(input, input->files[0].id, "/exchange/theta", &theta);
-    if (theta >= 0) {
-        ts_hdf5_input_text(theta, "units", units, sizeof units);
-        H5Oclose(theta);
-    }
-    *unit = *units ? ts_projections_unit(units) : ANGLE_UNIT_DEGREE;
-    if (status != TS_OK || *unit != ANGLE_UNIT_FILE)
-        return status;
-    ts_text_escape(shown, sizeof shown, units);
-    ts_hdf5_input_refuse(input, "angle-unit", "the unit of /exchange/theta is %s, expected degree or radian", shown);
-    ts_diag_hint(input->diag, "angle_unit: degree or angle_unit: radian says what it is");
-    return TS_BAD_INPUT;
-}
-
 static enum ts_status find_angles(struct projections *projections, const struct param_set *set)
 {
     struct hdf5_input *input = &projections->input;
@@ -84,7 +63,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
                                     ", one for each projection",
                                     n, projections->n_views);
     enum angle_unit unit = params->angle_unit;
-    status = find_unit(input, &unit);
+    status = ts_projections_unit(input, "/exchange/theta", &unit);
     return status == TS_OK
                ? ts_projections_angles(projections, angles, n, unit, params->angle_unit == ANGLE_UNIT_DEGREE)
                : status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One dataset of an HDF5 file: a volume (z, y, x) or a sinogram (z, view, detector), its axes in the file in any order.
- * The file says nothing of them that is believed: order, spacing and angles are the chain's.
+ * The file says nothing of them that is believed but the unit of the angles: order, spacing and place are the chain's.
  */
 #include "io/hdf5_source.h"
 
@@ -11,8 +11,9 @@
 #include "io/projections.h"
 
 static const struct choice unit_choices[] = {
-    {"degree", ANGLE_UNIT_DEGREE, "the angles of the file are degrees", 0},
-    {"radian", ANGLE_UNIT_RADIAN, "the angles of the file are radians", 0},
+    {"file", ANGLE_UNIT_FILE, "as the units of the angles say; without units degrees", 0},
+    {"degree", ANGLE_UNIT_DEGREE, "whatever the file says", 0},
+    {"radian", ANGLE_UNIT_RADIAN, "whatever the file says", 0},
     {NULL, 0, NULL, 0},
 };
 
@@ -35,7 +36,7 @@ static const struct param hdf5_rows[] = {
           .doc =
               "distances of neighbors along z, y and x, or along z and detector; one pixel where they are not given"),
     PARAM(struct hdf5_params, angles, .unit = "", .init.text = "", .doc = "path of the angles of the views"),
-    PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_DEGREE,
+    PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of the angles in the file"),
     PARAM(struct hdf5_params, theta_start, .unit = "degree", .min = -36000, .max = 36000,
           .derived = "the file's angles", .doc = "angle of the first view, in place of angles"),
@@ -111,7 +112,11 @@ static enum ts_status find_angles(struct projections *projections, const struct 
         return ts_hdf5_input_refuse(input, "angle-count",
                                     "%s has %" PRId64 " angles, expected %" PRId64 ", one for each view",
                                     params->angles, n, projections->n_views);
-    return ts_projections_angles(projections, angles, n, params->angle_unit, ts_param_given(set, "angle_unit"));
+    enum angle_unit unit = params->angle_unit;
+    status = ts_projections_unit(input, params->angles, &unit);
+    return status == TS_OK
+               ? ts_projections_angles(projections, angles, n, unit, params->angle_unit == ANGLE_UNIT_DEGREE)
+               : status;
 }
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)

@@ -283,7 +283,7 @@ static enum ts_status read_angles(struct nexus *nexus)
                                     "rotation_angle has %" PRId64 " angles, expected %" PRId64 ", one for each frame",
                                     n, n_frames);
     if (unit == ANGLE_UNIT_FILE)
-        unit = ts_projections_unit(units);
+        unit = ts_angle_unit_of(units);
     if (unit == ANGLE_UNIT_FILE) {
         ts_text_escape(shown, sizeof shown, units);
         ts_hdf5_input_refuse(nexus->input, "angle-unit",

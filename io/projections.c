@@ -93,27 +93,6 @@ enum ts_status ts_projections_attribute(struct projections *projections, const c
     return TS_OK;
 }
 
-enum angle_unit ts_projections_unit(const char *text)
-{
-    static const char *const degrees[] = {"degree", "degrees", "deg", "Degrees", "\xC2\xB0", NULL};
-    static const char *const radians[] = {"radian", "radians", "rad", "Radians", NULL};
-    for (int i = 0; degrees[i]; i++)
-        if (!strcmp(text, degrees[i]))
-            return ANGLE_UNIT_DEGREE;
-    for (int i = 0; radians[i]; i++)
-        if (!strcmp(text, radians[i]))
-            return ANGLE_UNIT_RADIAN;
-    return ANGLE_UNIT_FILE;
-}
-
-/* Whether n even steps over this range are those of half a turn or a turn, the end included or not. A short scan over
- * about 3 degrees is nothing strange: of few views only the very number counts, to the digits of 32-bit floats. */
-static bool is_turn(double range, int64_t n, double turn)
-{
-    const double without_end = turn * (double)(n - 1) / (double)n, tolerance = (n < 16 ? 1e-5 : 0.005) * turn;
-    return fabs(range - turn) < tolerance || fabs(range - without_end) < tolerance;
-}
-
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
                                      bool sure)
 {
@@ -127,16 +106,35 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
         low = fmin(low, angles[i]);
         high = fmax(high, angles[i]);
     }
-    if (unit == ANGLE_UNIT_DEGREE && !sure && n >= 3 &&
-        (is_turn(high - low, n, PI) || is_turn(high - low, n, 2 * PI))) {
+    if (unit == ANGLE_UNIT_DEGREE && !sure && ts_angles_look_like_radians(high - low, n)) {
         ts_hdf5_input_refuse(&projections->input, "angle-unit",
-                             "the %" PRId64 " angles are called degrees and have a range of %.6g, as radians would", n,
-                             high - low);
+                             "the %" PRId64 " angles are taken for degrees and have a range of %.6g, as radians would",
+                             n, high - low);
         ts_diag_hint(projections->input.diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
         return TS_BAD_INPUT;
     }
     projections->angles = angles;
     return TS_OK;
+}
+
+enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, enum angle_unit *unit)
+{
+    char units[64] = "", shown[256];
+    hid_t dataset = -1;
+    if (*unit != ANGLE_UNIT_FILE)
+        return TS_OK;
+    const enum ts_status status = ts_hdf5_input_find(input, input->files[0].id, path, &dataset);
+    if (dataset >= 0) {
+        ts_hdf5_input_text(dataset, "units", units, sizeof units);
+        H5Oclose(dataset);
+    }
+    *unit = *units ? ts_angle_unit_of(units) : ANGLE_UNIT_DEGREE;
+    if (status != TS_OK || *unit != ANGLE_UNIT_FILE)
+        return status;
+    ts_text_escape(shown, sizeof shown, units);
+    ts_hdf5_input_refuse(input, "angle-unit", "the unit of %s is %s, expected degree or radian", path, shown);
+    ts_diag_hint(input->diag, "angle_unit: degree or angle_unit: radian says what it is");
+    return TS_BAD_INPUT;
 }
 
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint)

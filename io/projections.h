@@ -6,11 +6,11 @@
 #ifndef IO_PROJECTIONS_H
 #define IO_PROJECTIONS_H
 
+#include "io/angle_unit.h"
 #include "io/hdf5_stack.h"
 #include "io/source_beam.h"
 
 enum frames { FRAMES_PROJECTIONS, FRAMES_FLATS, FRAMES_DARKS };
-enum angle_unit { ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN };
 
 extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[];
 
@@ -57,8 +57,9 @@ enum ts_status ts_projections_source(const struct param_set *set, const char *pa
 /* One more attribute of the source; the value is formatted into the arena. */
 enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The unit that the file gives; ANGLE_UNIT_FILE where it gives none that is known. */
-enum angle_unit ts_projections_unit(const char *text);
+/* In place of ANGLE_UNIT_FILE the unit that the dataset at `path` names, degrees where it names none; an unknown one is
+ * refused. */
+enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, enum angle_unit *unit);
 /* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees is refused unless
  * the chain itself says degree (`sure`). */
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "io/tiff_pages.h"
 
 enum { MAX_ANGLES_BYTES = 1 << 22 };
+
+static const double pi = 3.14159265358979323846;
 
 struct tiff_source {
     struct source base;
@@ -43,6 +46,14 @@ static const struct choice quantities[] = {
     {NULL, 0, NULL},
 };
 
+static const struct choice angle_units[] = {
+    {"file", ANGLE_UNIT_FILE,
+     "degrees, unless the numbers look like half a turn or a turn in radians, which is refused"},
+    {"degree", ANGLE_UNIT_DEGREE, "whatever they look like"},
+    {"radian", ANGLE_UNIT_RADIAN, "radians"},
+    {NULL, 0, NULL},
+};
+
 static const struct param tiff_rows[] = {
     PARAM(struct tiff_params, tiff, .required = true, .unit = "",
           .doc = "a TIFF file of one or more pages, or a folder of .tif and .tiff files, read in the natural order of "
@@ -55,7 +66,9 @@ static const struct param tiff_rows[] = {
     PARAM(struct tiff_params, angles, .optional = true, .unit = "degree",
           .doc = "the angle of each view; absent: angles_file, or angle_start and angle_stop"),
     PARAM(struct tiff_params, angles_file, .optional = true, .unit = "",
-          .doc = "a text file of the angle of each view in degrees, one number a line; absent: another way"),
+          .doc = "a text file of the angle of each view, one number a line; absent: another way"),
+    PARAM(struct tiff_params, angle_unit, .unit = "", .choices = angle_units, .init.choice = ANGLE_UNIT_FILE,
+          .doc = "unit of the angles in angles_file"),
     PARAM(struct tiff_params, angle_start, .unit = "degree", .init.r = 0,
           .doc = "the angle of the first view; given together with angle_stop"),
     PARAM(struct tiff_params, angle_stop, .unit = "degree", .init.r = 180,
@@ -129,12 +142,28 @@ static const struct source_ops tiff_ops = {
 
 /* ---- angles ------------------------------------------------------------------------------------ */
 
-static bool angle_count_is(const struct param_set *set, const char *name, int64_t n, int64_t n_views,
-                           struct ts_diag *diag)
+static bool angle_count_is(const struct param_set *set, int64_t n, int64_t n_views, struct ts_diag *diag)
 {
     if (n == n_views)
         return true;
-    ts_param_error(set, name, "angle-count", diag, "%lld angles for %lld views", (long long)n, (long long)n_views);
+    ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views", (long long)n, (long long)n_views);
+    return false;
+}
+
+/* What is wrong with the file of angles is so of the input, not of the chain. Returns false. */
+__attribute__((format(printf, 4, 5))) static bool refuse_file(const struct param_set *set, struct ts_diag *diag,
+                                                              const char *code, const char *format, ...)
+{
+    char message[2048];
+    size_t row;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    ts_param_find(set->rows, set->n_rows, "angles_file", &row);
+    ts_diag_error(diag, TS_BAD_INPUT,
+                  &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"}, "%s",
+                  message);
     return false;
 }
 
@@ -146,15 +175,15 @@ static char *angles_text(const struct param_set *set, const char *path, struct t
     char *text = NULL;
     size_t got = 0;
     if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size > MAX_ANGLES_BYTES) {
-        ts_param_error(set, "angles_file", "input-unreadable", diag, "cannot read %s: %s", path,
-                       fd < 0 ? strerror(errno) : "it is not a file of at most 4 MiB");
+        refuse_file(set, diag, "input-unreadable", "cannot read %s: %s", path,
+                    fd < 0 ? strerror(errno) : "it is not a file of at most 4 MiB");
     } else if ((text = calloc(1, (size_t)found.st_size + 1)) == NULL) {
         ts_diag_no_memory(diag, (size_t)found.st_size);
     } else {
         for (ssize_t n = 1; n > 0 && got<(size_t)found.st_size; got += n> 0 ? (size_t)n : 0)
             n = read(fd, text + got, (size_t)found.st_size - got);
         if (got < (size_t)found.st_size || strlen(text) < got) {
-            ts_param_error(set, "angles_file", "input-unreadable", diag, "%s is not text that can be read whole", path);
+            refuse_file(set, diag, "input-unreadable", "%s is not text that can be read whole", path);
             free(text);
             text = NULL;
         }
@@ -178,7 +207,7 @@ static int64_t parse_angles(const struct param_set *set, const char *path, char 
         const bool number = end > at && isfinite(value);
         end += strspn(end, " \t\r");
         if (*end || (!number && end > at + strspn(at, " \t\r"))) {
-            ts_param_error(set, "angles_file", "angle-not-a-number", diag, "%s, line %d is not one number", path, line);
+            refuse_file(set, diag, "angle-not-a-number", "%s, line %d is not one number", path, line);
             return -1;
         }
         if (number)
@@ -186,6 +215,27 @@ static int64_t parse_angles(const struct param_set *set, const char *path, char 
         at = next;
     }
     return n;
+}
+
+/* To degrees; false where they look like radians that nobody called so. */
+static bool convert_angles(const struct param_set *set, double *angles, int64_t n, struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        low = fmin(low, angles[i]);
+        high = fmax(high, angles[i]);
+        if (params->angle_unit == ANGLE_UNIT_RADIAN)
+            angles[i] *= 180 / pi;
+    }
+    if (params->angle_unit != ANGLE_UNIT_FILE || !ts_angles_look_like_radians(high - low, n))
+        return true;
+    refuse_file(set, diag, "angle-unit",
+                "the %lld angles of %s are taken for degrees and have a range of %.6g, as "
+                "radians would",
+                (long long)n, params->angles_file, high - low);
+    ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
+    return false;
 }
 
 static bool angles_from_file(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
@@ -204,7 +254,10 @@ static bool angles_from_file(const struct param_set *set, struct arena *arena, s
     const int64_t n = angles ? parse_angles(set, path, text, angles, diag) : -1;
     free(text);
     axis->positions = angles;
-    return n >= 0 && angle_count_is(set, "angles_file", n, axis->n, diag);
+    if (n >= 0 && n != axis->n)
+        return refuse_file(set, diag, "angle-count", "%s has %lld angles, expected %lld, one for each view", path,
+                           (long long)n, (long long)axis->n);
+    return n >= 0 && convert_angles(set, angles, n, diag);
 }
 
 static bool angles_from_range(const struct param_set *set, struct ts_axis *axis, struct ts_diag *diag)
@@ -232,8 +285,14 @@ static bool set_angles(const struct param_set *set, struct arena *arena, struct 
                range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
     if (list + file + range != 1) {
         ts_param_error(set, "angles", (list + file + range) != 0 ? "angles-twice" : "angles-missing", diag,
-                       "the angles of the views are given in exactly one way, here in %d", list + file + range);
+                       "the angles of the views are given in %d ways, expected exactly one", list + file + range);
         ts_diag_hint(diag, "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees");
+        return false;
+    }
+    if (ts_param_given(set, "angle_unit") && !file) {
+        ts_param_error(set, "angle_unit", "angle-unit-idle", diag,
+                       "belongs to angles_file; the chain's own angles are "
+                       "in degrees");
         return false;
     }
     if (ts_param_given(set, "endpoint") && !range) {
@@ -246,7 +305,7 @@ static bool set_angles(const struct param_set *set, struct arena *arena, struct 
         return false;
     }
     if (list)
-        return angle_count_is(set, "angles", params->angles.rows * params->angles.columns, axis->n, diag);
+        return angle_count_is(set, params->angles.rows * params->angles.columns, axis->n, diag);
     return file ? angles_from_file(set, arena, axis, diag) : angles_from_range(set, axis, diag);
 }
 
@@ -255,7 +314,8 @@ static bool set_angles(const struct param_set *set, struct arena *arena, struct 
 /* What slices must and must not have beside them. */
 static enum ts_status check_slices(const struct param_set *set, bool slices, struct ts_diag *diag)
 {
-    static const char *const of_views[] = {"angles", "angles_file", "angle_start", "angle_stop", "endpoint"};
+    static const char *const of_views[] = {"angles",      "angles_file", "angle_unit",
+                                           "angle_start", "angle_stop",  "endpoint"};
     if (slices != ts_param_given(set, "spacing_z"))
         return ts_param_error(set, "spacing_z", "spacing-z", diag,
                               slices ? "required with pages: slices" : "belongs to pages: slices alone");

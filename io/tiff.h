@@ -5,6 +5,7 @@
 #ifndef IO_TIFF_H
 #define IO_TIFF_H
 
+#include "io/angle_unit.h"
 #include "io/source_beam.h"
 
 enum tiff_meaning { TIFF_VIEWS, TIFF_SINOGRAMS, TIFF_SLICES };
@@ -16,6 +17,7 @@ struct tiff_params {
     double pixel_size, spacing_z;
     struct ts_numbers angles;
     const char *angles_file;
+    int32_t angle_unit; /* enum angle_unit, of angles_file */
     double angle_start, angle_stop;
     bool endpoint;
     int32_t quantity;

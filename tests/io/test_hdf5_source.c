@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/angle_unit.h"
 #include "io/hdf5_source.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/scan_file.h"
@@ -87,4 +88,42 @@ Test(hdf5_source, refuses_with_its_own_words)
     ts_diag_clear(ts_scan_file.diag);
     cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
     ts_test_expect(ts_scan_file.diag, "spacing-count", "3 numbers, expected 2");
+}
+
+/* Angles are in the unit that they name, in degrees where they name none, and in that of the chain whatever they name.
+ */
+Test(hdf5_source, angles_are_in_the_unit_that_they_name)
+{
+    static const char *const axes[] = {"view", "z", "detector"};
+    static const double theta[SCAN_FRAMES] = {0, 0.1, 0.2, 0.5, 1, 1.5, 2};
+    static const struct {
+        const char *units;
+        enum angle_unit asked;
+        double factor;
+    } rows[] = {{NULL, ANGLE_UNIT_FILE, 1},
+                {"degrees", ANGLE_UNIT_FILE, 1},
+                {"rad", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"rad", ANGLE_UNIT_DEGREE, 1},
+                {NULL, ANGLE_UNIT_RADIAN, 57.29577951308232},
+                {"gon", ANGLE_UNIT_FILE, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct hdf5_params values;
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL);
+        ts_scan_file_numbers(file, "theta", SCAN_FRAMES, theta, rows[i].units);
+        H5Fclose(file);
+        struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
+        set.given = 0;
+        values.angles = "/theta";
+        values.angle_unit = rows[i].asked;
+        const enum ts_status status = hdf5_format.open(&set, &source, ts_scan_file.diag);
+        if (rows[i].factor == 0) {
+            cr_assert_eq(status, TS_BAD_INPUT);
+            ts_test_expect(ts_scan_file.diag, "angle-unit", "the unit of /theta is gon, expected degree or radian");
+            continue;
+        }
+        cr_assert_eq(status, TS_OK, "row %zu", i);
+        cr_assert_float_eq(source->image.axes[1].positions[6], 2 * rows[i].factor, 1e-12);
+        source->ops->close(source);
+    }
 }

@@ -4,6 +4,7 @@
  * angles, order of names, and what happens to files that are not fit, cut or changed.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "tests/support/chain_text.h"
 #include "tests/support/dicom_fixture.h"
 #include "tests/support/dicom_open.h"
+#include "tests/support/scan_file.h"
 #include "tests/support/support.h"
 
 enum { WIDTH = 37, HEIGHT = 23 };
@@ -273,8 +275,8 @@ Test(tiff, angles_are_said_in_one_way)
     snprintf(path, sizeof path, "%s/a.tif", folder);
     snprintf(angles, sizeof angles, "%s/angles.txt", folder);
     write_tiff(path, &plain);
-    refused(VIEWS "quantity: counts", path, "angles-missing", "exactly one way, here in 0");
-    refused(VIEWS "angles: [0, 1, 2], angle_start: 3, angle_stop: 5", path, "angles-twice", "here in 2");
+    refused(VIEWS "quantity: counts", path, "angles-missing", "in 0 ways");
+    refused(VIEWS "angles: [0, 1, 2], angle_start: 3, angle_stop: 5", path, "angles-twice", "in 2 ways");
     refused(VIEWS "angles: [0, 1]", path, "angle-count", "2 angles for 3 views");
     refused(VIEWS "angle_start: 3", path, "angles-missing", "together");
     refused(VIEWS "angle_start: 3, angle_stop: 3", path, "angle-range", "no step");
@@ -291,7 +293,8 @@ Test(tiff, angles_are_said_in_one_way)
     } files[] = {{"0\n1\nx\n", "angle-not-a-number", "line 3"},
                  {"0\n1 2\n3\n", "angle-not-a-number", "line 2"},
                  {"nan\n1\n2\n", "angle-not-a-number", "line 1"},
-                 {"0\n1\n2\n3\n", "angle-count", "4 angles for 3 views"},
+                 {"0\n1\n2\n3\n", "angle-count", "angles.txt has 4 angles, expected 3"},
+                 {"0\n1.0471976\n2.0943951\n", "angle-unit", "as radians would"},
                  {" 0\r\n\n1.5\n-2e1", NULL, NULL}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         FILE *file = fopen(angles, "w");
@@ -304,6 +307,38 @@ Test(tiff, angles_are_said_in_one_way)
             cr_assert_eq(source->image.axes[1].n, 3);
             source->ops->close(source);
         }
+    }
+    refused(VIEWS "angles: [0, 1, 2], angle_unit: radian", path, "angle-unit-idle", "belongs to angles_file");
+    ts_test_remove_folder(folder);
+}
+
+Test(tiff, a_file_of_angles_may_be_in_radians)
+{
+    static const double factors[] = {1, 180 / M_PI};
+    char folder[256], path[300], angles[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    snprintf(angles, sizeof angles, "%s/angles.txt", folder);
+    write_tiff(path, &plain);
+    FILE *file = fopen(angles, "w");
+    cr_assert(file && fputs("0\n1.0471976\n2.0943951\n", file) >= 0 && fclose(file) == 0);
+    for (int i = 0; i < 2; i++) {
+        struct tiff_params params = {.tiff = path,
+                                     .pages = TIFF_VIEWS,
+                                     .pixel_size = 1,
+                                     .angles_file = angles,
+                                     .angle_unit = i ? ANGLE_UNIT_RADIAN : ANGLE_UNIT_DEGREE,
+                                     .quantity = TIFF_QUANTITY_AUTO};
+        struct param_set set = {
+            .rows = tiff_format.params, .n_rows = tiff_format.n_params, .values = &params, .owner = "input"};
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        ts_scan_file_give(&set, "angles_file");
+        cr_assert_eq(tiff_format.open(&set, &source, diag), TS_OK);
+        ts_diag_destroy(diag);
+        cr_assert_float_eq(source->image.axes[1].positions[1], 1.0471976 * factors[i], 1e-9);
+        cr_assert_float_eq(source->image.axes[1].positions[2], 2.0943951 * factors[i], 1e-9);
+        source->ops->close(source);
     }
     ts_test_remove_folder(folder);
 }
