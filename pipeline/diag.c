@@ -94,6 +94,25 @@ void ts_diag_clear(struct ts_diag *diag)
     diag->status = TS_OK;
 }
 
+void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage)
+{
+    size_t kept = from;
+    pthread_mutex_lock(&diag->lock);
+    for (size_t i = from; i < diag->count; i++) {
+        const struct ts_diag_record *record = &diag->entries[i].record;
+        if (record->severity == TS_ERROR && record->stage && !strcmp(record->stage, stage))
+            diag->errors--;
+        else
+            diag->entries[kept++] = diag->entries[i];
+    }
+    diag->count = kept < diag->count ? kept : diag->count;
+    diag->status = TS_OK;
+    for (size_t i = 0; i < diag->count && diag->status == TS_OK; i++)
+        if (diag->entries[i].record.severity == TS_ERROR)
+            diag->status = diag->entries[i].record.status;
+    pthread_mutex_unlock(&diag->lock);
+}
+
 void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length)
 {
     pthread_mutex_lock(&diag->lock);

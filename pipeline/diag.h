@@ -30,6 +30,8 @@ void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char
     __attribute__((format(printf, 3, 4)));
 /* Sets the hint of the newest record: what the user can do. */
 void ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Takes back the errors that name this stage, from record `from` on: another one turned out to be their cause. */
+void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage);
 /* The text that spans point into; name is printed before the line number. Both are copied. */
 void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length);
 /* The worst status recorded as an error (the first error's status), TS_OK without errors. */

@@ -130,8 +130,10 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
 
 /* A stage has ended the run. What a stage before it only looks for, such as minus_log for values without a logarithm,
  * it would say at the end of the pass, which does not come: whether one of them knows the cause in the slices seen so
- * far is asked now, and its status is then the run's. */
-static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, enum ts_status status)
+ * far is asked now; its status is then the run's, and what the failed stage said, from record `from` on, is taken back.
+ */
+static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, size_t from,
+                                 enum ts_status status)
 {
     const struct plan_node *nodes = run->plan->nodes;
     const int32_t domain = nodes[failed].domain;
@@ -143,8 +145,10 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
         enum ts_status cause = serve_reductions(run, i, domain, z, n);
         if (cause == TS_OK)
             cause = run->back_end->finish(run, i);
-        if (cause != TS_OK)
-            return cause;
+        if (cause == TS_OK)
+            continue;
+        ts_diag_forget(run->diag, from, nodes[failed].context.stage->name);
+        return cause;
     }
     return status;
 }
@@ -172,10 +176,11 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
         }
         if (i >= plan->n_sources && atomic_load(&plan->stop))
             return TS_STOPPED;
+        const size_t said = ts_diag_count(run->diag);
         if (plan->nodes[i].domain == domain)
             status = compute_node(run, i);
         if (status != TS_OK && plan->nodes[i].chain_stage)
-            status = find_cause(run, i, z, n, status);
+            status = find_cause(run, i, z, n, said, status);
     }
     if (status == TS_OK)
         status = serve_demands(run, domain, z, n);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "stages/common/finite_values.h"
+#include "stages/common/line_integrals.h"
 
 /* ---- iterating --------------------------------------------------------------------------------- */
 
@@ -163,6 +164,7 @@ const struct stage cgls_stage = {
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
+    .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
     .params = cgls_rows,
     .n_params = sizeof cgls_rows / sizeof *cgls_rows,

@@ -7,6 +7,7 @@
 
 #include "stages/common/filtered_volume.h"
 #include "stages/common/finite_values.h"
+#include "stages/common/line_integrals.h"
 
 static const struct param fbp_rows[] = {
     FILTERED_VOLUME_ROWS,
@@ -47,6 +48,7 @@ const struct stage fbp_stage = {
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
+    .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
     .params = fbp_rows,
     .n_params = sizeof fbp_rows / sizeof *fbp_rows,

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "stages/common/filtered_volume.h"
+#include "stages/common/line_integrals.h"
 #include "stages/common/polar_slices.h"
 
 enum { ALIGNMENT = 64 };
@@ -177,6 +178,7 @@ const struct stage fourier_stage = {
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
+    .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
     .params = fourier_rows,
     .n_params = sizeof fourier_rows / sizeof *fourier_rows,

@@ -166,8 +166,10 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
         [KIND_NEGATIVE] = {"transmission-negative", "is negative", "are negative",
                            "the dark field may be brighter than the projections; nonpositive: floor takes `floor` in "
                            "their place"},
-        [KIND_NAN] = {"transmission-nan", "is NaN", "are NaN",
-                      "a flat field of 0 divided by 0 gives them; nonfinite: nan lets them pass"},
+        [KIND_NAN] =
+            {"transmission-nan", "is NaN", "are NaN",
+             "rows of dead pixels (table `dead` of flat_field) and views without a beam (`blocked` of air) give "
+             "them; nonfinite: nan lets them pass"},
         [KIND_INFINITE] = {"transmission-infinite", "is infinite", "are infinite",
                            "a flat field of 0 gives them; nonfinite: nan lets them pass as NaN"},
     };

@@ -25,6 +25,7 @@ struct stage_reduced {
     int64_t n_slots;
     void *result; /* one, or slab_slices of them for a reduction per slice */
     void *reference_result;
+    struct ts_diag *quiet; /* of a reduction per slice: what slices side by side say, and nobody reads */
 };
 
 /* The same slices [first, end) of the input and of the references that travel with it. */
@@ -98,7 +99,9 @@ static bool create_totals(struct stage_reduced *reduced)
     reduced->partials = ts_memory_zeroed((size_t)reduced->n_slots * reduced->partial_bytes);
     reduced->result = ts_memory_zeroed((reduced->per_slice ? (size_t)reduced->slab_slices : 1) * reduced->result_bytes);
     reduced->reference_result = ts_memory_zeroed(reduced->result_bytes);
-    return complete && reduced->partials && reduced->result && reduced->reference_result;
+    reduced->quiet = reduced->per_slice ? ts_diag_create() : NULL;
+    return complete && reduced->partials && reduced->result && reduced->reference_result &&
+           (reduced->quiet || !reduced->per_slice);
 }
 
 enum ts_status ts_stage_reduced_create(const struct stage_context *context, int64_t slab_slices,
@@ -160,6 +163,7 @@ void ts_stage_reduced_destroy(struct stage_reduced *reduced)
     free(reduced->partials);
     free(reduced->result);
     free(reduced->reference_result);
+    ts_diag_destroy(reduced->quiet);
     free(reduced);
 }
 
@@ -229,7 +233,8 @@ const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduce
 }
 
 /* The context of one slice of a slab, whose result starts as the references'. */
-static struct stage_context slice_context(const struct stage_reduced *reduced, int round, int64_t i, void **result)
+static struct stage_context slice_context(const struct stage_reduced *reduced, int round, int64_t i,
+                                          struct ts_diag *diag, void **result)
 {
     struct stage_context context = reduced->context;
     *result = (unsigned char *)reduced->result + (size_t)i * reduced->result_bytes;
@@ -237,6 +242,7 @@ static struct stage_context slice_context(const struct stage_reduced *reduced, i
         memcpy(*result, reduced->reference_result, reduced->result_bytes);
     context.result = *result;
     context.round = round;
+    context.diag = diag;
     return context;
 }
 
@@ -253,19 +259,19 @@ static enum ts_status finish_slice(const struct stage_reduced *reduced, const st
 enum ts_status ts_stage_reduced_slice(struct stage_reduced *reduced, int round, int64_t i, int64_t z, const void *total)
 {
     void *result;
-    const struct stage_context context = slice_context(reduced, round, i, &result);
+    const struct stage_context context = slice_context(reduced, round, i, reduced->context.diag, &result);
     return finish_slice(reduced, &context, z, total, result);
 }
 
 static enum ts_status reduce_slice(const struct stage_reduced *reduced, const struct ts_image *slab, int64_t i,
-                                   void *partial)
+                                   void *partial, struct ts_diag *diag)
 {
     struct ts_image slices[STAGE_INPUTS];
     enum ts_status status = TS_OK;
     cut_slices(&reduced->context, 0, slab, i, i + 1, slices);
     for (int round = 0; status == TS_OK && round < ts_stage_rounds(&reduced->context); round++) {
         void *result;
-        const struct stage_context context = slice_context(reduced, round, i, &result);
+        const struct stage_context context = slice_context(reduced, round, i, diag, &result);
         context.stage->reduction->reduce(&context, 0, slices, partial);
         status = finish_slice(reduced, &context, slices[0].z_first, partial, result);
     }
@@ -276,17 +282,17 @@ enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct
 {
     assert(reduced->per_slice && slab->axes[0].n <= reduced->slab_slices);
     const int64_t n = slab->axes[0].n, groups = n < reduced->n_slots ? n : reduced->n_slots;
-    enum ts_status status = TS_OK;
+    int64_t failed = n; /* the first slice that fails */
 #pragma omp parallel for schedule(static, 1) num_threads(reduced->context.threads)
     for (int64_t group = 0; group < groups; group++)
-        for (int64_t i = n * group / groups; i < n * (group + 1) / groups; i++) {
-            const enum ts_status one = reduce_slice(reduced, slab, i, slot(reduced, group));
-            if (one != TS_OK) {
-#pragma omp critical(stage_reduced_status)
-                status = one;
+        for (int64_t i = n * group / groups; i < n * (group + 1) / groups; i++)
+            if (reduce_slice(reduced, slab, i, slot(reduced, group), reduced->quiet) != TS_OK) {
+#pragma omp critical(stage_reduced_failed)
+                failed = i < failed ? i : failed;
+                break;
             }
-        }
-    return status;
+    /* Once more, alone and aloud: the message is the same whatever the threads, and there is one. */
+    return failed < n ? reduce_slice(reduced, slab, failed, slot(reduced, 0), reduced->context.diag) : TS_OK;
 }
 
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced)

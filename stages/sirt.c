@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "stages/common/finite_values.h"
+#include "stages/common/line_integrals.h"
 
 /* ---- iterating --------------------------------------------------------------------------------- */
 
@@ -167,6 +168,7 @@ const struct stage sirt_stage = {
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
+    .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
     .params = sirt_rows,
     .n_params = sizeof sirt_rows / sizeof *sirt_rows,

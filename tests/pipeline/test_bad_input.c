@@ -17,13 +17,15 @@
 
 enum { VIEWS = 24, ROWS = 3, DETECTORS = 17, VALUES = VIEWS * ROWS * DETECTORS, SPOILED = VALUES - 40 };
 
-static void write_frames(hid_t file, const char *name, float spoiled)
+static void write_frames(hid_t file, const char *name, float spoiled, bool everywhere)
 {
     static const hsize_t n[3] = {VIEWS, ROWS, DETECTORS};
     float values[VALUES];
     for (int i = 0; i < VALUES; i++)
         values[i] = 0.5F + 0.4F * (float)(i % 7) / 7;
     values[SPOILED] = spoiled;
+    for (int i = 0; everywhere && i < VALUES; i++)
+        values[i] = spoiled;
     const hid_t space = H5Screate_simple(3, n, NULL);
     const hid_t data = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
@@ -45,11 +47,13 @@ static void write_scans(void)
         radians[v] = M_PI * v / VIEWS;
     }
     holed[5] = NAN;
-    write_frames(file, "good", 0.5F);
-    write_frames(file, "zero", 0);
-    write_frames(file, "negative", -0.25F);
-    write_frames(file, "nan", NAN);
-    write_frames(file, "infinite", INFINITY);
+    write_frames(file, "good", 0.5F, false);
+    write_frames(file, "zero", 0, false);
+    write_frames(file, "negative", -0.25F, false);
+    write_frames(file, "nan", NAN, false);
+    write_frames(file, "infinite", INFINITY, false);
+    write_frames(file, "dark", -0.25F, true);
+    write_frames(file, "empty", NAN, true);
     ts_scan_file_numbers(file, "degrees", VIEWS, degrees, "degree");
     ts_scan_file_numbers(file, "radians", VIEWS, radians, "degree");
     ts_scan_file_numbers(file, "few", VIEWS - 1, degrees, "degree");
@@ -81,6 +85,11 @@ static const struct wrong in_the_run[] = {
     {"nan", "angles: degrees", "  - minus_log:\n  - fbp:\n", TS_BAD_INPUT, "transmission-nan", "1 transmission is NaN"},
     {"infinite", "angles: degrees", "  - minus_log:\n  - fbp:\n", TS_BAD_INPUT, "transmission-infinite",
      "1 transmission is infinite"},
+    {"dark", "angles: degrees", "  - minus_log:\n  - fbp:\n", TS_BAD_INPUT, "transmission-negative",
+     "1224 transmissions are negative"},
+    {"empty", "angles: degrees", "  - minus_log: {nonfinite: nan}\n  - fbp:\n", TS_BAD_INPUT, "not-finite",
+     "408 of 408 values of slice 0 are NaN"},
+    {"empty", "angles: degrees", "  - ring:\n", TS_BAD_INPUT, "not-finite", "408 of 408 values of slice 0 are NaN"},
     {"nan", "angles: degrees", "  - minus_log: {nonfinite: nan}\n  - fbp:\n", TS_BAD_INPUT, "not-finite",
      "NaN or infinite"},
     {"nan", "angles: degrees", "  - center: {slice: 0}\n", TS_BAD_INPUT, "center-nonfinite", "NaN"},
@@ -142,6 +151,8 @@ static void refused_by_program(const struct wrong *wrong, struct program_outcome
     cr_assert_eq(outcome->code, wrong->status, "%s: exit code %d\n%s", wrong->code, outcome->code, outcome->err);
     cr_assert(strstr(outcome->err, wrong->words), "%s: '%s' is not in\n%s", wrong->code, wrong->words, outcome->err);
     cr_assert_str_eq(outcome->out, "");
+    const char *error = strstr(outcome->err, "error: ");
+    cr_assert(error && !strstr(error + 1, "error: "), "%s: more than one message\n%s", wrong->code, outcome->err);
     cr_assert_str_eq(after, before, "%s: something was written", wrong->code);
 }
 
