@@ -147,7 +147,7 @@ const struct stage air_stage = {
     .tables = tables,
     .cpu = cpu,
     .cuda = STAGE_CUDA(air_cuda),
-    .bench = "detectors=16",
+    .bench = "detectors=4",
     .tolerance = {.relative = 4.5e-7,
                   .why = "of (|x| + |dark|) / (a - dark): x, dark, their difference, the ends of the line and the "
                          "steps to a - dark are rounded to float, then divided: 7 halves of 2^-23"},
