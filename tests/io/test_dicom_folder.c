@@ -13,6 +13,7 @@
 
 #include "io/dicom_scan.h"
 #include "tests/support/dicom_fixture.h"
+#include "tests/support/dicom_open.h"
 #include "tests/support/support.h"
 
 static double seconds_now(void)
@@ -242,4 +243,60 @@ Test(dicom_folder, judges_the_damaged_files_as_expected, .timeout = 60)
     }
     fclose(table);
     cr_expect_eq(rows, 97, "%d rows", rows);
+}
+
+static void make_other(struct dicom_fixture *f, int z, void *user)
+{
+    char uid[65];
+    (void)user;
+    snprintf(uid, sizeof uid, "1.2.826.0.1.3680043.10.1.7.%d", z + 1);
+    ts_fixture_text(f, 0x0020000E, "UI", "1.2.826.0.1.3680043.10.1.7");
+    ts_fixture_text(f, 0x00080018, "UI", uid);
+}
+
+/* Two series, each with a slice missing. */
+Test(dicom_folder, says_so_where_no_series_is_whole)
+{
+    static const char *const names[] = {"a", "b"};
+    char folder[256], path[300];
+    struct source *source = NULL;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder_in_memory(folder, sizeof folder);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        cr_assert_eq(mkdir(path, 0777), 0);
+        ts_fixture_series(path, FIXTURE_SLICES, i ? make_other : NULL, NULL);
+        snprintf(path, sizeof path, "%s/%s/IM005.dcm", folder, names[i]);
+        cr_assert_eq(unlink(path), 0);
+    }
+    cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_BAD_INPUT);
+    const struct ts_diag_record *first = ts_diag_get(diag, 0);
+    cr_assert_str_eq(first->code, "no-volume");
+    cr_assert_str_eq(first->message, "none of the 2 series in the input is one clean volume");
+    cr_assert_str_eq(first->hint, "choose one with series: N to see its way out");
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
+}
+
+/* What `info` says of a series is a warning of the run that takes it. */
+Test(dicom_folder, warnings_of_a_series_reach_the_run)
+{
+    char folder[256], path[300];
+    struct source *source = NULL;
+    struct dicom_fixture again;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_fixture_series(folder, FIXTURE_SLICES, NULL, NULL);
+    snprintf(path, sizeof path, "%s/again.dcm", folder);
+    ts_fixture_init(&again, 3);
+    ts_fixture_write(&again, path);
+    ts_fixture_clear(&again);
+    cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK);
+    cr_assert_eq(ts_diag_count(diag), 1);
+    cr_assert_eq(ts_diag_get(diag, 0)->severity, TS_WARNING);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "dicom-series");
+    cr_assert_str_eq(ts_diag_get(diag, 0)->message, "1 identical copy of a slice was dropped");
+    source->ops->close(source);
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
 }
