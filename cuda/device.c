@@ -115,13 +115,22 @@ static bool find(void *library, const char *name, void *function)
     return symbol;
 }
 
+/* The first version of NVIDIA's driver that brings the CUDA version this build needs. */
+static int needed_driver(void)
+{
+    const int needed = ts_cuda_driver_needed();
+    return needed >= 13000 ? 580 : needed >= 12000 ? 525 : 520;
+}
+
 static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
 {
+    const int needed = ts_cuda_driver_needed();
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-driver"},
-                      "no CUDA driver: libcuda.so.1 was not found");
-        ts_diag_hint(diag, "install the NVIDIA driver (Debian: apt-get install nvidia-driver), or use --device cpu");
+                      "no CUDA driver: libcuda.so.1 was not found, and one for CUDA %d.%d or later is needed",
+                      needed / 1000, needed % 1000 / 10);
+        ts_diag_hint(diag, "install version %d or later of NVIDIA's driver, or use --device cpu", needed_driver());
         return TS_RUN_FAILED;
     }
     void *library = driver->library;
@@ -132,8 +141,9 @@ static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
         find(library, "cuDeviceGetAttribute", &driver->device_attribute))
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
-                  "libcuda.so.1 lacks functions that every driver since CUDA 11 has");
-    ts_diag_hint(diag, "update the NVIDIA driver, or use --device cpu");
+                  "libcuda.so.1 lacks functions that every driver since CUDA 11 has, and CUDA %d.%d or later is needed",
+                  needed / 1000, needed % 1000 / 10);
+    ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
     return TS_RUN_FAILED;
 }
 
@@ -203,10 +213,7 @@ static enum ts_status refuse_driver(int driver, struct ts_diag *diag)
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
                   "the CUDA driver is for CUDA %d.%d, and %d.%d or later is needed", driver / 1000, driver % 1000 / 10,
                   needed / 1000, needed % 1000 / 10);
-    ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu",
-                 needed >= 13000   ? 580
-                 : needed >= 12000 ? 525
-                                   : 520);
+    ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
     return TS_RUN_FAILED;
 }
 
