@@ -361,7 +361,7 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     if (status != TS_OK)
         return status;
     if (ts_image_bytes(image) > INT64_MAX)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "tiff-size"},
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-size"),
                              "the pages have more bytes than can be counted");
     source->base.n_slices = image->axes[0].n;
     source->base.slices = calloc((size_t)source->base.n_slices, sizeof *source->base.slices);
@@ -383,6 +383,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->base.ops = &tiff_ops;
     source->meaning = (enum tiff_meaning)params->pages;
     source->pages.arena = ts_arena_create();
+    source->pages.span = set->spans[0];
+    source->pages.owner = set->owner;
     enum ts_status status =
         source->pages.arena ? check_slices(set, params->pages == TIFF_SLICES, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)

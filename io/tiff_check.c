@@ -44,8 +44,8 @@ enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, const struct tiff_
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = code}, "%s, page %d: %s",
-                         pages->files[page->file].path, (int)page->number, text);
+    return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, code), "%s, page %d: %s", pages->files[page->file].path,
+                         (int)page->number, text);
 }
 
 /* Without memory mapping: a file that is cut while it is read must be an error, not a signal. */
@@ -74,8 +74,8 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
     pages->problem[0] = 0;
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) {
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "cannot read %s: %s",
-                      file->path, fd < 0 ? strerror(errno) : "it is not a file");
+        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s", file->path,
+                      fd < 0 ? strerror(errno) : "it is not a file");
         if (fd >= 0)
             close(fd);
         return TS_BAD_INPUT;
@@ -83,7 +83,7 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
     if (known && (now.st_dev != file->device || now.st_ino != file->inode || now.st_size != file->bytes ||
                   now.st_mtim.tv_sec != file->modified.tv_sec || now.st_mtim.tv_nsec != file->modified.tv_nsec)) {
         close(fd);
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "file-changed"),
                              "%s: the file was changed after it was checked", file->path);
     }
     file->device = now.st_dev;
@@ -95,7 +95,7 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
     if (pages->handle)
         return TS_OK;
     close(fd);
-    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "tiff-unreadable"},
+    return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"),
                          "%s: not a TIFF file that can be read: %s", file->path, pages->problem);
 }
 

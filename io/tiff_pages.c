@@ -48,9 +48,9 @@ static bool is_tiff_name(const char *name)
     return name[0] != '.' && ending && (!strcasecmp(ending, ".tif") || !strcasecmp(ending, ".tiff"));
 }
 
-static enum ts_status unreadable(const char *path, struct ts_diag *diag)
+static enum ts_status unreadable(const struct tiff_pages *pages, const char *path, struct ts_diag *diag)
 {
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "cannot read %s: %s", path,
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s", path,
                   strerror(errno));
     ts_diag_hint(diag, "check the path and its permissions");
     return TS_BAD_INPUT;
@@ -70,7 +70,7 @@ static void *grown(struct arena *arena, void *items, int64_t n, size_t bytes)
 static enum ts_status add_file(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
 {
     if (pages->n_files == TIFF_MAX_PAGES)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "too-many-files"},
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "too-many-files"),
                              "more than %d TIFF files in the folder", (int)TIFF_MAX_PAGES);
     struct tiff_file *files = grown(pages->arena, pages->files, pages->n_files, sizeof *files);
     if (!path || !files)
@@ -85,7 +85,7 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
     DIR *folder = opendir(path);
     enum ts_status status = TS_OK;
     if (!folder)
-        return unreadable(path, diag);
+        return unreadable(pages, path, diag);
     errno = 0;
     for (const struct dirent *entry; status == TS_OK && (entry = readdir(folder)) != NULL; errno = 0) {
         struct stat found;
@@ -98,10 +98,10 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
             status = add_file(pages, ts_arena_printf(pages->arena, "%s/%s", path, entry->d_name), diag);
     }
     if (status == TS_OK && errno)
-        status = unreadable(path, diag);
+        status = unreadable(pages, path, diag);
     closedir(folder);
     if (status == TS_OK && pages->n_files == 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-image"},
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
                              "no .tif or .tiff file in %s (%lld other names)", path, (long long)pages->n_ignored);
     if (pages->n_files > 1)
         qsort(pages->files, (size_t)pages->n_files, sizeof *pages->files, compare_files);
@@ -119,7 +119,7 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
             return ts_diag_no_memory(diag, (size_t)pages->n_pages * sizeof *list);
         pages->pages = list;
         if (pages->n_pages == TIFF_MAX_PAGES)
-            return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "too-many-pages"},
+            return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "too-many-pages"),
                                  "%s: more than %d pages in all", pages->files[i].path, (int)TIFF_MAX_PAGES);
         struct tiff_page *page = &list[pages->n_pages];
         *page = (struct tiff_page){(int32_t)i, ++number, TIFFCurrentDirOffset(pages->handle)};
@@ -131,7 +131,7 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
         pages->problem[0] = 0;
         more = !last && TIFFReadDirectory(pages->handle);
         if (!last && !more)
-            return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "tiff-directory"},
+            return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-directory"),
                                  "%s: the page after page %d cannot be read: %s", pages->files[i].path, number,
                                  pages->problem[0] ? pages->problem : "its directory was read before");
     }
@@ -142,7 +142,7 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, st
 {
     struct stat found;
     if (stat(path, &found) != 0)
-        return unreadable(path, diag);
+        return unreadable(pages, path, diag);
     enum ts_status status = S_ISDIR(found.st_mode)
                                 ? list_folder(pages, path, diag)
                                 : add_file(pages, ts_arena_text(pages->arena, path, strlen(path)), diag);

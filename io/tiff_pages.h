@@ -28,6 +28,8 @@ struct tiff_page {
 
 struct tiff_pages {
     struct arena *arena;
+    struct ts_span span; /* of the input in the chain, and its name there, for messages */
+    const char *owner;
     struct tiff_file *files;
     struct tiff_page *pages;
     int64_t n_files, n_pages, n_ignored; /* ignored: names in the folder that are not .tif or .tiff, and links */
@@ -42,8 +44,12 @@ struct tiff_pages {
     int64_t n_warnings;
 };
 
+/* Where a message about them belongs. */
+#define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
+
 /* Lists a file, or the .tif and .tiff files of a folder in the natural order of their names (2 before 10), and checks
- * every page of every file. `pages` is zeroed but for its arena. TS_BAD_INPUT names the file and the page. */
+ * every page of every file. `pages` is zeroed but for its arena, span and owner. TS_BAD_INPUT names the file and the
+ * page. */
 enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, struct ts_diag *diag);
 void ts_tiff_pages_close(struct tiff_pages *pages); /* what the arena does not hold */
 /* Rows [row, row + n) of a page, each `pitch` bytes after the one before it. Nothing partly decoded is a success. */

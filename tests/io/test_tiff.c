@@ -133,6 +133,7 @@ static void refused(const char *rest, const char *path, const char *code, const 
     cr_assert_neq(open_chain(rest, path, &source, diag), TS_OK, "%s: %s was taken", code, path);
     cr_assert_null(source);
     ts_test_expect(diag, code, text);
+    cr_assert_eq(ts_diag_get(diag, ts_diag_count(diag) - 1)->span.line, 2, "%s: no place in the chain", code);
     ts_diag_destroy(diag);
 }
 
