@@ -19,6 +19,11 @@ uint64_t ts_cuda_launch_count(void)
     return 0;
 }
 
+size_t ts_cuda_most_held(void)
+{
+    return 0;
+}
+
 int ts_cuda_fft_version(void)
 {
     return 0;

@@ -17,6 +17,7 @@
 struct piece {
     struct piece *next;
     void *at;
+    size_t bytes;
     bool pinned;
 };
 
@@ -36,10 +37,24 @@ struct cuda_session {
 };
 
 static _Atomic uint64_t launches;
+static _Atomic size_t held, most_held;
 
 uint64_t ts_cuda_launch_count(void)
 {
     return atomic_load(&launches);
+}
+
+size_t ts_cuda_most_held(void)
+{
+    return atomic_exchange(&most_held, atomic_load(&held));
+}
+
+static void hold(size_t bytes)
+{
+    const size_t now = atomic_fetch_add(&held, bytes) + bytes;
+    size_t most = atomic_load(&most_held);
+    while (most < now && !atomic_compare_exchange_weak(&most_held, &most, now))
+        ;
 }
 
 /* After these the context is gone: nothing of this process runs on the device any more. Source: the errors of which
@@ -217,10 +232,12 @@ void ts_cuda_session_destroy(struct cuda_session *session)
         }
     for (struct piece *piece = session->pieces, *next; piece; piece = next) {
         next = piece->next;
-        if (piece->pinned)
+        if (piece->pinned) {
             cudaFreeHost(piece->at);
-        else
+        } else {
             cudaFree(piece->at);
+            atomic_fetch_sub(&held, piece->bytes);
+        }
         free(piece);
     }
     for (struct cuda_event *event = session->events, *next; event; event = next) {
@@ -280,15 +297,17 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
 
 static void *take(struct cuda_session *session, size_t bytes, bool pinned)
 {
+    static _Alignas(CUDA_ALIGNMENT) char nothing[CUDA_ALIGNMENT];
+    if (bytes == 0) /* a plan counts nothing for it */
+        return nothing;
     struct piece *piece = malloc(sizeof *piece);
-    const size_t asked = bytes > 0 ? bytes : CUDA_ALIGNMENT;
     if (!piece) {
         ts_diag_no_memory(session->diag, sizeof *piece);
         return NULL;
     }
-    *piece = (struct piece){.next = session->pieces, .pinned = pinned};
+    *piece = (struct piece){.next = session->pieces, .bytes = ts_cuda_stride(bytes), .pinned = pinned};
     const cudaError_t error =
-        pinned ? cudaHostAlloc(&piece->at, asked, cudaHostAllocDefault) : cudaMalloc(&piece->at, asked);
+        pinned ? cudaHostAlloc(&piece->at, bytes, cudaHostAllocDefault) : cudaMalloc(&piece->at, bytes);
     if (error != cudaSuccess) {
         cudaGetLastError(); /* an allocation that failed leaves its error behind */
         if (error == cudaErrorMemoryAllocation)
@@ -299,6 +318,8 @@ static void *take(struct cuda_session *session, size_t bytes, bool pinned)
         return NULL;
     }
     session->pieces = piece;
+    if (!pinned)
+        hold(piece->bytes);
     return piece->at;
 }
 

@@ -39,7 +39,7 @@ bool ts_cuda_pci_address(const struct cuda_device *device, char *pci, size_t siz
  * CUDA; false where it does not. */
 bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total);
 /* Memory until the session ends. NULL with a record in diag (code cuda-memory: what was asked, what is free; other
- * failures have their own). 0 bytes give a valid pointer. */
+ * failures have their own). For 0 bytes nothing is taken, and the pointer leads to nothing. */
 void *ts_cuda_take(struct cuda_session *session, size_t bytes);
 void *ts_cuda_take_pinned(struct cuda_session *session, size_t bytes);
 
@@ -66,5 +66,7 @@ enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_even
 
 /* How often ts_cuda_launched() was reached in this process: tests prove with it that kernels ran. */
 uint64_t ts_cuda_launch_count(void);
+/* Bytes of device memory that this process held at most at once since the last call: tests compare plans with it. */
+size_t ts_cuda_most_held(void);
 
 #endif

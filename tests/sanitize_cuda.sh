@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests of the CUDA code under compute-sanitizer (memcheck, racecheck, initcheck, synccheck), on fewer cases than
-# usual, several side by side. Fails where a tool finds anything, where a test fails or does not end in time, and where
-# nothing ran.
+# usual, several side by side. Fails where a tool finds anything, memory that was not given back too, where a test fails
+# or does not end in time, and where nothing ran.
 # usage: sanitize_cuda.sh [TESTS] [SUITES] [TOOLS]
 #   TESTS   the test program; "": the one of the bundle or of the build
-#   SUITES  "box radon"; "": all that have tests of the CUDA code, but for the benchmark's
+#   SUITES  "box radon"; "": all that have tests of the CUDA code, but for those that time or count memory
 #   TOOLS   "memcheck"; "": all four
 # environment: TOMOSTAGE_JOBS processes side by side (8), TOMOSTAGE_SECONDS for all of them (240)
 set -uo pipefail
@@ -23,7 +23,7 @@ tools=${3:-memcheck racecheck initcheck synccheck}
 # Suites stand as "box: 3 tests", their tests below, each behind a branch of the tree.
 names=$("$tests" --list | sed 's/\x1b\[[0-9;]*m//g' |
     awk '/^[a-z0-9_]+:/ {sub(":.*", ""); suite = $0; next}
-        suite == "run_cuda" ? !/lost|too_little_memory|real_series/ : /_on_cuda/ && suite != "bench" {print suite "/" $NF}')
+        suite == "run_cuda" ? !/lost|too_little_memory|real_series/ : /_on_cuda/ && suite !~ /^(bench|cuda_memory)$/ {print suite "/" $NF}')
 if [ -n "${2:-}" ]; then
     names=$(grep -E "^(${2// /|})/" <<<"$names")
 fi
@@ -31,14 +31,15 @@ fi
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 end=$(($(date +%s) + ${TOMOSTAGE_SECONDS:-240}))
-export TOMOSTAGE_TESTS_FEW=1 OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive tests sanitizer logs end
+export TOMOSTAGE_TESTS_FEW=1 TOMOSTAGE_TESTS_LEAKS=1 OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive tests sanitizer logs end
 # shellcheck disable=SC2016,SC2317  # called through xargs
 check() {
-    local name=$1 tool=$2 start log
+    local name=$1 tool=$2 start log options=()
+    [ "$tool" != memcheck ] || options=(--leak-check full)
     start=$(date +%s)
     log=$logs/$tool-${name/\//-}
     # The test is a process of its own, started by Criterion: each process has a log.
-    timeout $((end > start + 1 ? end - start : 1)) "$sanitizer" --tool "$tool" --target-processes all --error-exitcode 77 \
+    timeout $((end > start + 1 ? end - start : 1)) "$sanitizer" --tool "$tool" "${options[@]}" --target-processes all --error-exitcode 77 \
         --print-limit 20 --log-file "$log-%p.found" "$tests" -j1 --verbose --filter "$name" >"$log.out" 2>&1
     echo "$tool $name $? $(($(date +%s) - start)) $(grep -cE '\[PASS\]|TOMOSTAGE_DATA is not set' "$log.out") $(cat "$log"-*.found | grep -c 'SUMMARY: [1-9]')" >>"$logs/done"
 }

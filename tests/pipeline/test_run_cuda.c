@@ -45,12 +45,14 @@ static struct ts_plan *make_plan(struct memory_chain *memory, const char *device
     return plan;
 }
 
-/* Runs with this budget; the whole file must be *first, which the first call fills. */
+/* Runs with this budget, and takes no more; the whole file must be *first, which the first call fills. */
 static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first, size_t *first_size)
 {
     cr_assert(ts_test_plan_fits(plan, budget));
     cr_assert_leq(plan->gpu_bytes, budget);
+    ts_cuda_most_held();
     ts_test_plan_run(plan);
+    cr_assert_leq(ts_cuda_most_held(), (size_t)plan->gpu_bytes);
     ts_test_same_file(on_cuda, first, first_size, "slabs");
 }
 

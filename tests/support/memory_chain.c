@@ -27,6 +27,8 @@ static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, voi
                              (long long)owner->fail_at);
     if (owner->stop_at_plan && owner->stop_slice >= z && owner->stop_slice < z + n)
         ts_plan_stop(owner->stop_at_plan);
+    if (owner->at_read)
+        owner->at_read();
     memcpy(out, slices.data, ts_image_bytes(&slices));
     owner->slices_read += n;
     return TS_OK;

@@ -18,6 +18,7 @@ struct memory_chain {
     struct ts_plan *stop_at_plan; /* with stop_slice: reading that slice asks this plan to stop */
     int64_t stop_slice;
     int64_t slices_read;
+    void (*at_read)(void); /* called by every read; NULL: none */
 };
 
 /* atlas may be NULL. The images stay the caller's. */

@@ -8,6 +8,7 @@
 #include "cuda/code.h"
 #include "cuda/session.h"
 #include "cuda/stage_state.h"
+#include "tests/support/device_reset.h"
 #include "tests/support/support.h"
 
 enum { GUARD = 64, GUARD_BYTE = 0xA5, POISON_BYTE = 0xFF };
@@ -97,6 +98,10 @@ void ts_test_begin_cuda_like(int capability)
         cr_skip_test("no CUDA device");
     }
     ts_diag_destroy(diag);
+#ifdef TS_HAVE_CUDA
+    if (getenv("TOMOSTAGE_TESTS_LEAKS"))
+        ts_test_reset_device_at_exit();
+#endif
     if (capability)
         shrink(&found.devices[0], capability);
     ts_test_device = &found.devices[0];
