@@ -27,7 +27,7 @@ part() { # NAME SECONDS COMMAND...
         "$(grep -c SKIPPED "$out/$name.log") skipped" | tee -a "$out/summary.txt"
 }
 { date -u +%F; uname -sr; nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv; "$bin/tomostage" doctor; } >"$out/machine.txt" 2>&1
-part peers 40 "$bin/tomostage-bench-peers"
+part peers 100 "$bin/tomostage-bench-peers"
 part bench 480 "$bin/tomostage-bench" --device cuda --save "$out/bench.json" --plot "$out/bench.svg"
 part tests 180 "$bin/tomostage-tests" -j8
 part bench-cpu 40 "$bin/tomostage-bench" --device cpu --runs 3

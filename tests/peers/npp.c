@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NVIDIA Performance Primitives through dlopen: nppiHistogramEven and nppiFilterBoxBorder. The program needs neither
- * header nor library to be built or to start. Source: NPP 13 API reference (argument order, NppStreamContext).
+ * NVIDIA Performance Primitives through dlopen: nppiHistogramEven over all rows or called once for each slice,
+ * and nppiFilterBoxBorder. The program needs neither header nor library to be built or
+ * to start. Source: NPP 13 API reference (argument order, NppStreamContext).
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -99,14 +100,21 @@ static struct npp_context context_of(const struct peer_work *work)
 
 static int histogram_scratch(const struct peer_work *work, size_t *bytes)
 {
-    return histogram_bytes[work->dtype]((struct npp_size){work->nx, work->rows}, work->bins + 1, bytes,
+    *bytes = 0;
+    return histogram_bytes[work->dtype]((struct npp_size){work->nx, work->rows / work->slices}, work->bins + 1, bytes,
                                         context_of(work));
 }
 
 static int histogram_run(const struct peer_work *work)
 {
-    return histogram[work->dtype](work->in, step_of(work), (struct npp_size){work->nx, work->rows}, work->out,
-                                  work->bins + 1, 0, work->high, work->scratch, context_of(work));
+    const struct npp_size size = {work->nx, work->rows / work->slices};
+    int error = 0;
+    for (int slice = 0; error == 0 && slice < work->slices; slice++)
+        error =
+            histogram[work->dtype]((const char *)work->in + (size_t)slice * (size_t)size.height * (size_t)step_of(work),
+                                   step_of(work), size, (int32_t *)work->out + (size_t)slice * (size_t)work->bins,
+                                   work->bins + 1, 0, work->high, work->scratch, context_of(work));
+    return error;
 }
 
 static int box_scratch(const struct peer_work *work, size_t *bytes)

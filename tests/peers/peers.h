@@ -22,9 +22,10 @@ struct peer_work {
     enum peer_dtype dtype;
     int rows, nx;
     int bins, high; /* histogram: bins of equal width over [0, high) */
+    int slices;     /* histogram: this many, each of as many rows; 1: one of all */
     int radius;     /* box: the mean of (2 radius + 1) squared values, borders repeated */
     const void *in; /* device */
-    void *out;      /* device: bins counts of 32 bits, or an image */
+    void *out;      /* device: slices times bins counts of 32 bits, or an image */
     void *scratch;  /* device */
     size_t scratch_bytes;
     struct CUstream_st *stream;
