@@ -366,7 +366,7 @@ const struct stage outliers_stage = {
            "sinogram` puts it in one sinogram, (view, detector), which needs no neighbors; there a hot pixel is a "
            "line, which stays: that is work for `ring`.\n\n"
            "NaN counts as larger than all numbers (smaller, where its sign is set) and is neither replaced nor put in "
-           "place of a number.\n\n"
+           "place of a number; an infinite value is an outlier.\n\n"
            "How many values of each slice were replaced is written as the table `replaced` (z).\n\n"
            "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a threshold that "
            "noise reaches.",
