@@ -32,8 +32,27 @@ struct bench_case {
     int64_t nz, ny, nx;
 };
 
-/* A whole image as doubles, to the whole result as doubles. */
+/* What an oracle fills in of a stage's tables, in the order in which the stage describes them. */
+struct bench_tables {
+    const struct stage_table *tables;
+    int n;
+    double *values[STAGE_TABLES]; /* zeros at first */
+    bool known[STAGE_TABLES];
+};
+/* The values of a table, which are known from then on; NULL where the stage has none of this name. */
+double *ts_bench_table(struct bench_tables *tables, const char *name);
+
+/* A whole image as doubles, to the whole result as doubles; of a stage without references. */
 typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
+/* All that comes of a stage: inputs[0] is its image, inputs[1 + i] reference i, data NULL where it is not given. out:
+ * of a stage that maps. Tables that it does not ask for are not compared. */
+typedef void bench_results_oracle(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                  double *out, struct bench_tables *tables);
+/* Of a stage; NULL: there is none. */
+struct bench_oracles {
+    bench_oracle *map;
+    bench_results_oracle *results; /* before the other, where both are */
+};
 
 struct bench_request {
     const char *stage;      /* NULL: all, and the chain on a single slice; "chain": that alone */
@@ -47,7 +66,7 @@ struct bench_request {
     const char *device;      /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
     bool json;               /* an array of one object a row */
     const char *save, *plot; /* files for the rows as JSON and as a plot (SVG), or NULL */
-    bench_oracle *(*oracle)(const struct stage *stage); /* NULL: no error column */
+    struct bench_oracles (*oracles)(const struct stage *stage); /* NULL: errors are not known */
 };
 
 /* ---- options of the command line (bench_options.c) ----------------------------------------------- */
@@ -111,8 +130,9 @@ struct bench_row {
     double bytes;         /* each input read once a pass, each output written once */
     double samples; /* of a projection: values that its rays meet; of a backprojection: pixels in views; 0: none */
     enum bench_ceiling ceiling;
-    double ceiling_rate; /* bytes, or samples of a texture, a second */
-    double error;        /* largest distance from the oracle as a share of its largest value; NAN: unknown */
+    double ceiling_rate;  /* bytes, or samples of a texture, a second */
+    double error;         /* largest distance from the oracle as a share of its largest value; NAN: unknown */
+    const char *no_error; /* why it is unknown; NULL: it is known */
 };
 
 /* GB/s, or G samples/s where there are samples; and what of the ceiling that is, in percent. */
@@ -146,9 +166,10 @@ enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, co
 /* A chain of up to four cases on one image; row->seconds is the whole chain's. */
 enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct cuda_device *device, int runs,
                                    struct ts_diag *diag, struct bench_row *row);
-/* bench_error.c: on a small image; against the oracle, or, where a stage only makes tables, those of a device against
- * the CPU's. NAN where there is nothing to compare with. */
-double ts_bench_error(const struct bench_case *which, const struct cuda_device *device, bench_oracle *oracle);
+/* bench_error.c: on a small image, of the map and of all tables that the oracle knows. NAN where there is nothing to
+ * compare with; *why (a literal) then says so, and is NULL otherwise. */
+double ts_bench_error(const struct bench_case *which, const struct cuda_device *device, struct bench_oracles oracles,
+                      const char **why);
 
 /* ---- printing (bench_print.c, bench_plot.c) ---------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far a case is from its oracle, on an image that even the slowest oracle is done with at once.
+ * How far a case is from its oracle, in its map and its tables, on an image that even the slowest oracle is done with
+ * at once.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,76 +36,104 @@ static void compare(const double *found, const double *expected, size_t n, doubl
     }
 }
 
-static double against_oracle(struct stage_context *context, const struct ts_image *in, bench_oracle *oracle)
+double *ts_bench_table(struct bench_tables *tables, const char *name)
 {
-    struct ts_image result = context->out;
-    const size_t n_in = ts_image_count(in), n_out = ts_image_count(&result);
-    double *values = calloc(n_in, sizeof *values), *found = calloc(n_out, sizeof *found),
-           *expected = calloc(n_out, sizeof *expected), distance = 0, largest = 0, error = NAN;
-    result.data = malloc(ts_image_bytes(&result) + 1);
-    if (values && found && expected && result.data && apply(context, in, &result, NULL) == TS_OK) {
-        ts_load_f64(values, in->data, in->dtype, n_in);
-        ts_load_f64(found, result.data, result.dtype, n_out);
-        oracle(context, values, expected);
-        compare(found, expected, n_out, &distance, &largest);
-        error = largest > 0 ? distance / largest : distance;
-    }
-    free(result.data);
-    free(expected);
-    free(found);
-    free(values);
-    return error;
+    for (int i = 0; i < tables->n; i++)
+        if (!strcmp(tables->tables[i].name, name)) {
+            tables->known[i] = true;
+            return tables->values[i];
+        }
+    return NULL;
 }
 
-static double between_tables(const struct stage_reduced *found, const struct stage_reduced *expected)
+/* Of what was found, as a share of the largest value expected. */
+static double distance_of(const struct ts_image *image, const double *expected)
 {
-    const struct stage_table *mine, *theirs;
-    const int n = ts_stage_reduced_tables(found, &mine);
-    double worst = NAN;
-    if (n != ts_stage_reduced_tables(expected, &theirs))
-        return INFINITY;
-    for (int i = 0; i < n; i++) {
-        const size_t count = ts_image_count(&mine[i].image);
-        double *a = calloc(count + 1, sizeof *a), *b = calloc(count + 1, sizeof *b), distance = 0, largest = 0;
-        if (a && b && count == ts_image_count(&theirs[i].image)) {
-            ts_load_f64(a, mine[i].image.data, mine[i].image.dtype, count);
-            ts_load_f64(b, theirs[i].image.data, theirs[i].image.dtype, count);
-            compare(a, b, count, &distance, &largest);
-            worst = fmax(worst, largest > 0 ? distance / largest : distance);
-        }
-        free(a);
-        free(b);
+    const size_t n = ts_image_count(image);
+    double *found = calloc(n + 1, sizeof *found), distance = 0, largest = 0;
+    if (!found)
+        return NAN;
+    ts_load_f64(found, image->data, image->dtype, n);
+    compare(found, expected, n, &distance, &largest);
+    free(found);
+    return largest > 0 ? distance / largest : distance;
+}
+
+/* Fills in both, of zeros, from the stage's oracle. */
+static bool ask(const struct stage_context *context, const struct ts_image *in, struct bench_oracles oracles,
+                double *out, struct bench_tables *tables)
+{
+    bool complete = true;
+    for (int i = 0; i < tables->n; i++) {
+        tables->values[i] = calloc(ts_image_count(&tables->tables[i].image) + 1, sizeof(double));
+        complete = complete && tables->values[i];
     }
+    if (oracles.results) {
+        struct ts_image inputs[STAGE_INPUTS];
+        ts_stage_inputs_alike(context, in, inputs);
+        if (complete)
+            oracles.results(context, inputs, out, tables);
+        return complete;
+    }
+    const size_t n = ts_image_count(in);
+    double *values = calloc(n + 1, sizeof *values);
+    if (values) {
+        ts_load_f64(values, in->data, in->dtype, n);
+        oracles.map(context, values, out);
+    }
+    complete = complete && values;
+    free(values);
+    return complete;
+}
+
+/* The largest of all; NAN where there was nothing to compare. */
+static double largest_distance(const struct stage_context *context, const struct ts_image *result, const double *out,
+                               const struct bench_tables *tables)
+{
+    double worst = context->stage->cpu ? distance_of(result, out) : (double)NAN;
+    for (int i = 0; i < tables->n; i++)
+        if (tables->known[i])
+            worst = fmax(worst, distance_of(&tables->tables[i].image, tables->values[i]));
     return worst;
 }
 
-static double against_cpu(const struct bench_case *small, struct stage_context *context, const struct ts_image *in,
-                          struct ts_diag *diag)
+static double against(struct stage_context *context, const struct ts_image *in, struct bench_oracles oracles,
+                      const char **why)
 {
-    struct stage_reduced *found = NULL, *expected = NULL;
-    struct ts_image out = context->out;
-    struct bench_case automatic = *small;
-    struct bench_stage cpu;
-    double error = NAN;
-    char *method = strstr(automatic.parameters, "method=");
-    if (method) { /* the CPU need not have this one */
-        const char *rest = method + strcspn(method, " ");
-        memmove(method, rest, strlen(rest) + 1);
+    struct ts_image result = context->out;
+    struct stage_reduced *reduced = NULL;
+    struct bench_tables tables = {0};
+    double error = NAN, *out = calloc(ts_image_count(&result) + 1, sizeof *out);
+    result.data = malloc(ts_image_bytes(&result) + 1);
+    *why = "out of memory";
+    if (out && result.data) {
+        const enum ts_status status = apply(context, in, &result, &reduced);
+        *why = "the stage does not take the small image that the oracle is given";
+        if (status == TS_OK && reduced)
+            tables.n = ts_stage_reduced_tables(reduced, &tables.tables);
+        if (status == TS_OK && ask(context, in, oracles, out, &tables)) {
+            error = largest_distance(context, &result, out, &tables);
+            *why = isnan(error) ? "the stage works out no values" : NULL;
+        }
     }
-    enum ts_status status = ts_bench_prepare(&cpu, &automatic, NULL, 1, NULL, diag);
-    if (status == TS_OK)
-        status = apply(&cpu.context, in, &out, &expected);
-    if (status == TS_OK)
-        status = apply(context, in, &out, &found);
-    if (status == TS_OK && found && expected)
-        error = between_tables(found, expected);
-    ts_stage_reduced_destroy(found);
-    ts_stage_reduced_destroy(expected);
-    ts_bench_stage_clear(&cpu);
+    for (int i = 0; i < tables.n; i++)
+        free(tables.values[i]);
+    ts_stage_reduced_destroy(reduced);
+    free(result.data);
+    free(out);
     return error;
 }
 
-double ts_bench_error(const struct bench_case *which, const struct cuda_device *device, bench_oracle *oracle)
+static bool has_references(const struct stage_context *context)
+{
+    bool any = false;
+    for (int i = 0; i < STAGE_REFERENCES; i++)
+        any = any || context->references[i];
+    return any;
+}
+
+double ts_bench_error(const struct bench_case *which, const struct cuda_device *device, struct bench_oracles oracles,
+                      const char **why)
 {
     struct bench_case small = *which;
     struct bench_stage ready;
@@ -113,18 +142,18 @@ double ts_bench_error(const struct bench_case *which, const struct cuda_device *
     small.nz = 1;
     small.ny = ERROR_NY;
     small.nx = ERROR_NX;
-    if (!diag)
-        return NAN;
+    *why = "out of memory";
     struct ts_image in = ts_bench_image(&small);
-    if (in.data && ts_bench_prepare(&ready, &small, NULL, 1, device, diag) == TS_OK) {
-        const bool alone = !strstr(which->parameters, BENCH_ITSELF); /* the oracles know of no references */
-        if (which->stage->cpu && oracle && alone)
-            error = against_oracle(&ready.context, &in, oracle);
-        else if (!which->stage->cpu && device)
-            error = against_cpu(&small, &ready.context, &in, diag);
-    }
-    if (in.data)
+    if (in.data && diag) {
+        *why = "the stage does not take the small image that the oracle is given";
+        if (ts_bench_prepare(&ready, &small, NULL, 1, device, diag) == TS_OK) {
+            if (oracles.results || (oracles.map && which->stage->cpu && !has_references(&ready.context)))
+                error = against(&ready.context, &in, oracles, why);
+            else
+                *why = oracles.map ? "the oracle knows of no references" : "the stage has no oracle";
+        }
         ts_bench_stage_clear(&ready);
+    }
     free(in.data);
     ts_diag_destroy(diag);
     return error;

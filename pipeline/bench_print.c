@@ -77,6 +77,8 @@ static void print_json(FILE *stream, const struct bench_row *row)
     ts_json_member_real(&json, "ceiling_per_second", row->ceiling_rate);
     ts_json_member_real(&json, "percent", ts_bench_percent(row));
     ts_json_member_real(&json, "error", row->error);
+    if (row->no_error)
+        ts_json_member_text(&json, "no_error", row->no_error);
     ts_json_close(&json, '}');
 }
 
@@ -101,11 +103,11 @@ static void print_line(FILE *stream, const struct bench_row *row)
     format(percent, ts_bench_percent(row), 0, "%");
     snprintf(error, sizeof error, isnan(row->error) ? "-" : "%.1e", row->error);
     snprintf(share, sizeof share, "%s %s", percent, ceiling_names[row->ceiling]);
-    fprintf(stream, "%-10s %-38s %-14s %-5s %-8s %13s %4s %10.4f %4.0f%% %9.0f %9.1f %12s %8s %9s %9.1f\n", row->name,
-            *which->parameters ? which->parameters : "(defaults)", *row->method ? row->method : "-",
+    fprintf(stream, "%-10s %-38s %-14s %-5s %-8s %13s %4s %10.4f %4.0f%% %9.0f %9.1f %12s %8s %9s %9.1f%s%s\n",
+            row->name, *which->parameters ? which->parameters : "(defaults)", *row->method ? row->method : "-",
             ts_dtype_name(which->dtype), ts_bench_values_names[which->values], size, on, 1e3 * row->seconds,
             100 * row->spread, 1e-6 * voxels / row->seconds, ts_bench_rate(row), share, error, total,
-            1e3 * row->cold_seconds);
+            1e3 * row->cold_seconds, row->no_error ? "  no error: " : "", row->no_error ? row->no_error : "");
 }
 
 void ts_bench_print_row(const struct bench_report *report, const struct bench_row *row, bool first)

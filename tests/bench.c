@@ -11,22 +11,7 @@
 #include "pipeline/bench.h"
 #include "pipeline/omp_wait.h"
 #include "stages/execute.h"
-
-/* Written by CMake: an include and an ORACLE(stage) line for each stage whose tests/reference/<stage>_reference.h
- * declares ts_<stage>_reference as a stage_oracle. */
-#define ORACLE(noun)
-#include "bench_oracles.h"
-#undef ORACLE
-
-static bench_oracle *find_oracle(const struct stage *stage)
-{
-#define ORACLE(noun)                                                                                                   \
-    if (!strcmp(stage->name, #noun))                                                                                   \
-        return ts_##noun##_reference;
-#include "bench_oracles.h"
-#undef ORACLE
-    return NULL;
-}
+#include "tests/reference/oracles.h"
 
 static const char usage[] =
     "usage: tomostage-bench [STAGE [--parameters 'a=1 b=name']] [--dtype NAME] [--values ct|uniform|constant|checker]\n"
@@ -55,7 +40,7 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
                                             {"image", required_argument, NULL, IMAGE},
                                             {0}};
     struct bench_request *request = &arguments->request;
-    *arguments = (struct arguments){.request = {.dtype = -1, .values = -1, .oracle = find_oracle}};
+    *arguments = (struct arguments){.request = {.dtype = -1, .values = -1, .oracles = ts_oracles_of}};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
         if (option == APPLY)
             arguments->in = optarg;

@@ -7,6 +7,9 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
+
+#include "stages/air.h"
 
 static void row_reference(const struct ts_image *image, size_t first, int64_t detectors, double dark, double *out,
                           double *scale, uint64_t *blocked)
@@ -46,4 +49,18 @@ void ts_air_reference(const struct ts_image *image, int64_t detectors, double da
             row_reference(image, first, detectors, dark, out + first, scale + first, &blocked[z]);
         }
     }
+}
+
+void ts_air_reference_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                              double *out, struct bench_tables *tables)
+{
+    const struct air_params *params = context->params;
+    const size_t nz = (size_t)inputs[0].axes[0].n;
+    double *scale = malloc(ts_image_count(&inputs[0]) * sizeof *scale), *counts = ts_bench_table(tables, "blocked");
+    uint64_t *blocked = malloc(nz * sizeof *blocked);
+    ts_air_reference(&inputs[0], params->detectors, params->dark, out, scale, blocked);
+    for (size_t z = 0; z < nz; z++)
+        counts[z] = (double)blocked[z];
+    free(scale);
+    free(blocked);
 }

@@ -41,3 +41,14 @@ double ts_center_measure_reference(const double *p, int64_t n_views, int64_t n, 
     free(turn);
     return sum / weights;
 }
+
+void ts_center_reference_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                 double *out, struct bench_tables *tables)
+{
+    const struct ts_axis *detectors = &inputs[0].axes[2];
+    double *center = ts_bench_table(tables, "center");
+    (void)context;
+    (void)out;
+    if (center)
+        *center = -detectors->first / detectors->spacing;
+}

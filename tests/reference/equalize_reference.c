@@ -149,3 +149,23 @@ void ts_equalize_reference(const struct stage_context *context, const double *in
             ts_equalize_reference_bins(in + first, n, params->bins, out + first);
     }
 }
+
+void ts_equalize_reference_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                   double *out, struct bench_tables *tables)
+{
+    const struct equalize_params *params = context->params;
+    const struct ts_image *reference = &inputs[1];
+    const size_t whole = ts_image_count(&inputs[0]), n_reference = reference->data ? ts_image_count(reference) : 0;
+    const size_t n = params->scope == SCOPE_SLICE ? ts_slice_count(&inputs[0]) : whole;
+    double *values = malloc(whole * sizeof *values), *target = malloc((n_reference + 1) * sizeof *target);
+    (void)tables;
+    ts_load_f64(values, inputs[0].data, inputs[0].dtype, whole);
+    if (reference->data)
+        ts_load_f64(target, reference->data, reference->dtype, n_reference);
+    else
+        ts_equalize_reference(context, values, out);
+    for (size_t first = 0; reference->data && first < whole; first += n)
+        ts_equalize_reference_match(values + first, n, target, n_reference, out + first);
+    free(values);
+    free(target);
+}

@@ -2,7 +2,7 @@
 #ifndef TESTS_EQUALIZE_REFERENCE_H
 #define TESTS_EQUALIZE_REFERENCE_H
 
-#include "stages/stage.h"
+#include "pipeline/bench.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +19,8 @@ void ts_equalize_reference_match(const double *values, size_t n, const double *r
 
 /* The whole stage, for the comparison loop: the image as doubles to the result as doubles. */
 void ts_equalize_reference(const struct stage_context *context, const double *in, double *out);
+/* The same of a stage that may have a reference, all of whose values count one by one. */
+void ts_equalize_reference_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                   double *out, struct bench_tables *tables);
 
 #endif

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "stages/flat_field.h"
+
 static double value(const struct ts_image *image, int64_t z, int64_t view, int64_t d)
 {
     double out;
@@ -73,4 +75,20 @@ void ts_flat_field_reference(const struct ts_image *counts, const struct ts_imag
     }
     free(dark);
     free(range);
+}
+
+void ts_flat_field_reference_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                     double *out, struct bench_tables *tables)
+{
+    const struct flat_field_params *params = context->params;
+    const struct ts_image *darks = &inputs[FLAT_FIELD_DARKS];
+    const size_t nz = (size_t)inputs[0].axes[0].n;
+    double *scale = malloc(ts_image_count(&inputs[0]) * sizeof *scale), *counts = ts_bench_table(tables, "dead");
+    uint64_t *dead = malloc(nz * sizeof *dead);
+    ts_flat_field_reference(&inputs[0], &inputs[FLAT_FIELD_FLATS], darks->data ? darks : NULL,
+                            params->combine == COMBINE_MEDIAN, params->dead == DEAD_NEAREST, out, scale, dead);
+    for (size_t z = 0; z < nz; z++)
+        counts[z] = (double)dead[z];
+    free(scale);
+    free(dead);
 }

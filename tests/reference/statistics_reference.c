@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "stages/common/scope.h"
+#include "stages/statistics.h"
+
 static size_t finite_values(const double *values, size_t n, double *out)
 {
     size_t kept = 0;
@@ -65,4 +68,41 @@ double ts_percentile_reference(const double *values, size_t n, double percent)
     }
     free(sorted);
     return value;
+}
+
+void ts_statistics_reference_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                     double *out, struct bench_tables *tables)
+{
+    const struct statistics_params *params = context->params;
+    const size_t whole = ts_image_count(&inputs[0]);
+    const size_t n = params->scope == SCOPE_SLICE ? ts_slice_count(&inputs[0]) : whole;
+    const size_t n_percentiles = (size_t)(params->percentiles.rows * params->percentiles.columns);
+    double *values = malloc(whole * sizeof *values);
+    (void)out;
+    ts_load_f64(values, inputs[0].data, inputs[0].dtype, whole);
+    for (size_t z = 0; z < whole / n; z++) {
+        struct statistics_reference numbers;
+        ts_statistics_reference(values + z * n, n, params->ddof, &numbers);
+        const struct {
+            const char *name;
+            double value;
+        } rows[] = {{"count", (double)numbers.count},
+                    {"nan", (double)numbers.nan},
+                    {"infinite", (double)numbers.infinite},
+                    {"zeros", (double)numbers.zeros},
+                    {"min", numbers.min},
+                    {"max", numbers.max},
+                    {"sum", numbers.sum},
+                    {"mean", numbers.mean},
+                    {"variance", numbers.variance},
+                    {"standard_deviation", sqrt(numbers.variance)},
+                    {"log_product", numbers.log_product},
+                    {"product_sign", numbers.product_sign}};
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            ts_bench_table(tables, rows[i].name)[z] = rows[i].value;
+        for (size_t i = 0; i < n_percentiles; i++)
+            ts_bench_table(tables, "percentiles")[z * n_percentiles + i] =
+                ts_percentile_reference(values + z * n, n, params->percentiles.values[i]);
+    }
+    free(values);
 }

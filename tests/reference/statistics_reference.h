@@ -2,6 +2,8 @@
 #ifndef TESTS_STATISTICS_REFERENCE_H
 #define TESTS_STATISTICS_REFERENCE_H
 
+#include "pipeline/bench.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,5 +15,9 @@ struct statistics_reference {
 void ts_statistics_reference(const double *values, size_t n, int64_t ddof, struct statistics_reference *out);
 /* numpy.percentile, rule linear, of the finite values: sorts them. NaN where there is none. */
 double ts_percentile_reference(const double *values, size_t n, double percent);
+
+/* All tables, for the benchmark. */
+void ts_statistics_reference_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                     double *out, struct bench_tables *tables);
 
 #endif
