@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fourier on the device: sums of stages/common/polar_grid.h, 8 slices at a time as 4 pairs, a slice the real part and
+ * fourier on the device: sums of stages/common/polar_grid.h, 16 slices at a time as 8 pairs, a slice the real part and
  * its neighbor the imaginary part. (z, view, detector) -> (z, y, x), through these kernels and two transforms of cuFFT:
  *
  *     load_rows   one thread a sample of a padded row: dtype's bytes read, 8 written a pair of samples
  *     (transform of every row)
- *     make_points one thread a frequency and its negative, of all pairs: times response, weight and phase; 16 bytes
- *                 read and written; pairs side by side afterwards, views sorted by direction
+ *     make_points one thread a frequency of a row's transform and its negative, of a pair, and where the spectrum
+ *                 repeats itself: times response, weight and phase; 16 bytes read, 16 written, 32 with the
+ *                 repetition; pairs side by side afterwards, views sorted by direction
  *     gather      one thread a place of the grid, of all pairs: for each view that passes within the kernel's reach,
  *                 the few frequencies there. A place near the grid's middle meets all views: there 16 threads share
  *                 one, a view each in turn, and their sums are added in order. 8 bytes written a place and pair; points
@@ -14,7 +15,7 @@
  *     (transform of the grid)
  *     crop        one thread a pixel of a pair: 8 bytes read, 8 written
  *
- * Blocks of 256 threads; those of gather are 16 x 16 places (4 x 4 in the middle), a warp 16 x 2, which pass nearly the
+ * Blocks of 256 threads; those of gather are 16 x 16 places (4 x 4 in the middle), a warp 8 x 4, which pass nearly the
  * same points. Order of sums at a place: views by rising direction, then frequencies: the same for every slab.
  */
 #include "cuda/fourier_gather.cuh"
@@ -30,13 +31,14 @@ enum {
     INNER_TILE = 4, /* and near the middle */
     PARTS = 16,     /* threads that share a place there */
     MOST_BLOCKS = 1 << 30,
-    GRID_BYTES = 640 << 20 /* of the grids of several pairs at most */
+    GRID_BYTES = 1280 << 20 /* of the grids of several pairs at most */
 };
 
 /* ---- tables ---------------------------------------------------------------------------------------------------- */
 
 struct tables {
     struct direction *directions;
+    int32_t *below; /* struct directions */
     float *response, *row_factors, *column_factors;
 };
 
@@ -46,11 +48,12 @@ static size_t lay_out(const struct polar_grid *grid, void *at, struct tables *ta
                             (size_t)(grid->padded + 2) * sizeof(double),
                             (size_t)grid->n_rows * sizeof(float),
                             (size_t)grid->n_columns * sizeof(float),
+                            (ANGLES + 1) * sizeof(int32_t),
                             (size_t)grid->n_views * POLAR_VIEW_ROOM_BYTES,
                             (size_t)grid->n_views * sizeof(struct polar_view)};
-    char *begin[6];
+    char *begin[7];
     size_t bytes = 0;
-    for (int i = 0; i < 6; i++) { /* the last two are room to work out the others */
+    for (int i = 0; i < 7; i++) { /* the last two are room to work out the others */
         begin[i] = (char *)at + bytes;
         bytes += ts_cuda_stride(parts[i]);
     }
@@ -58,6 +61,7 @@ static size_t lay_out(const struct polar_grid *grid, void *at, struct tables *ta
     tables->response = (float *)begin[1];
     tables->row_factors = (float *)begin[2];
     tables->column_factors = (float *)begin[3];
+    tables->below = (int32_t *)begin[4];
     return bytes;
 }
 
@@ -92,6 +96,17 @@ static struct direction direction_of(const struct polar_view *view, int64_t inde
     return to;
 }
 
+static void count_below(const struct direction *directions, int64_t n, int32_t *below)
+{
+    int64_t v = 0;
+    for (int i = 0; i < ANGLES; i++) {
+        while (v < n && directions[v].angle < M_PI * i / ANGLES)
+            v++;
+        below[i] = (int32_t)v;
+    }
+    below[ANGLES] = (int32_t)n;
+}
+
 static void constants(const struct stage_context *context, void *host)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
@@ -100,21 +115,20 @@ static void constants(const struct stage_context *context, void *host)
     struct polar_view *views =
         (struct polar_view *)((char *)host + bytes - ts_cuda_stride((size_t)grid.n_views * sizeof(struct polar_view)));
     char *room = (char *)views - ts_cuda_stride((size_t)grid.n_views * POLAR_VIEW_ROOM_BYTES);
-    double terms[GRID_TERMS];
     ts_fourier_views(context, views, room);
     for (int64_t v = 0; v < grid.n_views; v++)
         tables.directions[v] = direction_of(&views[v], v);
     qsort(tables.directions, (size_t)grid.n_views, sizeof *tables.directions, by_direction);
+    count_below(tables.directions, grid.n_views, tables.below);
     ts_fourier_response(context, (double *)tables.response);
-    for (int64_t k = 0; k <= grid.padded / 2; k++) { /* in place: index k is read before it is written over */
+    for (int64_t k = 0; k <= grid.most; k++) { /* in place: index k is read before it is written over */
         double value;
         memcpy(&value, (char *)tables.response + k * (int64_t)sizeof value, sizeof value);
         const float rounded = (float)value;
         memcpy(&tables.response[k], &rounded, sizeof rounded);
     }
-    ts_polar_kernel(terms);
-    ts_polar_apodization(terms, grid.n_rows, grid.grid_rows, tables.row_factors);
-    ts_polar_apodization(terms, grid.n_columns, grid.grid_columns, tables.column_factors);
+    ts_polar_apodization(grid.n_rows, grid.grid_rows, tables.row_factors);
+    ts_polar_apodization(grid.n_columns, grid.grid_columns, tables.column_factors);
 }
 
 /* ---- rows to points -------------------------------------------------------------------------------------------- */
@@ -146,30 +160,58 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* points[direction][k + padded / 2][pair]; one thread an index k >= 0. grid: parts of k, directions (any number). */
+/* response times weight and phase of one frequency. */
+static __device__ __forceinline__ float2 factor_of(const struct direction *at, const float *response, int64_t k)
+{
+    const double turns = (double)k * at->shift;
+    const float factor = (float)(response[k] * at->weight);
+    float2 to;
+    sincospif((float)(2 * (turns - floor(turns))), &to.y, &to.x);
+    return make_float2(to.x * factor, to.y * factor);
+}
+
+static __device__ __forceinline__ float2 times(float2 a, float2 b)
+{
+    return make_float2(a.x * b.x - a.y * b.y, a.y * b.x + a.x * b.y);
+}
+
+static __device__ __forceinline__ float2 times_conjugate(float2 a, float2 b)
+{
+    return make_float2(a.x * b.x + a.y * b.y, a.y * b.x - a.x * b.y);
+}
+
+/* points[direction][k + most][pair]; one thread an index k of a pair, 0 <= k <= padded / 2, and padded - k. A block's
+ * first threads work out the factors for all. grid: parts of k, directions (any number). */
 template <int PAIRS>
 static __global__ void __launch_bounds__(THREADS)
     make_points(const float2 *rows, struct polar_grid grid, const struct direction *directions, const float *response,
                 float2 *points)
 {
-    const int64_t half = grid.padded / 2, k = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-    for (int64_t d = blockIdx.y; k <= half && d < grid.n_views; d += gridDim.y) {
+    const int span = THREADS / PAIRS, pair = (int)threadIdx.x % PAIRS, own = (int)threadIdx.x / PAIRS;
+    __shared__ float2 factors[2][THREADS / PAIRS];
+    const int64_t first = blockIdx.x * (int64_t)span, k = first + own, other = grid.padded - k;
+    const bool once = k <= other && k <= grid.most, again = k < other && other <= grid.most;
+    for (int64_t d = blockIdx.y; d < grid.n_views; d += gridDim.y) {
         const struct direction *at = &directions[d];
-        const double turns = (double)k * at->shift;
-        const float factor = (float)(response[k] * at->weight);
-        float c, s;
-        sincospif((float)(2 * (turns - floor(turns))), &s, &c);
-        c *= factor;
-        s *= factor;
-        float2 *up = points + (d * (2 * half + 1) + half + k) * PAIRS;
-        float2 *down = points + (d * (2 * half + 1) + half - k) * PAIRS;
-#pragma unroll
-        for (int pair = 0; pair < PAIRS; pair++) {
-            const float2 *row = rows + (pair * grid.n_views + at->view) * grid.padded;
-            const float2 a = row[k % grid.padded], b = row[(grid.padded - k) % grid.padded];
-            up[pair] = make_float2(a.x * c - a.y * s, a.y * c + a.x * s);
-            down[pair] = make_float2(b.x * c + b.y * s, b.y * c - b.x * s);
+        const float2 *row = rows + (pair * grid.n_views + at->view) * grid.padded;
+        float2 *to = points + (d * (2 * grid.most + 1) + grid.most) * PAIRS + pair, up, down;
+        if (once || again)
+            up = row[k], down = row[k ? other : 0];
+        for (int i = (int)threadIdx.x; i < 2 * span; i += THREADS) {
+            const int64_t near = first + i % span, frequency = i < span ? near : grid.padded - near;
+            if (frequency >= 0 && frequency <= grid.most)
+                factors[i / span][i % span] = factor_of(at, response, frequency);
         }
+        __syncthreads();
+        if (once) {
+            to[k * PAIRS] = times(up, factors[0][own]);
+            to[-k * PAIRS] = times_conjugate(down, factors[0][own]);
+        }
+        if (again) {
+            to[other * PAIRS] = times(down, factors[1][own]);
+            to[-other * PAIRS] = times_conjugate(up, factors[1][own]);
+        }
+        __syncthreads();
     }
 }
 
@@ -205,7 +247,10 @@ static int pairs_of(const struct stage_context *context, const struct polar_grid
 {
     const int64_t pairs = (context->in.axes[0].n + 1) / 2,
                   bytes = grid->grid_rows * grid->grid_columns * (int64_t)sizeof(float2);
-    return pairs >= 3 && 4 * bytes <= GRID_BYTES ? 4 : pairs >= 2 && 2 * bytes <= GRID_BYTES ? 2 : 1;
+    return pairs >= 5 && 8 * bytes <= GRID_BYTES   ? 8
+           : pairs >= 3 && 4 * bytes <= GRID_BYTES ? 4
+           : pairs >= 2 && 2 * bytes <= GRID_BYTES ? 2
+                                                   : 1;
 }
 
 static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
@@ -235,7 +280,7 @@ static size_t lay_out_scratch(const struct stage_context *context, int64_t n, vo
     const size_t rows = (size_t)(grid.n_views * grid.padded) * pairs,
                  places = (size_t)(grid.grid_rows * grid.grid_columns) * pairs;
     const size_t largest = ts_cuda_stride((size_t)(n + 2) * sizeof(uint32_t)),
-                 points = ts_cuda_stride((size_t)(grid.n_views * (grid.padded + 1)) * pairs);
+                 points = ts_cuda_stride((size_t)(grid.n_views * (2 * grid.most + 1)) * pairs);
     scratch->largest = (uint32_t *)at;
     scratch->points = (float2 *)((char *)at + largest);
     scratch->rows = (float2 *)((char *)at + largest + points);
@@ -259,14 +304,12 @@ static struct gathering gathering_of(const struct stage_context *context, const 
     const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
     const struct ts_axis *detector = &context->in.axes[2];
     const double spacing = detector->spacing > 0 ? detector->spacing : 1;
-    struct gathering size = {(int)grid->grid_rows, (int)grid->grid_columns, (int)(grid->padded / 2),
-                             (int)grid->n_views};
-    double terms[GRID_TERMS];
-    size.most_x = (float)(0.5 * (double)grid->grid_columns * params->pixel_size / spacing + 0.5 * GRID_TAPS + 0.1);
-    size.most_y = (float)(0.5 * (double)grid->grid_rows * params->row_spacing / spacing + 0.5 * GRID_TAPS + 0.1);
-    ts_polar_kernel(terms);
+    struct gathering size = {(int)grid->grid_rows, (int)grid->grid_columns, (int)grid->most};
+    const double reach = (double)grid->most / (double)grid->padded; /* cycles a detector */
+    size.most_x = (float)(reach * (double)grid->grid_columns * params->pixel_size / spacing);
+    size.most_y = (float)(reach * (double)grid->grid_rows * params->row_spacing / spacing);
     for (int i = 0; i < GRID_TERMS; i++)
-        size.kernel.terms[i] = (float)terms[i];
+        size.kernel.terms[i] = (float)ts_polar_kernel[i];
     return size;
 }
 
@@ -275,11 +318,12 @@ static enum ts_status grid_points(const struct stage_context *context, const str
                                   const struct tables *tables, const struct scratch *scratch, cudaStream_t stream)
 {
     const struct gathering size = gathering_of(context, grid);
+    const struct directions directions = {tables->directions, tables->below, (int)grid->n_views};
     const unsigned across = 2 * (unsigned)ts_cuda_parts(size.columns / 2, TILE),
                    down = 2 * (unsigned)ts_cuda_parts(size.rows / 2, TILE);
     const int64_t inner_columns = size.columns / 2 < INNER ? size.columns / 2 : INNER,
                   inner_rows = size.rows / 2 < INNER ? size.rows / 2 : INNER;
-    const dim3 rows((unsigned)ts_cuda_parts(grid->padded / 2 + 1, THREADS),
+    const dim3 rows((unsigned)ts_cuda_parts(grid->padded / 2 + 1, THREADS / PAIRS),
                     (unsigned)(grid->n_views < 65535 ? grid->n_views : 65535));
     const dim3 inner(2 * (unsigned)ts_cuda_parts(inner_columns, INNER_TILE),
                      2 * (unsigned)ts_cuda_parts(inner_rows, INNER_TILE));
@@ -288,13 +332,12 @@ static enum ts_status grid_points(const struct stage_context *context, const str
     enum ts_status status = ts_cuda_launched(context, "make_points");
     if (status != TS_OK)
         return status;
-    gather<PAIRS, INNER_TILE, PARTS>
-        <<<inner, THREADS, 0, stream>>>(tables->directions, scratch->points, size, scratch->rows);
+    gather<PAIRS, INNER_TILE, PARTS><<<inner, THREADS, 0, stream>>>(directions, scratch->points, size, scratch->rows);
     status = ts_cuda_launched(context, "gather");
     if (status != TS_OK)
         return status;
     gather<PAIRS, TILE, 1>
-        <<<dim3(across, down), THREADS, 0, stream>>>(tables->directions, scratch->points, size, scratch->rows);
+        <<<dim3(across, down), THREADS, 0, stream>>>(directions, scratch->points, size, scratch->rows);
     return ts_cuda_launched(context, "gather");
 }
 
@@ -315,7 +358,8 @@ static enum ts_status reconstruct(const struct stage_context *context, const str
     if (status == TS_OK)
         status = ts_cuda_fft_forward(context, call->transforms[0], (float *)scratch->rows, (float *)scratch->rows);
     if (status == TS_OK)
-        status = batch.pairs == 4   ? grid_points<4>(context, &grid, &tables, scratch, call->stream)
+        status = batch.pairs == 8   ? grid_points<8>(context, &grid, &tables, scratch, call->stream)
+                 : batch.pairs == 4 ? grid_points<4>(context, &grid, &tables, scratch, call->stream)
                  : batch.pairs == 2 ? grid_points<2>(context, &grid, &tables, scratch, call->stream)
                                     : grid_points<1>(context, &grid, &tables, scratch, call->stream);
     if (status == TS_OK)

@@ -15,7 +15,9 @@ extern "C" {
 
 enum {
     THREADS = 256,
-    INNER = 64 /* places from the middle that several threads share */
+    INNER = 64,    /* places from the middle that several threads share */
+    ANGLES = 4096, /* of the half turn, of which it is known how many directions lie below */
+    WARP_SIDE = 8  /* places of a warp along x, of a tile that is wider */
 };
 
 /* One view, its direction with an angle in [0, pi) of the grid. Steps are sums of two floats: a product with a
@@ -28,13 +30,21 @@ struct __align__(16) direction
     int32_t view;
 };
 
-/* First direction whose angle is at least `angle`. */
-static __device__ __forceinline__ int first_from(const struct direction *directions, int n, float angle)
+/* below[i]: how many of n directions have an angle under pi i / ANGLES, i = 0 .. ANGLES. */
+struct directions {
+    const struct direction *at;
+    const int32_t *below;
+    int n;
+};
+
+/* First direction whose angle is at least `angle`, which is not negative. */
+static __device__ __forceinline__ int first_from(const struct directions *directions, float angle)
 {
-    int low = 0, high = n;
+    const int part = min((int)(angle * (ANGLES / 3.14159265f)), ANGLES - 1);
+    int low = directions->below[max(part - 1, 0)], high = directions->below[min(part + 2, ANGLES)];
     while (low < high) {
         const int middle = (low + high) / 2;
-        if (directions[middle].angle < angle)
+        if (directions->at[middle].angle < angle)
             low = middle + 1;
         else
             high = middle;
@@ -44,12 +54,12 @@ static __device__ __forceinline__ int first_from(const struct direction *directi
 
 /* Directions [first[i], end[i]), i = 0, 1, that may come within `reach` of the square of places from (x, y) to
  * (x + side - 1, y + side - 1). */
-static __device__ __forceinline__ void passing(const struct direction *directions, int n, float x, float y, int side,
+static __device__ __forceinline__ void passing(const struct directions *directions, float x, float y, int side,
                                                int first[2], int end[2])
 {
     const float pi = 3.14159265f, reach = 0.5f * GRID_TAPS + 0.5f * (float)(side - 1) + 0.01f;
     const float center_x = x + 0.5f * (float)(side - 1), center_y = y + 0.5f * (float)(side - 1);
-    first[0] = 0, end[0] = n, first[1] = end[1] = 0;
+    first[0] = 0, end[0] = directions->n, first[1] = end[1] = 0;
     if (fabsf(center_x) <= reach && fabsf(center_y) <= reach)
         return; /* the middle lies inside: all */
     /* Seen from the middle the square lies within the circle around it. */
@@ -63,11 +73,13 @@ static __device__ __forceinline__ void passing(const struct direction *direction
     low += low < 0 ? pi : low >= pi ? -pi : 0;
     low += low < 0 ? pi : 0;
     high = low + 2 * width;
-    first[0] = first_from(directions, n, low);
-    end[0] = first_from(directions, n, high);
+    first[0] = first_from(directions, low);
+    end[0] = first_from(directions, high);
     if (high >= pi)
-        end[1] = first_from(directions, n, high - pi);
+        end[1] = first_from(directions, high - pi);
 }
+
+static const float MARGIN = 0.5f * GRID_TAPS + 0.1f; /* how far the kernel reaches, and a little */
 
 struct kernel {
     float terms[GRID_TERMS];
@@ -84,7 +96,7 @@ static __device__ __forceinline__ float kernel_at(const struct kernel *kernel, f
 
 /* Adds what one view has for the place (x, y). */
 template <int PAIRS>
-static __device__ __forceinline__ void add_view(const struct direction *at, const float2 *points, int half, float x,
+static __device__ __forceinline__ void add_view(const struct direction *at, const float2 *points, int most, float x,
                                                 float y, const struct kernel *kernel, float2 sums[PAIRS])
 {
     const float4 step = *(const float4 *)at; /* column, its rest, row, its rest */
@@ -95,8 +107,8 @@ static __device__ __forceinline__ void add_view(const struct direction *at, cons
     const float major = along ? step.x : step.z, place = along ? x : y;
     const float inverse = 1 / major, a = (place - reach) * inverse, b = (place + reach) * inverse;
     /* Points just outside weigh nothing, below. */
-    const int low = max(-half, (int)fmaxf(ceilf(fminf(a, b) - 0.01f), (float)-half));
-    const int high = min(half, (int)fminf(floorf(fmaxf(a, b) + 0.01f), (float)half));
+    const int low = max(-most, (int)fmaxf(ceilf(fminf(a, b) - 0.01f), (float)-most));
+    const int high = min(most, (int)fminf(floorf(fmaxf(a, b) + 0.01f), (float)most));
     for (int k = low; k <= high; k++) {
         const float minus = (float)-k;
         const float dx = __fmaf_rn(minus, step.y, __fmaf_rn(minus, step.x, x));
@@ -105,7 +117,7 @@ static __device__ __forceinline__ void add_view(const struct direction *at, cons
         if (u <= 0 || v <= 0)
             continue;
         const float weight = kernel_at(kernel, u) * kernel_at(kernel, v);
-        const float2 *point = points + (half + k) * (int64_t)PAIRS;
+        const float2 *point = points + (most + k) * (int64_t)PAIRS;
 #pragma unroll
         for (int pair = 0; pair<PAIRS; pair += PAIRS> 1 ? 2 : 1) {
             if (PAIRS > 1) {
@@ -125,10 +137,19 @@ static __device__ __forceinline__ void add_view(const struct direction *at, cons
 
 /* What the grid's sides, the farthest points and the tables are to a thread. */
 struct gathering {
-    int rows, columns, half, n_views;
-    float most_x, most_y; /* how far points and the kernel around them reach */
+    int rows, columns, most;
+    float most_x, most_y; /* how far points lie, on an ellipse */
     struct kernel kernel;
 };
+
+/* No point reaches the square of places from (x, y) to (x + side - 1, y + side - 1). */
+static __device__ __forceinline__ bool is_beyond(const struct gathering *size, float x, float y, int side)
+{
+    const float half = 0.5f * (float)(side - 1), reach = half + MARGIN;
+    const float near_x = fmaxf(fabsf(x + half) - reach, 0) / size->most_x,
+                near_y = fmaxf(fabsf(y + half) - reach, 0) / size->most_y;
+    return near_x * near_x + near_y * near_y > 1.001f;
+}
 
 /* Start of tile i along one side: 0, -SIDE, SIDE, -2 SIDE, ... */
 static __device__ __forceinline__ int tile_start(int i, int side)
@@ -140,29 +161,34 @@ static __device__ __forceinline__ int tile_start(int i, int side)
  */
 template <int PAIRS, int SIDE, int SHARE>
 static __global__ void __launch_bounds__(THREADS)
-    gather(const struct direction *directions, const float2 *points, struct gathering size, float2 *places)
+    gather(struct directions directions, const float2 *points, struct gathering size, float2 *places)
 {
     __shared__ float2 partial[SHARE > 1 ? PAIRS * THREADS : 1];
     const int x_first = tile_start((int)blockIdx.x, SIDE), y_first = tile_start((int)blockIdx.y, SIDE);
     const int own = (int)threadIdx.x % (SIDE * SIDE), turn = (int)threadIdx.x / (SIDE * SIDE);
-    const int x = x_first + own % SIDE, y = y_first + own / SIDE;
+    /* A warp's places are about as many along x as along y, so that views of any direction pass by all or none. */
+    const int wide = SIDE < WARP_SIDE ? SIDE : WARP_SIDE, strip = own / (wide * SIDE), rest = own % (wide * SIDE);
+    const int x = x_first + strip * wide + rest % wide, y = y_first + rest / wide;
     if (SHARE == 1 && x_first >= -INNER && x_first < INNER && y_first >= -INNER && y_first < INNER)
         return;
     const int last_x = x_first + SIDE - 1, last_y = y_first + SIDE - 1;
     float2 sums[PAIRS] = {};
     /* The grid repeats itself: points may reach past its sides. */
-    const int left = (int)ceilf((-size.most_x - (float)last_x) / (float)size.columns),
-              right = (int)floorf((size.most_x - (float)x_first) / (float)size.columns);
-    const int above = (int)ceilf((-size.most_y - (float)last_y) / (float)size.rows),
-              below = (int)floorf((size.most_y - (float)y_first) / (float)size.rows);
+    const float far_x = size.most_x + MARGIN, far_y = size.most_y + MARGIN;
+    const int left = (int)ceilf((-far_x - (float)last_x) / (float)size.columns),
+              right = (int)floorf((far_x - (float)x_first) / (float)size.columns);
+    const int above = (int)ceilf((-far_y - (float)last_y) / (float)size.rows),
+              below = (int)floorf((far_y - (float)y_first) / (float)size.rows);
     for (int i = above; i <= below; i++)
         for (int j = left; j <= right; j++) {
             const float shift_x = (float)(j * size.columns), shift_y = (float)(i * size.rows);
             int first[2], end[2];
-            passing(directions, size.n_views, (float)x_first + shift_x, (float)y_first + shift_y, SIDE, first, end);
+            if (is_beyond(&size, (float)x_first + shift_x, (float)y_first + shift_y, SIDE))
+                continue;
+            passing(&directions, (float)x_first + shift_x, (float)y_first + shift_y, SIDE, first, end);
             for (int range = 0; range < 2; range++)
                 for (int d = first[range] + turn; d < end[range]; d += SHARE)
-                    add_view<PAIRS>(&directions[d], points + (int64_t)d * (2 * size.half + 1) * PAIRS, size.half,
+                    add_view<PAIRS>(&directions.at[d], points + (int64_t)d * (2 * size.most + 1) * PAIRS, size.most,
                                     (float)x + shift_x, (float)y + shift_y, &size.kernel, sums);
         }
     if (SHARE > 1) {

@@ -14,15 +14,15 @@ enum { LANES = 8 }; /* GRID_TAPS of them are taps */
 /* The taps down and across of one point. */
 typedef float tap_pair __attribute__((vector_size(2 * LANES * sizeof(float))));
 
-/* K at these distances. Terms two by two, fours and eights of these: a shorter way through than one after the other. */
+/* K at these distances. Terms two by two, and fours of these: a shorter way through than one after the other. */
 static inline __attribute__((always_inline)) void kernel_at(const float terms[GRID_TERMS], tap_pair *values)
 {
     const tap_pair t = *values * (2.0f / GRID_TAPS), u = 1 - t * t, u2 = u * u, u4 = u2 * u2;
     const tap_pair low = (terms[0] + terms[1] * u) + (terms[2] + terms[3] * u) * u2,
                    high = (terms[4] + terms[5] * u) + (terms[6] + terms[7] * u) * u2;
-    *values = low + (high + (terms[8] + terms[9] * u) * u4) * u4;
+    *values = low + high * u4;
 }
-_Static_assert(GRID_TERMS == 10, "as many as kernel_at() knows");
+_Static_assert(GRID_TERMS == 8, "as many as kernel_at() knows");
 
 /* Where the taps around a point begin, from ceil(position - GRID_TAPS / 2) on. */
 struct corner {
@@ -43,18 +43,18 @@ static inline __attribute__((always_inline)) struct corner taps_at(const float t
 
 /* k from *low to *high: those whose row lies within half a kernel of [first, end), by at most one more on both sides.
  */
-static bool reaching(double per_row, double first, double end, int64_t half, int64_t *low, int64_t *high)
+static bool reaching(double per_row, double first, double end, int64_t most, int64_t *low, int64_t *high)
 {
     const double from = first - 0.5 * GRID_TAPS - 1e-6, to = end - 1 + 0.5 * GRID_TAPS + 1e-6;
-    *low = -half, *high = half;
+    *low = -most, *high = most;
     if (per_row == 0)
         return from <= 0 && to >= 0;
     const double a = from / per_row, b = to / per_row;
-    const double least = floor(a < b ? a : b), most = ceil(a < b ? b : a);
-    if (most < (double)-half || least > (double)half)
+    const double below = floor(a < b ? a : b), above = ceil(a < b ? b : a);
+    if (above < (double)-most || below > (double)most)
         return false;
-    *low = least > (double)-half ? (int64_t)least : -half;
-    *high = most < (double)half ? (int64_t)most : half;
+    *low = below > (double)-most ? (int64_t)below : -most;
+    *high = above < (double)most ? (int64_t)above : most;
     return true;
 }
 
@@ -65,17 +65,35 @@ struct strip {
     int64_t first, end;
 };
 
+/* Both parts of each number change places; times an imaginary number they have these signs. */
 #define PAIRS 1
+#define SWAPPED 1, 0
+#define SIGNS -1, 1
 #define SUFFIX(name) name##_of_1
 #include "stages/common/polar_fill.inc"
 #undef SUFFIX
+#undef SIGNS
+#undef SWAPPED
 #undef PAIRS
 #define PAIRS 4
+#define SWAPPED 1, 0, 3, 2, 5, 4, 7, 6
+#define SIGNS -1, 1, -1, 1, -1, 1, -1, 1
 #define SUFFIX(name) name##_of_4
 #include "stages/common/polar_fill.inc"
 #undef SUFFIX
+#undef SIGNS
+#undef SWAPPED
 #undef PAIRS
-_Static_assert(POLAR_PAIRS == 4, "the second instance");
+#define PAIRS 8
+#define SWAPPED 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
+#define SIGNS -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1
+#define SUFFIX(name) name##_of_8
+#include "stages/common/polar_fill.inc"
+#undef SUFFIX
+#undef SIGNS
+#undef SWAPPED
+#undef PAIRS
+_Static_assert(POLAR_PAIRS == 8, "the last instance");
 
 void ts_polar_fill(const struct polar_points *points, int64_t first, int64_t end, float *places)
 {
@@ -83,6 +101,8 @@ void ts_polar_fill(const struct polar_points *points, int64_t first, int64_t end
     memset(places, 0, (size_t)((end - first) * points->grid.grid_columns * points->pairs) * 2 * sizeof *places);
     if (points->pairs == 1)
         fill_of_1(&strip);
-    else
+    else if (points->pairs == 4)
         fill_of_4(&strip);
+    else
+        fill_of_8(&strip);
 }

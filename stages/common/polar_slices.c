@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Three passes over a group of pairs: rows to frequencies, to points of the polar grid; strips of the grid, filled and
- * transformed across while they are in the cache, of which the slice's columns are kept; columns transformed down.
+ * Three passes over a group of pairs: rows to frequencies; strips of the grid, filled and transformed across while
+ * they are in the cache, of which the slice's columns are kept; columns transformed down.
  */
 #include "stages/common/polar_slices.h"
 
@@ -9,26 +9,27 @@
 #include <omp.h>
 #include <string.h>
 
+#include "stages/common/polar_turn.h"
+
 enum {
     ALIGNMENT = 64,
-    STRIP = 16,  /* rows of the grid that one thread fills at once */
-    COLUMNS = 8, /* columns transformed side by side */
-    BLOCK = 32   /* frequencies whose phases are turned from one another */
+    STRIP = 16,          /* rows of the grid that one thread fills at once */
+    COLUMNS = 8,         /* columns transformed side by side */
+    BLOCK = 32,          /* frequencies whose phases are turned from one another */
+    MOST_BYTES = 1 << 30 /* of the places of POLAR_PAIRS pairs */
 };
 
 enum { ROWS_FFT, ACROSS_FFT, DOWN_FFT, N_FFT };
-
-/* A complex number. */
-typedef float complex_pair __attribute__((vector_size(8), aligned(8), may_alias));
 
 struct work {
     const struct stage_context *context;
     const struct polar_scan *scan;
     const struct ts_image *in;
-    int pairs;              /* side by side */
-    int active;             /* of them hold slices */
-    complex_pair *spectrum; /* [view][padded + 1][pairs], k = -padded / 2 first */
-    complex_pair *places;   /* [COLUMNS of the slice][pairs][row of the grid][column of these] */
+    int pairs;             /* side by side */
+    int active;            /* of them hold slices */
+    complex_pair *spectra; /* as of struct polar_points */
+    complex_pair *factors;
+    complex_pair *places; /* [COLUMNS of the slice][pairs][row of the grid][column of these] */
     unsigned char *rooms;
     size_t line_bytes, room; /* of one thread: its lines or strip, and all of it */
     int64_t slices[2 * POLAR_PAIRS];
@@ -57,6 +58,14 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* By the whole volume, so that it does not depend on the slabs. */
+static int pairs_of(const struct stage_context *context, const struct polar_grid *grid)
+{
+    const int64_t n = context->in.axes[0].n,
+                  bytes = grid->grid_rows * grid->n_columns * POLAR_PAIRS * (int64_t)sizeof(complex_pair);
+    return n > POLAR_PAIRS && bytes <= MOST_BYTES ? POLAR_PAIRS : n > 2 ? POLAR_TURN : 1;
+}
+
 static size_t lay_out(const struct stage_context *context, const struct polar_grid *grid, unsigned char *room,
                       struct work *work)
 {
@@ -64,20 +73,22 @@ static size_t lay_out(const struct stage_context *context, const struct polar_gr
     size_t fft_work = 0;
     for (int i = 0; i < ts_polar_slices_transforms(grid, shapes); i++)
         fft_work = largest(fft_work, ts_fft_work_bytes(&shapes[i]));
-    work->pairs = context->in.axes[0].n > 2 ? POLAR_PAIRS : 1;
+    work->pairs = pairs_of(context, grid);
     const size_t pairs = (size_t)work->pairs, padded = (size_t)grid->padded, across = (size_t)grid->grid_columns,
-                 down = (size_t)grid->grid_rows;
-    /* Rows of a view and the phases of its frequencies; a strip and a line of it; columns. */
-    const size_t lines = (pairs + 1) * padded + BLOCK, strip = (STRIP + 1) * pairs * (across + ALIGNMENT),
+                 down = (size_t)grid->grid_rows, runs = (padded + POLAR_RUN - 1) / POLAR_RUN;
+    /* Rows of a view; a strip and a line of it; columns. */
+    const size_t lines = pairs * (padded + ALIGNMENT), strip = (STRIP + 1) * pairs * (across + ALIGNMENT),
                  columns = COLUMNS * (down + ALIGNMENT);
     work->line_bytes = rounded(largest(largest(lines, strip), columns) * sizeof(complex_pair));
     work->room = work->line_bytes + rounded(fft_work);
-    const size_t spectrum = rounded((size_t)grid->n_views * (padded + 1) * pairs * sizeof(complex_pair)),
+    const size_t spectra = rounded((size_t)grid->n_views * runs * POLAR_RUN * pairs * sizeof(complex_pair)),
+                 factors = rounded((size_t)grid->n_views * runs * POLAR_RUN * sizeof(complex_pair)),
                  places = rounded(down * ((size_t)grid->n_columns + COLUMNS) * pairs * sizeof(complex_pair));
-    work->spectrum = (complex_pair *)room;
-    work->places = (complex_pair *)(room + spectrum);
-    work->rooms = room + spectrum + places;
-    return spectrum + places + (size_t)context->threads * work->room;
+    work->spectra = (complex_pair *)room;
+    work->factors = (complex_pair *)(room + spectra);
+    work->places = (complex_pair *)(room + spectra + factors);
+    work->rooms = room + spectra + factors + places;
+    return spectra + factors + places + (size_t)context->threads * work->room;
 }
 
 size_t ts_polar_slices_room(const struct stage_context *context, const struct polar_grid *grid)
@@ -86,7 +97,43 @@ size_t ts_polar_slices_room(const struct stage_context *context, const struct po
     return lay_out(context, grid, NULL, &work);
 }
 
-/* ---- rows to points of the polar grid ---------------------------------------------------------- */
+/* ---- lines and pairs side by side ---------------------------------------------------------------- */
+
+/* Pairs that lie side by side to a line each; and COLUMNS columns of n rows likewise. */
+TS_VECTORIZED static void pairs_to_lines(const complex_pair *from, int64_t pairs, int64_t n, complex_pair *lines,
+                                         int64_t step)
+{
+    for (int64_t pair = 0; pair < pairs; pair += POLAR_TURN)
+        ts_polar_turn(from + pair, pairs, n, lines + pair * step, step);
+}
+
+TS_VECTORIZED static void columns_to_lines(const complex_pair *from, int64_t n, complex_pair *lines, int64_t step)
+{
+    for (int64_t column = 0; column < COLUMNS; column += POLAR_TURN)
+        ts_polar_turn(from + column, COLUMNS, n, lines + column * step, step);
+}
+
+/* Lines begin on 64-byte boundaries. */
+static int64_t line_step(int64_t n)
+{
+    return (n + 7) / 8 * 8;
+}
+
+/* Lines to a view's numbers, whose pairs lie side by side. */
+TS_VECTORIZED static void lines_to_pairs(const struct polar_grid *grid, int64_t view, const complex_pair *lines,
+                                         int64_t pairs, complex_pair *spectra)
+{
+    const int64_t n = grid->padded, step = line_step(n), fours = pairs < POLAR_TURN ? 0 : n / POLAR_TURN * POLAR_TURN;
+    for (int64_t k = 0; k < fours; k += POLAR_TURN)
+        for (int64_t pair = 0; pair < pairs; pair += POLAR_TURN)
+            ts_polar_turn(lines + pair * step + k, step, POLAR_TURN,
+                          spectra + ts_polar_place(grid->n_views, view, k) * pairs + pair, pairs);
+    for (int64_t k = fours; k < n; k++)
+        for (int64_t pair = 0; pair < pairs; pair++)
+            spectra[ts_polar_place(grid->n_views, view, k) * pairs + pair] = lines[pair * step + k];
+}
+
+/* ---- rows to frequencies ------------------------------------------------------------------------- */
 
 /* The largest magnitude of a slice decides its scale; *finite: it holds no NaN and no infinity. */
 static void look_at(const struct ts_image *in, int64_t slice, float *scale, bool *finite)
@@ -131,102 +178,45 @@ static void load_row(const struct work *work, int pair, int64_t view, float *lin
     }
 }
 
-/* What the spectrum of a view is multiplied with, k = 0 .. padded / 2: response, weight and phase. The phase of a
+/* What the spectrum of a view is multiplied with, k = 0 .. most: response, weight and phase. The phase of a
  * block's first frequency is worked out, and turned to those behind it. */
 TS_VECTORIZED static void make_factors(const struct polar_scan *scan, int64_t view, complex_pair *factors)
 {
-    const int64_t half = scan->grid.padded / 2;
+    const int64_t most = scan->grid.most;
     const struct polar_view *at = &scan->views[view];
     double c[BLOCK], s[BLOCK];
     for (int i = 0; i < BLOCK; i++) {
         const double turns = i * at->shift, angle = 2 * M_PI * (turns - floor(turns));
         c[i] = cos(angle), s[i] = sin(angle);
     }
-    for (int64_t first = 0; first <= half; first += BLOCK) {
+    for (int64_t first = 0; first <= most; first += BLOCK) {
         const double turns = (double)first * at->shift, angle = 2 * M_PI * (turns - floor(turns)),
                      re = cos(angle) * at->weight, im = sin(angle) * at->weight;
-        for (int64_t i = 0; i < BLOCK && first + i <= half; i++) {
+        for (int64_t i = 0; i < BLOCK && first + i <= most; i++) {
             const double response = scan->response[first + i];
-            factors[first + i] = (complex_pair){(float)(response * (re * c[i] - im * s[i])),
-                                                (float)(response * (re * s[i] + im * c[i]))};
+            factors[ts_polar_place(scan->grid.n_views, view, first + i)] = (complex_pair){
+                (float)(response * (re * c[i] - im * s[i])), (float)(response * (re * s[i] + im * c[i]))};
         }
     }
 }
 
-/* C[view][k]: the spectra of a view's rows times its factors. Pairs that hold no slices become 0. */
-static void make_points(const struct work *work, int64_t view, const complex_pair *lines, const complex_pair *factors)
+/* Pairs that hold no slices become 0. */
+static void rows_to_spectra(const struct work *work, int64_t view, unsigned char *room)
 {
-    const int64_t padded = work->scan->grid.padded, half = padded / 2;
-    complex_pair *points = work->spectrum + (view * (padded + 1) + half) * work->pairs;
-    for (int pair = 0; pair < work->pairs; pair++) {
-        const complex_pair *line = lines + pair * padded;
-        const bool active = pair < work->active;
-        for (int64_t k = 0; k <= half; k++) {
-            const complex_pair zero = {0, 0}, turn = active ? factors[k] : zero, up = active ? line[k] : zero,
-                               down = active ? line[k ? padded - k : 0] : zero;
-            points[k * work->pairs + pair] =
-                (complex_pair){up[0] * turn[0] - up[1] * turn[1], up[1] * turn[0] + up[0] * turn[1]};
-            points[-k * work->pairs + pair] =
-                (complex_pair){down[0] * turn[0] + down[1] * turn[1], down[1] * turn[0] - down[0] * turn[1]};
-        }
-    }
-}
-
-static void rows_to_points(const struct work *work, int64_t view, unsigned char *room)
-{
-    const int64_t padded = work->scan->grid.padded;
-    complex_pair *lines = (complex_pair *)room, *factors = lines + work->pairs * padded;
+    const struct polar_grid *grid = &work->scan->grid;
+    const int64_t pairs = work->pairs, padded = grid->padded, step = line_step(padded);
+    complex_pair *lines = (complex_pair *)room;
     for (int pair = 0; pair < work->active; pair++) {
-        float *line = (float *)(lines + pair * padded);
+        float *line = (float *)(lines + pair * step);
         load_row(work, pair, view, line);
         ts_fft_forward(work->context->transforms[ROWS_FFT], line, line, room + work->line_bytes);
     }
-    make_factors(work->scan, view, factors);
-    make_points(work, view, lines, factors);
+    memset(lines + work->active * step, 0, (size_t)((pairs - work->active) * step) * sizeof *lines);
+    lines_to_pairs(grid, view, lines, pairs, work->spectra);
+    make_factors(work->scan, view, work->factors);
 }
 
-/* ---- points to places, and across -------------------------------------------------------------- */
-
-/* to[j][i] = from[i][j], i < n, j < 4. */
-static inline __attribute__((always_inline)) void turn(const complex_pair *from, int64_t from_step, int64_t n,
-                                                       complex_pair *to, int64_t to_step)
-{
-    typedef int64_t quad __attribute__((vector_size(32), aligned(8), may_alias));
-    const int64_t fours = n / 4 * 4;
-    for (int64_t i = 0; i < fours; i += 4) {
-        const quad a = *(const quad *)(from + i * from_step), b = *(const quad *)(from + (i + 1) * from_step),
-                   c = *(const quad *)(from + (i + 2) * from_step), d = *(const quad *)(from + (i + 3) * from_step);
-        const quad ab_even = __builtin_shufflevector(a, b, 0, 4, 2, 6),
-                   ab_odd = __builtin_shufflevector(a, b, 1, 5, 3, 7),
-                   cd_even = __builtin_shufflevector(c, d, 0, 4, 2, 6),
-                   cd_odd = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-        *(quad *)(to + i) = __builtin_shufflevector(ab_even, cd_even, 0, 1, 4, 5);
-        *(quad *)(to + to_step + i) = __builtin_shufflevector(ab_odd, cd_odd, 0, 1, 4, 5);
-        *(quad *)(to + 2 * to_step + i) = __builtin_shufflevector(ab_even, cd_even, 2, 3, 6, 7);
-        *(quad *)(to + 3 * to_step + i) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
-    }
-    for (int64_t i = fours; i < n; i++)
-        for (int64_t j = 0; j < 4; j++)
-            to[j * to_step + i] = from[i * from_step + j];
-}
-
-/* Pairs that lie side by side to a line each; and COLUMNS columns of n rows likewise. */
-TS_VECTORIZED static void pairs_to_lines(const complex_pair *from, int64_t n, complex_pair *lines, int64_t step)
-{
-    turn(from, POLAR_PAIRS, n, lines, step);
-}
-
-TS_VECTORIZED static void columns_to_lines(const complex_pair *from, int64_t n, complex_pair *lines, int64_t step)
-{
-    for (int64_t column = 0; column < COLUMNS; column += 4)
-        turn(from + column, COLUMNS, n, lines + column * step, step);
-}
-
-/* Lines begin on 64-byte boundaries. */
-static int64_t line_step(int64_t n)
-{
-    return (n + 7) / 8 * 8;
-}
+/* ---- frequencies to places, and across -------------------------------------------------------------- */
 
 static complex_pair *column_places(const struct work *work, int64_t block, int64_t pair, int64_t row)
 {
@@ -241,8 +231,11 @@ static void keep_columns(const struct work *work, int64_t pair, int64_t row, con
     const int64_t left = grid->n_columns / 2, across = grid->grid_columns;
     for (int64_t first = 0; first < grid->n_columns; first += COLUMNS) {
         complex_pair *to = column_places(work, first / COLUMNS, pair, row);
-        for (int64_t i = 0; i < COLUMNS; i++) /* past the slice what is there */
-            to[i] = line[first + i < left ? across - left + first + i : first + i - left];
+        if (first + COLUMNS <= left || first >= left) /* past the slice what is there */
+            memcpy(to, line + (first < left ? across : 0) - left + first, COLUMNS * sizeof *to);
+        else
+            for (int64_t i = 0; i < COLUMNS; i++)
+                to[i] = line[first + i < left ? across - left + first + i : first + i - left];
     }
 }
 
@@ -251,16 +244,19 @@ static void strip_across(const struct work *work, int64_t first, int64_t end, un
     const struct polar_grid *grid = &work->scan->grid;
     const int64_t pairs = work->pairs, across = grid->grid_columns, step = line_step(across);
     complex_pair *strip = (complex_pair *)room, *lines = strip + line_step(STRIP * pairs * across);
-    struct polar_points points = {
-        .grid = *grid, .views = work->scan->views, .pairs = work->pairs, .points = (const float *)work->spectrum};
+    struct polar_points points = {.grid = *grid,
+                                  .views = work->scan->views,
+                                  .pairs = work->pairs,
+                                  .spectra = (const float *)work->spectra,
+                                  .factors = (const float *)work->factors};
     memcpy(points.kernel, work->scan->kernel, sizeof points.kernel);
     ts_polar_fill(&points, first, end, (float *)strip);
     for (int64_t row = first; row < end; row++) {
         const complex_pair *from = strip + (row - first) * across * pairs;
-        if (pairs == POLAR_PAIRS)
-            pairs_to_lines(from, across, lines, step);
-        else
+        if (pairs == 1)
             memcpy(lines, from, (size_t)across * sizeof *lines);
+        else
+            pairs_to_lines(from, pairs, across, lines, step);
         for (int64_t pair = 0; pair < work->active; pair++) {
             float *line = (float *)(lines + pair * step);
             ts_fft_inverse(work->context->transforms[ACROSS_FFT], line, line, room + work->line_bytes);
@@ -271,20 +267,37 @@ static void strip_across(const struct work *work, int64_t first, int64_t end, un
 
 /* ---- down ---------------------------------------------------------------------------------------- */
 
-static void write_columns(const struct work *work, int slice, int64_t first, int64_t n, const complex_pair *lines)
+/* One row of n columns of a slice, the real or imaginary parts of what is given. */
+static inline void write_row(const struct work *work, int slice, int64_t row, int64_t first, int64_t n,
+                             const complex_pair *values)
 {
     const struct polar_scan *scan = work->scan;
-    const struct polar_grid *grid = &scan->grid;
-    const int64_t step = line_step(grid->grid_rows);
-    const float back = 1 / work->scale[slice];
-    for (int64_t row = 0; work->out[slice] && row < grid->n_rows; row++) {
-        const int64_t at = row - grid->n_rows / 2;
-        float *to = work->out[slice] + row * grid->n_columns + first;
-        for (int64_t i = 0; i < n; i++) {
-            const complex_pair value = lines[i * step + (at < 0 ? at + grid->grid_rows : at)];
-            const float factor = scan->row_factors[row] * scan->column_factors[first + i];
-            to[i] = work->finite[slice] ? value[slice % 2] * factor * back : NAN;
-        }
+    if (!work->out[slice])
+        return;
+    float *to = work->out[slice] + row * scan->grid.n_columns + first;
+    const float factor = work->finite[slice] ? scan->row_factors[row] : NAN, back = 1 / work->scale[slice];
+    for (int64_t i = 0; i < n; i++)
+        to[i] = values[i][slice % 2] * (factor * scan->column_factors[first + i]) * back;
+}
+
+/* Columns of both slices of a pair out of lines, four rows at a time. */
+TS_VECTORIZED static void write_columns(const struct work *work, int pair, int64_t first, int64_t n,
+                                        const complex_pair *lines)
+{
+    const struct polar_grid *grid = &work->scan->grid;
+    const int64_t step = line_step(grid->grid_rows), half = grid->n_rows / 2;
+    complex_pair turned[POLAR_TURN * COLUMNS];
+    for (int64_t row = 0; row < grid->n_rows; row += POLAR_TURN) {
+        const int64_t end = row + POLAR_TURN < grid->n_rows ? row + POLAR_TURN : grid->n_rows;
+        if (end == row + POLAR_TURN && (end <= half || row >= half))
+            ts_polar_turn(lines + (row < half ? grid->grid_rows : 0) + row - half, step, COLUMNS, turned, COLUMNS);
+        else
+            for (int64_t i = 0; i < COLUMNS; i++)
+                for (int64_t r = row; r < end; r++)
+                    turned[(r - row) * COLUMNS + i] = lines[i * step + (r < half ? grid->grid_rows : 0) + r - half];
+        for (int64_t r = row; r < end; r++)
+            for (int part = 0; part < 2; part++)
+                write_row(work, 2 * pair + part, r, first, n, turned + (r - row) * COLUMNS);
     }
 }
 
@@ -299,8 +312,7 @@ static void columns_down(const struct work *work, int64_t first, int64_t n, unsi
             float *line = (float *)(lines + i * step);
             ts_fft_inverse(work->context->transforms[DOWN_FFT], line, line, room + work->line_bytes);
         }
-        for (int part = 0; part < 2; part++)
-            write_columns(work, 2 * pair + part, first, n, lines);
+        write_columns(work, pair, first, n, lines);
     }
 }
 
@@ -318,7 +330,7 @@ static void reconstruct(struct work *work)
             look_at(work->in, work->slices[slice], &work->scale[slice], &work->finite[slice]);
 #pragma omp for schedule(dynamic)
         for (int64_t view = 0; view < grid->n_views; view++)
-            rows_to_points(work, view, room);
+            rows_to_spectra(work, view, room);
 #pragma omp for schedule(dynamic)
         for (int64_t row = 0; row < grid->grid_rows; row += STRIP)
             strip_across(work, row, row + STRIP < grid->grid_rows ? row + STRIP : grid->grid_rows, room);

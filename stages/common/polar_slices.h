@@ -16,7 +16,7 @@
 struct polar_scan {
     struct polar_grid grid;
     const struct polar_view *views; /* [n_views] */
-    const double *response;         /* of the frequencies 0 .. padded / 2, 1 / padded included */
+    const double *response;         /* of the frequencies 0 .. grid.most, 1 / padded included */
     float kernel[GRID_TERMS];
     const float *row_factors, *column_factors; /* that undo the kernel */
 };

@@ -33,6 +33,7 @@ struct reconstruction_params {
     double pixel_size, row_spacing; /* mm */
     double center;                  /* detector index of the rotation axis */
     int32_t method;
+    int32_t interpolation;        /* of fourier alone: enum fourier_interpolation */
     char unit[LENGTH_UNIT_BYTES]; /* no row: written by resolve() */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * f(x, y) = sum over views of weight / P * sum over k = -P / 2 .. P / 2 of H[k] Z[k] exp(2 pi i k (s / d + center) /
- * P), the two outermost k by half, summed as written: Z a row's discrete Fourier transform, H that of the ramp's
- * samples times the window. A slice with a value that is no number is none itself. (z, view, detector) -> (z, y, x).
+ * f(x, y) = sum over views of weight / P * sum over k = -P .. P of G(k / P) H[k] Z[k] exp(2 pi i k (s / d + center) /
+ * P), summed as written: Z a row's discrete Fourier transform and H that of the ramp's samples times the window, which
+ * both repeat themselves after P, and G what `interpolation` says. A slice with a value that is no number is none
+ * itself. (z, view, detector) -> (z, y, x).
  */
 #include "tests/reference/fourier_reference.h"
 
@@ -46,14 +47,21 @@ static double response(const struct reconstruction_params *params, double spacin
     return u <= 1 ? sum * window(params->filter, u) : 0;
 }
 
-/* Terms k = 0 .. padded / 2 of one row, both signs of k in one. */
+static double interpolation(int name, double u)
+{
+    if (name == FOURIER_SINC)
+        return u < 0.5 ? 1 : u > 0.5 ? 0 : 0.5;
+    return u > 0 ? pow(sin(M_PI * u) / (M_PI * u), 2) : 1;
+}
+
+/* Terms k = 0 .. padded of one row, both signs of k in one. */
 static void make_terms(const double *row, int64_t n, int64_t padded, const double *responses, double complex *terms)
 {
-    for (int64_t k = 0; k <= padded / 2; k++) {
+    for (int64_t k = 0; k <= padded; k++) {
         terms[k] = 0;
         for (int64_t i = 0; i < n; i++)
             terms[k] += row[i] * cexp(-2 * M_PI * I * (double)(k * i % padded) / (double)padded);
-        terms[k] *= responses[k] / (double)padded * (k == 0 || k == padded / 2 ? 1 : 2);
+        terms[k] *= responses[k] / (double)padded * (k == 0 ? 1 : 2);
     }
 }
 
@@ -62,7 +70,7 @@ static double at(const double complex *terms, int64_t padded, double t)
     const double complex step = cexp(2 * M_PI * I * t / (double)padded);
     double complex turn = 1;
     double sum = 0;
-    for (int64_t k = 0; k <= padded / 2; k++, turn *= step)
+    for (int64_t k = 0; k <= padded; k++, turn *= step)
         sum += creal(terms[k] * turn);
     return sum;
 }
@@ -76,10 +84,11 @@ void ts_fourier_reference(const struct stage_context *context, const double *in,
     int64_t padded = 2;
     while (padded < 2 * n - 1)
         padded *= 2;
-    double *responses = malloc((size_t)(padded / 2 + 1) * sizeof *responses);
-    double complex *terms = malloc((size_t)(padded / 2 + 1) * sizeof *terms);
-    for (int64_t k = 0; k <= padded / 2; k++)
-        responses[k] = response(params, spacing, k, padded);
+    double *responses = malloc((size_t)(padded + 1) * sizeof *responses);
+    double complex *terms = malloc((size_t)(padded + 1) * sizeof *terms);
+    for (int64_t k = 0; k <= padded; k++)
+        responses[k] = response(params, spacing, k <= padded / 2 ? k : padded - k, padded) *
+                       interpolation(params->interpolation, (double)k / (double)padded);
     for (int64_t z = 0; z < context->in.axes[0].n; z++, out += pixels) {
         double check = 0;
         for (int64_t i = 0; i < views->n * n; i++)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "stages/fbp.h"
+#include "stages/fourier.h"
 #include "tests/support/stage_run.h"
 
 TestSuite(accuracy, .timeout = 1200);
@@ -76,9 +77,12 @@ static struct ts_image make_sinogram(int64_t n, const struct scan *scan, double 
     return image;
 }
 
-static struct deviation measure(int64_t n, const struct scan *scan, const char *filter)
+/* Of `fourier` every pixel is worked out: it takes no longer than a part of them. */
+static struct deviation measure(const struct stage *stage, int64_t n, const struct scan *scan, const char *filter)
 {
-    const int64_t most = scan->beam != TS_BEAM_PARALLEL && n >= WIDE_FAN ? MOST_WIDE_FAN_PIXELS : MOST_PIXELS;
+    const int64_t most = stage == &fourier_stage                           ? n
+                         : scan->beam != TS_BEAM_PARALLEL && n >= WIDE_FAN ? MOST_WIDE_FAN_PIXELS
+                                                                           : MOST_PIXELS;
     const int64_t pixels = n < most ? n : most - n % 2;
     const double size = (double)n / (double)pixels, radius = 0.8 * 0.4 * (double)n;
     double *angles = malloc((size_t)(4 * n) * sizeof *angles);
@@ -88,7 +92,7 @@ static struct deviation measure(int64_t n, const struct scan *scan, const char *
     char text[128];
     snprintf(text, sizeof text, "filter=%s rows=%lld columns=%lld pixel_size=%.17g", filter, (long long)pixels,
              (long long)pixels, size);
-    cr_assert_eq(ts_test_run(&run, &fbp_stage, text, &in, NULL, 0, 2), TS_OK);
+    cr_assert_eq(ts_test_run(&run, stage, text, &in, NULL, 0, 2), TS_OK);
     for (int64_t i = 0; i < pixels * pixels; i++) {
         const double middle = 0.5 * (double)(pixels - 1), off = ((const float *)run.out.data)[i] - 1.0;
         const int64_t row = i / pixels, column = i % pixels;
@@ -107,23 +111,24 @@ static struct deviation measure(int64_t n, const struct scan *scan, const char *
 }
 
 static const char *const filters[] = {"ramp", "shepp-logan", "cosine", "hamming", "hann", "parzen"};
-enum { FILTERS = sizeof filters / sizeof *filters };
+enum { FILTERS = sizeof filters / sizeof *filters, PARALLEL = 4 };
 static const struct scan scans[] = {{"180 degrees", 180, false, 0},
                                     {"360 degrees", 360, false, 0},
                                     {"180 degrees, both ends", 180, true, 0},
                                     {"180 degrees, uneven by 30 %", 180, false, 0.3},
+                                    /* parallel up to here: PARALLEL of them */
                                     {"fan-arc, 360 degrees", 360, false, 0, TS_BEAM_FAN_ARC},
                                     {"fan-flat, 360 degrees", 360, false, 0, TS_BEAM_FAN_FLAT},
                                     {"fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC},
                                     {"fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT}};
 
-static void check(int64_t n, const struct scan *scan, FILE *file)
+static void check(const struct stage *stage, int64_t n, const struct scan *scan, FILE *file)
 {
     struct deviation deviations[FILTERS];
     for (int f = 0; f < FILTERS; f++) {
-        deviations[f] = measure(n, scan, filters[f]);
-        cr_expect(fabs(deviations[f].largest) <= bound, "%s, %s, %lld detectors: off by %g", filters[f], scan->name,
-                  (long long)n, deviations[f].largest);
+        deviations[f] = measure(stage, n, scan, filters[f]);
+        cr_expect(fabs(deviations[f].largest) <= bound, "%s, %s, %s, %lld detectors: off by %g", stage->name,
+                  filters[f], scan->name, (long long)n, deviations[f].largest);
     }
     if (!file)
         return;
@@ -139,7 +144,26 @@ TEST_ON_BOTH(accuracy, a_disc_of_1_comes_back_as_1)
     static const int64_t sizes[] = {63, 64, 127, 128};
     for (size_t i = 0; i < (ts_test_few() ? 1 : sizeof sizes / sizeof *sizes); i++)
         for (size_t s = 0; s < sizeof scans / sizeof *scans; s++)
-            check(sizes[i], &scans[s], NULL);
+            check(&fbp_stage, sizes[i], &scans[s], NULL);
+}
+
+TEST_ON_BOTH(accuracy, a_disc_of_1_comes_back_as_1_by_fourier)
+{
+    static const int64_t sizes[] = {63, 64, 127, 128, 513};
+    for (size_t i = 0; i < (ts_test_few() ? 1 : sizeof sizes / sizeof *sizes); i++)
+        for (size_t s = 0; s < PARALLEL; s++)
+            check(&fourier_stage, sizes[i], &scans[s], NULL);
+}
+
+static void write_heading(FILE *file)
+{
+    fprintf(file, "| detectors | angles | views |");
+    for (int f = 0; f < FILTERS; f++)
+        fprintf(file, " %s |", filters[f]);
+    fprintf(file, "\n|---|---|---|");
+    for (int f = 0; f < FILTERS; f++)
+        fprintf(file, "---|");
+    fprintf(file, "\n");
 }
 
 Test(accuracy, is_written_down)
@@ -155,26 +179,27 @@ Test(accuracy, is_written_down)
         "# Accuracy of reconstructions\n\n"
         "Written by `TOMOSTAGE_ACCURACY=docs/accuracy.md build/tests/tomostage-tests --filter "
         "accuracy/is_written_down`.\n\n"
-        "`fbp` of a disc of attenuation 1/mm about the rotation axis: n detectors 1 mm apart, each the mean of the "
+        "`fbp` and `fourier` of a disc of attenuation 1/mm about the rotation axis: n detectors 1 mm apart, each the "
+        "mean of the "
         "chords\n"
         "over its width; radius 0.4 n mm; 1.6 n views for every half turn. A fan's source stands 1.5 n mm from the "
         "axis\n"
-        "and 2.25 n mm from the detector, whose spacing is 1 mm at the axis. The table has the mean and the largest\n"
+        "and 2.25 n mm from the detector, whose spacing is 1 mm at the axis. The tables have the mean and the largest\n"
         "deviation from 1 in percent, of the pixels in the inner 80 %% of the radius (of slices of more than %d "
         "pixels a\n"
         "side, of about so many, and of fans from %d detectors on of about %d). The filter `none` is left out: it "
         "gives no attenuation. On the CPU, in "
         "float.\n\n"
-        "| detectors | angles | views |",
+        "## fbp\n\n",
         MOST_PIXELS, WIDE_FAN, MOST_WIDE_FAN_PIXELS);
-    for (int f = 0; f < FILTERS; f++)
-        fprintf(file, " %s |", filters[f]);
-    fprintf(file, "\n|---|---|---|");
-    for (int f = 0; f < FILTERS; f++)
-        fprintf(file, "---|");
-    fprintf(file, "\n");
+    write_heading(file);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t s = 0; s < sizeof scans / sizeof *scans; s++)
-            check(sizes[i], &scans[s], file);
+            check(&fbp_stage, sizes[i], &scans[s], file);
+    fprintf(file, "\n## fourier\n\nEvery pixel; `interpolation: linear`.\n\n");
+    write_heading(file);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t s = 0; s < PARALLEL; s++)
+            check(&fourier_stage, sizes[i], &scans[s], file);
     cr_assert_eq(fclose(file), 0);
 }
