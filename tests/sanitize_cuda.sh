@@ -44,9 +44,15 @@ check() {
     echo "$tool $name $? $(($(date +%s) - start)) $(grep -cE '\[PASS\]|TOMOSTAGE_DATA is not set' "$log.out") $(cat "$log"-*.found | grep -c 'SUMMARY: [1-9]')" >>"$logs/done"
 }
 export -f check
+bad=0
+if [[ " $tools " == *" memcheck "* ]]; then
+    # One that leaks on purpose: else nothing would say that memcheck finds leaks.
+    TOMOSTAGE_TESTS_LEAK=1 check cuda_memory/leaks_where_it_is_asked_to memcheck
+    grep -q 'LEAK SUMMARY: [1-9]' "$logs"/memcheck-cuda_memory-leaks*.found || { echo "memcheck did not find a leak that is there" && bad=1; }
+    sed -i '/leaks_where_it_is_asked_to/d' "$logs/done"
+fi
 for name in $names; do for tool in $tools; do echo "$name $tool"; done; done |
     xargs -P "${TOMOSTAGE_JOBS:-8}" -n 2 bash -c 'check "$0" "$1"'
-bad=0
 while read -r tool name code seconds passed found; do
     if [ "$code" = 0 ] && [ "$passed" -gt 0 ] && [ "$found" = 0 ]; then
         continue

@@ -385,6 +385,25 @@ Test(bench, times_a_device_on_cuda, .timeout = 240)
     ts_test_end_cuda();
 }
 
+/* Four tebibytes. */
+Test(bench, what_a_device_has_no_memory_for_is_named_on_cuda)
+{
+    struct bench_request request = small_request("invert", NULL, TS_U8, BENCH_CT);
+    struct ts_diag *diag = ts_diag_create();
+    FILE *sink = fopen("/dev/null", "w");
+    ts_test_begin_cuda();
+    request.nz = 1 << 20;
+    request.ny = request.nx = 2048;
+    request.device = "cuda";
+    cr_assert_eq(ts_bench_run(&request, sink, diag), TS_RUN_FAILED);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "benchmark-failed");
+    cr_assert(strstr(ts_diag_get(diag, 0)->message, " u8: ") &&
+                  strstr(ts_diag_get(diag, 0)->message, "MiB of GPU memory could not be taken"),
+              "%s", ts_diag_get(diag, 0)->message);
+    fclose(sink);
+    ts_diag_destroy(diag);
+}
+
 Test(bench, images_are_what_they_say)
 {
     const struct stage *stage = ts_stage_find("radon");

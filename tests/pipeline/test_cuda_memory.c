@@ -82,4 +82,16 @@ Test(cuda_memory, a_budget_bounds_what_runs_take_on_cuda)
     free(image.data);
     ts_test_end_cuda();
 }
+
+/* sanitize_cuda.sh asks for it, and fails where memcheck does not find it. */
+Test(cuda_memory, leaks_where_it_is_asked_to)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct cuda_session *session;
+    if (!getenv("TOMOSTAGE_TESTS_LEAK"))
+        cr_skip_test("nobody asks for a leak");
+    ts_test_begin_cuda();
+    cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
+    cr_assert_not_null(ts_cuda_take(session, MEBIBYTE));
+}
 #endif
