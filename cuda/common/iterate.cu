@@ -124,6 +124,20 @@ static __device__ __forceinline__ void join(double sum, double *partial)
     partial[(int64_t)blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
+/* Squares of made(i) of a slice's elements. */
+template <class Made> static __device__ __forceinline__ void add_squares(int64_t n, double *partial, Made made)
+{
+    double sum = 0;
+    for (int k = 0; k < EACH; k++) {
+        const int64_t i = (int64_t)blockIdx.x * CHUNK + k * THREADS + threadIdx.x;
+        if (i >= n)
+            break;
+        const float value = made(i);
+        sum += (double)value * value;
+    }
+    join(sum, partial);
+}
+
 /* grid of all three: chunks, slices. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
@@ -133,16 +147,11 @@ static __global__ void __launch_bounds__(THREADS)
     if (state->halt)
         return;
     const int64_t slice = (int64_t)blockIdx.y * n;
-    double sum = 0;
-    for (int k = 0; k < EACH; k++) {
-        const int64_t i = (int64_t)blockIdx.x * CHUNK + k * THREADS + threadIdx.x;
-        if (i >= n)
-            break;
+    add_squares(n, partial, [&](int64_t i) {
         const float value = (float)in[slice + i] - (first ? 0 : residual[slice + i]);
-        sum += (double)value * value;
         residual[slice + i] = weights ? value * weights[i] : value;
-    }
-    join(sum, partial);
+        return value;
+    });
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -153,17 +162,10 @@ static __global__ void __launch_bounds__(THREADS)
         return;
     const int64_t slice = (int64_t)blockIdx.y * n;
     const float factor = (float)state->factor[blockIdx.y] * sign;
-    double sum = 0;
-    for (int k = 0; k < EACH; k++) {
-        const int64_t i = (int64_t)blockIdx.x * CHUNK + k * THREADS + threadIdx.x;
-        if (i >= n)
-            break;
+    add_squares(n, partial, [&](int64_t i) {
         const float old = to[slice + i], other = from[slice + i];
-        const float value = direction ? other + factor * old : old + factor * other;
-        sum += (double)value * value;
-        to[slice + i] = value;
-    }
-    join(sum, partial);
+        return to[slice + i] = direction ? other + factor * old : old + factor * other;
+    });
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -172,15 +174,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (state->halt)
         return;
     const int64_t slice = (int64_t)blockIdx.y * n;
-    double sum = 0;
-    for (int k = 0; k < EACH; k++) {
-        const int64_t i = (int64_t)blockIdx.x * CHUNK + k * THREADS + threadIdx.x;
-        if (i >= n)
-            break;
-        const float value = values[slice + i];
-        sum += (double)value * value;
-    }
-    join(sum, partial);
+    add_squares(n, partial, [&](int64_t i) { return values[slice + i]; });
 }
 
 static dim3 chunks_of(const struct cuda_iterate *job, int64_t n)
