@@ -32,9 +32,8 @@ static __device__ __forceinline__ void back_find(const struct cuda_back_view *vi
     }
     place->below = make_float4(below[0], below[1], below[2], below[3]);
     place->above = make_float4(above[0], above[1], above[2], above[3]);
-    const int pattern = (index[1] - index[0]) | (index[2] - index[1]) << 1 | (index[3] - index[2]) << 2;
     place->at = WIDE ? make_int4(line + index[0], line + index[1], line + index[2], line + index[3])
-                     : make_int4(line + index[0], pattern, 0, 0);
+                     : make_int4(line + index[0], ~back_pattern_of(index), 0, 0);
 }
 
 template <int V, bool WIDE>
@@ -56,7 +55,7 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
                 back_find<WIDE>(&table->at[first + lane], warp.row, warp.column + (falling ? BACK_PIXELS - 1 : 0),
                                 falling ? -1 : 1, size.n_detectors, &warp.places[lane]);
             __syncwarp();
-            back_add_places<V, WIDE>(lines, &warp, n, falling);
+            back_add_places<V, WIDE ? BACK_WIDE : BACK_NEAR>(lines, &warp, n, falling);
         }
     }
     back_write<V>(&warp, &size, out);

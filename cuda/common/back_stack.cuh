@@ -8,7 +8,7 @@
  * detector are at most one detector apart from pixel to pixel, so that 2 to 5 loads serve all 4 of them where each
  * alone takes 2; which of the 8 patterns it is, the same for the whole warp, decides a branch. What is the same for all
  * slices, places and weights, is worked out for 32 views at once, one by each lane, and handed round through shared
- * memory. Where pixels are more than a detector apart every pixel loads its own two (WIDE).
+ * memory. Where pixels are more than a detector apart every pixel loads its own two.
  *
  * Order of sums: 32 views from 0, in the table's order, then these sums in rising order: fixed by the views alone.
  *
@@ -42,8 +42,19 @@ struct back_size {
 /* Where 4 pixels lie in a view, in rising order of places. */
 struct back_place {
     float4 below, above; /* weights of the detector below each pixel, and of the next */
-    int4 at; /* samples of the interleaved sinogram: that below the first pixel, and the pattern; WIDE: of all */
+    int4 at; /* samples of the interleaved sinogram: that below the first pixel, and ~pattern; WIDE: of all, none < 0 */
 };
+
+/* Which of the two a kernel's places are. */
+enum back_places { BACK_NEAR, BACK_WIDE, BACK_EITHER };
+
+/* The pattern of 4 pixels in rising order: bit k is set where the pixel after k is a detector further; -1: more than
+ * one, or falling, somewhere. */
+static __device__ __forceinline__ int back_pattern_of(const int at[BACK_PIXELS])
+{
+    const int first = at[1] - at[0], second = at[2] - at[1], third = at[3] - at[2];
+    return ((first | second | third) & ~1) == 0 ? first | second << 1 | third << 2 : -1;
+}
 
 /* The pixels O1, O2 and O3 detectors past the first one's. */
 template <int O1, int O2, int O3, int V>
@@ -66,7 +77,7 @@ static __device__ __forceinline__ void back_add_view(const float *lines, const s
                                                      struct cuda_lanes<V> sums[BACK_PIXELS])
 {
     const float *at = lines + (int64_t)place->at.x * (32 * V);
-    const int pattern = place->at.y;
+    const int pattern = ~place->at.y;
     if (!(pattern & 1)) {
         if (!(pattern & 2)) {
             if (!(pattern & 4))
@@ -138,14 +149,14 @@ static __device__ __forceinline__ bool back_begin(const struct back_size *size, 
 }
 
 /* The first n of the warp's places, in order, into its totals. falling: places are those of the last pixel first. */
-template <int V, bool WIDE>
+template <int V, enum back_places PLACES>
 static __device__ __forceinline__ void back_add_places(const float *lines, const struct back_warp *warp, int n,
                                                        bool falling)
 {
     struct cuda_lanes<V> sums[BACK_PIXELS] = {
     };
     for (int i = 0; i < n; i++)
-        if (WIDE)
+        if (PLACES == BACK_WIDE || (PLACES == BACK_EITHER && warp->places[i].at.y >= 0))
             back_add_wide(lines, &warp->places[i], sums);
         else
             back_add_view(lines, &warp->places[i], sums);

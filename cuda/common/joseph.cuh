@@ -53,6 +53,10 @@ enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const
 enum ts_status ts_cuda_joseph_backproject(const struct stage_context *context, const struct cuda_joseph *joseph,
                                           const float *sinogram, int lanes, float *volume, cudaStream_t stream);
 
+/* The same for slices one after another, of any dtype: what a few of them are faster with. */
+enum ts_status ts_cuda_joseph_backproject_few(const struct stage_context *context, const struct cuda_joseph *joseph,
+                                              const struct ts_image *sinogram, float *volume, cudaStream_t stream);
+
 /* Both for a stage's whole call, joseph_stack.cu: slices of any dtype at `in` to f32 slices of `out`; A where in is the
  * volume, `adjoint`: A' where it is the sinogram. call->constants are those above; scratch for n slices. */
 size_t ts_cuda_joseph_stack_scratch(const struct beam_scan *scan, int64_t n);

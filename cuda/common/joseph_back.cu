@@ -28,7 +28,10 @@ enum {
     VIEWS_AT_ONCE = 8,
     TAPS = 3,
     RAYS_AT_ONCE = 8,
-    SUM_VIEWS = 64 /* summed in registers before they go into the volume */
+    SUM_VIEWS = 64, /* summed in registers before they go into the volume */
+    FEW = 4,        /* slices of a thread, where they are not side by side */
+    FEW_COLUMNS = 32,
+    FEW_ROWS = 4
 };
 
 struct back_size {
@@ -230,8 +233,55 @@ static __global__ void __launch_bounds__(BACK_THREADS, TS_CUDA_BLOCKS(BACK_THREA
     }
 }
 
-enum ts_status ts_cuda_joseph_backproject(const struct stage_context *context, const struct cuda_joseph *joseph,
-                                          const float *sinogram, int lanes, float *volume, cudaStream_t stream)
+/* One thread one pixel of FEW slices that stand one after another: weights are worked out by each thread, the sums have
+ * the order of those above. grid: parts of a row; of the rows; slices by FEW. */
+template <typename T>
+static __global__ void __launch_bounds__(FEW_COLUMNS *FEW_ROWS)
+    backproject_few(const T *sinogram, float *out, int64_t nz, const struct cuda_ray *table,
+                    const struct beam_angle *angles, const int32_t *halt, struct back_size size)
+{
+    const int column = (int)(blockIdx.x * FEW_COLUMNS + threadIdx.x), row = (int)(blockIdx.y * FEW_ROWS + threadIdx.y);
+    const int64_t z = (int64_t)blockIdx.z * FEW, slice = size.n_views * size.n_detectors;
+    const int n = (int)min((int64_t)FEW, nz - z);
+    if (row >= size.ny || column >= size.nx || (halt && *halt))
+        return;
+    float sums[FEW] = {}, totals[FEW] = {};
+    for (int64_t view = 0; view < size.n_views; view++) {
+        const struct cuda_ray *rays = table + view * size.n_detectors;
+        const struct taps taps = find_taps(&size, angles[view], rays, row, column);
+        int first = taps.first, end = taps.first + TAPS;
+        if (taps.first == MANY_RAYS) {
+            find_interval(&size, angles[view], row, column, 1, &first, &end);
+            end++;
+        }
+        for (int d = taps.first == NO_RAY ? end : first; d < end; d++) {
+            const float weight = taps.first == MANY_RAYS ? weight_of(&rays[d], row, column)
+                                 : d == first            ? taps.weight[0]
+                                 : d == first + 1        ? taps.weight[1]
+                                                         : taps.weight[2];
+            const T *from = sinogram + z * slice + view * size.n_detectors + d;
+            if (weight == 0)
+                continue;
+#pragma unroll
+            for (int s = 0; s < FEW; s++)
+                if (s < n)
+                    sums[s] = __fmaf_rn(weight, (float)from[s * slice], sums[s]);
+        }
+        if ((view + 1) % SUM_VIEWS != 0 && view + 1 < size.n_views)
+            continue;
+#pragma unroll
+        for (int s = 0; s < FEW; s++) {
+            totals[s] += sums[s];
+            sums[s] = 0;
+        }
+    }
+#pragma unroll
+    for (int s = 0; s < FEW; s++)
+        if (s < n)
+            out[((z + s) * size.ny + row) * size.nx + column] = totals[s];
+}
+
+static struct back_size size_of(const struct cuda_joseph *joseph)
 {
     const struct beam_geometry *grid = &joseph->grid;
     struct back_size size = {(int)grid->n_detectors, (int)grid->n_rows, (int)grid->n_columns, joseph->n_views};
@@ -244,6 +294,29 @@ enum ts_status ts_cuda_joseph_backproject(const struct stage_context *context, c
     size.source_axis = (float)joseph->beam.source_axis_mm;
     size.source_detector = (float)joseph->beam.source_detector_mm;
     size.beam = joseph->beam.kind;
+    return size;
+}
+
+enum ts_status ts_cuda_joseph_backproject_few(const struct stage_context *context, const struct cuda_joseph *joseph,
+                                              const struct ts_image *sinogram, float *volume, cudaStream_t stream)
+{
+    const int64_t nz = sinogram->axes[0].n;
+    const struct back_size size = size_of(joseph);
+    const dim3 threads(FEW_COLUMNS, FEW_ROWS),
+        blocks((unsigned)ts_cuda_parts(size.nx, FEW_COLUMNS), (unsigned)ts_cuda_parts(size.ny, FEW_ROWS),
+               (unsigned)ts_cuda_parts(nz, FEW));
+#define LAUNCH(T)                                                                                                      \
+    backproject_few<T><<<blocks, threads, 0, stream>>>((const T *)sinogram->data, volume, nz, joseph->rays,            \
+                                                       joseph->angles, joseph->halt, size)
+    TS_CUDA_DTYPES(sinogram->dtype, LAUNCH);
+#undef LAUNCH
+    return ts_cuda_launched(context, "backproject_few");
+}
+
+enum ts_status ts_cuda_joseph_backproject(const struct stage_context *context, const struct cuda_joseph *joseph,
+                                          const float *sinogram, int lanes, float *volume, cudaStream_t stream)
+{
+    const struct back_size size = size_of(joseph);
     const dim3 blocks((unsigned)ts_cuda_parts(size.nx, BLOCK_GROUPS * PIXELS),
                       (unsigned)ts_cuda_parts(size.ny, BLOCK_ROWS));
     if (lanes == 128)

@@ -91,7 +91,8 @@ size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64
     const struct row_filter filter = ts_reconstruction_filter(context);
     if (ts_reconstruction_goes_by_rays(context)) {
         const struct beam_scan scan = ts_reconstruction_scan(context);
-        return ts_cuda_joseph_stack_scratch(&scan, n);
+        return params_of(context)->method == BACK_METHOD_PIXEL ? ts_cuda_joseph_rays_bytes(&scan)
+                                                               : ts_cuda_joseph_stack_scratch(&scan, n);
     }
     const size_t a = ts_cuda_row_filter_scratch(context, &filter),
                  b = is_tensor(context)                                ? ts_cuda_back_tensor_scratch(context, n)
@@ -164,6 +165,20 @@ static enum ts_status pixel(const struct stage_context *context, const struct ts
     return ts_cuda_launched(context, "pixels");
 }
 
+static enum ts_status by_rays(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                              const struct cuda_call *call)
+{
+    const struct beam_scan scan = ts_reconstruction_scan(context);
+    struct cuda_joseph joseph;
+    if (params_of(context)->method != BACK_METHOD_PIXEL)
+        return ts_cuda_joseph_stack(context, &scan, in, out, true, call);
+    const enum ts_status status =
+        ts_cuda_joseph_rays(context, &scan, call->constants, call->scratch, call->stream, &joseph);
+    joseph.halt = context->halt;
+    return status == TS_OK ? ts_cuda_joseph_backproject_few(context, &joseph, in, (float *)out->data, call->stream)
+                           : status;
+}
+
 /* Weights, filter in place, backprojection. */
 static enum ts_status fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct row_filter *filter, const struct cuda_call *call)
@@ -190,10 +205,8 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
         (const struct cuda_back_views *)((const char *)call->constants + response_bytes(context));
     char *room = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
     struct ts_image sinogram = *in;
-    if (ts_reconstruction_goes_by_rays(context)) {
-        const struct beam_scan scan = ts_reconstruction_scan(context);
-        return ts_cuda_joseph_stack(context, &scan, in, out, true, call);
-    }
+    if (ts_reconstruction_goes_by_rays(context))
+        return by_rays(context, in, out, call);
     if (is_fan(context))
         return fan(context, in, out, &filter, call);
     if (makes_rows(context)) {

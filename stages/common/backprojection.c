@@ -102,7 +102,7 @@ static inline __attribute__((always_inline)) void find_fan_places(const struct b
         const int32_t line = (int32_t)(v * block->stride);
         for (int64_t p = 0; p < n; p++) {
             const struct fan_place place =
-                ts_fan_place(&work->grid, work->beam, view, (double)row, (double)(int32_t)(first + p));
+                ts_fan_place(&work->fan_grid, view, (double)row, (double)(int32_t)(first + p));
             const double at = place.at < low ? low : place.at > high ? high : place.at;
             const int32_t index = (int32_t)(at + BLOCK_MARGIN); /* of a positive number: floor */
             const double past = at + BLOCK_MARGIN - (double)index;

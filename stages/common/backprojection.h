@@ -18,9 +18,8 @@
 struct backprojection {
     struct ts_image sinogram;      /* slices with data, any dtype */
     const struct back_view *views; /* of a parallel beam */
-    const struct fan_view *fans;   /* of a fan, whose grid and beam follow; NULL: parallel */
-    struct beam_geometry grid;
-    struct ts_beam beam;
+    const struct fan_view *fans;   /* of a fan, whose grid follows; NULL: parallel */
+    struct fan_grid fan_grid;
     int64_t n_rows, n_columns;
     float *out;
     int threads;

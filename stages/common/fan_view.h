@@ -27,6 +27,15 @@ struct fan_view {
     double scale;        /* radian: the view's part of the integral */
 };
 
+/* What places of pixels are worked out from: the slice's grid and the beam. */
+struct fan_grid {
+    double center_row, center_column; /* of the rotation axis */
+    double dy, dx;                    /* mm from row to row, and from column to column */
+    double source_axis_mm;
+    double center, per_slope; /* detector of the central ray; detectors for a slope, or radian, of 1 */
+    bool arc;
+};
+
 /* Where a pixel lies in a view, as a detector index, and its weight; a device computes the same numbers. */
 struct fan_place {
     double at, weight;
@@ -49,19 +58,31 @@ void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, s
 void ts_fan_row_weights(const struct beam_scan *scan, const struct fan_range *range,
                         const struct beam_detector *detectors, int64_t view, float *weights);
 
-BEAM_INLINE struct fan_place ts_fan_place(const struct beam_geometry *grid, struct ts_beam beam,
-                                          const struct fan_view *view, double row, double column)
+static inline struct fan_grid ts_fan_grid(const struct beam_scan *scan)
 {
-    const double x = (column - 0.5 * (double)(grid->n_columns - 1)) * grid->column_spacing,
-                 y = (0.5 * (double)(grid->n_rows - 1) - row) * grid->row_spacing;
+    const struct beam_geometry *grid = &scan->grid;
+    struct fan_grid fan;
+    fan.center_row = 0.5 * (double)(grid->n_rows - 1);
+    fan.center_column = 0.5 * (double)(grid->n_columns - 1);
+    fan.dy = grid->row_spacing;
+    fan.dx = grid->column_spacing;
+    fan.source_axis_mm = scan->beam.source_axis_mm;
+    fan.center = grid->center;
+    fan.per_slope = scan->beam.source_detector_mm / grid->detector_spacing;
+    fan.arc = scan->beam.kind == TS_BEAM_FAN_ARC;
+    return fan;
+}
+
+BEAM_INLINE struct fan_place ts_fan_place(const struct fan_grid *grid, const struct fan_view *view, double row,
+                                          double column)
+{
+    const double x = (column - grid->center_column) * grid->dx, y = (grid->center_row - row) * grid->dy;
     const double across = x * view->cosine + y * view->sine,
-                 ahead = beam.source_axis_mm + x * view->sine - y * view->cosine;
-    const double slope = across / ahead, near = beam.source_axis_mm / ahead;
-    const bool arc = beam.kind == TS_BEAM_FAN_ARC;
-    const double u = beam.source_detector_mm * (arc ? atan(slope) : slope);
+                 ahead = grid->source_axis_mm + x * view->sine - y * view->cosine;
+    const double inverse = 1 / ahead, slope = across * inverse, near = grid->source_axis_mm * inverse;
     struct fan_place place;
-    place.at = grid->center + u / grid->detector_spacing;
-    place.weight = view->scale * (arc ? 1 / (across * across + ahead * ahead) : near * near);
+    place.at = grid->center + grid->per_slope * (grid->arc ? atan(slope) : slope);
+    place.weight = view->scale * (grid->arc ? 1 / (across * across + ahead * ahead) : near * near);
     return place;
 }
 

@@ -121,21 +121,15 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
     const char *beam = ts_beam_name(context->in.beam.kind);
     const bool adjoint = params->model == BACK_JOSEPH;
     if (params->method == BACK_METHOD_AUTO)
-        params->method = !context->device                                            ? BACK_METHOD_LANES
-                         : !adjoint && context->in.axes[0].n < FAN_STACK_FROM_SLICES ? BACK_METHOD_PIXEL
-                                                                                     : BACK_METHOD_STACK;
+        params->method = !context->device                                ? BACK_METHOD_LANES
+                         : context->in.axes[0].n < FAN_STACK_FROM_SLICES ? BACK_METHOD_PIXEL
+                                                                         : BACK_METHOD_STACK;
     if (adjoint && params->weights != VIEW_WEIGHTS_NONE)
         return ts_param_error(context->set, "weights", "weights-beam", context->diag,
                               "the adjoint of a %s beam has no weights of angles; fbp has them", beam);
     if (params->method == BACK_METHOD_TENSOR || params->method == BACK_METHOD_TENSOR_SPLIT) {
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "tensor cores are used for parallel rays alone, and the beam is %s", beam);
-        ts_diag_hint(context->diag, "method: stack");
-        return TS_BAD_CHAIN;
-    }
-    if (adjoint && params->method == BACK_METHOD_PIXEL) {
-        ts_param_error(context->set, "method", "method-beam", context->diag,
-                       "'pixel' knows the adjoint of parallel rays alone, and the beam is %s", beam);
         ts_diag_hint(context->diag, "method: stack");
         return TS_BAD_CHAIN;
     }
@@ -400,8 +394,7 @@ enum ts_status ts_reconstruction_cpu(const struct stage_context *context, const 
         work.sinogram.dtype = TS_F32;
         work.views = NULL;
         work.fans = scratch;
-        work.grid = scan.grid;
-        work.beam = scan.beam;
+        work.fan_grid = ts_fan_grid(&scan);
     } else {
         ts_reconstruction_views(context, views, room);
     }
