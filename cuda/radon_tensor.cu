@@ -55,7 +55,7 @@ struct warp_room {
 
 /* 16 rays on their way along the major axis. */
 struct walk : tensor_walk {
-    enum { SCALED = 0 };
+    enum { SCALED = 0, FOLD_STEPS = 64 };
     struct warp_room *room;
     float offset[2]; /* of this thread's two rays from their views' lowest ones */
     struct place {

@@ -52,7 +52,7 @@ struct __align__(16) window
 
 /* Its lines are the table's views. */
 template <bool JOSEPH> struct back_walk : tensor_walk {
-    enum { SCALED = JOSEPH };
+    enum { SCALED = JOSEPH, FOLD_STEPS = JOSEPH ? 64 : 256 }; /* of a pair of adjoints little may be truncated */
     const struct cuda_back_view *views;
     int column, row;        /* of the warp's first pixel */
     struct window *windows; /* in work */

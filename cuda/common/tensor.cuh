@@ -17,12 +17,12 @@
  *
  * Numbers: every slice is multiplied by a power of two that brings its largest magnitude into [2^14, 2^15), so that
  * any float is in half's range, and sums are multiplied back. One plane: samples are rounded to 11 bits, up or down by
- * a fixed hash of their place, as often as keeps their mean, so that even areas do not add up one error; positions are
- * rounded to 2^-11, which makes both weights exact and their sum 1. Two planes (SPLIT): samples are the sum of two
- * halves, high and low, and weights too; a product m16n8k16 adds high weights times both planes, and a m16n8k8 low
- * weights times high samples. The two registers of the larger one's second operand come from one load: from two loads
- * they would have to be moved together first. Tensor cores truncate when they add, so their sums are handed to float
- * totals after some lines.
+ * a hash of their place and of what stays of them, as often as keeps their mean, so that even areas do not add up one
+ * error; positions are rounded to 2^-11, which makes both weights exact and their sum 1. Two planes (SPLIT): samples
+ * are the sum of two halves, high and low, and weights too; a product m16n8k16 adds high weights times both planes, and
+ * a m16n8k8 low weights times high samples. The two registers of the larger one's second operand come from one load:
+ * from two loads they would have to be moved together first. Tensor cores truncate when they add, about 2^-25 of the
+ * sum, so that sums are handed to float totals after some windows.
  */
 #ifndef CUDA_COMMON_TENSOR_CUH
 #define CUDA_COMMON_TENSOR_CUH
@@ -56,10 +56,9 @@ template <int QUARTERS_, bool SPLIT_, int THREADS_> struct tensor_shape {
         SPLIT = SPLIT_,
         PLANES = SPLIT_ ? 2 : 1,
         THREADS = THREADS_,
-        TILES = QUARTERS_ * 4,          /* of 8 slices */
-        LOADS = QUARTERS_ * PLANES,     /* of a window */
-        EACH = 4 / PLANES,              /* slices of a lane's load */
-        FOLD_STEPS = SPLIT_ ? 16 : 256, /* windows after which sums go into totals */
+        TILES = QUARTERS_ * 4,      /* of 8 slices */
+        LOADS = QUARTERS_ * PLANES, /* of a window */
+        EACH = 4 / PLANES,          /* slices of a lane's load */
     };
 };
 
@@ -240,12 +239,14 @@ struct tensor_line {
     float factor;
 };
 
-/* value with 11 significant bits: the bits below carry when a hash of the place, 13 bits of it, is added to them. */
+/* value with 11 significant bits: the bits below carry when 13 bits of a hash are added to them. It is one of the place
+ * and of the bits that stay: of the place alone, all slices would be rounded alike. */
 static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int row, int column)
 {
-    uint32_t hash = (uint32_t)row * 0x9E3779B1u ^ (uint32_t)column * 0x85EBCA77u;
+    const uint32_t bits = __float_as_uint(value);
+    uint32_t hash = (uint32_t)row * 0x9E3779B1u ^ (uint32_t)column * 0x85EBCA77u ^ (bits >> 13) * 0xC2B2AE35u;
     hash = (hash ^ hash >> 15) * 0x2C1B3C6Du;
-    return __uint_as_float((__float_as_uint(value) + (hash >> 19)) & ~0x1FFFu);
+    return __uint_as_float((bits + (hash >> 19)) & ~0x1FFFu);
 }
 
 /* One thread writes four pairs through a tile of 8 rows x 32 columns x 8 slices, of which every 8 samples of a line are
@@ -278,15 +279,18 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
         if (made && there)
             line = made[own];
         const T *from = in + ((int64_t)slice_first * ny + line.row) * nx + x;
+        T values[TENSOR_SLICES]; /* all on their way at once */
+#pragma unroll
+        for (int slice = 0; slice < TENSOR_SLICES; slice++)
+            values[slice] = there && slice_first + slice < n ? from[slice * apart] : (T)0;
 #pragma unroll
         for (int slice = 0; slice < TENSOR_SLICES; slice++) {
             const float2 scale = scales[slice];
-            float value = 0;
-            if (there && scale.x != 0) {
-                value = (float)from[slice * apart] * scale.x * scale.y * line.factor;
-                if (!SPLIT)
-                    value = ts_cuda_tensor_round(value, own, x);
-            }
+            float value = (float)values[slice] * scale.x * scale.y * line.factor;
+            if (!SPLIT)
+                value = ts_cuda_tensor_round(value, own, x);
+            if (scale.x == 0) /* also what is no number */
+                value = 0;
             tile[slice][t / TENSOR_TILE][t % TENSOR_TILE] = value;
         }
         __syncthreads();

@@ -4,7 +4,8 @@
  * samples from. The windows of up to 32 lines are worked out at once, a line a lane, and written down one after
  * another in shared memory. The samples of a round of windows are in registers or on their way there: what has been
  * multiplied makes room for what comes a round later, and weights are worked out between the products before theirs.
- * Order of sums: lines rising, then windows; after FOLD_STEPS windows into float totals in shared memory.
+ * Order of sums: lines rising, then windows; after some windows, 16 of split operands, into float totals in shared
+ * memory.
  *
  * A kind of walk is a struct derived from tensor_walk with functions of these names in its own file:
  *
@@ -15,8 +16,9 @@
  *     void move_window(walk, from, to, has)               from place `from + to` to place `to`, for lanes that have one
  *     uint32_t read_start(walk, from)                     where its samples start
  *     void read_window(walk, from, x)                     x: where this thread's two sums lie in it
- *     Walk::SCALED                                        0: x counts samples; 1: in units, of which
- *     float read_unit(walk, from)                         there are so many from one sample to the next
+ *     Walk::FOLD_STEPS                                    windows after which sums go into totals, a multiple of a
+ * round Walk::SCALED                                        0: x counts samples; 1: in units, of which float
+ * read_unit(walk, from)                         there are so many from one sample to the next
  */
 #ifndef CUDA_COMMON_TENSOR_WALK_CUH
 #define CUDA_COMMON_TENSOR_WALK_CUH
@@ -24,8 +26,9 @@
 #include "cuda/common/tensor.cuh"
 
 enum {
-    TENSOR_ROUND = 4,                                /* windows whose samples are on their way */
-    TENSOR_STEPS = 64,                               /* that a warp knows of at once */
+    TENSOR_ROUND = 4,  /* windows whose samples are on their way */
+    TENSOR_STEPS = 64, /* that a warp knows of at once */
+    TENSOR_SPLIT_STEPS = 16,
     TENSOR_PLACES = TENSOR_STEPS + 2 * TENSOR_ROUND, /* with empty ones behind them */
 };
 
@@ -149,7 +152,7 @@ template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_te
         folded += TENSOR_ROUND;
         if (walk->step >= walk->steps)
             break;
-        if (folded >= S::FOLD_STEPS) {
+        if (folded >= (S::SPLIT ? TENSOR_SPLIT_STEPS : (int)Walk::FOLD_STEPS)) {
             ts_cuda_tensor_fold<S>(totals, sums);
             folded = 0;
         }

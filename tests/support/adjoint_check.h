@@ -5,6 +5,7 @@
 #ifndef TESTS_ADJOINT_CHECK_H
 #define TESTS_ADJOINT_CHECK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct adjoint_case {
@@ -13,6 +14,9 @@ struct adjoint_case {
     double dy, dx;
     double least; /* 0: numbers in [0, 1), told by |<Ax, y>|; -1: in [-1, 1), told by |Ax| |y|, which is larger */
     double bound; /* of |<Ax, y> - <x, A'y>| */
+    /* Numbers that method tensor takes as they are, so that nothing but the two operators differs: x of 11 bits; y of
+     * 11 bits once it has been multiplied by its view's length of ray between two lines, as part of the longest. */
+    bool unrounded;
 };
 
 /* On the device that the tests run on; fails with the case and both products. */
