@@ -5,8 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "stages/common/iterate.h"
 #include "tests/reference/cgls_reference.h"
+#include "tests/reference/scan_reference.h"
 #include "tests/support/scan_check.h"
+#include "tests/support/support.h"
 
 TestSuite(cgls);
 
@@ -35,6 +38,46 @@ TEST_ON_BOTH(cgls, agrees_with_the_oracle)
 TEST_ON_BOTH(cgls, agrees_by_every_method)
 {
     ts_scan_check_methods(&cgls_stage, ts_cgls_reference);
+}
+
+static double residual_of(const struct stage_run *run, const double *b, const double *x)
+{
+    const size_t n = ts_image_count(&run->context.in);
+    double *rays = malloc(n * sizeof *rays), sum = 0;
+    ts_scan_project_reference(&run->context.out, &run->context.in, x, rays);
+    for (size_t i = 0; i < n; i++)
+        sum += pow(b[i] - rays[i], 2);
+    free(rays);
+    return sqrt(sum);
+}
+
+/* Of many iterations: the image is at least as far as double precision is two iterations earlier, and not beyond. */
+TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
+{
+    enum { ITERATIONS = 14, BEHIND = 2, VIEWS = 31, DETECTORS = 47, PIXELS = DETECTORS * DETECTORS };
+    static const struct scan_case which = {"iterations=14", 1, VIEWS, DETECTORS};
+    static double b[VIEWS * DETECTORS], x[PIXELS];
+    struct ts_image in = ts_test_scan(&which, 21);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &cgls_stage, which.assignments, &in, NULL, 0, 2), TS_OK);
+    struct iterate_params params = *(const struct iterate_params *)run.context.params;
+    struct stage_context context = run.context;
+    double left[BEHIND + 1];
+    ts_load_f64(b, in.data, TS_F32, VIEWS * DETECTORS);
+    context.params = &params;
+    for (int i = 0; i <= BEHIND; i++) {
+        params.iterations = ITERATIONS - BEHIND + i;
+        ts_cgls_reference(&context, b, x);
+        left[i] = residual_of(&run, b, x);
+    }
+    ts_load_f64(x, run.out.data, TS_F32, PIXELS);
+    const double found = residual_of(&run, b, x);
+    cr_assert(found <= left[0] && found >= (1 - 1e-3) * left[BEHIND], "%g, not between %g and %g", found, left[BEHIND],
+              left[0]);
+    for (int64_t i = 1; i < ITERATIONS; i++)
+        cr_assert(ts_test_table_at(&run, "residual", i) <= ts_test_table_at(&run, "residual", i - 1));
+    ts_test_run_clear(&run);
+    free(in.data);
 }
 
 TEST_ON_BOTH(cgls, records_its_residuals)
