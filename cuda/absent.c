@@ -63,12 +63,13 @@ enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct t
     return refuse(diag);
 }
 
-enum ts_status ts_cuda_reduction_study(const struct cuda_device *device, const int64_t *sizes, const double *sums,
-                                       int n_sizes, struct ts_diag *diag, struct study_row *rows, int room, int *n_rows)
+enum ts_status ts_cuda_reduction_study(const struct cuda_device *device, const int64_t *sizes,
+                                       const struct study_answers *expected, int n_sizes, struct ts_diag *diag,
+                                       struct study_row *rows, int room, int *n_rows)
 {
     (void)device;
     (void)sizes;
-    (void)sums;
+    (void)expected;
     (void)n_sizes;
     (void)rows;
     (void)room;

@@ -108,8 +108,9 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
  * Returns the exit code. */
 int ts_bench(const struct bench_request *request, int argc, char **argv, FILE *stream);
 
-/* bench_reduction.c: prints speed-up and efficiency of fan-in and two-level sums against size and number of processors.
- * Uses device and json of the request. */
+/* bench_reduction.c: prints speed-up and efficiency of fan-in and two-level sums, products, minima, maxima, variances
+ * and sums of tables against size and number of processors. Uses device, json, runs and size (the most values) of the
+ * request. */
 enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
 
 /* ---- one case ---------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Speed-up and efficiency of the two orders in which partial results are joined (stages/common/fan_in.h), against size
- * and number of processors: S = T1/Tp, E = S/p, where T1 is the time of one processor that takes one number after the
+ * and number of processors: S = T1/Tp, E = S/p, where T1 is the time of one processor that takes one value after the
  * other (R. P. Brent, 1974; J. JaJa, An Introduction to Parallel Algorithms, 1992, 1.4). Processors are threads.
  */
 #include <omp.h>
@@ -13,15 +13,19 @@
 #include "pipeline/image.h"
 #include "pipeline/timing.h"
 
-enum { N_SIZES = 4, RUNS = 15, MAX_ROWS = 256, LANES = 8, LEAST_RUN = 64 };
+enum { N_SIZES = 4, RUNS = 15, LEAST_RUNS = 5, MAX_ROWS = 1024, LANES = 8, LEAST_RUN = 64, MAX_TABLES = 256 };
 static const int64_t sizes[N_SIZES] = {1 << 10, 1 << 14, 1 << 18, 1 << 24};
+static const double run_seconds = 0.25;
+
+const char *const ts_study_works[STUDY_WORKS] = {"sum", "product", "min", "max", "variance", "tables"};
 
 struct study {
     const float *values;
-    double *room; /* half as many sums */
+    void *room; /* half as many partial results */
     uint64_t *tables;
     struct study_row *rows;
-    int n_rows;
+    int n_rows, n_sizes, runs; /* runs 0: as many as are usual */
+    struct ts_diag *diag;
 };
 
 void ts_study_fill(float *values, int64_t n)
@@ -40,164 +44,296 @@ uint32_t ts_study_count(uint64_t table, uint64_t bin)
     return (uint32_t)((table * 2654435761u ^ bin * 40503u) % 1000003u);
 }
 
+double ts_study_value(enum study_work work, const void *partial, int64_t n)
+{
+    const struct study_moments *moments = partial;
+    const double shift = moments->sum / (double)n; /* of work without moments it is not used */
+    return work == STUDY_VARIANCE ? moments->squares / (double)n - shift * shift : *(const double *)partial;
+}
+
+/* But for the rounding of so many joins. Squares of numbers of 24 bits do not end evenly, so that sums of them round
+ * more often to one side than to the other. */
+bool ts_study_right(enum study_work work, double found, double expected)
+{
+    static const double relative[STUDY_NUMBERS] = {
+        [STUDY_SUM] = 1e-12, [STUDY_PRODUCT] = 1e-12, [STUDY_VARIANCE] = 1e-10};
+    return fabs(found - expected) <= relative[work] * fabs(expected);
+}
+
+/* ---- partial results: of one value, and joined ---------------------------------------------------- */
+
+static inline double as_sum(float value)
+{
+    return (double)value;
+}
+
+static inline double as_product(float value)
+{
+    return STUDY_FACTOR(value);
+}
+
+static inline struct study_moments as_variance(float value)
+{
+    const double off = (double)value - STUDY_SHIFT;
+    return (struct study_moments){off, off * off};
+}
+#define as_min as_sum
+#define as_max as_sum
+
+static inline double join_sum(double a, double b)
+{
+    return a + b;
+}
+
+static inline double join_product(double a, double b)
+{
+    return a * b;
+}
+
+static inline double join_min(double a, double b)
+{
+    return b < a ? b : a;
+}
+
+static inline double join_max(double a, double b)
+{
+    return b > a ? b : a;
+}
+
+static inline struct study_moments join_variance(struct study_moments a, struct study_moments b)
+{
+    return (struct study_moments){a.sum + b.sum, a.squares + b.squares};
+}
+
+/* run: n > 0 values by one processor, whose vector lanes take neighbors, into room[at]. first: the first step of a
+ * fan-in, from values i and i + stride into room[i], of n such from `begin` on. step: room[i + stride] into room[i]. */
+#define OPERATION(name, type)                                                                                          \
+    TS_VECTORIZED static void name##_run(void *room, int64_t at, const float *values, int64_t n)                       \
+    {                                                                                                                  \
+        type lanes[LANES], all = as_##name(values[0]);                                                                 \
+        const int64_t whole = n / LANES * LANES;                                                                       \
+        for (int64_t lane = 0; whole && lane < LANES; lane++)                                                          \
+            lanes[lane] = as_##name(values[lane]);                                                                     \
+        for (int64_t i = LANES; i < whole; i += LANES)                                                                 \
+            for (int64_t lane = 0; lane < LANES; lane++)                                                               \
+                lanes[lane] = join_##name(lanes[lane], as_##name(values[i + lane]));                                   \
+        if (whole)                                                                                                     \
+            all = lanes[0];                                                                                            \
+        for (int64_t lane = 1; whole && lane < LANES; lane++)                                                          \
+            all = join_##name(all, lanes[lane]);                                                                       \
+        for (int64_t i = whole ? whole : 1; i < n; i++)                                                                \
+            all = join_##name(all, as_##name(values[i]));                                                              \
+        ((type *)room)[at] = all;                                                                                      \
+    }                                                                                                                  \
+    TS_VECTORIZED static void name##_first(void *room, int64_t begin, int64_t n, const float *values, int64_t stride)  \
+    {                                                                                                                  \
+        type *parts = (type *)room + begin;                                                                            \
+        const float *lower = values + begin, *upper = lower + stride;                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            parts[i] = join_##name(as_##name(lower[i]), as_##name(upper[i]));                                          \
+    }                                                                                                                  \
+    TS_VECTORIZED static void name##_step(void *room, int64_t begin, int64_t n, int64_t stride)                        \
+    {                                                                                                                  \
+        type *parts = (type *)room + begin;                                                                            \
+        const type *upper = parts + stride;                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            parts[i] = join_##name(parts[i], upper[i]);                                                                \
+    }
+OPERATION(sum, double)
+OPERATION(product, double)
+OPERATION(min, double)
+OPERATION(max, double)
+OPERATION(variance, struct study_moments)
+
+static const struct operation {
+    void (*run)(void *room, int64_t at, const float *values, int64_t n);
+    void (*first)(void *room, int64_t begin, int64_t n, const float *values, int64_t stride);
+    void (*step)(void *room, int64_t begin, int64_t n, int64_t stride);
+} operations[STUDY_NUMBERS] = {[STUDY_SUM] = {sum_run, sum_first, sum_step},
+                               [STUDY_PRODUCT] = {product_run, product_first, product_step},
+                               [STUDY_MIN] = {min_run, min_first, min_step},
+                               [STUDY_MAX] = {max_run, max_first, max_step},
+                               [STUDY_VARIANCE] = {variance_run, variance_first, variance_step}};
+
 /* ---- reductions --------------------------------------------------------------------------------- */
 
-/* One processor; its vector lanes take neighbors. */
-TS_VECTORIZED static double sum_run(const float *values, int64_t n)
-{
-    double lanes[LANES] = {0}, sum = 0;
-    const int64_t whole = n / LANES * LANES;
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int64_t lane = 0; lane < LANES; lane++)
-            lanes[lane] += (double)values[i + lane];
-    for (int64_t lane = 0; lane < LANES; lane++)
-        sum += lanes[lane];
-    for (int64_t i = whole; i < n; i++)
-        sum += (double)values[i];
-    return sum;
-}
-
-TS_VECTORIZED static void add_values(double *sums, const float *values, const float *upper, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        sums[i] = (double)values[i] + (double)upper[i];
-}
-
-TS_VECTORIZED static void add_sums(double *sums, const double *upper, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        sums[i] += upper[i];
-}
-
 /* n is a power of two. Each of the threads takes a contiguous share of a step, and waits for the others after it. */
-static double fan_in(const struct study *study, int64_t n, int threads)
+static void fan_in(const struct study *study, const struct operation *operation, int64_t n, int threads)
 {
-    double *sums = study->room;
 #pragma omp parallel num_threads(threads)
     {
         const int64_t thread = omp_get_thread_num(), all = omp_get_num_threads();
         int64_t stride = n / 2, first = stride * thread / all, end = stride * (thread + 1) / all;
-        add_values(sums + first, study->values + first, study->values + stride + first, end - first);
+        operation->first(study->room, first, end - first, study->values, stride);
         for (stride /= 2; stride > 0; stride /= 2) {
 #pragma omp barrier
             first = stride * thread / all;
             end = stride * (thread + 1) / all;
-            add_sums(sums + first, sums + stride + first, end - first);
+            operation->step(study->room, first, end - first, stride);
         }
     }
-    return sums[0];
 }
 
-/* Runs of about sqrt(n), shared by the threads; their sums fan in on one of them. */
-static double two_level(const struct study *study, int64_t n, int threads)
+/* Runs of about sqrt(n), shared by the threads; their results fan in on one of them. */
+static void two_level(const struct study *study, const struct operation *operation, int64_t n, int threads)
 {
     const int64_t length = (int64_t)ts_run_length((size_t)n, LEAST_RUN, LEAST_RUN, (size_t)n);
-    const int64_t n_runs = (n + length - 1) / length;
+    int64_t n_runs = (n + length - 1) / length;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t run = 0; run < n_runs; run++) {
         const int64_t left = n - run * length;
-        study->room[run] = sum_run(study->values + run * length, left < length ? left : length);
+        operation->run(study->room, run, study->values + run * length, left < length ? left : length);
     }
-    return ts_fan_in_sum(study->room, (size_t)n_runs);
+    for (int64_t stride = (int64_t)ts_fan_in_stride((size_t)n_runs); stride > 0; n_runs = stride, stride /= 2)
+        operation->step(study->room, 0, n_runs - stride, stride);
+}
+
+/* Each of the threads has tables of its own for its share of the bins, and joins those. */
+struct share {
+    uint64_t *tables;
+    int64_t first, end; /* bins */
+};
+
+static struct share share_of(const struct study *study, const struct study_row *row, int64_t thread)
+{
+    const int64_t first = STUDY_BINS * thread / row->processors, end = STUDY_BINS * (thread + 1) / row->processors;
+    return (struct share){study->tables + first * row->n, first, end};
+}
+
+TS_VECTORIZED static void add_counts(uint64_t *into, const uint64_t *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        into[i] += from[i];
+}
+
+/* Serially: one table after the other. */
+static void join_tables(const struct study *study, const struct study_row *row)
+{
+#pragma omp parallel for schedule(static, 1) num_threads((int)row->processors)
+    for (int64_t thread = 0; thread < row->processors; thread++) {
+        const struct share share = share_of(study, row, thread);
+        const int64_t n_bins = share.end - share.first;
+        if (row->method != REDUCTION_AUTO)
+            ts_tables_join(share.tables, (size_t)row->n, (size_t)n_bins, row->method);
+        for (int64_t table = 1; row->method == REDUCTION_AUTO && table < row->n; table++)
+            add_counts(share.tables, share.tables + table * n_bins, n_bins);
+    }
 }
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-static double run_once(const struct study *study, const struct study_row *row)
+static void run_once(const struct study *study, const struct study_row *row)
 {
-    if (*row->work == 't')
-        ts_tables_join(study->tables, (size_t)row->n, STUDY_BINS, row->method);
+    if (row->work == STUDY_TABLES)
+        join_tables(study, row);
     else if (row->method == REDUCTION_FAN_IN)
-        return fan_in(study, row->n, (int)row->processors);
+        fan_in(study, &operations[row->work], row->n, (int)row->processors);
     else if (row->method == REDUCTION_TWO_LEVEL)
-        return two_level(study, row->n, (int)row->processors);
-    return *row->work == 't' ? 0 : sum_run(study->values, row->n);
+        two_level(study, &operations[row->work], row->n, (int)row->processors);
+    else
+        operations[row->work].run(study->room, 0, study->values, row->n);
 }
 
-/* Fills in the time; false where the sum is wrong. Short reductions are repeated within a measurement. */
-static bool measure(const struct study *study, struct study_row *row, double expected)
+/* Fills in the time. Short reductions are repeated within a measurement. */
+static void measure(const struct study *study, struct study_row *row)
 {
-    double times[RUNS];
-    bool right = true;
-    const int repeats = row->n < 1 << 16 && *row->work == 's' ? 32 : 1;
-    memset(study->room, 0xFF, (size_t)(row->n / 2) * sizeof *study->room); /* NaN: a sum must be written */
+    double times[RUNS], spent = 0;
+    const int repeats = row->n < 1 << 16 && row->work != STUDY_TABLES ? 32 : 1;
+    int n = 0;
     run_once(study, row);
-    for (int run = 0; run < RUNS; run++) {
+    for (; n < (study->runs > 0 && study->runs < RUNS ? study->runs : RUNS); n++) {
+        if (study->runs <= 0 && n >= LEAST_RUNS && spent > run_seconds)
+            break;
         const double start = ts_seconds();
-        double sum = 0;
         for (int i = 0; i < repeats; i++)
-            sum = run_once(study, row);
-        times[run] = (ts_seconds() - start) / repeats;
-        right &= *row->work == 't' || fabs(sum - expected) <= 1e-12 * expected;
+            run_once(study, row);
+        times[n] = (ts_seconds() - start) / repeats;
+        spent += times[n];
     }
-    row->seconds = ts_median(times, RUNS);
-    return right;
+    row->seconds = ts_median(times, n);
 }
 
 /* Joins tables whose sums are known. */
 static bool joins_right(const struct study *study, const struct study_row *row)
 {
-    const uint64_t n = (uint64_t)row->n;
     bool right = true;
-    for (uint64_t i = 0; i < n * STUDY_BINS; i++)
-        study->tables[i] = ts_study_count(i / STUDY_BINS, i % STUDY_BINS);
+    for (int64_t thread = 0; thread < row->processors; thread++) {
+        const struct share share = share_of(study, row, thread);
+        const int64_t n_bins = share.end - share.first;
+        for (int64_t i = 0; i < row->n * n_bins; i++)
+            share.tables[i] = ts_study_count((uint64_t)(i / n_bins), (uint64_t)(share.first + i % n_bins));
+    }
     run_once(study, row);
-    for (uint64_t bin = 0; bin < STUDY_BINS; bin++) {
-        uint64_t sum = 0;
-        for (uint64_t table = 0; table < n; table++)
-            sum += ts_study_count(table, bin);
-        right &= study->tables[bin] == sum;
+    for (int64_t thread = 0; thread < row->processors; thread++) {
+        const struct share share = share_of(study, row, thread);
+        for (int64_t bin = share.first; bin < share.end; bin++) {
+            uint64_t sum = 0;
+            for (int64_t table = 0; table < row->n; table++)
+                sum += ts_study_count((uint64_t)table, (uint64_t)bin);
+            right &= share.tables[bin - share.first] == sum;
+        }
     }
     return right;
 }
 
-static bool study_cpu(struct study *study, const double *sums)
+/* Times a reduction, looks at what it comes to, and keeps the row. */
+static enum ts_status add_row(struct study *study, struct study_row *row, double expected)
+{
+    const struct diag_site site = {.code = "study-result"};
+    memset(study->room, 0xFF, sizeof(struct study_moments)); /* NaN: a result must be written */
+    if (row->work == STUDY_TABLES && !joins_right(study, row))
+        return ts_diag_error(study->diag, TS_RUN_FAILED, &site, "the sum of %lld tables came out wrong",
+                             (long long)row->n);
+    measure(study, row);
+    const double found = ts_study_value(row->work, study->room, row->n);
+    if (row->work != STUDY_TABLES && !ts_study_right(row->work, found, expected))
+        return ts_diag_error(study->diag, TS_RUN_FAILED, &site, "the %s of %lld values came to %.17g instead of %.17g",
+                             ts_study_works[row->work], (long long)row->n, found, expected);
+    if (row->method != REDUCTION_AUTO && study->n_rows < MAX_ROWS)
+        study->rows[study->n_rows++] = *row;
+    return TS_OK;
+}
+
+/* T1 first, then both orders with 1, 2, 4, ... and all processors. */
+static enum ts_status study_one(struct study *study, enum study_work work, int64_t n, double expected)
 {
     const int cores = omp_get_num_procs();
-    bool right = true;
-    for (int i = 0; i < N_SIZES; i++) {
-        struct study_row serial = {"CPU", "sum", REDUCTION_AUTO, sizes[i], 1, 0, 0};
-        right &= measure(study, &serial, sums[i]);
-        for (int method = REDUCTION_FAN_IN; method <= REDUCTION_TWO_LEVEL; method++)
-            for (int p = 1; p <= cores && study->n_rows < MAX_ROWS; p = p < cores && 2 * p > cores ? cores : 2 * p) {
-                struct study_row *row = &study->rows[study->n_rows++];
-                *row = (struct study_row){"CPU", "sum", (enum reduction_method)method, sizes[i], p, 0, serial.seconds};
-                right &= measure(study, row, sums[i]);
-            }
-    }
+    struct study_row serial = {"CPU", work, REDUCTION_AUTO, n, 1, 0, 0};
+    enum ts_status status = add_row(study, &serial, expected);
     for (int method = REDUCTION_FAN_IN; method <= REDUCTION_TWO_LEVEL; method++)
-        for (int64_t n = 16; n <= 256 && study->n_rows < MAX_ROWS; n *= 4) {
-            struct study_row *row = &study->rows[study->n_rows++];
-            *row = (struct study_row){"CPU", "tables", (enum reduction_method)method, n, 1, 0, (double)NAN};
-            measure(study, row, 0);
-            right &= joins_right(study, row);
+        for (int p = 1; status == TS_OK && p <= cores; p = p < cores && 2 * p > cores ? cores : 2 * p) {
+            struct study_row row = {"CPU", work, (enum reduction_method)method, n, p, 0, serial.seconds};
+            status = add_row(study, &row, expected);
         }
-    return right;
+    return status;
+}
+
+static enum ts_status study_cpu(struct study *study, const struct study_answers *expected)
+{
+    enum ts_status status = TS_OK;
+    for (int work = 0; work < STUDY_NUMBERS; work++)
+        for (int i = 0; status == TS_OK && i < study->n_sizes; i++)
+            status = study_one(study, (enum study_work)work, sizes[i], expected[i].of[work]);
+    for (int64_t n = 16; status == TS_OK && n <= MAX_TABLES; n *= 4)
+        status = study_one(study, STUDY_TABLES, n, 0);
+    return status;
 }
 
 /* ---- printing ----------------------------------------------------------------------------------- */
 
 static void print_row(const struct study_row *row, bool json, bool first, FILE *stream)
 {
-    const char *method = ts_choice_name(ts_reduction_choices, row->method);
-    const double speed_up = row->serial / row->seconds;
-    if (json) {
+    const char *method = ts_choice_name(ts_reduction_choices, row->method), *work = ts_study_works[row->work];
+    const double speed_up = row->serial / row->seconds, efficiency = speed_up / (double)row->processors;
+    if (json)
         fprintf(stream,
                 "%s\n{\"device\": \"%s\", \"work\": \"%s\", \"method\": \"%s\", \"n\": %lld, \"processors\": %lld, "
-                "\"seconds\": %.9g",
-                first ? "" : ",", row->device, row->work, method, (long long)row->n, (long long)row->processors,
-                row->seconds);
-        if (!isnan(speed_up))
-            fprintf(stream, ", \"speed_up\": %.6g, \"efficiency\": %.6g", speed_up, speed_up / (double)row->processors);
-        fprintf(stream, "}");
-    } else if (isnan(speed_up)) {
-        fprintf(stream, "%-6s %-7s %-10s %10lld %10lld %12.2f %10s %10s\n", row->device, row->work, method,
-                (long long)row->n, (long long)row->processors, 1e6 * row->seconds, "-", "-");
-    } else {
-        fprintf(stream, "%-6s %-7s %-10s %10lld %10lld %12.2f %10.2f %10.4f\n", row->device, row->work, method,
-                (long long)row->n, (long long)row->processors, 1e6 * row->seconds, speed_up,
-                speed_up / (double)row->processors);
-    }
+                "\"seconds\": %.9g, \"speed_up\": %.6g, \"efficiency\": %.6g}",
+                first ? "" : ",", row->device, work, method, (long long)row->n, (long long)row->processors,
+                row->seconds, speed_up, efficiency);
+    else
+        fprintf(stream, "%-6s %-8s %-10s %10lld %10lld %12.2f %10.2f %10.4f\n", row->device, work, method,
+                (long long)row->n, (long long)row->processors, 1e6 * row->seconds, speed_up, efficiency);
 }
 
 static void print(const struct study *study, bool json, FILE *stream)
@@ -206,9 +342,10 @@ static void print(const struct study *study, bool json, FILE *stream)
         fprintf(stream, "[");
     else
         fprintf(stream,
-                "Sums of n floats in double, and of n tables of %d counts. Speed-up: time of one processor that takes "
-                "one\nnumber after the other / time; efficiency: speed-up / processors. Processors are threads.\n\n"
-                "%-6s %-7s %-10s %10s %10s %12s %10s %10s\n",
+                "What n floats come to, in double, and the sum of n tables of %d counts. Speed-up: time of one "
+                "processor that\ntakes one value (table) after the other / time; efficiency: speed-up / processors. "
+                "Processors are threads.\n\n"
+                "%-6s %-8s %-10s %10s %10s %12s %10s %10s\n",
                 STUDY_BINS, "device", "work", "method", "n", "processors", "microsec.", "speed-up", "efficiency");
     for (int i = 0; i < study->n_rows; i++)
         print_row(&study->rows[i], json, i == 0, stream);
@@ -218,7 +355,8 @@ static void print(const struct study *study, bool json, FILE *stream)
 
 /* ---- all ---------------------------------------------------------------------------------------- */
 
-static enum ts_status study_cuda(const char *device, struct study *study, const double *sums, struct ts_diag *diag)
+static enum ts_status study_cuda(const char *device, struct study *study, const struct study_answers *expected,
+                                 struct ts_diag *diag)
 {
     struct cuda_devices found;
     unsigned index = 0;
@@ -239,38 +377,60 @@ static enum ts_status study_cuda(const char *device, struct study *study, const 
         ts_diag_destroy(own);
         status = TS_OK;
     }
-    return there ? ts_cuda_reduction_study(&found.devices[index], sizes, sums, N_SIZES, diag, study->rows, MAX_ROWS,
-                                           &study->n_rows)
+    return there ? ts_cuda_reduction_study(&found.devices[index], sizes, expected, study->n_sizes, diag, study->rows,
+                                           MAX_ROWS, &study->n_rows)
                  : status;
+}
+
+/* In extended precision, one value after the other. */
+static struct study_answers answers_of(const float *values, int64_t n)
+{
+    long double sum = 0, product = 1, squares = 0;
+    float least = values[0], most = values[0];
+    for (int64_t i = 0; i < n; i++) {
+        sum += (long double)values[i];
+        product *= STUDY_FACTOR(values[i]);
+        least = values[i] < least ? values[i] : least;
+        most = values[i] > most ? values[i] : most;
+    }
+    const long double mean = sum / (long double)n;
+    for (int64_t i = 0; i < n; i++)
+        squares += ((long double)values[i] - mean) * ((long double)values[i] - mean);
+    return (struct study_answers){{[STUDY_SUM] = (double)sum,
+                                   [STUDY_PRODUCT] = (double)product,
+                                   [STUDY_MIN] = (double)least,
+                                   [STUDY_MAX] = (double)most,
+                                   [STUDY_VARIANCE] = (double)(squares / (long double)n)}};
 }
 
 enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *stream, struct ts_diag *diag)
 {
-    const int64_t largest = sizes[N_SIZES - 1];
-    double sums[N_SIZES];
+    const int64_t most = request->nz * request->ny * request->nx;
+    int n_sizes = 1;
+    while (n_sizes < N_SIZES && (most == 0 || sizes[n_sizes] <= most))
+        n_sizes++;
+    const int64_t largest = sizes[n_sizes - 1];
+    struct study_answers expected[N_SIZES];
     float *values = malloc((size_t)largest * sizeof *values);
     struct study study = {.values = values,
-                          .room = malloc((size_t)largest / 2 * sizeof *study.room),
-                          .tables = calloc((size_t)256 * STUDY_BINS, sizeof *study.tables),
-                          .rows = calloc(MAX_ROWS, sizeof *study.rows)};
+                          .room = malloc((size_t)largest / 2 * sizeof(struct study_moments)),
+                          .tables = calloc((size_t)MAX_TABLES * STUDY_BINS, sizeof *study.tables),
+                          .rows = calloc(MAX_ROWS, sizeof *study.rows),
+                          .n_sizes = n_sizes,
+                          .runs = request->runs,
+                          .diag = diag};
     enum ts_status status = TS_OK;
     if (!values || !study.room || !study.tables || !study.rows)
         status = ts_diag_no_memory(diag, (size_t)largest * 8);
     if (status == TS_OK) {
         ts_study_fill(values, largest);
-        for (int i = 0; i < N_SIZES; i++) {
-            long double sum = 0;
-            for (int64_t k = 0; k < sizes[i]; k++)
-                sum += (long double)values[k];
-            sums[i] = (double)sum;
-        }
+        for (int i = 0; i < n_sizes; i++)
+            expected[i] = answers_of(values, sizes[i]);
         const bool with_cpu = !request->device || strncmp(request->device, "cuda", 4) != 0;
-        if (with_cpu && !study_cpu(&study, sums))
-            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-sum"},
-                                   "a sum, or a join of tables, came out wrong");
+        status = with_cpu ? study_cpu(&study, expected) : TS_OK;
     }
     if (status == TS_OK)
-        status = study_cuda(request->device, &study, sums, diag);
+        status = study_cuda(request->device, &study, expected, diag);
     if (status == TS_OK)
         print(&study, request->json, stream);
     free(values);

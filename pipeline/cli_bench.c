@@ -61,6 +61,8 @@ const struct cli_command ts_cli_bench = {
         "      --json              an array of one object per row instead of the table\n"
         "      --save FILE.json    the same into a file, beside the table\n"
         "      --plot FILE.svg     a bar chart of the rows as well\n"
-        "      --reductions        instead: speed-up and efficiency of the orders in which sums are joined\n",
+        "      --reductions        instead: speed-up and efficiency of the orders in which partial results are joined, "
+        "for\n"
+        "                          sum, product, min, max, variance and tables; --size: for at most so many values\n",
     .run = bench,
 };
