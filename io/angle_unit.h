@@ -14,5 +14,7 @@ enum angle_unit { ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN };
 enum angle_unit ts_angle_unit_of(const char *text);
 /* Whether n angles over this range that are called degrees are half a turn or a turn in radians. */
 bool ts_angles_look_like_radians(double range, int64_t n);
+/* Whether angles over this range that are called radians make more than two turns, as degrees would. */
+bool ts_angles_look_like_degrees(double range);
 
 #endif

@@ -64,9 +64,8 @@ static enum ts_status find_angles(struct projections *projections, const struct 
                                     n, projections->n_views);
     enum angle_unit unit = params->angle_unit;
     status = ts_projections_unit(input, "/exchange/theta", &unit);
-    return status == TS_OK
-               ? ts_projections_angles(projections, angles, n, unit, params->angle_unit == ANGLE_UNIT_DEGREE)
-               : status;
+    return status == TS_OK ? ts_projections_angles(projections, angles, n, unit, params->angle_unit != ANGLE_UNIT_FILE)
+                           : status;
 }
 
 /* Where the file names its axes, they must be those that the format has. */

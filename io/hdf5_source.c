@@ -114,9 +114,8 @@ static enum ts_status find_angles(struct projections *projections, const struct 
                                     params->angles, n, projections->n_views);
     enum angle_unit unit = params->angle_unit;
     status = ts_projections_unit(input, params->angles, &unit);
-    return status == TS_OK
-               ? ts_projections_angles(projections, angles, n, unit, params->angle_unit == ANGLE_UNIT_DEGREE)
-               : status;
+    return status == TS_OK ? ts_projections_angles(projections, angles, n, unit, params->angle_unit != ANGLE_UNIT_FILE)
+                           : status;
 }
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)

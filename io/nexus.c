@@ -295,7 +295,7 @@ static enum ts_status read_angles(struct nexus *nexus)
     for (int64_t i = 0; i < projections->n_views; i++)
         angles[i] = angles[projections->frames[i]];
     return ts_projections_angles(projections, angles, projections->n_views, unit,
-                                 nexus->params->angle_unit == ANGLE_UNIT_DEGREE);
+                                 nexus->params->angle_unit != ANGLE_UNIT_FILE);
 }
 
 /* ---- lengths ------------------------------------------------------------------------------------ */

@@ -101,10 +101,23 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
         if (!isfinite(angles[i]))
             return ts_hdf5_input_refuse(&projections->input, "angle-not-finite",
                                         "the angle of view %" PRId64 " is %g, expected a finite number", i, angles[i]);
-        if (unit == ANGLE_UNIT_RADIAN)
-            angles[i] *= 180 / PI;
         low = fmin(low, angles[i]);
         high = fmax(high, angles[i]);
+        if (unit == ANGLE_UNIT_RADIAN)
+            angles[i] *= 180 / PI;
+    }
+    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(high - low)) {
+        const double turns = (high - low) / (2 * PI);
+        if (!sure) {
+            ts_hdf5_input_refuse(&projections->input, "angle-turns",
+                                 "the %" PRId64 " angles are called radians and have a range of %.6g, %.4g turns, as "
+                                 "degrees would",
+                                 n, high - low, turns);
+            ts_diag_hint(projections->input.diag, "angle_unit: degree, or angle_unit: radian if they are radians");
+            return TS_BAD_INPUT;
+        }
+        ts_diag_warning(projections->input.diag, &(struct diag_site){.code = "angle-turns"},
+                        "the %" PRId64 " angles in radians, as angle_unit says, are %.4g turns", n, turns);
     }
     if (unit == ANGLE_UNIT_DEGREE && !sure && ts_angles_look_like_radians(high - low, n)) {
         ts_hdf5_input_refuse(&projections->input, "angle-unit",

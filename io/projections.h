@@ -60,8 +60,8 @@ enum ts_status ts_projections_attribute(struct projections *projections, const c
 /* In place of ANGLE_UNIT_FILE the unit that the dataset at `path` names, degrees where it names none; an unknown one is
  * refused. */
 enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, enum angle_unit *unit);
-/* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees is refused unless
- * the chain itself says degree (`sure`). */
+/* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees, and one of more
+ * than two turns that is called radians, is refused unless the chain itself says the unit (`sure`). */
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
                                      bool sure);
 /* Even angles that the chain gives, in degrees: the last at `stop`, or one step before it. */

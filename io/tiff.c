@@ -228,6 +228,10 @@ static bool convert_angles(const struct param_set *set, double *angles, int64_t 
         if (params->angle_unit == ANGLE_UNIT_RADIAN)
             angles[i] *= 180 / pi;
     }
+    if (params->angle_unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(high - low))
+        ts_diag_warning(diag, &(struct diag_site){.code = "angle-turns"},
+                        "the %lld angles in radians, as angle_unit says, are %.4g turns", (long long)n,
+                        (high - low) / (2 * pi));
     if (params->angle_unit != ANGLE_UNIT_FILE || !ts_angles_look_like_radians(high - low, n))
         return true;
     refuse_file(set, diag, "angle-unit",

@@ -113,6 +113,60 @@ Test(exchange, radians_that_are_called_degrees_are_caught)
     ts_projections_close(projections);
 }
 
+/* Half a turn and a turn in degrees, with their ends and without, and any other range of more than two turns. */
+Test(exchange, degrees_that_are_called_radians_are_caught)
+{
+    static const struct {
+        int n;
+        double range;
+        bool taken;
+    } rows[] = {{120, 178.5, false},
+                {181, 180, false},
+                {3, 120, false},
+                {2, 90, false},
+                {720, 359.5, false},
+                {100, 12.6, false},
+                {100, 4 * 3.14159265358979323846, true},
+                {100, 6.2, true},
+                {100, 3.1, true},
+                {1, 0, true}};
+    struct projections *projections;
+    struct param_set set = exchange_set();
+    double angles[720];
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int sure = 0; sure < 2; sure++) {
+            for (int k = 0; k < rows[i].n; k++)
+                angles[k] = rows[i].n > 1 ? k * rows[i].range / (rows[i].n - 1) : 0;
+            ts_diag_clear(ts_scan_file.diag);
+            cr_assert_eq(ts_projections_angles(projections, angles, rows[i].n, ANGLE_UNIT_RADIAN, sure),
+                         rows[i].taken || sure ? TS_OK : TS_BAD_INPUT, "row %zu, sure %d", i, sure);
+            if (!rows[i].taken && sure)
+                ts_test_expect_warning(ts_scan_file.diag, "angle-turns", "as angle_unit says");
+            else if (!rows[i].taken)
+                ts_test_expect(ts_scan_file.diag, "angle-turns", "as degrees would");
+        }
+    ts_projections_close(projections);
+}
+
+Test(exchange, theta_in_degrees_with_the_unit_of_radians_is_refused)
+{
+    static const double theta[SCAN_FRAMES] = {0, 29.75, 59.5, 89.25, 119, 148.75, 178.5};
+    struct param_set set = exchange_set();
+    struct source *source;
+    const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
+    const hid_t dataset = H5Dopen2(file, "/exchange/theta", H5P_DEFAULT);
+    ts_scan_file_text(dataset, "units", "rad");
+    H5Dclose(dataset);
+    H5Fclose(file);
+    refuse_exchange(&set, TS_BAD_INPUT, "angle-turns", "are called radians and have a range of 178.5");
+    exchange_values.angle_unit = ANGLE_UNIT_DEGREE;
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert_eq(source->image.axes[1].positions[6], 178.5);
+    source->ops->close(source);
+}
+
 /* Few views are caught too, where the range is that of radians to the last digits, and not where it is about 3. */
 Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
 {

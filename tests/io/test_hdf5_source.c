@@ -127,3 +127,28 @@ Test(hdf5_source, angles_are_in_the_unit_that_they_name)
         source->ops->close(source);
     }
 }
+
+Test(hdf5_source, degrees_that_are_called_radians_are_refused)
+{
+    static const char *const axes[] = {"view", "z", "detector"};
+    static const double theta[SCAN_FRAMES] = {0, 29.75, 59.5, 89.25, 119, 148.75, 178.5};
+    static const enum angle_unit asked[] = {ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN};
+    for (int i = 0; i < 3; i++) {
+        struct hdf5_params values;
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL);
+        ts_scan_file_numbers(file, "theta", SCAN_FRAMES, theta, "rad");
+        H5Fclose(file);
+        struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
+        set.given = 0;
+        values.angles = "/theta";
+        values.angle_unit = asked[i];
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), i ? TS_OK : TS_BAD_INPUT, "row %d", i);
+        if (i == 0)
+            ts_test_expect(ts_scan_file.diag, "angle-turns", "28.41 turns");
+        else if (i == 2)
+            ts_test_expect_warning(ts_scan_file.diag, "angle-turns", "28.41 turns");
+        if (source)
+            source->ops->close(source);
+    }
+}

@@ -195,9 +195,11 @@ Test(nexus, finds_what_facilities_write)
     struct source *source;
     scan.subentry = scan.in_data = scan.no_pixel_size = true;
     scan.angle_units = "rad";
+    for (int i = 0; i < SCAN_FRAMES; i++)
+        scan.angles[i] *= 0.25;
     make_scan(&scan);
     cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
-    cr_assert_float_eq(source->image.axes[1].positions[0], 10 * 180 / 3.14159265358979323846, 1e-9);
+    cr_assert_float_eq(source->image.axes[1].positions[0], 2.5 * 180 / 3.14159265358979323846, 1e-9);
     cr_assert_str_eq(source->image.axes[2].unit, "pixel");
     ts_scan_file_check(source, frames, SCAN_ROWS);
     source->ops->close(source);
@@ -210,8 +212,31 @@ Test(nexus, finds_what_facilities_write)
     scan.definition = NULL;
     make_scan(&scan);
     cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
-    cr_assert(source->image.axes[1].positions[0] == 10 && source->image.axes[0].spacing == 0.25);
+    cr_assert(source->image.axes[1].positions[0] == 2.5 && source->image.axes[0].spacing == 0.25);
     source->ops->close(source);
+}
+
+/* More than two turns in radians are degrees that are called so, unless the chain says radians itself. */
+Test(nexus, degrees_that_are_called_radians_are_caught)
+{
+    const double pi = 3.14159265358979323846;
+    struct scan scan = good;
+    struct source *source;
+    scan.angle_units = "rad";
+    scan.angles[5] = 178.5 + scan.angles[2];
+    refuse_scan(&scan, "angle-turns", "the 3 angles are called radians and have a range of 178.5, 28.41 turns");
+    for (int i = 0; i < 2; i++) {
+        struct param_set set = nexus_set();
+        nexus_values.angle_unit = i ? ANGLE_UNIT_RADIAN : ANGLE_UNIT_DEGREE;
+        ts_diag_clear(ts_scan_file.diag);
+        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        cr_assert_float_eq(source->image.axes[1].positions[2], 188.5 * (i ? 180 / pi : 1), 1e-9);
+        source->ops->close(source);
+        if (i)
+            ts_test_expect_warning(ts_scan_file.diag, "angle-turns", "28.41 turns");
+        else
+            cr_assert_eq(ts_diag_count(ts_scan_file.diag), 0);
+    }
 }
 
 /* numpy's default integer has 64 bits. */

@@ -344,6 +344,39 @@ Test(tiff, a_file_of_angles_may_be_in_radians)
     ts_test_remove_folder(folder);
 }
 
+/* The unit of a file of angles is always the chain's word: more than two turns in radians are taken, and told. */
+Test(tiff, degrees_that_the_chain_calls_radians_are_told)
+{
+    char folder[256], path[300], angles[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    snprintf(angles, sizeof angles, "%s/angles.txt", folder);
+    write_tiff(path, &plain);
+    for (int i = 0; i < 2; i++) {
+        FILE *file = fopen(angles, "w");
+        cr_assert(file && fputs(i ? "0\n2\n6.2\n" : "0\n89.25\n178.5\n", file) >= 0 && fclose(file) == 0);
+        struct tiff_params params = {.tiff = path,
+                                     .pages = TIFF_VIEWS,
+                                     .pixel_size = 1,
+                                     .angles_file = angles,
+                                     .angle_unit = ANGLE_UNIT_RADIAN,
+                                     .quantity = TIFF_QUANTITY_AUTO};
+        struct param_set set = {
+            .rows = tiff_format.params, .n_rows = tiff_format.n_params, .values = &params, .owner = "input"};
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        ts_scan_file_give(&set, "angles_file");
+        cr_assert_eq(tiff_format.open(&set, &source, diag), TS_OK);
+        if (i)
+            cr_assert_eq(ts_diag_count(diag), 0);
+        else
+            ts_test_expect_warning(diag, "angle-turns", "the 3 angles in radians, as angle_unit says, are 28.41 turns");
+        ts_diag_destroy(diag);
+        source->ops->close(source);
+    }
+    ts_test_remove_folder(folder);
+}
+
 Test(tiff, what_is_not_gray_and_lossless_is_refused)
 {
     static const struct {

@@ -67,15 +67,25 @@ void *ts_test_read_all(struct source *source, struct ts_diag *diag)
     return data;
 }
 
-void ts_test_expect(const struct ts_diag *diag, const char *code, const char *text)
+static void expect_newest(const struct ts_diag *diag, enum ts_severity severity, const char *code, const char *text)
 {
     for (size_t i = ts_diag_count(diag); i-- > 0;) {
         const struct ts_diag_record *record = ts_diag_get(diag, i);
-        if (record->severity != TS_ERROR)
+        if (record->severity != severity)
             continue;
         cr_assert_str_eq(record->code, code, "%s", record->message);
         cr_assert_not_null(strstr(record->message, text), "'%s' is not in '%s'", text, record->message);
         return;
     }
-    cr_assert_fail("no error was recorded");
+    cr_assert_fail("nothing of this severity was recorded");
+}
+
+void ts_test_expect(const struct ts_diag *diag, const char *code, const char *text)
+{
+    expect_newest(diag, TS_ERROR, code, text);
+}
+
+void ts_test_expect_warning(const struct ts_diag *diag, const char *code, const char *text)
+{
+    expect_newest(diag, TS_WARNING, code, text);
 }

@@ -18,5 +18,6 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
 void *ts_test_read_all(struct source *source, struct ts_diag *diag);
 /* Fails the test unless the newest error has this code and its message holds the text. */
 void ts_test_expect(const struct ts_diag *diag, const char *code, const char *text);
+void ts_test_expect_warning(const struct ts_diag *diag, const char *code, const char *text);
 
 #endif
