@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "io/digest.h"
+#include "io/projections.h"
 #include "io/tiff_pages.h"
 
 enum { MAX_ANGLES_BYTES = 1 << 22 };
@@ -59,6 +60,7 @@ static const struct param tiff_rows[] = {
           .doc = "a TIFF file of one or more pages, or a folder of .tif and .tiff files, read in the natural order of "
                  "their names"),
     PARAM(struct tiff_params, pages, .required = true, .unit = "", .choices = meanings, .doc = "what each page is"),
+    FRAMES_ROW(struct tiff_params),
     PARAM(struct tiff_params, pixel_size, .required = true, .unit = "mm", .min = 1e-9, .max = 1e6,
           .doc = "distance of neighboring pixels; for views and sinograms that of the detector's, across and along z"),
     PARAM(struct tiff_params, spacing_z, .unit = "mm", .min = 1e-9, .max = 1e6, .init.r = 1,
@@ -290,7 +292,9 @@ static bool set_angles(const struct param_set *set, struct arena *arena, struct 
     if (list + file + range != 1) {
         ts_param_error(set, "angles", (list + file + range) != 0 ? "angles-twice" : "angles-missing", diag,
                        "the angles of the views are given in %d ways, expected exactly one", list + file + range);
-        ts_diag_hint(diag, "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees");
+        ts_diag_hint(diag,
+                     "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. frames: flats or "
+                     "darks have none");
         return false;
     }
     if (ts_param_given(set, "angle_unit") && !file) {
@@ -315,18 +319,39 @@ static bool set_angles(const struct param_set *set, struct arena *arena, struct 
 
 /* ---- opening ----------------------------------------------------------------------------------- */
 
-/* What slices must and must not have beside them. */
-static enum ts_status check_slices(const struct param_set *set, bool slices, struct ts_diag *diag)
+/* What slices, flats and darks must and must not have beside them. */
+static enum ts_status check_meaning(const struct param_set *set, struct ts_diag *diag)
 {
+    const struct tiff_params *params = set->values;
+    const bool slices = params->pages == TIFF_SLICES, no_object = params->frames != FRAMES_PROJECTIONS;
     static const char *const of_views[] = {"angles",      "angles_file", "angle_unit",
                                            "angle_start", "angle_stop",  "endpoint"};
     if (slices != ts_param_given(set, "spacing_z"))
         return ts_param_error(set, "spacing_z", "spacing-z", diag,
                               slices ? "required with pages: slices" : "belongs to pages: slices alone");
-    for (size_t i = 0; slices && i < sizeof of_views / sizeof *of_views; i++)
+    if (slices && ts_param_given(set, "frames"))
+        return ts_param_error(set, "frames", "frames-idle", diag, "slices are not frames of a scan");
+    for (size_t i = 0; (slices || no_object) && i < sizeof of_views / sizeof *of_views; i++)
         if (ts_param_given(set, of_views[i]))
-            return ts_param_error(set, of_views[i], "angles-idle", diag, "slices have no angles");
+            return ts_param_error(set, of_views[i], "angles-idle", diag, "%s have no angles",
+                                  slices ? "slices" : ts_projections_frames_name(params->frames));
     return TS_OK;
+}
+
+/* Views and detectors. Flats and darks are numbered: there is no object that could have turned. */
+static void describe_frames(const struct tiff_source *source, const struct tiff_params *params, struct ts_axis *axes)
+{
+    const struct tiff_pages *pages = &source->pages;
+    const bool numbered = params->frames != FRAMES_PROJECTIONS;
+    axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW,
+                               .n = source->meaning == TIFF_VIEWS ? pages->n_pages : pages->height,
+                               .spacing = numbered ? 1 : 0,
+                               .unit = numbered ? "" : "degree"};
+    axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                               .n = pages->width,
+                               .spacing = params->pixel_size,
+                               .first = -0.5 * (double)(pages->width - 1) * params->pixel_size,
+                               .unit = "mm"};
 }
 
 static enum ts_status describe(struct tiff_source *source, const struct param_set *set, struct ts_diag *diag)
@@ -350,14 +375,8 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
         image->axes[1] = (struct ts_axis){.kind = TS_AXIS_Y, .n = pages->height, .spacing = pixel, .unit = "mm"};
         image->axes[2] = (struct ts_axis){.kind = TS_AXIS_X, .n = pages->width, .spacing = pixel, .unit = "mm"};
     } else {
-        image->axes[1] =
-            (struct ts_axis){.kind = TS_AXIS_VIEW, .n = views ? pages->n_pages : pages->height, .unit = "degree"};
-        image->axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
-                                          .n = pages->width,
-                                          .spacing = pixel,
-                                          .first = -0.5 * (double)(pages->width - 1) * pixel,
-                                          .unit = "mm"};
-        if (!set_angles(set, pages->arena, &image->axes[1], diag))
+        describe_frames(source, params, image->axes);
+        if (params->frames == FRAMES_PROJECTIONS && !set_angles(set, pages->arena, &image->axes[1], diag))
             return TS_BAD_INPUT;
     }
     const struct ts_beam beam = {(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
@@ -389,8 +408,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.arena = ts_arena_create();
     source->pages.span = set->spans[0];
     source->pages.owner = set->owner;
-    enum ts_status status =
-        source->pages.arena ? check_slices(set, params->pages == TIFF_SLICES, diag) : ts_diag_no_memory(diag, 0);
+    enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)
         status = ts_tiff_pages_open(&source->pages, params->tiff, diag);
     if (status == TS_OK)

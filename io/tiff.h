@@ -14,6 +14,7 @@ enum { TIFF_QUANTITY_AUTO = -1 };
 struct tiff_params {
     const char *tiff;
     int32_t pages;
+    int32_t frames; /* enum frames */
     double pixel_size, spacing_z;
     struct ts_numbers angles;
     const char *angles_file;

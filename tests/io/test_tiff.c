@@ -283,6 +283,9 @@ Test(tiff, angles_are_said_in_one_way)
     refused(VIEWS "angle_start: 3, angle_stop: 3", path, "angle-range", "no step");
     refused(VIEWS "angles: [0, 1, 2], endpoint: true", path, "endpoint-idle", "belongs");
     refused(SLICES ", angles: [0, 1, 2]", path, "angles-idle", "no angles");
+    refused(VIEWS "frames: flats, angles: [0, 1, 2]", path, "angles-idle", "flats have no angles");
+    refused(VIEWS "frames: darks, angle_start: 0, angle_stop: 5", path, "angles-idle", "darks have no angles");
+    refused(SLICES ", frames: flats", path, "frames-idle", "slices are not frames");
     refused("pages: slices, pixel_size: 1", path, "spacing-z", "required");
     refused(VIEWS "angles: [0, 1, 2], spacing_z: 1", path, "spacing-z", "alone");
     refused("pixel_size: 1", path, "parameter-missing", "required");
