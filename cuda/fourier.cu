@@ -23,6 +23,7 @@
 #include "cuda/common/largest.cuh"
 
 extern "C" {
+#include "stages/common/finite_values.h"
 #include "stages/fourier.h"
 }
 
@@ -399,6 +400,7 @@ const struct stage_cuda fourier_cuda = {
     .constants = constants,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .reduction = &ts_cuda_finite_reduction,
     .least_slices = least_slices,
     .transforms = transforms,
 };

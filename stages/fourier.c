@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "stages/common/filtered_volume.h"
+#include "stages/common/finite_values.h"
 #include "stages/common/line_integrals.h"
 #include "stages/common/polar_slices.h"
 
@@ -196,8 +197,8 @@ const struct stage fourier_stage = {
         "kernel of 5 x 5 places, the grid is transformed back, and the kernel's own transform divided out (J. D. "
         "O'Sullivan, IEEE Trans. Med. Imaging 4, 1985).\n\n"
         "Every place of the grid takes its points in the order of the views, so that the same input gives the same "
-        "bytes. Two slices go through one complex grid. A slice with a value that is NaN or infinite is NaN as a "
-        "whole; its neighbors are not.\n\n"
+        "bytes. Two slices go through one complex grid. A value that is NaN or infinite would spoil its whole slice, "
+        "and ends the run.\n\n"
         "`interpolation: linear` is that of `fbp` up to 1 cycle a detector, where both sinc(u)^2 and the ramp's "
         "repetition are 0; the corners of its lines are rounded by what is left out. A disc of 1 comes back as 1 "
         "within 0.5 % at every pixel of its inner 80 %, as by `fbp` (docs/accuracy.md). `sinc` ends the spectrum in a "
@@ -220,6 +221,7 @@ const struct stage fourier_stage = {
     .resolve = fourier_resolve,
     .shape = ts_filtered_volume_shape,
     .reach = fourier_reach,
+    .reduction = &ts_finite_reduction,
     .transforms = fourier_transforms,
     .scratch_bytes = fourier_scratch,
     .cpu = fourier_cpu,

@@ -116,26 +116,36 @@ TEST_ON_BOTH(fourier, gives_the_same_bytes_in_20_runs_over_any_slabs)
     free(in.data);
 }
 
-/* Two slices share a grid: a bad one, and one that is 10^30 times as bright, leave the other as it is. */
+TEST_ON_BOTH(fourier, a_value_that_is_no_number_ends_the_run)
+{
+    ts_scan_check_finite(&fourier_stage, "");
+    ts_scan_check_finite(&fourier_stage, "interpolation=sinc");
+}
+
+/* Two slices share a grid: one that is 10^30 times as bright, and a bad one, which ends the run where its own turn
+ * comes, leave the other as it is. */
 TEST_ON_BOTH(fourier, slices_do_not_reach_their_neighbors)
 {
     struct ts_image in = ts_test_image(4, 24, 30, TS_F32, VALUES_RANDOM, 5);
-    struct stage_run run, bad;
+    struct stage_run run, bright, bad;
     ts_test_sinogram(&in);
     float *values = in.data;
     const size_t slice = 24 * 30, pixels = 30 * 30;
     cr_assert_eq(ts_test_run(&run, &fourier_stage, "", &in, NULL, 0, 1), TS_OK);
     for (size_t i = 0; i < slice; i++)
         values[i] *= 0x1p100F;
-    values[2 * slice + 77] = NAN;
-    cr_assert_eq(ts_test_run(&bad, &fourier_stage, "", &in, NULL, 0, 1), TS_OK);
-    const float *was = run.out.data, *is = bad.out.data;
-    cr_assert(!memcmp(was + pixels, is + pixels, pixels * sizeof *is));
+    cr_assert_eq(ts_test_run(&bright, &fourier_stage, "", &in, NULL, 0, 1), TS_OK);
+    values[3 * slice + 77] = NAN;
+    cr_assert_eq(ts_test_run(&bad, &fourier_stage, "", &in, NULL, 1, 1), TS_BAD_INPUT);
+    const float *was = run.out.data, *is = bright.out.data, *last = bad.out.data;
+    cr_assert(!memcmp(was + pixels, is + pixels, 3 * pixels * sizeof *is));
+    cr_assert(!memcmp(is, last, 2 * pixels * sizeof *is));
     for (size_t i = 0; i < pixels; i++) {
         cr_assert_eq(is[i], was[i] * 0x1p100F);
-        cr_assert(isnan(is[2 * pixels + i]) && isfinite(is[3 * pixels + i]));
+        cr_assert(isfinite(last[2 * pixels + i]));
     }
     ts_test_run_clear(&run);
+    ts_test_run_clear(&bright);
     ts_test_run_clear(&bad);
     free(in.data);
 }
