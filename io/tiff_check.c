@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a TIFF page must be before it is decoded: one gray channel of 8, 16 or 32 bits, rows from the top, a lossless
- * codec of the list, and strips or tiles, and a directory, that lie whole in the file. libtiff's messages are kept,
- * never printed.
+ * What a TIFF page must be before it is decoded: one gray channel of 8, 16, 32 or (floats) 64 bits, rows from the top,
+ * a lossless codec of the list, and strips or tiles, and a directory, that lie whole in the file. libtiff's messages
+ * are kept, never printed.
  */
 #include "io/tiff_check.h"
 
@@ -142,6 +142,8 @@ static bool find_dtype(TIFF *handle, enum ts_dtype *dtype, int *bits, int *forma
     const bool is_signed = *format == SAMPLEFORMAT_INT;
     if (*format == SAMPLEFORMAT_IEEEFP && *bits == 32)
         *dtype = TS_F32;
+    else if (*format == SAMPLEFORMAT_IEEEFP && *bits == 64)
+        *dtype = TS_F64;
     else if (!is_signed && *format != SAMPLEFORMAT_UINT)
         return false;
     else if (*bits == 8)
@@ -166,19 +168,21 @@ static enum ts_status check_size(struct tiff_pages *pages, const struct tiff_pag
         return ts_tiff_refuse(pages, page, "tiff-size", diag, "%u x %u pixels; 1 to %d a side are read", width, height,
                               (int)TIFF_MAX_SIDE);
     if (!find_dtype(pages->handle, &dtype, &bits, &format))
-        return ts_tiff_refuse(pages, page, "tiff-type", diag,
-                              "%d bits of sample format %d; integers of 8, 16 and 32 bits and floats of 32 are read",
-                              bits, format);
+        return ts_tiff_refuse(
+            pages, page, "tiff-type", diag,
+            "%d bits of sample format %d; integers of 8, 16 and 32 bits and floats of 32 and 64 are read", bits,
+            format);
     if (pages->width == 0) {
         pages->width = width;
         pages->height = height;
-        pages->dtype = dtype;
+        pages->stored = dtype;
+        pages->dtype = dtype == TS_F64 ? TS_F32 : dtype;
     }
-    if (width != pages->width || height != pages->height || dtype != pages->dtype)
+    if (width != pages->width || height != pages->height || dtype != pages->stored)
         return ts_tiff_refuse(pages, page, "tiff-pages-differ", diag,
                               "%u x %u pixels of %s, but the first page has %lld x %lld of %s", width, height,
                               ts_dtype_name(dtype), (long long)pages->width, (long long)pages->height,
-                              ts_dtype_name(pages->dtype));
+                              ts_dtype_name(pages->stored));
     return TS_OK;
 }
 
@@ -189,7 +193,7 @@ static uint64_t decoded_bytes(const struct tiff_pages *pages, uint32_t i, uint32
         return tile_bytes;
     const int64_t left = pages->height - (int64_t)i * rows_per_strip;
     return (uint64_t)(left < rows_per_strip ? left : rows_per_strip) * (uint64_t)pages->width *
-           ts_dtype_bytes(pages->dtype);
+           ts_dtype_bytes(pages->stored);
 }
 
 static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag)
@@ -219,7 +223,7 @@ static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_p
         return ts_tiff_refuse(pages, page, "tiff-truncated", diag, "%llu strips or tiles, but its size needs %llu",
                               (unsigned long long)expected, (unsigned long long)n);
     for (uint32_t i = 0; i < n; i++) {
-        const uint64_t tile = (uint64_t)tile_width * tile_height * ts_dtype_bytes(pages->dtype);
+        const uint64_t tile = (uint64_t)tile_width * tile_height * ts_dtype_bytes(pages->stored);
         const uint64_t bytes = decoded_bytes(pages, i, rows, tile), at = TIFFGetStrileOffset(handle, i),
                        count = TIFFGetStrileByteCount(handle, i), need = raw ? bytes : count;
         if (count == 0 || need > file_bytes || at > file_bytes - need || count < need)

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -172,21 +173,37 @@ struct wanted {
     int64_t row, n;
     unsigned char *out;
     size_t pitch;
+    bool past_range; /* found: a value that a 32-bit float does not hold */
 };
 
-/* Copies what is wanted of a decoded block of `height` rows at (y, x). */
-static void copy_block(const struct tiff_pages *pages, const struct wanted *wanted, int64_t y, int64_t x,
-                       int64_t height, int64_t width)
+static bool narrow_row(float *restrict out, const double *restrict values, int64_t n)
 {
-    const size_t bytes = ts_dtype_bytes(pages->dtype);
-    const int64_t end = y + height < wanted->row + wanted->n ? y + height : wanted->row + wanted->n;
-    const int64_t columns = x + width < pages->width ? width : pages->width - x;
-    for (int64_t row = y > wanted->row ? y : wanted->row; row < end; row++)
-        memcpy(wanted->out + (size_t)(row - wanted->row) * wanted->pitch + (size_t)x * bytes,
-               pages->block + (size_t)((row - y) * width) * bytes, (size_t)columns * bytes);
+    bool past_range = false;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)values[i];
+        past_range |= isfinite(values[i]) && !isfinite(out[i]);
+    }
+    return past_range;
 }
 
-static bool read_strips(struct tiff_pages *pages, const struct wanted *wanted)
+/* Copies what is wanted of a decoded block of `height` rows at (y, x). */
+static void copy_block(const struct tiff_pages *pages, struct wanted *wanted, int64_t y, int64_t x, int64_t height,
+                       int64_t width)
+{
+    const size_t bytes = ts_dtype_bytes(pages->dtype), stored = ts_dtype_bytes(pages->stored);
+    const int64_t end = y + height < wanted->row + wanted->n ? y + height : wanted->row + wanted->n;
+    const int64_t columns = x + width < pages->width ? width : pages->width - x;
+    for (int64_t row = y > wanted->row ? y : wanted->row; row < end; row++) {
+        void *out = wanted->out + (size_t)(row - wanted->row) * wanted->pitch + (size_t)x * bytes;
+        const void *in = pages->block + (size_t)((row - y) * width) * stored;
+        if (pages->stored == TS_F64)
+            wanted->past_range |= narrow_row(out, in, columns);
+        else
+            memcpy(out, in, (size_t)columns * bytes);
+    }
+}
+
+static bool read_strips(struct tiff_pages *pages, struct wanted *wanted)
 {
     uint32_t rows = 0;
     TIFFGetFieldDefaulted(pages->handle, TIFFTAG_ROWSPERSTRIP, &rows);
@@ -194,7 +211,7 @@ static bool read_strips(struct tiff_pages *pages, const struct wanted *wanted)
         rows = (uint32_t)pages->height;
     for (int64_t y = wanted->row / rows * rows; y < wanted->row + wanted->n; y += rows) {
         const int64_t height = y + rows < pages->height ? rows : pages->height - y;
-        const tmsize_t bytes = (tmsize_t)((size_t)(height * pages->width) * ts_dtype_bytes(pages->dtype));
+        const tmsize_t bytes = (tmsize_t)((size_t)(height * pages->width) * ts_dtype_bytes(pages->stored));
         if (TIFFReadEncodedStrip(pages->handle, (uint32_t)(y / rows), pages->block, bytes) != bytes)
             return false;
         copy_block(pages, wanted, y, 0, height, pages->width);
@@ -202,12 +219,12 @@ static bool read_strips(struct tiff_pages *pages, const struct wanted *wanted)
     return true;
 }
 
-static bool read_tiles(struct tiff_pages *pages, const struct wanted *wanted)
+static bool read_tiles(struct tiff_pages *pages, struct wanted *wanted)
 {
     uint32_t width = 0, height = 0;
     TIFFGetField(pages->handle, TIFFTAG_TILEWIDTH, &width);
     TIFFGetField(pages->handle, TIFFTAG_TILELENGTH, &height);
-    const tmsize_t bytes = (tmsize_t)((size_t)width * height * ts_dtype_bytes(pages->dtype));
+    const tmsize_t bytes = (tmsize_t)((size_t)width * height * ts_dtype_bytes(pages->stored));
     const int64_t across = (pages->width + width - 1) / width;
     for (int64_t y = wanted->row / height * height; y < wanted->row + wanted->n; y += height)
         for (int64_t i = 0; i < across; i++) {
@@ -223,7 +240,7 @@ enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_
                                   size_t pitch, struct ts_diag *diag)
 {
     const struct tiff_page *at = &pages->pages[page];
-    const struct wanted wanted = {row, n, out, pitch};
+    struct wanted wanted = {.row = row, .n = n, .out = out, .pitch = pitch};
     if (!pages->block)
         pages->block = malloc(pages->block_bytes);
     if (!pages->block)
@@ -243,8 +260,10 @@ enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_
         pages->block_bytes = known;
         return ts_tiff_refuse(pages, at, "file-changed", diag, "its strips or tiles were changed after the check");
     }
-    if (TIFFIsTiled(pages->handle) ? read_tiles(pages, &wanted) : read_strips(pages, &wanted))
-        return TS_OK;
-    return ts_tiff_refuse(pages, at, "tiff-truncated", diag, "its pixels cannot be decoded whole: %s",
-                          pages->problem[0] ? pages->problem : "data is missing");
+    if (!(TIFFIsTiled(pages->handle) ? read_tiles(pages, &wanted) : read_strips(pages, &wanted)))
+        return ts_tiff_refuse(pages, at, "tiff-truncated", diag, "its pixels cannot be decoded whole: %s",
+                              pages->problem[0] ? pages->problem : "data is missing");
+    return wanted.past_range
+               ? ts_tiff_refuse(pages, at, "tiff-range", diag, "it holds values past the range of 32-bit floats")
+               : TS_OK;
 }

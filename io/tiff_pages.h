@@ -34,7 +34,7 @@ struct tiff_pages {
     struct tiff_page *pages;
     int64_t n_files, n_pages, n_ignored; /* ignored: names in the folder that are not .tif or .tiff, and links */
     int64_t width, height;
-    enum ts_dtype dtype;
+    enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
     size_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
     unsigned char *block;
     void *handle; /* TIFF * of the file `open`, or NULL */

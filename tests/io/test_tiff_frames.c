@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scan in TIFF files from its counts to transmissions: projections, flats and darks are inputs of their own, and only
- * projections have angles.
+ * Whole chains over TIFF files: from the counts of a scan to transmissions, where projections, flats and darks are
+ * inputs of their own and only projections have angles, and what is refused or told on the way.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <tiffio.h>
+#include <unistd.h>
 
 #include "io/tiff.h"
 #include "pipeline/chain.h"
@@ -16,6 +18,7 @@
 #include "tests/support/dicom_open.h"
 #include "tests/support/folders.h"
 #include "tests/support/hdf5_data.h"
+#include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
 
 enum { COLUMNS = 11, ROWS = 5, VIEWS = 7, FLATS = 3, DARKS = 2 };
@@ -143,6 +146,64 @@ Test(tiff_frames, flats_and_darks_are_numbered)
         source->ops->close(source);
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
+    }
+}
+
+/* The unit of a file of angles is always the chain's word: more than two turns in radians are taken, and told. */
+Test(tiff_frames, degrees_that_the_chain_calls_radians_are_told)
+{
+    static const char chain[] =
+        "tomostage: 1\ninput: {tiff: a.tif, pages: views, pixel_size: 1, angles_file: angles.txt, angle_unit: radian}\n"
+        "stages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n";
+    char path[512];
+    write_frames("a.tif", FLATS, false, count_at);
+    for (int i = 0; i < 2; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(path, sizeof path, "%s/angles.txt", folder);
+        FILE *file = fopen(path, "w");
+        cr_assert(file && fputs(i ? "0\n2\n6.2\n" : "0\n89.25\n178.5\n", file) >= 0 && fclose(file) == 0);
+        cr_assert_eq(ts_test_chain(chain, folder, diag), TS_OK);
+        if (i)
+            cr_assert(!ts_test_has_code(diag, "angle-turns"));
+        else
+            ts_test_expect_warning(diag, "angle-turns", "the 3 angles in radians, as angle_unit says, are 28.41 turns");
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Floats of 64 bits that one of 32 cannot hold, in either byte order; what is infinite or NaN stays so. */
+Test(tiff_frames, values_past_the_range_of_floats_are_refused)
+{
+    static const char chain[] = "tomostage: 1\ninput: {tiff: a.tif, pages: slices, pixel_size: 1, spacing_z: 1}\n"
+                                "stages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n";
+    static const double wrong[] = {1e39, -1e300, INFINITY, NAN, 3.4e38, 1e-300};
+    char path[512];
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    for (int i = 0; i < 12; i++) {
+        double row[COLUMNS] = {1, 2, 3, 0.1};
+        row[5] = wrong[i / 2];
+        TIFF *tiff = TIFFOpen(path, i % 2 ? "wb" : "wl");
+        TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, COLUMNS);
+        TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, 1);
+        TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 64);
+        TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP);
+        TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+        cr_assert_eq(TIFFWriteScanline(tiff, row, 0, 0), 1); /* may turn its bytes around in place */
+        TIFFClose(tiff);
+        if (i < 4) {
+            ts_test_chain_refused(chain, folder, TS_BAD_INPUT, "tiff-range");
+            continue;
+        }
+        ts_test_chain_runs(chain, folder);
+        size_t n;
+        char result[512];
+        snprintf(result, sizeof result, "%s/out.h5", folder);
+        double *values = ts_test_read_hdf5_at(result, "/entry/data/data", &n);
+        const double expected = (float)wrong[i / 2];
+        cr_assert(n == COLUMNS && values[3] == (double)0.1F);
+        cr_assert(values[5] == expected || (isnan(values[5]) && isnan(expected)));
+        free(values);
+        cr_assert_eq(unlink(result), 0);
     }
 }
 
