@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info FILE`: the listing of a file as text or as one JSON object.
+ * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one JSON object.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "io/hdf5_describe.h"
 #include "io/hdf5_list.h"
 #include "io/hdf5_read.h"
+#include "io/hdf5_scan.h"
 #include "pipeline/json.h"
 
 static void print_escaped(FILE *stream, const char *text)
@@ -43,7 +44,8 @@ static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
     fprintf(stream, ", %s", stored);
 }
 
-static void print_text(const struct hdf5_listing *listing, const char *state, FILE *stream)
+static void print_text(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *state,
+                       FILE *stream)
 {
     static const char *const kinds[] = {"group",
                                         "dataset",
@@ -52,7 +54,10 @@ static void print_text(const struct hdf5_listing *listing, const char *state, FI
                                         "external link, not followed",
                                         "link of unknown kind, not followed",
                                         "another name of an object above"};
-    fprintf(stream, "  %s\n\n", state);
+    fprintf(stream, "  %s\n", state);
+    if (scan->format)
+        ts_hdf5_scan_print(scan, stream);
+    fputc('\n', stream);
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
         print_escaped(stream, entry->path);
         if (entry->kind == HDF5_DATASET) {
@@ -159,13 +164,18 @@ static void json_process(struct json *json, const struct hdf5_process *process)
     ts_json_close(json, '}');
 }
 
-static void print_json(const struct hdf5_listing *listing, const char *path, const char *state, FILE *stream)
+static void print_json(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *path,
+                       const char *state, FILE *stream)
 {
     struct json json;
     ts_json_init(&json, stream, false);
     ts_json_open(&json, '{');
     ts_json_member_text(&json, "file", path);
     ts_json_member_text(&json, "state", state);
+    if (scan->format) {
+        ts_json_key(&json, "scan");
+        ts_hdf5_scan_json(scan, &json);
+    }
     ts_json_key(&json, "objects");
     ts_json_open(&json, '[');
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
@@ -182,6 +192,7 @@ static void print_json(const struct hdf5_listing *listing, const char *path, con
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
 {
     struct hdf5_listing listing = {.arena = ts_arena_create()};
+    struct hdf5_scan scan = {0};
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
     enum ts_status status = ts_hdf5_list(path, &listing, diag);
@@ -189,16 +200,19 @@ enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts
     if (status == TS_OK && listing.ours) {
         status = ts_hdf5_verify(path, diag);
         state = status == TS_OK ? "complete, all digests right" : "damaged or not complete";
+    } else if (status == TS_OK) {
+        status = ts_hdf5_scan_find(path, &listing, &scan, diag);
+        state = scan.format ? scan.state : state;
     }
     if (status != TS_OK)
         state = "damaged or not complete";
     if (listing.objects || listing.n_groups > 0) {
         if (json) {
-            print_json(&listing, path, state, stream);
+            print_json(&listing, &scan, path, state, stream);
         } else {
             print_escaped(stream, path);
             fputc('\n', stream);
-            print_text(&listing, state, stream);
+            print_text(&listing, &scan, state, stream);
         }
     }
     ts_arena_destroy(listing.arena);

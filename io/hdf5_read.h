@@ -8,6 +8,7 @@
 #include "pipeline/diag.h"
 
 /* For files of this program and others; at most 10,000 objects, 32 levels deep; links are named, not followed.
+ * Of a scan in NXtomo or Data Exchange it says what io/hdf5_scan.h holds, or why a chain could not read it as it is.
  * Prints datasets (path, shape, dtype, unit, quantity, storage, digest) and the chain of processes that made them. A
  * file of this program is verified too. TS_BAD_INPUT where it cannot be read or is damaged; what could be read is
  * printed all the same. */

@@ -221,10 +221,8 @@ static enum ts_status choose_frames(struct nexus *nexus)
     projections->n_views = n;
     projections->frames = frames;
     status = ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(nexus->params->frames));
-    return status == TS_OK ? ts_projections_attribute(projections, "frames_in_file",
-                                                      "projections %" PRId64 ", flats %" PRId64 ", darks %" PRId64
-                                                      ", invalid %" PRId64,
-                                                      counts[0], counts[1], counts[2], counts[KEY_INVALID])
+    return status == TS_OK ? ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE, counts[0],
+                                                      counts[1], counts[2], counts[KEY_INVALID])
                            : status;
 }
 

@@ -5,6 +5,8 @@
 #ifndef IO_NEXUS_H
 #define IO_NEXUS_H
 
+#include <inttypes.h>
+
 #include "io/source.h"
 
 struct nexus_params {
@@ -17,6 +19,10 @@ struct nexus_params {
     int32_t beam;                        /* enum ts_beam_kind */
     double source_axis, source_detector; /* mm */
 };
+
+/* The text of the attribute frames_in_file, to write it and to read it again. */
+#define TS_FRAMES_IN_FILE "projections %" PRId64 ", flats %" PRId64 ", darks %" PRId64 ", invalid %" PRId64
+#define TS_FRAMES_IN_FILE_SCAN "projections %" SCNd64 ", flats %" SCNd64 ", darks %" SCNd64 ", invalid %" SCNd64
 
 extern const struct source_format nexus_format;
 

@@ -52,8 +52,10 @@ const struct cli_command ts_cli_info = {
     .name = "info",
     .usage = "PATH [--json]",
     .summary = "say what a DICOM folder or an HDF5 file holds",
-    .help = "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"
-            "An HDF5 file: its datasets and how they were made.\n\n"
-            "      --json              one JSON object instead\n",
+    .help =
+        "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"
+        "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data Exchange its frames, detector\n"
+        "and angles too.\n\n"
+        "      --json              one JSON object instead\n",
     .run = info,
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "io/exchange.h"
+#include "io/hdf5_read.h"
 #include "io/projections.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/scan_file.h"
@@ -377,4 +378,25 @@ Test(exchange, a_tooth)
     source->ops->close(source);
     free(expected);
     free(found);
+}
+
+Test(exchange, info_says_what_the_scan_is)
+{
+    static const double theta[SCAN_FRAMES] = {0, 29.75, 59.5, 89.25, 119, 148.75, 178.5};
+    static const char *const parts[] = {"\n  a scan in Data Exchange\n  frames: 7 projections, 2 flats, 0 darks\n",
+                                        "  detector: 3 rows of 5 pixels, their size is not in the file\n",
+                                        "  angles: 0 to 178.5 degree, unit in the file: none\n",
+                                        "/exchange/data_white  u16  2 x 3 x 5"};
+    for (int i = 0; i < 2; i++) {
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *stream = open_memstream(&text, &bytes);
+        H5Fclose(ts_scan_file_exchange(NULL, i ? 0 : SCAN_FRAMES, theta));
+        cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, stream, ts_scan_file.diag), TS_OK);
+        fclose(stream);
+        for (size_t k = 0; i == 0 && k < sizeof parts / sizeof *parts; k++)
+            cr_assert_not_null(strstr(text, parts[k]), "no '%s' in:\n%s", parts[k], text);
+        cr_assert(i == 0 || strstr(text, "as an input it is refused: "), "%s", text);
+        free(text);
+    }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/hdf5_read.h"
 #include "io/nexus.h"
 #include "io/projections.h"
 #include "tests/support/dicom_open.h"
@@ -331,4 +332,47 @@ Test(nexus, external_links_stay_in_the_folder)
     cr_assert_eq(symlink("/etc/hostname", link), 0);
     scan.external = "out.h5";
     refuse_scan(&scan, "hdf5-link-outside", "out of the file's folder");
+}
+
+static void expect_info(bool json, const char *const *parts)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    cr_assert_eq(ts_hdf5_info(ts_scan_file.path, json, stream, ts_scan_file.diag), TS_OK);
+    fclose(stream);
+    for (; *parts; parts++)
+        cr_assert_not_null(strstr(text, *parts), "no '%s' in:\n%s", *parts, text);
+    free(text);
+}
+
+Test(nexus, info_says_what_the_scan_is)
+{
+    struct scan scan = good;
+    make_scan(&scan);
+    expect_info(false,
+                (const char *const[]){"\n  a scan in NXtomo\n", "frames: 3 projections, 2 flats, 1 darks, 1 invalid\n",
+                                      "detector: 3 rows of 5 pixels, 0.0045 mm apart, the pixels 0.0035 mm\n",
+                                      "angles: 10 to 45.5 degree, unit in the file: degree\n",
+                                      "rotation axis: x_rotation_axis_pixel_position 2.25\n", NULL});
+    expect_info(true,
+                (const char *const[]){"\"state\": \"a scan in NXtomo\"", "\"format\": \"NXtomo\", \"projections\": 3",
+                                      "\"flats\": 2, \"darks\": 1, \"invalid\": 1", "\"highest_angle_degree\": 45.5",
+                                      "\"column_distance_mm\": 0.0035", "\"angle_unit\": \"degree\"", NULL});
+    scan.no_pixel_size = true;
+    scan.angle_units = "rad";
+    for (int i = 0; i < SCAN_FRAMES; i++)
+        scan.angles[i] *= 3.14159265358979323846 / 180;
+    make_scan(&scan);
+    expect_info(false, (const char *const[]){"their size is not in the file\n",
+                                             "angles: 10 to 45.5 degree, unit in the file: rad\n", NULL});
+    scan = good;
+    scan.angle_units = NULL;
+    make_scan(&scan);
+    expect_info(false, (const char *const[]){"\n  a scan in NXtomo\n  as an input it is refused: ",
+                                             "the unit of rotation_angle is not given", NULL});
+    expect_info(true, (const char *const[]){"\"refused\": \"", "\"state\": \"a scan in NXtomo\"", NULL});
+    scan.definition = "NXmx";
+    make_scan(&scan);
+    expect_info(false, (const char *const[]){"\n  not a file of this program", NULL});
 }
