@@ -21,8 +21,7 @@ static const struct choice method_choices[] = {
     {"auto", CENTER_AUTO, "given where `center` is, else sinogram"},
     {"sinogram", CENTER_SINOGRAM,
      "half a turn is completed with its own mirror image; the right center leaves the least outside of the double "
-     "wedge "
-     "of the Fourier transform (N. T. Vo and others, 2014)"},
+     "wedge of the Fourier transform (N. T. Vo and others, 2014)"},
     {"opposite", CENTER_OPPOSITE, "correlates views that are half a turn apart, one of them mirrored"},
     {"given", CENTER_GIVEN, "the value of `center`"},
     {NULL, 0, NULL},
@@ -321,20 +320,6 @@ static enum ts_status check_values(const struct stage_context *context, const fl
     return same ? refuse(context, "center-constant", "all its values are the same") : TS_OK;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The trials' own memory is sorted for it, and written anew. */
-static double median(const double *measure, int64_t n, double *sorted)
-{
-    memcpy(sorted, measure, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
-    return sorted[n / 2];
-}
-
 static bool views_are_alike(const struct stage_context *context, const float *p)
 {
     const int64_t n = context->in.axes[2].n;
@@ -344,12 +329,16 @@ static bool views_are_alike(const struct stage_context *context, const float *p)
     return true;
 }
 
+/* rival: the center of another minimum that noise may set apart; NAN where there is none. */
 static void warn_if_doubtful(const struct stage_context *context, const float *p, const struct center_result *found,
-                             double noise)
+                             double noise, double rival)
 {
     const bool alike = views_are_alike(context, p);
-    const struct diag_site site = {
-        .code = alike ? "center-alike" : "center-uncertain", .span = context->set->span, .stage = context->stage->name};
+    const struct diag_site site = {.code = alike                          ? "center-alike"
+                                           : !(found->confidence > noise) ? "center-uncertain"
+                                                                          : "center-ambiguous",
+                                   .span = context->set->span,
+                                   .stage = context->stage->name};
     if (alike)
         ts_diag_warning(context->diag, &site,
                         "all views of slice %lld are the same, so that the center found, %.2f, is the middle of an "
@@ -360,6 +349,11 @@ static void warn_if_doubtful(const struct stage_context *context, const float *p
                         "the center found in slice %lld, %.2f, has a confidence of %.3g, and noise without an object "
                         "may have %.3g",
                         (long long)params_of(context)->slice, found->center, found->confidence, noise);
+    else if (!isnan(rival))
+        ts_diag_warning(context->diag, &site,
+                        "the center found in slice %lld, %.2f, is hardly better than another, about %.6g: noise alone "
+                        "may make the difference",
+                        (long long)params_of(context)->slice, found->center, rival);
     else
         return;
     ts_diag_hint(context->diag, "look at it with strip: true, search another slice, or give the center");
@@ -374,11 +368,13 @@ static enum ts_status search_slice(const struct stage_context *context, const fl
     const int64_t n_trials = ts_center_trials(params->search, trial_step(context)), half = n_trials / 2;
     double *measure = tables[TABLE_MEASURE].data, *trials = tables[TABLE_TRIALS].data;
     struct center_found best;
-    int64_t pairs[CENTER_PAIRS][2];
+    int64_t rival = -1, pairs[CENTER_PAIRS][2];
     if (params->method == CENTER_SINOGRAM) {
         best = ts_center_by_sinogram(&search, half_turn(context), context->transforms[TRANSFORM_SEARCH], found + 1,
                                      measure);
-        found->confidence = 1 - measure[best.best] / median(measure, n_trials, trials);
+        const double middle = ts_center_median(measure, n_trials, trials);
+        found->confidence = 1 - measure[best.best] / middle;
+        rival = ts_center_rival(measure, n_trials, best.best, measure[best.best] + best.noise * middle);
     } else {
         const int n_pairs = find_pairs(context, angles, pairs);
         best = ts_center_by_opposite(&search, angles, pairs, n_pairs, measure);
@@ -395,7 +391,7 @@ static enum ts_status search_slice(const struct stage_context *context, const fl
         ts_diag_hint(context->diag, "search further, try another slice or method, or give the center");
         return TS_BAD_INPUT;
     }
-    warn_if_doubtful(context, sinogram, found, best.noise);
+    warn_if_doubtful(context, sinogram, found, best.noise, rival < 0 ? NAN : trials[rival]);
     return TS_OK;
 }
 
@@ -461,7 +457,11 @@ const struct stage center_stage = {
         "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
         "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
         "what noise alone may reach of it, and the measure of every trial center. A confidence that is not above that "
-        "of noise is warned of, and so are views that are all the same; a slice of one value, with NaN or infinite "
+        "of noise is warned of, and so are views that are all the same, and a center with a rival: another minimum "
+        "that is within noise of the best, 3 detectors or more away. `sinogram` cannot tell c from c + n / 2, for n "
+        "detectors: where `search` is more than a quarter of them it warns. An object that is wider than the detector "
+        "may draw its center away, by several detectors: look at it with strip: true. A slice of one value, with NaN "
+        "or infinite "
         "values, or whose best trial is the outermost ends the run.\n\n"
         "`strip: true` adds a picture to the tables: the slice reconstructed about 2 strip_sides + 1 trial centers "
         "around the one found or given, side by side, each under its center. With a wrong center edges are doubled and "

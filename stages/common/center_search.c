@@ -7,8 +7,11 @@
  * the first one, mirrored and moved by 2 c - (n - 1). The transform is linear and moving is a phase: with A that of the
  * first half and B that of the mirrored one, the measure is the mean of |A + B exp(-2 pi i k shift / n)|. So both are
  * transformed once, as the real and imaginary part of one image, and any center, between pixels too, costs one sum over
- * the elements outside of the wedge: |m| > pi k for m cycles a turn and k cycles a detector row. The lowest frequencies
+ * the elements outside of the wedge: |m| > pi k for m cycles a turn and k cycles a detector row. The lowest m and k = 0
  * are left out, and weights exp(-2 pi^2 f^2) stand for smoothing by a Gaussian of one pixel.
+ *
+ * The phase of column k turns once in n / (2 k) trial centers. k = 1 must take part: without it k = 2, which is strong
+ * in every small object, draws the minimum to the center's alias a quarter of the detectors away as well.
  */
 #include "stages/common/center_search.h"
 
@@ -18,13 +21,13 @@
 
 #include "pipeline/image.h"
 
-enum { LANES = 8, LOWEST_COLUMN = 2, MOST_DROP = 20, FINE = 10, MOST_DEGREES = 10 };
+enum { LANES = 8, LOWEST_COLUMN = 1, MOST_DROP = 20, FINE = 10, APART = 3, MOST_DEGREES = 10 };
 
 static const double pi = 3.14159265358979323846;
 
 /* What the best trial center reaches in white noise, in units of one over the root of the number of values that take
  * part; and of one over that number, which matters where they are few. */
-static const double noise_share = 1.2, noise_share_of_few = 2, noise_correlation = 4.5;
+static const double noise_share = 1.2, noise_share_of_few = 4, noise_correlation = 4.5;
 
 int64_t ts_center_half_turn(double step_degrees)
 {
@@ -190,6 +193,31 @@ struct center_found ts_center_by_sinogram(const struct center_search *search, in
     return (struct center_found){.center = near + ((double)(closest - FINE) + more) / FINE,
                                  .noise = noise_share * sqrt(of_few) + noise_share_of_few * of_few,
                                  .best = best};
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double ts_center_median(const double *measure, int64_t n, double *sorted)
+{
+    memcpy(sorted, measure, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    return sorted[n / 2];
+}
+
+int64_t ts_center_rival(const double *measure, int64_t n_trials, int64_t best, double highest)
+{
+    int64_t rival = -1;
+    for (int64_t i = 0; i < n_trials; i++) {
+        const bool lowest =
+            (i == 0 || measure[i] <= measure[i - 1]) && (i == n_trials - 1 || measure[i] <= measure[i + 1]);
+        if (lowest && llabs(i - best) >= APART && measure[i] <= highest && (rival < 0 || measure[i] < measure[rival]))
+            rival = i;
+    }
+    return rival;
 }
 
 /* ---- opposite views ---------------------------------------------------------------------------- */

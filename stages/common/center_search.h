@@ -27,7 +27,7 @@ size_t ts_center_room_bytes(int64_t half_turn, int64_t n_detectors);
 int64_t ts_center_trials(double search, double step);
 
 /* What a search finds. `noise` is the confidence that white noise without an object reaches: a rule of thumb, fitted
- * to random sinograms of 16 x 32 to 300 x 512, that none of 4,000 passed. */
+ * to random sinograms of 8 x 8 to 300 x 512, that none of 24,000 passed. */
 struct center_found {
     double center, noise;
     int64_t best; /* trial */
@@ -39,6 +39,13 @@ struct center_found {
  * on a 64-byte boundary. */
 struct center_found ts_center_by_sinogram(const struct center_search *search, int64_t half_turn, const struct fft *fft,
                                           void *room, double *measure);
+
+/* Of n values; `sorted` has room for as many. */
+double ts_center_median(const double *measure, int64_t n, double *sorted);
+
+/* The trial of the lowest minimum of its own, 3 trials or more from the best, whose measure is `highest` at the most;
+ * -1 where there is none. */
+int64_t ts_center_rival(const double *measure, int64_t n_trials, int64_t best, double highest);
 
 /* Views half a turn apart, as far as `tolerance` degrees allows; spread over all that are equally good. Returns how
  * many, at most CENTER_PAIRS. */

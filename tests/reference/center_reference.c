@@ -30,7 +30,7 @@ double ts_center_measure_reference(const double *p, int64_t n_views, int64_t n, 
             turn[(n_views + view) * n + ((d + shift) % n + n) % n] = p[view * n + n - 1 - d];
         }
     for (int64_t m = -n_views; m < n_views; m++)
-        for (int64_t k = 2; k <= n / 2; k++) {
+        for (int64_t k = 1; k <= n / 2; k++) {
             if (!((double)llabs(m) > M_PI * (double)k) || llabs(m) <= drop)
                 continue;
             const double f = (double)m / (double)rows, g = (double)k / (double)n;

@@ -223,6 +223,56 @@ TEST_ON_BOTH(center, in_noise_is_warned_of)
             worst[1]);
 }
 
+/* Counts of three small discs, of ever fewer photons: column, row, radius in detectors; attenuation of a diameter. */
+static void draw_counts(struct ts_image *image, double center, double photons, uint64_t seed)
+{
+    static const double discs[][4] = {{0, 0, 40, 0.48}, {50.0 / 3, 10, 25.0 / 3, 0.1}, {-40.0 / 3, -20, 5, 0.09}};
+    const int64_t n = image->axes[2].n;
+    for (int64_t i = 0; i < image->axes[1].n * n; i++) {
+        const double theta = (double)(i / n) * image->axes[1].spacing * M_PI / 180;
+        double sum = 0;
+        for (size_t disc = 0; disc < sizeof discs / sizeof *discs; disc++) {
+            const double s = (double)(i % n) - center - discs[disc][0] * cos(theta) - discs[disc][1] * sin(theta);
+            sum += discs[disc][3] * sqrt(fmax(0, 1 - s * s / (discs[disc][2] * discs[disc][2])));
+        }
+        const double mean = photons * exp(-sum), radius = sqrt(-2 * log(1 - ts_random_unit(&seed)));
+        const double count = mean + sqrt(mean) * radius * cos(2 * M_PI * ts_random_unit(&seed));
+        ((float *)image->data)[i] = (float)-log(count / photons);
+    }
+}
+
+/* The center's alias a quarter of the detectors away is not mistaken for it. */
+TEST_ON_BOTH(center, of_few_photons_is_not_its_alias)
+{
+    static const double photons[] = {10000, 2000, 1000, 500};
+    static const double centers[] = {44.3, 52.6};
+    struct ts_image image = ts_disc_scan(1, 120, 96, 0, 1.5, TS_F32);
+    for (int i = 0; i < 48; i++) {
+        const double center = centers[i % 2];
+        double confidence;
+        draw_counts(&image, center, photons[i / 2 % 4], 11 + (uint64_t)i);
+        const double is = found(&image, "", 0, 2, &confidence);
+        cr_assert(fabs(is - center) < 1, "%g photons: %.2f, not %.2f", photons[i / 2 % 4], is, center);
+    }
+    free(image.data);
+}
+
+/* Half of the detectors away the measure is the same. */
+TEST_ON_BOTH(center, with_a_rival_is_warned_of)
+{
+    struct ts_image image = ts_disc_scan(1, 120, 96, 0, 1.5, TS_F32);
+    struct stage_run run;
+    ts_disc_scan_draw(&image, 0, 40);
+    cr_assert_eq(ts_test_run(&run, &center_stage, "search=45", &image, NULL, 0, 2), TS_OK);
+    cr_assert(ts_diag_count(run.diag) == 1 && said(&run, "center-ambiguous"));
+    const double center = ts_test_table_at(&run, "center", 0), from = fmin(fabs(center - 40), fabs(center - 88));
+    cr_assert(from < 0.1, "%.3f", center);
+    cr_assert(strstr(said(&run, "center-ambiguous")->message, fabs(center - 40) < 1 ? "about 8" : "about 4"), "%s",
+              said(&run, "center-ambiguous")->message);
+    ts_test_run_clear(&run);
+    free(image.data);
+}
+
 /* Stripes without anything that turns. */
 TEST_ON_BOTH(center, of_views_that_are_alike_is_warned_of)
 {
