@@ -6,18 +6,19 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 static const double pi = 3.14159265358979323846;
 
 enum angle_unit ts_angle_unit_of(const char *text)
 {
-    static const char *const degrees[] = {"degree", "degrees", "deg", "Degrees", "\xC2\xB0", NULL};
-    static const char *const radians[] = {"radian", "radians", "rad", "Radians", NULL};
+    static const char *const degrees[] = {"degree", "degrees", "deg", "\xC2\xB0", NULL};
+    static const char *const radians[] = {"radian", "radians", "rad", NULL};
     for (int i = 0; degrees[i]; i++)
-        if (!strcmp(text, degrees[i]))
+        if (!strcasecmp(text, degrees[i]))
             return ANGLE_UNIT_DEGREE;
     for (int i = 0; radians[i]; i++)
-        if (!strcmp(text, radians[i]))
+        if (!strcasecmp(text, radians[i]))
             return ANGLE_UNIT_RADIAN;
     return ANGLE_UNIT_FILE;
 }

@@ -77,16 +77,31 @@ static enum ts_status check_axes(const struct projections *projections)
         return TS_OK;
     /* Flats and darks have no theta; writers name their first axis as they like. */
     const size_t length = strlen(axes);
-    if (length > 4 && !strcmp(axes + length - 4, ":y:x"))
+    if ((length > 4 && !strcmp(axes + length - 4, ":y:x")) || (projections->stack.rank == 2 && !strcmp(axes, "y:x")))
         return TS_OK;
     ts_text_escape(shown, sizeof shown, axes);
     return ts_hdf5_input_refuse(&projections->input, "axes-order", "the axes of %s are %s, expected theta:y:x",
                                 projections->stack.name, shown);
 }
 
+/* One flat or dark may be stored as (y, x); it is read as frames of which there is one, the axis after those. */
+static int frame_axes(hid_t dataset, int32_t frames)
+{
+    int rank = 3;
+    if (frames == FRAMES_PROJECTIONS || H5Iget_type(dataset) != H5I_DATASET)
+        return rank;
+    const hid_t space = H5Dget_space(dataset);
+    if (space >= 0) {
+        rank = H5Sget_simple_extent_ndims(space) == 2 ? 2 : 3;
+        H5Sclose(space);
+    }
+    return rank;
+}
+
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
     static const char *const names[] = {"/exchange/data", "/exchange/data_white", "/exchange/data_dark"};
+    static const int many_frames[3] = {1, 0, 2}, one_frame[3] = {0, 2, 1};
     const struct exchange_params *params = set->values;
     const char *name = names[params->frames];
     hid_t dataset;
@@ -95,13 +110,12 @@ static enum ts_status find_all(struct projections *projections, const struct par
         status = ts_hdf5_input_refuse(&projections->input, "frames-missing", "there is no %s, which holds the %s", name,
                                       ts_projections_frames_name(params->frames));
     if (status == TS_OK)
-        status = ts_hdf5_stack_open_take(&projections->input, dataset, name, 3, &projections->stack);
+        status = ts_hdf5_stack_open_take(&projections->input, dataset, name, frame_axes(dataset, params->frames),
+                                         &projections->stack);
     if (status == TS_OK)
         status = check_axes(projections);
-    projections->order[0] = 1;
-    projections->order[1] = 0;
-    projections->order[2] = 2;
-    projections->n_views = projections->stack.n[0];
+    memcpy(projections->order, projections->stack.rank == 2 ? one_frame : many_frames, sizeof many_frames);
+    projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
     projections->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
     if (ts_param_given(set, "pixel_size"))

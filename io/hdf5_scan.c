@@ -32,7 +32,7 @@ static const struct hdf5_listed *find_listed(const struct hdf5_listing *listing,
 static int64_t count_frames(const struct hdf5_listing *listing, const char *path)
 {
     const struct hdf5_listed *entry = find_listed(listing, path, NULL);
-    return entry && entry->rank == 3 ? (int64_t)entry->n[0] : 0;
+    return !entry ? 0 : entry->rank == 2 ? 1 : entry->rank == 3 ? (int64_t)entry->n[0] : 0;
 }
 
 static const char *first_error(const struct ts_diag *diag)

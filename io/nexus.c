@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "io/projections.h"
 
@@ -298,17 +299,24 @@ static enum ts_status read_angles(struct nexus *nexus)
 
 /* ---- lengths ------------------------------------------------------------------------------------ */
 
+/* Names in any case: nothing here is a megameter or a petameter apart. 0: not known. */
 static double millimeters(const char *units)
 {
     static const struct {
-        const char *name;
         double mm;
-    } known[] = {{"m", 1e3},   {"cm", 10},        {"mm", 1},           {"um", 1e-3},   {"\xC2\xB5m", 1e-3},
-                 {"nm", 1e-6}, {"micron", 1e-3},  {"\xCE\xBCm", 1e-3}, {"meter", 1e3}, {"metre", 1e3},
-                 {"pm", 1e-9}, {"microns", 1e-3}, {"millimeter", 1}};
+        const char *names[9];
+    } known[] = {{1e3, {"m", "meter", "meters", "metre", "metres"}},
+                 {10, {"cm", "centimeter", "centimeters", "centimetre", "centimetres"}},
+                 {1, {"mm", "millimeter", "millimeters", "millimetre", "millimetres"}},
+                 {1e-3,
+                  {"um", "\xC2\xB5m", "\xCE\xBCm", "micron", "microns", "micrometer", "micrometers", "micrometre",
+                   "micrometres"}},
+                 {1e-6, {"nm", "nanometer", "nanometers", "nanometre", "nanometres"}},
+                 {1e-9, {"pm", "picometer", "picometers", "picometre", "picometres"}}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(units, known[i].name))
-            return known[i].mm;
+        for (int k = 0; k < 9 && known[i].names[k]; k++)
+            if (!strcasecmp(units, known[i].names[k]))
+                return known[i].mm;
     return 0;
 }
 

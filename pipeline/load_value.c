@@ -3,6 +3,7 @@
  * One value of a chain's tree into its field: numbers, choices, texts, lists and references, by the kind of the row.
  */
 #include <string.h>
+#include <strings.h>
 
 #include "pipeline/load.h"
 #include "pipeline/number.h"
@@ -61,6 +62,7 @@ static bool read_number(const struct load *load, const struct node *value, const
     return !wrong;
 }
 
+/* Names are matched whatever their case, as other tools write Ram-Lak and Hann; what is recorded is our spelling. */
 static bool load_choice(const struct load *load, const struct node *value, struct param_set *set, size_t i)
 {
     const struct param *row = &set->rows[i];
@@ -70,7 +72,7 @@ static bool load_choice(const struct load *load, const struct node *value, struc
     if (value->kind != NODE_SCALAR && !value->text)
         return expected(load, value, set, i, "a name");
     for (const struct choice *choice = row->choices; choice && choice->name; choice++) {
-        if (!strcmp(choice->name, value->text)) {
+        if (!strcasecmp(choice->name, value->text)) {
             *(int32_t *)field(set, i) = choice->value;
             return true;
         }

@@ -211,6 +211,11 @@ Test(exchange, theta_is_in_the_unit_that_the_file_says)
                 {"rad", ANGLE_UNIT_FILE, 57.29577951308232},
                 {"radian", ANGLE_UNIT_FILE, 57.29577951308232},
                 {"radians", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"Rad", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"RADIANS", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"DEG", ANGLE_UNIT_FILE, 1},
+                {"Degrees", ANGLE_UNIT_FILE, 1},
+                {"\xC2\xB0", ANGLE_UNIT_FILE, 1},
                 {"radians", ANGLE_UNIT_DEGREE, 1},
                 {"degree", ANGLE_UNIT_RADIAN, 57.29577951308232},
                 {"gon", ANGLE_UNIT_DEGREE, 1},
@@ -378,6 +383,45 @@ Test(exchange, a_tooth)
     source->ops->close(source);
     free(expected);
     free(found);
+}
+
+/* (y, x) in one piece and in chunks: as frames of which there is one. */
+Test(exchange, one_flat_may_have_two_axes)
+{
+    static const hsize_t n[2] = {SCAN_ROWS, SCAN_COLUMNS}, chunk[2] = {2, 3};
+    static const char *const axes[] = {NULL, "y:x", "x:y"};
+    double flat[SCAN_ROWS * SCAN_COLUMNS], theta[SCAN_FRAMES] = {0};
+    for (int i = 0; i < SCAN_ROWS * SCAN_COLUMNS; i++)
+        flat[i] = 10 * (i / SCAN_COLUMNS) + i % SCAN_COLUMNS;
+    for (int i = 0; i < 6; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), space = H5Screate_simple(2, n, NULL);
+        const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+        if (i % 2)
+            H5Pset_chunk(list, 2, chunk);
+        cr_assert(H5Ldelete(file, "/exchange/data_white", H5P_DEFAULT) >= 0);
+        const hid_t dataset =
+            H5Dcreate2(file, "/exchange/data_white", H5T_STD_U16BE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        cr_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, flat) >= 0);
+        if (axes[i / 2])
+            ts_scan_file_text(dataset, "axes", axes[i / 2]);
+        H5Dclose(dataset);
+        H5Pclose(list);
+        H5Sclose(space);
+        H5Fclose(file);
+        exchange_values.frames = FRAMES_FLATS;
+        if (i / 2 == 2) {
+            refuse_exchange(&set, TS_BAD_INPUT, "axes-order", "are x:y, expected");
+            continue;
+        }
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        const struct ts_axis *is = source->image.axes;
+        cr_assert(is[0].n == SCAN_ROWS && is[1].n == 1 && is[2].n == SCAN_COLUMNS && is[1].kind == TS_AXIS_VIEW);
+        for (int64_t step = 1; step <= SCAN_ROWS; step++)
+            ts_scan_file_check(source, (const int[]){0}, step);
+        source->ops->close(source);
+    }
 }
 
 Test(exchange, info_says_what_the_scan_is)

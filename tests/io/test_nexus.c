@@ -376,3 +376,36 @@ Test(nexus, info_says_what_the_scan_is)
     make_scan(&scan);
     expect_info(false, (const char *const[]){"\n  not a file of this program", NULL});
 }
+
+Test(nexus, units_of_length_in_any_case_and_in_full)
+{
+    static const struct {
+        const char *name;
+        double mm;
+    } rows[] = {{"micrometer", 1e-3},
+                {"Micrometers", 1e-3},
+                {"UM", 1e-3},
+                {"\xC2\xB5m", 1e-3},
+                {"MM", 1},
+                {"millimetre", 1},
+                {"CM", 10},
+                {"Meter", 1e3},
+                {"NanoMeters", 1e-6},
+                {"pm", 1e-9},
+                {"micro", 0},
+                {"", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scan scan = good;
+        struct param_set set = nexus_set();
+        struct source *source;
+        scan.pixel_units = rows[i].name;
+        if (rows[i].mm == 0) {
+            refuse_scan(&scan, "pixel-size", "expected a positive length");
+            continue;
+        }
+        make_scan(&scan);
+        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "%s", rows[i].name);
+        cr_assert_float_eq(source->image.axes[2].spacing, 3.5 * rows[i].mm, 1e-12 * rows[i].mm);
+        source->ops->close(source);
+    }
+}

@@ -164,6 +164,26 @@ Test(chain, every_value_arrives_with_its_place)
     ts_diag_destroy(diag);
 }
 
+/* Choices are matched in any case; what is kept, and recorded, is the spelling of the table. */
+Test(chain, choices_are_matched_in_any_case)
+{
+    static const char *const lines[] = {"dicom ./study | box radius=2 border=Mirror | hdf5 result.h5",
+                                        "dicom ./study | box radius=2 border=mirror | hdf5 result.h5"};
+    char *texts[2];
+    for (int i = 0; i < 2; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_assert_eq(ts_test_parse(lines[i], &chain, &diag), TS_OK, "%s", ts_test_errors(diag));
+        texts[i] = ts_chain_canonical(chain);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+    cr_expect_str_eq(texts[0], texts[1]);
+    cr_expect(strstr(texts[0], "mirror") && !strstr(texts[0], "Mirror"));
+    free(texts[0]);
+    free(texts[1]);
+}
+
 /* Both forms of one chain, and what the one-line form makes of quotes and commas. */
 Test(chain, one_line_is_the_same_chain)
 {

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "io/source.h"
 #include "stages/execute.h"
@@ -78,7 +79,7 @@ static void check_choices(const struct table *table, const struct param *row)
     for (const struct choice *choice = row->choices; choice->name; choice++) {
         expect(is_sentence(choice->doc), table->owner, row->name, "a choice's doc is not one line without a period");
         for (const struct choice *other = row->choices; other < choice; other++)
-            expect(strcmp(other->name, choice->name) != 0 && (other->value != choice->value || choice->alias),
+            expect(strcasecmp(other->name, choice->name) != 0 && (other->value != choice->value || choice->alias),
                    table->owner, row->name, "two choices are alike");
         bool named = !choice->alias;
         for (const struct choice *other = row->choices; other < choice; other++)
