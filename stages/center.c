@@ -193,6 +193,17 @@ static enum ts_status resolve_slice(const struct stage_context *context, struct 
                                                (long long)params->slice, (long long)nz);
 }
 
+/* Views half a turn apart do not mirror each other in a fan. */
+static enum ts_status refuse_fan(const struct stage_context *context, const struct center_params *params)
+{
+    ts_param_error(context->set, params->strip ? "strip" : "method", "center-beam", context->diag,
+                   "a center is %s in parallel beams alone, and the beam is %s", params->strip ? "shown" : "searched",
+                   ts_beam_name(context->in.beam.kind));
+    ts_diag_hint(context->diag, "give where the axis stands, such as center: {center: %g}",
+                 0.5 * (double)(context->in.axes[2].n - 1));
+    return TS_BAD_CHAIN;
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct center_params *params = values;
@@ -201,6 +212,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (context->in.axes[2].positions)
         return ts_param_error(context->set, "method", "detectors-uneven", context->diag,
                               "a center is an index, and these detectors are not evenly spaced");
+    if (context->in.beam.kind != TS_BEAM_PARALLEL && (finds(context) || params->strip))
+        return refuse_fan(context, params);
     enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");
     if (status == TS_OK)
         status = resolve_slice(context, params);
@@ -446,7 +459,7 @@ const struct stage center_stage = {
         "The center c is the index of the detector pixel, from 0 and between pixels too, that the rotation axis is "
         "projected to: `p(theta + 180, d) = p(theta, 2 c - d)`. The sinogram passes on unchanged but for its detector "
         "axis, which begins at `-c * spacing`; every later stage takes the rotation axis from there. Without this "
-        "stage it is the middle of the row, (n - 1) / 2.\n\n"
+        "stage it is the middle of the row, (n - 1) / 2. Of a fan the center can be given, not searched.\n\n"
         "`sinogram` completes half a turn with its own mirror image about every trial center and measures what the "
         "Fourier transform holds outside of the double wedge, where that of an object is almost empty (N. T. Vo, M. "
         "Drakopoulos, R. C. Atwood, C. Reinhard, 2014); then in tenths of a pixel around the best, and a parabola. It "
@@ -470,7 +483,7 @@ const struct stage center_stage = {
         "a PNG of it. To look around a guess: `center: {center: 512, strip: true, strip_step: 4}`.\n\n"
         "Cost: that slice is computed before all others, and one search, which runs on the CPU whatever the device.",
     .axes = AXES_SINOGRAM,
-    .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
+    .beams = TS_ANY_BEAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_LINE_INTEGRAL) |
                   TS_QUANTITY_BIT(TS_INTENSITY),

@@ -250,7 +250,8 @@ const struct stage rebin_stage = {
         "detectors values are interpolated linearly, which smooths a little; where the scan has both ends of a ray, "
         "the result is their mean. Whole turns and short scans, of 180 degrees and the fan's angle at least, give "
         "views evenly over half a turn. Then `fbp` and all else that takes parallel beams can follow; `fbp` also takes "
-        "fans directly.\n\n"
+        "fans directly. A fan whose axis is not seen by the middle of the detector needs `center` with its position "
+        "before this stage: `center: {center: 70.2}`.\n\n"
         "A value that is NaN or infinite reaches the samples beside it.\n\n"
         "Cost: 8 products a sample.",
     .axes = AXES_SINOGRAM,

@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "pipeline/plan.h"
+#include "stages/fbp.h"
+#include "stages/rebin.h"
 #include "tests/reference/center_reference.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/disc_scan.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/radon_scene.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -124,6 +127,41 @@ Test(center, may_be_given)
     free(image.data);
 }
 
+/* A fan's axis off the middle of its detector, which the file does not tell, reaches rebin and fbp. */
+TEST_ON_BOTH(center, of_a_fan_reaches_its_reconstruction)
+{
+    static const struct ellipse ellipse = {9, -14, 17, 8, 30, 1};
+    static const char *const beams[] = {"fan-flat", "fan-arc"};
+    for (int beam = 0; beam < 2; beam++) {
+        char text[160];
+        struct radon_scene scene;
+        struct stage_run axis, parallel, volume;
+        snprintf(text, sizeof text,
+                 "views=720 detectors=170 detector_spacing=1 source_axis=120 source_detector=200 center=70.2 beam=%s",
+                 beams[beam]);
+        ts_test_scene_make(&scene, text, 130, 170, 0.5, 0.4);
+        ts_test_ellipse_draw(&scene.in, &ellipse);
+        ts_test_scene_project(&scene);
+        scene.out.axes[2].first = -84.5;
+        cr_assert_eq(ts_test_run(&axis, &center_stage, "center=70.2", &scene.out, NULL, 0, 2), TS_OK);
+        axis.out.data = scene.out.data; /* it passes on */
+        cr_assert_eq(ts_test_run(&parallel, &rebin_stage, "views=360", &axis.out, NULL, 0, 2), TS_OK);
+        cr_assert_eq(ts_test_run(&volume, &fbp_stage, "", &parallel.out, NULL, 0, 2), TS_OK);
+        const double pixel = volume.out.axes[2].spacing;
+        const int64_t row = llround(84.5 + 14 / pixel), column = llround(84.5 + 9 / pixel);
+        for (int64_t y = -3; y <= 3; y++)
+            for (int64_t x = -3; x <= 3; x++) {
+                const double is = ((const float *)volume.out.data)[(row + y) * 170 + column + x];
+                cr_assert(fabs(is - 1) < 0.05, "%s: %g at %lld, %lld", beams[beam], is, (long long)y, (long long)x);
+            }
+        ts_test_run_clear(&volume);
+        ts_test_run_clear(&parallel);
+        axis.out.data = NULL;
+        ts_test_run_clear(&axis);
+        ts_test_scene_clear(&scene);
+    }
+}
+
 static void refused(const char *assignments, const struct ts_image *image, enum ts_status status, const char *code)
 {
     struct stage_run run;
@@ -152,7 +190,10 @@ Test(center, says_what_is_wrong_with_the_parameters)
     refused("", &uneven, TS_BAD_CHAIN, "views-uneven");
     refused("", &arc, TS_BAD_CHAIN, "views-arc");
     refused("method=opposite", &arc, TS_BAD_CHAIN, "views-opposite");
-    refused("", &fan, TS_BAD_CHAIN, "stage-beam");
+    refused("", &fan, TS_BAD_CHAIN, "center-beam");
+    refused("method=opposite", &fan, TS_BAD_CHAIN, "center-beam");
+    refused("center=15 strip=true", &fan, TS_BAD_CHAIN, "center-beam");
+    refused("center=31.5", &fan, TS_BAD_CHAIN, "center-outside");
     refused("", &tilted, TS_BAD_CHAIN, "detectors-uneven");
     refused("slice=2", &image, TS_BAD_CHAIN, "slice-outside");
     refused("search=15", &image, TS_BAD_CHAIN, "search-outside");
@@ -229,7 +270,8 @@ static void draw_counts(struct ts_image *image, double center, double photons, u
     static const double discs[][4] = {{0, 0, 40, 0.48}, {50.0 / 3, 10, 25.0 / 3, 0.1}, {-40.0 / 3, -20, 5, 0.09}};
     const int64_t n = image->axes[2].n;
     for (int64_t i = 0; i < image->axes[1].n * n; i++) {
-        const double theta = (double)(i / n) * image->axes[1].spacing * M_PI / 180;
+        const int64_t view = i / n;
+        const double theta = (double)view * image->axes[1].spacing * M_PI / 180;
         double sum = 0;
         for (size_t disc = 0; disc < sizeof discs / sizeof *discs; disc++) {
             const double s = (double)(i % n) - center - discs[disc][0] * cos(theta) - discs[disc][1] * sin(theta);
