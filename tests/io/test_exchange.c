@@ -390,9 +390,11 @@ Test(exchange, one_flat_may_have_two_axes)
 {
     static const hsize_t n[2] = {SCAN_ROWS, SCAN_COLUMNS}, chunk[2] = {2, 3};
     static const char *const axes[] = {NULL, "y:x", "x:y"};
-    double flat[SCAN_ROWS * SCAN_COLUMNS], theta[SCAN_FRAMES] = {0};
-    for (int i = 0; i < SCAN_ROWS * SCAN_COLUMNS; i++)
-        flat[i] = 10 * (i / SCAN_COLUMNS) + i % SCAN_COLUMNS;
+    const double theta[SCAN_FRAMES] = {0};
+    double flat[SCAN_ROWS][SCAN_COLUMNS];
+    for (int y = 0; y < SCAN_ROWS; y++)
+        for (int x = 0; x < SCAN_COLUMNS; x++)
+            flat[y][x] = 10 * y + x;
     for (int i = 0; i < 6; i++) {
         struct param_set set = exchange_set();
         struct source *source;
