@@ -13,6 +13,7 @@
 
 #include "stages/fbp.h"
 #include "stages/fourier.h"
+#include "stages/rebin.h"
 #include "tests/support/stage_run.h"
 
 TestSuite(accuracy, .timeout = 1200);
@@ -28,6 +29,7 @@ struct scan {
     bool endpoint;          /* the last view is at its end */
     double uneven;          /* each view is off by so much of the step, in turn to both sides */
     enum ts_beam_kind beam; /* of a fan the source stands 1.5 n mm from the axis and 2.25 n mm from the detector */
+    bool rebinned;          /* to parallel beams first */
 };
 
 struct deviation {
@@ -80,19 +82,20 @@ static struct ts_image make_sinogram(int64_t n, const struct scan *scan, double 
 /* Of `fourier` every pixel is worked out: it takes no longer than a part of them. */
 static struct deviation measure(const struct stage *stage, int64_t n, const struct scan *scan, const char *filter)
 {
-    const int64_t most = stage == &fourier_stage                           ? n
-                         : scan->beam != TS_BEAM_PARALLEL && n >= WIDE_FAN ? MOST_WIDE_FAN_PIXELS
-                                                                           : MOST_PIXELS;
+    const bool by_fan = scan->beam != TS_BEAM_PARALLEL && !scan->rebinned;
+    const int64_t most = stage == &fourier_stage ? n : by_fan && n >= WIDE_FAN ? MOST_WIDE_FAN_PIXELS : MOST_PIXELS;
     const int64_t pixels = n < most ? n : most - n % 2;
     const double size = (double)n / (double)pixels, radius = 0.8 * 0.4 * (double)n;
     double *angles = malloc((size_t)(4 * n) * sizeof *angles);
     struct ts_image in = make_sinogram(n, scan, angles);
     struct deviation deviation = {.views = in.axes[1].n};
-    struct stage_run run;
+    struct stage_run run, parallel;
     char text[128];
+    if (scan->rebinned)
+        cr_assert_eq(ts_test_run(&parallel, &rebin_stage, "", &in, NULL, 0, 2), TS_OK);
     snprintf(text, sizeof text, "filter=%s rows=%lld columns=%lld pixel_size=%.17g", filter, (long long)pixels,
              (long long)pixels, size);
-    cr_assert_eq(ts_test_run(&run, stage, text, &in, NULL, 0, 2), TS_OK);
+    cr_assert_eq(ts_test_run(&run, stage, text, scan->rebinned ? &parallel.out : &in, NULL, 0, 2), TS_OK);
     for (int64_t i = 0; i < pixels * pixels; i++) {
         const double middle = 0.5 * (double)(pixels - 1), off = ((const float *)run.out.data)[i] - 1.0;
         const int64_t row = i / pixels, column = i % pixels;
@@ -105,6 +108,8 @@ static struct deviation measure(const struct stage *stage, int64_t n, const stru
     }
     deviation.mean /= (double)deviation.pixels;
     ts_test_run_clear(&run);
+    if (scan->rebinned)
+        ts_test_run_clear(&parallel);
     free(in.data);
     free(angles);
     return deviation;
@@ -120,7 +125,11 @@ static const struct scan scans[] = {{"180 degrees", 180, false, 0},
                                     {"fan-arc, 360 degrees", 360, false, 0, TS_BEAM_FAN_ARC},
                                     {"fan-flat, 360 degrees", 360, false, 0, TS_BEAM_FAN_FLAT},
                                     {"fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC},
-                                    {"fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT}};
+                                    {"fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT},
+                                    {"rebin, fan-arc, 360 degrees", 360, false, 0, TS_BEAM_FAN_ARC, true},
+                                    {"rebin, fan-flat, 360 degrees", 360, false, 0, TS_BEAM_FAN_FLAT, true},
+                                    {"rebin, fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC, true},
+                                    {"rebin, fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT, true}};
 
 static void check(const struct stage *stage, int64_t n, const struct scan *scan, FILE *file)
 {
@@ -189,7 +198,7 @@ Test(accuracy, is_written_down)
         "pixels a\n"
         "side, of about so many, and of fans from %d detectors on of about %d). The filter `none` is left out: it "
         "gives no attenuation. On the CPU, in "
-        "float.\n\n"
+        "float. `rebin`: `rebin`, with its defaults, and then `fbp` of parallel beams.\n\n"
         "## fbp\n\n",
         MOST_PIXELS, WIDE_FAN, MOST_WIDE_FAN_PIXELS);
     write_heading(file);
