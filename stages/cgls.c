@@ -155,7 +155,7 @@ const struct stage cgls_stage = {
         "the very "
         "same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
         "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like "
-        "radians are an error, and so are several views that all look in one direction.\n\n"
+        "radians are an error, and so are views that all look in one direction, one alone included.\n\n"
         "From about the sixth iteration on, the rounding of float arithmetic turns the directions (C. C. Paige, Linear "
         "Algebra Appl. 34, 1980): a slice is then where double precision was up to one or two iterations earlier, and "
         "pixels differ from it by some percent of the largest, the more the closer both are to the end.\n\n"

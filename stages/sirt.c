@@ -162,7 +162,7 @@ const struct stage sirt_stage = {
         "the very "
         "same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
         "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like "
-        "radians are an error, and so are several views that all look in one direction.\n\n"
+        "radians are an error, and so are views that all look in one direction, one alone included.\n\n"
         "`tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration.",
     .axes = AXES_SINOGRAM,

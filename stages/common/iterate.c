@@ -49,7 +49,7 @@ enum ts_status ts_iterate_resolve(const struct stage_context *context, void *val
     params->volume.weights = VIEW_WEIGHTS_NONE;
     params->volume.gaps = VIEW_GAPS_ACCEPT;
     ts_unit_per_length(in->unit, in->axes[2].unit, params->volume.unit);
-    enum ts_status status = ts_view_angles_check_directions(context);
+    enum ts_status status = ts_view_angles_check_directions(context, false);
     if (status == TS_OK)
         status = ts_view_angles_check_unit(context);
     return status == TS_OK ? ts_reconstruction_resolve(context, &params->volume) : status;

@@ -189,7 +189,7 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
         params->center = -detector->first / spacing_of(detector);
     enum ts_status status = check_geometry(context, params);
     if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES)
-        status = ts_view_angles_check_directions(context);
+        status = ts_view_angles_check_directions(context, params->gaps == VIEW_GAPS_ACCEPT);
     if (status == TS_OK && fan)
         status = check_fan(context, params);
     else if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE)

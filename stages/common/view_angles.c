@@ -5,6 +5,7 @@
 #include "stages/common/view_angles.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "stages/common/reconstruction.h"
@@ -88,20 +89,22 @@ enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)
     return status;
 }
 
-enum ts_status ts_view_angles_check_directions(const struct stage_context *context)
+enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do)
 {
     const struct ts_axis *axis = &context->in.axes[1];
     const double turn = context->in.beam.kind == TS_BEAM_PARALLEL ? 180 : 360, first = ts_view_degree(axis, 0);
     for (int64_t v = 1; v < axis->n; v++)
         if (fabs(remainder(ts_view_degree(axis, v) - first, turn)) > same_direction)
             return TS_OK;
-    if (axis->n < 2)
+    if (axis->n < 2 && one_will_do)
         return TS_OK;
+    char views[32] = "the only view looks";
+    if (axis->n > 1)
+        snprintf(views, sizeof views, "all %lld views look", (long long)axis->n);
     return ts_diag_error(
         context->diag, TS_BAD_CHAIN,
         &(struct diag_site){.code = "one-direction", .span = context->set->span, .stage = context->stage->name},
-        "all %lld views look in one direction, %.6g degrees (modulo %g), and 2 directions at least were expected",
-        (long long)axis->n, first, turn);
+        "%s in one direction, %.6g degrees (modulo %g), and 2 directions at least were expected", views, first, turn);
 }
 
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context)

@@ -36,8 +36,8 @@ TEST_ON_BOTH(backproject, agrees_with_the_oracle)
     static const struct stage_case cases[] = {
         EVERY_METHOD("", FLOATS),
         EVERY_METHOD("model=linear"),
-        EVERY_METHOD("model=linear weights=angles", FLOATS),
-        EVERY_METHOD("weights=angles", FLOATS),
+        EVERY_METHOD("model=linear weights=angles gaps=accept", FLOATS),
+        EVERY_METHOD("weights=angles gaps=accept", FLOATS),
         EVERY_METHOD("model=linear rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", FLOATS),
         EVERY_METHOD("rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", FLOATS),
         EVERY_METHOD("model=linear", .values = VALUES_CONSTANT, .dtypes = TS_DTYPE_BIT(TS_U8)),

@@ -26,8 +26,8 @@ TEST_ON_BOTH(cgls, agrees_with_the_oracle)
         {"iterations=4 rows=40 columns=1", 1, 17, 19, .beam = SCAN_ARC, .arc = 220},
         {"iterations=4 center=8.5 row_spacing=0.7 rows=14", 2, 15, 19},
         {"iterations=4 pixel_size=0.9 rows=12 columns=11", 18, 15, 19},
-        {"iterations=3", 1, 1, 1},
-        {"iterations=3 rows=1", 2, 1, 29, .beam = SCAN_FLAT},
+        {"iterations=3", 1, 2, 1},
+        {"iterations=3 rows=1", 2, 2, 29, .beam = SCAN_FLAT},
         {"iterations=5 stop=residual tolerance=0.45", 3, 11, 15},
         {"iterations=5 stop=discrepancy noise=0.8", 3, 11, 15, .beam = SCAN_ARC},
     };

@@ -30,12 +30,13 @@ static size_t each_method(size_t n)
 
 TEST_ON_BOTH(fbp, agrees_with_the_oracle)
 {
+    /* A single view as well. */
     static const struct stage_case cases[] = {
-        EVERY_METHOD(""),
-        EVERY_METHOD("filter=hann cutoff=0.7", FLOATS),
-        EVERY_METHOD("filter=none rows=17 columns=8", FLOATS),
-        EVERY_METHOD("filter=shepp rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", FLOATS),
-        EVERY_METHOD("", .values = VALUES_CONSTANT, .dtypes = TS_DTYPE_BIT(TS_U8)),
+        EVERY_METHOD("gaps=accept"),
+        EVERY_METHOD("gaps=accept filter=hann cutoff=0.7", FLOATS),
+        EVERY_METHOD("gaps=accept filter=none rows=17 columns=8", FLOATS),
+        EVERY_METHOD("gaps=accept filter=shepp rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", FLOATS),
+        EVERY_METHOD("gaps=accept", .values = VALUES_CONSTANT, .dtypes = TS_DTYPE_BIT(TS_U8)),
     };
     cr_assert_eq(ts_stage_check(&fbp_stage, ts_fbp_reference, cases, sizeof cases / sizeof *cases),
                  each_method(8 * (7 + 1 + 1 + 1 + 1)));
@@ -200,6 +201,9 @@ Test(fbp, refuses_angles_that_miss_a_part)
     cr_assert(strstr(ts_diag_get(run.diag, 0)->message, "between view 30 at 120 and view 0 at 0 degrees"), "%s",
               ts_diag_get(run.diag, 0)->message);
     ts_test_run_clear(&run);
+    cr_assert_eq(ts_test_run(&run, &fbp_stage, "gaps=accept", &in, NULL, 0, 1), TS_OK);
+    ts_test_run_clear(&run);
+    in.axes[1].n = 1; /* a single view as well */
     cr_assert_eq(ts_test_run(&run, &fbp_stage, "gaps=accept", &in, NULL, 0, 1), TS_OK);
     ts_test_run_clear(&run);
     free(in.data);

@@ -100,11 +100,11 @@ void ts_scan_check_methods(const struct stage *stage, stage_oracle *oracle)
         {"iterations=3 method=pixel pixel_size=0.9", 21, 7, 11},
     };
     static const struct scan_case on_tensor_cores[] = {
-        {"iterations=3 method=tensor", 1, 1, 1},
+        {"iterations=3 method=tensor", 1, 2, 1},
         {"iterations=3 method=tensor", 37, 19, 23},
         {"iterations=3 method=tensor stop=residual tolerance=0.5", 135, 7, 11},
         {"iterations=3 method=tensor pixel_size=0.9 row_spacing=0.4 center=6.1", 5, 17, 11},
-        {"iterations=3 method=tensor-split", 1, 1, 1},
+        {"iterations=3 method=tensor-split", 1, 2, 1},
         {"iterations=3 method=tensor-split", 37, 19, 23},
         {"iterations=3 method=tensor-split stop=residual tolerance=0.5", 135, 7, 11},
         {"iterations=3 method=tensor-split pixel_size=0.9 row_spacing=0.4 center=6.1", 5, 17, 11},
@@ -233,5 +233,8 @@ void ts_scan_check_angles(const struct stage *stage, const char *assignments)
     in.axes[1].positions = two;
     cr_assert_eq(ts_test_run(&run, stage, assignments, &in, NULL, 0, 1), TS_OK);
     ts_test_run_clear(&run);
+    in.axes[1].n = 1;
+    ts_test_refuses(stage, assignments, &in, NULL, "one-direction",
+                    "the only view looks in one direction, 0 degrees (modulo 180), and 2 directions at least");
     free(in.data);
 }
