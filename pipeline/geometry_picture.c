@@ -213,12 +213,31 @@ static void write_line(const struct picture *picture, int i, const char *format,
     fputs("</text>\n", picture->stream);
 }
 
-static void write_numbers(const struct picture *picture)
+static void write_axis(const struct picture *picture, const struct rotation_axis *axis, int first_line)
+{
+    const char *unit = picture->sinogram->axes[2].unit ? picture->sinogram->axes[2].unit : "mm";
+    const double middle = 0.5 * (picture->first + picture->last);
+    if (axis->found_later) {
+        write_line(picture, first_line,
+                   "rotation axis: found at run time; drawn as if at detector %.6g (0 is the first)", axis->center);
+        write_line(picture, first_line + 1, "field of view: known once the axis is found");
+        return;
+    }
+    write_line(picture, first_line,
+               "rotation axis at detector %.6g (0 is the first%s%s): the detector's middle is at u = %.6g %s",
+               axis->center, axis->owner ? "; as given to " : "", axis->owner ? axis->owner : "", middle, unit);
+    if (picture->field > 0)
+        write_line(picture, first_line + 1, "field of view: a circle of %.6g %s about the axis", 2 * picture->field,
+                   unit);
+    else
+        write_line(picture, first_line + 1, "field of view: none, the rotation axis lies outside the detector");
+}
+
+static void write_numbers(const struct picture *picture, const struct rotation_axis *axis)
 {
     const struct ts_image *sinogram = picture->sinogram;
     const struct ts_axis *view = &sinogram->axes[1], *detector = &sinogram->axes[2];
     const char *unit = detector->unit ? detector->unit : "mm";
-    const double middle = 0.5 * (picture->first + picture->last);
     int i = 0;
     write_line(picture, i++, "%s beam", ts_beam_name(sinogram->beam.kind));
     if (picture->fan) {
@@ -236,17 +255,12 @@ static void write_numbers(const struct picture *picture)
                (long long)view->n, picture->theta, picture->last_theta);
     write_line(picture, i++, "%lld detectors, %.6g %s apart%s", (long long)detector->n, detector->spacing, unit,
                sinogram->beam.kind == TS_BEAM_FAN_ARC ? " along the arc" : "");
-    write_line(picture, i++, "rotation axis at detector %.6g (0 is the first): the detector's middle is at u = %.6g %s",
-               -detector->first / detector->spacing, middle, unit);
-    if (picture->field > 0)
-        write_line(picture, i++, "field of view: a circle of %.6g %s about the axis", 2 * picture->field, unit);
-    else
-        write_line(picture, i++, "field of view: none, the rotation axis lies outside the detector");
-    write_line(picture, i, "%lld slices, %.6g %s apart", (long long)sinogram->axes[0].n, sinogram->axes[0].spacing,
+    write_axis(picture, axis, i);
+    write_line(picture, i + 2, "%lld slices, %.6g %s apart", (long long)sinogram->axes[0].n, sinogram->axes[0].spacing,
                sinogram->axes[0].unit ? sinogram->axes[0].unit : "mm");
 }
 
-void ts_geometry_picture(const struct ts_image *sinogram, FILE *stream)
+void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis, FILE *stream)
 {
     const struct picture picture = prepare(sinogram, stream);
     const double reach = picture.field > 0 ? 0.8 * picture.field : 0.5 * picture.near;
@@ -262,30 +276,34 @@ void ts_geometry_picture(const struct ts_image *sinogram, FILE *stream)
     draw_rays(&picture);
     draw_detector(&picture);
     draw_axes(&picture, reach);
-    write_numbers(&picture);
+    write_numbers(&picture, axis);
     fputs("</svg>\n", stream);
 }
 
-const struct ts_image *ts_geometry_of_plan(const struct ts_plan *plan)
+/* The last node that gives a sinogram with angles, or -1. */
+static int32_t last_sinogram(const struct ts_plan *plan)
 {
-    const struct ts_image *found = NULL;
+    int32_t found = -1;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct ts_image *image = &plan->nodes[i].out;
         if (ts_image_is_sinogram(image) && image->axes[1].unit && !strcmp(image->axes[1].unit, "degree"))
-            found = image;
+            found = i;
     }
     return found;
 }
 
 enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, bool force, struct ts_diag *diag)
 {
-    const struct ts_image *sinogram = ts_geometry_of_plan(plan);
-    if (!sinogram)
+    const int32_t node = last_sinogram(plan);
+    if (node < 0)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "picture-nothing"},
                              "no image of this chain is a sinogram with angles, whose geometry could be drawn");
     FILE *file = ts_text_file_open(path, force, diag);
     if (!file)
         return TS_RUN_FAILED;
-    ts_geometry_picture(sinogram, file);
+    const struct rotation_axis axis = ts_plan_rotation_axis(plan, node);
+    struct ts_image sinogram = plan->nodes[node].out;
+    sinogram.axes[2].first = -axis.center * sinogram.axes[2].spacing;
+    ts_geometry_picture(&sinogram, &axis, file);
     return ts_text_file_close(file, path, diag);
 }

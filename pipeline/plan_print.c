@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "pipeline/json.h"
-#include "pipeline/plan.h"
+#include "pipeline/plan_axis.h"
 
 static void shape_text(const struct ts_image *image, char *out, size_t size)
 {
@@ -48,8 +48,9 @@ static void print_spacing(const struct ts_image *image, FILE *stream)
 }
 
 /* The beam of a sinogram and where its rotation axis is seen. */
-static void print_rays(const struct ts_image *image, FILE *stream)
+static void print_rays(const struct ts_plan *plan, int32_t node, FILE *stream)
 {
+    const struct ts_image *image = &plan->nodes[node].out;
     const struct ts_beam *beam = &image->beam;
     if (!ts_image_is_sinogram(image))
         return;
@@ -57,7 +58,12 @@ static void print_rays(const struct ts_image *image, FILE *stream)
     if (beam->kind != TS_BEAM_PARALLEL)
         fprintf(stream, ", source to axis %.6g mm, source to detector %.6g mm", beam->source_axis_mm,
                 beam->source_detector_mm);
-    fprintf(stream, "; rotation axis at detector %.6g", -image->axes[2].first / image->axes[2].spacing);
+    const struct rotation_axis axis = ts_plan_rotation_axis(plan, node);
+    if (axis.found_later)
+        fputs("; rotation axis found at run time", stream);
+    else
+        fprintf(stream, "; rotation axis at detector %.6g%s%s", axis.center, axis.owner ? ", as given to " : "",
+                axis.owner ? axis.owner : "");
 }
 
 static void print_rays_json(const struct ts_image *image, struct json *json)
@@ -123,7 +129,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
                 node->keep ? " (kept whole)" : "");
         fputs("             ", stream);
         print_spacing(&node->out, stream);
-        print_rays(&node->out, stream);
+        print_rays(plan, i, stream);
         fputs("\n             ", stream);
         print_parameters(node, stream);
         fputc('\n', stream);

@@ -18,7 +18,8 @@ static char *draw(const struct ts_image *sinogram)
     char *text = NULL;
     size_t n;
     FILE *stream = open_memstream(&text, &n);
-    ts_geometry_picture(sinogram, stream);
+    const struct rotation_axis axis = {-sinogram->axes[2].first / sinogram->axes[2].spacing, false, NULL};
+    ts_geometry_picture(sinogram, &axis, stream);
     fclose(stream);
     return text;
 }
@@ -120,5 +121,44 @@ Test(geometry_picture, check_writes_it)
     cr_assert_eq(outcome.code, 2);
     ts_program_folder_list(folder, names, sizeof names);
     cr_assert(strstr(names, "g.svg") && !strstr(names, "n.svg"), "%s", names);
+    ts_program_folder_remove(folder);
+}
+
+/* The axis of the picture and of the plan is the one that the reconstruction takes. */
+Test(geometry_picture, tells_the_axis_that_is_used)
+{
+    static const struct {
+        const char *stages, *drawn, *planned;
+    } rows[] = {
+        {"fbp", "rotation axis at detector 31.5 (0 is the first):", "rotation axis at detector 31.5\n"},
+        {"fbp center=25", "rotation axis at detector 25 (0 is the first; as given to fbp)",
+         "rotation axis at detector 25, as given to fbp"},
+        {"ring | fbp center=25", "rotation axis at detector 25 (", "rotation axis at detector 25, as given to fbp"},
+        {"center center=28 | fbp", "rotation axis at detector 28 (", "rotation axis at detector 28\n"},
+        {"center center=28 | fbp center=25", "rotation axis at detector 25 (", "detector 25, as given to fbp"},
+        {"center | fbp", "rotation axis: found at run time; drawn as if at detector 31.5",
+         "rotation axis found at run time"},
+        {"center | fbp center=25", "rotation axis at detector 25 (", "detector 25, as given to fbp"},
+    };
+    static struct program_outcome outcome;
+    static char svg[1 << 16];
+    char folder[256], chain[256], path[300];
+    ts_test_folder(folder, sizeof folder);
+    const char *const phantom[] = {"phantom", "disc", "-o", "d", "--size", "32", "--slices", "3", NULL};
+    ts_program_run(folder, phantom, &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(chain, sizeof chain, "dicom d | radon views=30 detectors=64 | %s | hdf5 o.h5", rows[i].stages);
+        const char *const arguments[] = {"check", chain, "--device", "cpu", "--picture", "g.svg", "--force", NULL};
+        ts_program_run(folder, arguments, &outcome);
+        cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+        cr_assert(strstr(outcome.out, rows[i].planned), "%s: %s", rows[i].stages, outcome.out);
+        snprintf(path, sizeof path, "%s/g.svg", folder);
+        FILE *file = fopen(path, "r");
+        cr_assert(file);
+        svg[fread(svg, 1, sizeof svg - 1, file)] = 0;
+        fclose(file);
+        cr_assert(strstr(svg, rows[i].drawn), "%s: %s", rows[i].stages, svg);
+    }
     ts_program_folder_remove(folder);
 }

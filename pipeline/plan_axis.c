@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/plan_axis.h"
+
+#include <string.h>
+
+/* The node's own `center`, a detector index, where one is given. */
+static const double *own_center(const struct plan_node *node)
+{
+    for (size_t i = 0; i < node->set.n_rows; i++) {
+        const struct param *row = &node->set.rows[i];
+        if (!strcmp(row->name, "center") && row->unit && !strcmp(row->unit, "detector") && (node->set.given >> i & 1))
+            return (const double *)((const unsigned char *)node->set.values + row->offset);
+    }
+    return NULL;
+}
+
+/* The same detectors in the same places. */
+static bool keeps_axis(const struct plan_node *from, const struct plan_node *to)
+{
+    const struct ts_axis *before = &from->out.axes[2], *after = &to->out.axes[2];
+    return ts_image_is_sinogram(&to->out) && from->axes_pass == to->axes_pass && before->n == after->n &&
+           before->first == after->first && before->spacing == after->spacing;
+}
+
+struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t node)
+{
+    const struct plan_node *here = &plan->nodes[node];
+    for (int32_t i = node + 1; i < plan->n_nodes; i++) {
+        const struct plan_node *next = &plan->nodes[i];
+        if (next->inputs[0] != node)
+            continue;
+        const double *center = ts_image_is_sinogram(&next->out) ? NULL : own_center(next);
+        if (center)
+            return (struct rotation_axis){*center, false, next->label};
+        if (!keeps_axis(here, next))
+            continue;
+        const struct rotation_axis further = ts_plan_rotation_axis(plan, i);
+        if (further.owner)
+            return further;
+    }
+    const struct ts_axis *detector = &here->out.axes[2];
+    return (struct rotation_axis){-detector->first / detector->spacing, here->axes_pass > 0, NULL};
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the rotation axis of a chain's sinogram stands on the detector, as far as the plan knows.
+ */
+#ifndef PIPELINE_PLAN_AXIS_H
+#define PIPELINE_PLAN_AXIS_H
+
+#include "pipeline/plan.h"
+
+struct rotation_axis {
+    double center;     /* detector index */
+    bool found_later;  /* while the chain runs: the center is what is taken until then */
+    const char *owner; /* label of the reconstruction whose own parameter it is; NULL: the sinogram's */
+};
+
+/* Of a node that gives a sinogram: what the reconstruction of it is told, else what its detector axis says. */
+struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t node);
+
+#endif
