@@ -143,10 +143,32 @@ static enum ts_status create_output(struct run *run)
     return begun == TS_OK ? ts_run_create_datasets(run, 0) : begun;
 }
 
+/* What a stage counted slice by slice while it went, such as dead pixels, does not stay in the file alone. */
+static void tell_counts(const struct run *run)
+{
+    for (int32_t i = 0; i < run->plan->n_nodes; i++) {
+        const struct stage_context *context = &run->plan->nodes[i].context;
+        const struct stage_table *tables;
+        const int n = run->nodes[i].reduced ? ts_stage_reduced_map_tables(run->nodes[i].reduced, &tables) : 0;
+        for (int t = 0; t < n; t++) {
+            unsigned long long sum = 0;
+            for (size_t k = 0; tables[t].image.dtype == TS_U64 && k < ts_image_count(&tables[t].image); k++)
+                sum += ((const uint64_t *)tables[t].image.data)[k];
+            if (sum > 0)
+                ts_diag_note(
+                    run->diag,
+                    &(struct diag_site){.code = "counted", .span = context->set->span, .stage = context->stage->name},
+                    "table '%s' adds up to %llu: %s", tables[t].name, sum, tables[t].doc);
+        }
+    }
+}
+
 static enum ts_status run_all(struct run *run)
 {
     tell(run, TS_EVENT_STARTED, NULL);
     enum ts_status status = ts_run_walk(run, tell_progress);
+    if (status == TS_OK)
+        tell_counts(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer);
     return status == TS_OK ? ts_provenance_end(run->plan, run->writer) : status;

@@ -11,6 +11,7 @@
 #include "tests/support/chain_run.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/output_fixture.h"
+#include "tests/support/scan_file.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -237,6 +238,25 @@ Test(flat_field, says_what_is_wrong_with_the_frames)
     free(narrow.data);
     free(few.data);
     free(volume.data);
+}
+
+/* Flats that are the darks as well: all pixels are dead, and the run says so. */
+TEST_ON_BOTH(flat_field, a_run_says_how_many_pixels_are_dead)
+{
+    static const char chain[] = "tomostage: 1\ninput: {exchange: scan.h5}\n"
+                                "inputs:\n  flats: {exchange: scan.h5, frames: flats}\n"
+                                "stages:\n  - flat_field: {flats: flats, darks: flats}\noutput: {hdf5: out.h5}\n";
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    ts_scan_file_begin();
+    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
+    cr_assert_eq(ts_test_chain(chain, ts_scan_file.folder, ts_scan_file.diag), TS_OK);
+    const struct ts_diag_record *said = NULL;
+    for (size_t i = 0; i < ts_diag_count(ts_scan_file.diag); i++)
+        if (!strcmp(ts_diag_get(ts_scan_file.diag, i)->code, "counted"))
+            said = ts_diag_get(ts_scan_file.diag, i);
+    cr_assert(said && said->severity == TS_NOTE);
+    cr_assert_str_eq(said->message, "table 'dead' adds up to 15: detector pixels whose flat is not above their dark");
+    ts_scan_file_end();
 }
 
 /* ---- a scan in Data Exchange ------------------------------------------------------------------- */
