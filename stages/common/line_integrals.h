@@ -9,8 +9,8 @@
     {                                                                                                                  \
         [TS_COUNTS] = "`flat_field`, or `air` without flats, and then `minus_log` make them from counts",              \
         [TS_TRANSMISSION] = "`minus_log` makes them from a transmission",                                              \
-        [TS_INTENSITY] = "where the values are line integrals, say `quantity: line_integral` at the input, or in "     \
-                         "`rescale` with its `range`"                                                                  \
+        [TS_INTENSITY] = ("where the values are line integrals, say `quantity: line_integral` at the input, or in "    \
+                          "`rescale` with its `range`")                                                                \
     }
 
 #endif
