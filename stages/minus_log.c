@@ -285,9 +285,9 @@ const struct stage minus_log_stage = {
                        [TS_LINE_INTEGRAL] = "the logarithm of these was taken already, so leave minus_log out",
                        [TS_ATTENUATION] = "this image is reconstructed, and minus_log goes before the reconstruction",
                        [TS_HU] = "this image is reconstructed, and minus_log goes before the reconstruction",
-                       [TS_INTENSITY] = "where the values are I/I0, say `quantity: transmission` at the input, or in "
-                                        "`rescale` with its `range`; else `air` divides them by the beam beside the "
-                                        "object"},
+                       [TS_INTENSITY] = ("where the values are I/I0, say `quantity: transmission` at the input, or in "
+                                         "`rescale` with its `range`; else `air` divides them by the beam beside the "
+                                         "object")},
     .params = rows,
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct minus_log_params),
