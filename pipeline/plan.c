@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/plan_axis.h"
+
 /* ---- options ----------------------------------------------------------------------------------- */
 
 static int processor_count(void)
@@ -375,6 +377,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
         ts_plan_destroy(plan);
         return status;
     }
+    ts_plan_warn_axis(plan, diag);
     *result = plan;
     return TS_OK;
 }

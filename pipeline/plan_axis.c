@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan_axis.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The node's own `center`, a detector index, where one is given. */
@@ -40,4 +42,39 @@ struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t n
     }
     const struct ts_axis *detector = &here->out.axes[2];
     return (struct rotation_axis){-detector->first / detector->spacing, here->axes_pass > 0, NULL};
+}
+
+/* The chain gives or finds a center somewhere. */
+static bool tells_center(const struct ts_plan *plan)
+{
+    bool tells = false;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        tells |= plan->nodes[i].axes_pass > 0 || own_center(&plan->nodes[i]);
+    return tells;
+}
+
+void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    for (int32_t i = 0; i < plan->n_sources && !tells_center(plan); i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const struct ts_axis *detector = &node->out.axes[2];
+        const double taken = -detector->first / detector->spacing;
+        const char *angle = ts_image_is_sinogram(&node->out) ? node->out.axes[1].unit : NULL;
+        if (!angle || strcmp(angle, "degree") != 0) /* flats and darks have frames */
+            continue;
+        for (size_t k = 0; k < node->source->n_attributes; k++) {
+            const struct source_attribute *attribute = &node->source->attributes[k];
+            if (strcmp(attribute->name, "x_rotation_axis_pixel_position") != 0)
+                continue;
+            const double position = strtod(attribute->value, NULL);
+            if (!(fabs(position - taken) > 0.5))
+                continue;
+            ts_diag_warning(diag,
+                            &(struct diag_site){.code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
+                            "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis is taken to "
+                            "stand at detector %.6g, in the middle",
+                            position, taken);
+            ts_diag_hint(diag, "center: {center: %.6g} takes what the file says, center: {} searches", position);
+        }
+    }
 }

@@ -16,4 +16,8 @@ struct rotation_axis {
 /* Of a node that gives a sinogram: what the reconstruction of it is told, else what its detector axis says. */
 struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t node);
 
+/* Warns (code axis-elsewhere) of each sinogram whose file says that its axis stands more than half a detector from
+ * where it is taken to stand, and whose chain says nothing of it. */
+void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag);
+
 #endif

@@ -12,6 +12,7 @@
 #include "io/nexus.h"
 #include "io/projections.h"
 #include "tests/support/dicom_open.h"
+#include "tests/support/program.h"
 #include "tests/support/scan_file.h"
 #include "tests/support/support.h"
 
@@ -40,6 +41,7 @@ struct scan {
     bool subentry, no_pixel_size, variable;
     bool twice;           /* a second entry that follows NXtomo */
     const char *external; /* the frames are a link to this file */
+    double axis;          /* 0: 2.25 */
 };
 
 static const struct scan good = {.definition = "NXtomo",
@@ -52,7 +54,8 @@ static const struct scan good = {.definition = "NXtomo",
 
 static void make_scan(const struct scan *scan)
 {
-    static const double column_size = 3.5, row_size = 4.5, axis = 2.25;
+    static const double column_size = 3.5, row_size = 4.5;
+    const double axis = scan->axis > 0 ? scan->axis : 2.25;
     const hid_t file = H5Fcreate(ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t top = ts_scan_file_group(file, "entry1", "NXentry");
     const hid_t entry = scan->subentry ? ts_scan_file_group(top, "tomo_entry", "NXsubentry") : top;
@@ -407,5 +410,38 @@ Test(nexus, units_of_length_in_any_case_and_in_full)
         cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "%s", rows[i].name);
         cr_assert_float_eq(source->image.axes[2].spacing, 3.5 * rows[i].mm, 1e-12 * rows[i].mm);
         source->ops->close(source);
+    }
+}
+
+/* An axis that the file puts elsewhere than in the middle of the 5 detectors is not passed over in silence. */
+Test(nexus, an_axis_that_nobody_takes_is_warned_of)
+{
+    static const struct {
+        double axis;
+        const char *stages;
+        bool warned;
+    } rows[] = {{2.25, "statistics", false},
+                {2.5, "statistics", false},
+                {2.75, "statistics", true},
+                {1, "statistics", true},
+                {1, "center center=1 | statistics", false},
+                {1, "center center=2 | statistics", false}};
+    static struct program_outcome outcome;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char chain[800], words[200];
+        struct scan scan = good;
+        scan.axis = rows[i].axis;
+        make_scan(&scan);
+        snprintf(chain, sizeof chain, "nexus %s | %s | hdf5 o.h5", ts_scan_file.path, rows[i].stages);
+        const char *const arguments[] = {"check", chain, "--device", "cpu", NULL};
+        ts_program_run(ts_scan_file.folder, arguments, &outcome);
+        cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+        snprintf(
+            words, sizeof words,
+            "x_rotation_axis_pixel_position of the file is %g, and the rotation axis is taken to stand at detector 2",
+            rows[i].axis);
+        cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
+        snprintf(words, sizeof words, "center: {center: %g} takes", rows[i].axis);
+        cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
     }
 }
