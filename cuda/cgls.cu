@@ -24,6 +24,8 @@ static enum ts_status turn(struct cuda_iterate *job, int64_t i)
         status = ts_cuda_iterate_decide(job, NORM_GRADIENT, job->pixels, i);
     if (status == TS_OK) /* the direction starts as 0 */
         status = ts_cuda_iterate_combine(job, direction, gradient, job->pixels, 1, true);
+    if (status == TS_OK)
+        status = ts_cuda_iterate_decide(job, NORM_DIRECTION, job->pixels, i);
     return status;
 }
 

@@ -124,16 +124,15 @@ static __device__ __forceinline__ void join(double sum, double *partial)
     partial[(int64_t)blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
-/* Squares of made(i) of a slice's elements. */
-template <class Made> static __device__ __forceinline__ void add_squares(int64_t n, double *partial, Made made)
+/* Terms of a slice's elements, squares or products. */
+template <class Term> static __device__ __forceinline__ void add_terms(int64_t n, double *partial, Term term)
 {
     double sum = 0;
     for (int k = 0; k < EACH; k++) {
         const int64_t i = (int64_t)blockIdx.x * CHUNK + k * THREADS + threadIdx.x;
         if (i >= n)
             break;
-        const float value = made(i);
-        sum += (double)value * value;
+        sum += term(i);
     }
     join(sum, partial);
 }
@@ -147,10 +146,10 @@ static __global__ void __launch_bounds__(THREADS)
     if (state->halt)
         return;
     const int64_t slice = (int64_t)blockIdx.y * n;
-    add_squares(n, partial, [&](int64_t i) {
+    add_terms(n, partial, [&](int64_t i) {
         const float value = (float)in[slice + i] - (first ? 0 : residual[slice + i]);
         residual[slice + i] = weights ? value * weights[i] : value;
-        return value;
+        return (double)value * value;
     });
 }
 
@@ -162,9 +161,11 @@ static __global__ void __launch_bounds__(THREADS)
         return;
     const int64_t slice = (int64_t)blockIdx.y * n;
     const float factor = (float)state->factor[blockIdx.y] * sign;
-    add_squares(n, partial, [&](int64_t i) {
+    add_terms(n, partial, [&](int64_t i) {
         const float old = to[slice + i], other = from[slice + i];
-        return to[slice + i] = direction ? other + factor * old : old + factor * other;
+        const float sum = direction ? other + factor * old : old + factor * other;
+        to[slice + i] = sum;
+        return (double)sum * (direction ? other : sum);
     });
 }
 
@@ -174,7 +175,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (state->halt)
         return;
     const int64_t slice = (int64_t)blockIdx.y * n;
-    add_squares(n, partial, [&](int64_t i) { return values[slice + i]; });
+    add_terms(n, partial, [&](int64_t i) { return (double)values[slice + i] * values[slice + i]; });
 }
 
 static dim3 chunks_of(const struct cuda_iterate *job, int64_t n)
@@ -263,7 +264,9 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
         if (lane > 0)
             continue;
         if (d.norm == NORM_SHADOW) {
-            state->factor[slice] = state->done[slice] || !(square > 0) ? 0 : state->gamma[slice] / square;
+            state->factor[slice] = state->done[slice] || !(square > 0) ? 0 : state->along[slice] / square;
+        } else if (d.norm == NORM_DIRECTION) {
+            state->along[slice] = square;
         } else if (d.norm == NORM_GRADIENT) {
             state->factor[slice] = d.i == 0 || !(state->gamma[slice] > 0) ? 0 : square / state->gamma[slice];
             state->gamma[slice] = square;

@@ -18,8 +18,8 @@ enum { ITERATE_SLICES = 128, ITERATE_VOLUMES = 2, ITERATE_SINOGRAMS = 2 };
 
 /* One number a slice. */
 struct cuda_iterate_state {
-    double sinogram[ITERATE_SLICES];                      /* square of ||b|| */
-    double gamma[ITERATE_SLICES], factor[ITERATE_SLICES]; /* of cgls */
+    double sinogram[ITERATE_SLICES];                                             /* square of ||b|| */
+    double gamma[ITERATE_SLICES], along[ITERATE_SLICES], factor[ITERATE_SLICES]; /* of cgls */
     int32_t done[ITERATE_SLICES];
     int32_t halt;
 };
@@ -72,15 +72,16 @@ enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sino
 enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first, const float *ray_weights,
                                         float *residual);
 /* to = to + sign * factor * from, or for a direction to = from + factor * to; n elements a slice. Takes the squares of
- * what it writes. */
+ * what it writes; of a direction, its products with `from`. */
 enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, const float *from, int64_t n, float sign,
                                        bool direction);
 /* Takes the squares of n values a slice. */
 enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *values, int64_t n);
 
 /* What the squares that were taken last are for: a residual, at the start of iteration i, is recorded and decides who
- * is done; a shadow gives cgls its alpha, a gradient its beta, as the state's factor. n: values a slice. */
-enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT };
+ * is done; a shadow gives cgls its alpha, a gradient its beta, as the state's factor; the products of a direction with
+ * the gradient are what the next alpha divides. n: values a slice. */
+enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT, NORM_DIRECTION };
 enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i);
 
 #endif

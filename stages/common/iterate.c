@@ -77,31 +77,36 @@ static bool is_done(const struct iterate_params *params, double residual_square,
     }
 }
 
-TS_VECTORIZED static double square_of(const float *values, int64_t n)
+TS_VECTORIZED static double product_of(const float *a, const float *b, int64_t n)
 {
     double sums[8] = {0}, total = 0;
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int k = 0; k < 8; k++)
-            sums[k] += (double)values[i + k] * (double)values[i + k];
+            sums[k] += (double)a[i + k] * (double)b[i + k];
     for (int k = 0; k < 8; k++)
         total += sums[k];
     for (; i < n; i++)
-        total += (double)values[i] * (double)values[i];
+        total += (double)a[i] * (double)b[i];
     return total;
 }
 
-void ts_iterate_squares(struct iterate_group *group, const float *values, int64_t count, int64_t row)
+void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count, int64_t row)
 {
     const int64_t rows = count / row;
 #pragma omp parallel for schedule(static) num_threads(group->threads)
     for (int64_t i = 0; i < group->n * rows; i++)
-        group->partial[i] = square_of(values + i * row, row);
+        group->partial[i] = product_of(a + i * row, b + i * row, row);
     for (int64_t slice = 0; slice < group->n; slice++) {
         group->square[slice] = 0;
         for (int64_t i = 0; i < rows; i++)
             group->square[slice] += group->partial[slice * rows + i];
     }
+}
+
+void ts_iterate_squares(struct iterate_group *group, const float *values, int64_t count, int64_t row)
+{
+    ts_iterate_products(group, values, values, count, row);
 }
 
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)

@@ -72,8 +72,10 @@ void ts_iterate_project(const struct iterate_group *group, float *volume, float 
 void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume, int64_t n);
 /* residual = sinogram - residual; the sinogram of any dtype. */
 void ts_iterate_subtract(const struct iterate_group *group, const struct ts_image *sinogram, float *residual);
-/* group->square[k] = ||values of slice k||^2, of `count` elements in rows of `row`: the sum of each row in double, then
- * the rows in rising order. */
+/* group->square[k] = <a, b> of slice k, of `count` elements in rows of `row`: the sum of each row in double, then the
+ * rows in rising order. */
+void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count, int64_t row);
+/* The same of values and themselves. */
 void ts_iterate_squares(struct iterate_group *group, const float *values, int64_t count, int64_t row);
 /* At the start of iteration i: records the residuals, marks the slices that are done; false once all are. */
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual);

@@ -3,7 +3,9 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stages/common/iterate.h"
 #include "tests/reference/cgls_reference.h"
@@ -78,6 +80,39 @@ TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
         cr_assert(ts_test_table_at(&run, "residual", i) <= ts_test_table_at(&run, "residual", i - 1));
     ts_test_run_clear(&run);
     free(in.data);
+}
+
+/* Long after a slice is solved to rounding, its residual has not risen and its image is where it was. */
+TEST_ON_BOTH(cgls, stays_where_it_is_solved)
+{
+    enum { ITERATIONS = 200, SOLVED = 40, VIEWS = 9 };
+    static const struct scan_case cases[] = {{"iterations=200 rows=2 columns=2", 3, VIEWS, 2},
+                                             {"iterations=200 rows=2 columns=3", 18, VIEWS, 3},
+                                             {"iterations=200", 2, 2, 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct ts_image in = ts_test_scan(&cases[c], 40 + c);
+        struct stage_run run, early;
+        char text[64];
+        cr_assert_eq(ts_test_run(&run, &cgls_stage, cases[c].assignments, &in, NULL, 0, 2), TS_OK);
+        snprintf(text, sizeof text, "iterations=%d%s", SOLVED, cases[c].assignments + strlen("iterations=200"));
+        cr_assert_eq(ts_test_run(&early, &cgls_stage, text, &in, NULL, 0, 2), TS_OK);
+        for (int64_t z = 0; z < cases[c].nz; z++)
+            for (int64_t i = 1; i < ITERATIONS; i++) {
+                const double before = ts_test_table_at(&run, "residual", z * ITERATIONS + i - 1);
+                cr_assert(ts_test_table_at(&run, "residual", z * ITERATIONS + i) <= before + 1e-6,
+                          "case %zu, slice %lld, iteration %lld", c, (long long)z, (long long)i);
+            }
+        const float *last = run.out.data, *solved = early.out.data;
+        float largest = 0;
+        for (size_t i = 0; i < ts_image_count(&run.out); i++)
+            largest = fmaxf(largest, fabsf(solved[i]));
+        for (size_t i = 0; i < ts_image_count(&run.out); i++)
+            cr_assert(fabsf(last[i] - solved[i]) <= 1e-4F * largest, "case %zu, element %zu: %g, not %g", c, i,
+                      (double)last[i], (double)solved[i]);
+        ts_test_run_clear(&run);
+        ts_test_run_clear(&early);
+        free(in.data);
+    }
 }
 
 TEST_ON_BOTH(cgls, records_its_residuals)
