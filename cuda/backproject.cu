@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backproject on a CUDA device. Filtering: common/row_filter.cu; backprojection, method `pixel`:
- * common/reconstruction.cu, method `stack`: common/back_stack.cuh. What a thread computes, memory traffic and blocks
- * stand there.
+ * backproject on a CUDA device. Method `pixel`: common/reconstruction.cu, method `stack`: common/back_stack.cuh,
+ * methods `tensor` and `tensor-split`: common/back_tensor.cu; Joseph's weights for one ray after the other, and fans:
+ * common/joseph_back.cu. What a thread computes, memory traffic and blocks stand there.
  */
 #include "cuda/common/reconstruction.cuh"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fbp on a CUDA device. Filtering: common/row_filter.cu; backprojection, method `pixel`: common/reconstruction.cu,
- * method `stack`: common/back_stack.cuh. What a thread computes, memory traffic and blocks stand there.
+ * method `stack`: common/back_stack.cuh, methods `tensor` and `tensor-split`: common/back_tensor.cu, fans:
+ * common/fan_back.cu. What a thread computes, memory traffic and blocks stand there.
  */
 #include "cuda/common/reconstruction.cuh"
 

@@ -35,8 +35,8 @@ struct stage_case {
     double absolute; /* added to the stage's tolerance, where a case is harder and says why */
 };
 
-/* Runs the cases, with sinograms where the stage takes no volumes; returns how many comparisons were made (assert that
- * it is not 0). */
+/* Runs the cases, with sinograms where the stage takes no volumes; returns how many images were compared (assert that
+ * it is not 0), with those that were planned alone (ts_test_few) or skipped (ts_test_beyond), of which a line tells. */
 size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const struct stage_case *cases, size_t n_cases);
 
 /* Where the runs of this test go: NULL is the CPU, and what it starts as. */
