@@ -48,7 +48,7 @@ Test(tiff_damage, damaged_files_are_errors)
             whole[at] = before;
             struct source *source;
             struct ts_diag *diag = ts_diag_create();
-            enum ts_status status = ts_tiff_open(SLICES, path, &source, diag);
+            enum ts_status status = ts_tiff_chain_open(SLICES, path, &source, diag);
             if (status == TS_OK && ts_image_bytes(&source->image) <= sizeof data)
                 status = source->ops->read(source, 0, source->n_slices, data, diag);
             cr_assert(!cut || status == TS_BAD_INPUT, "%zu of %zu bytes were taken", kept, length);

@@ -96,7 +96,7 @@ void ts_tiff_write(const char *path, const struct tiff_writing *w)
     TIFFClose(tiff);
 }
 
-enum ts_status ts_tiff_open(const char *rest, const char *path, struct source **source, struct ts_diag *diag)
+enum ts_status ts_tiff_chain_open(const char *rest, const char *path, struct source **source, struct ts_diag *diag)
 {
     char input[512], text[700];
     struct ts_chain *chain = NULL;
@@ -117,7 +117,7 @@ void ts_tiff_refused(const char *rest, const char *path, const char *code, const
 {
     struct source *source = NULL;
     struct ts_diag *diag = ts_diag_create();
-    cr_assert_neq(ts_tiff_open(rest, path, &source, diag), TS_OK, "%s: %s was taken", code, path);
+    cr_assert_neq(ts_tiff_chain_open(rest, path, &source, diag), TS_OK, "%s: %s was taken", code, path);
     cr_assert_null(source);
     ts_test_expect(diag, code, text);
     cr_assert_eq(ts_diag_get(diag, ts_diag_count(diag) - 1)->span.line, 2, "%s: no place in the chain", code);
@@ -128,7 +128,7 @@ struct source *ts_tiff_opened(const char *rest, const char *path)
 {
     struct source *source;
     struct ts_diag *diag = ts_diag_create();
-    const enum ts_status status = ts_tiff_open(rest, path, &source, diag);
+    const enum ts_status status = ts_tiff_chain_open(rest, path, &source, diag);
     cr_assert_eq(status, TS_OK, "%s: %s", path, ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     ts_diag_destroy(diag);
     return source;
