@@ -16,7 +16,7 @@ if [ -z "${TOMOSTAGE_DATA:-}" ]; then
 fi
 export OMP_WAIT_POLICY=passive
 # NPP, where the toolkit is; the bundle's own libraries go first.
-export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64
+export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
 part() { # NAME SECONDS COMMAND...
     local name=$1 seconds=$2 start=$SECONDS
     shift 2
