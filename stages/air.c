@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/common/transmission.h"
+
 enum { CHUNK = 1024 };
 
 static const struct param rows[] = {
@@ -37,15 +39,6 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                           "%lld on both sides of a row of %lld leave none for the object, and at most %lld were "
                           "expected",
                           (long long)params->detectors, (long long)n, (long long)most);
-}
-
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
-{
-    (void)context;
-    out->dtype = TS_F32;
-    out->quantity = TS_TRANSMISSION;
-    out->unit = "1";
-    return TS_OK;
 }
 
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
@@ -143,7 +136,7 @@ const struct stage air_stage = {
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct air_params),
     .resolve = resolve,
-    .shape = shape,
+    .shape = ts_transmission_shape,
     .tables = tables,
     .cpu = cpu,
     .cuda = STAGE_CUDA(air_cuda),

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/common/transmission.h"
+
 enum { BLOCK = 32, CHUNK = 1024 };
 
 static const struct choice combine_choices[] = {
@@ -68,15 +70,6 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         return ts_param_error(context->set, "flats", "reference-missing", context->diag, "names no image");
     const enum ts_status status = check_frames(context, "flats", flats);
     return status == TS_OK ? check_frames(context, "darks", context->references[FLAT_FIELD_DARKS - 1]) : status;
-}
-
-static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
-{
-    (void)context;
-    out->dtype = TS_F32;
-    out->quantity = TS_TRANSMISSION;
-    out->unit = "1";
-    return TS_OK;
 }
 
 static bool travels(const struct stage_context *context, int reference)
@@ -312,7 +305,7 @@ const struct stage flat_field_stage = {
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct flat_field_params),
     .resolve = resolve,
-    .shape = shape,
+    .shape = ts_transmission_shape,
     .travels = travels,
     .tables = tables,
     .scratch_bytes = scratch_bytes,

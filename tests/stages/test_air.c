@@ -11,68 +11,28 @@
 #include "tests/support/npy.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
+#include "tests/support/transmission_check.h"
 
 TestSuite(air);
-
-static struct ts_image scan(int64_t nz, int64_t n_views, int64_t n_detectors, enum ts_dtype dtype,
-                            enum stage_values values, uint64_t seed)
-{
-    struct ts_image image = ts_test_image(nz, n_views, n_detectors, dtype, values, seed);
-    image.axes[1].kind = TS_AXIS_VIEW;
-    image.axes[2].kind = TS_AXIS_DETECTOR;
-    image.quantity = TS_COUNTS;
-    return image;
-}
-
-static void compare(const struct ts_image *in, int64_t detectors, double dark, const struct stage_run *run,
-                    const char *what)
-{
-    const size_t n = ts_image_count(in);
-    double *expected = malloc(n * sizeof *expected), *scale = malloc(n * sizeof *scale);
-    uint64_t *blocked = malloc((size_t)in->axes[0].n * sizeof *blocked);
-    ts_air_reference(in, detectors, dark, expected, scale, blocked);
-    for (size_t i = 0; i < n; i++) {
-        const double is = (double)((float *)run->out.data)[i];
-        const bool same = isnan(expected[i]) && isnan(is);
-        if (!same && !(fabs(is - expected[i]) <= air_stage.tolerance.relative * scale[i]))
-            cr_assert_fail("%s: element %zu is %.9g, expected %.9g", what, i, is, expected[i]);
-    }
-    for (int64_t z = 0; z < in->axes[0].n; z++)
-        cr_assert_eq(ts_test_table_at(run, "blocked", z), (double)blocked[z], "%s: blocked of slice %lld", what,
-                     (long long)z);
-    cr_assert_eq(run->out.quantity, TS_TRANSMISSION);
-    free(expected);
-    free(scale);
-    free(blocked);
-}
 
 /* One slice, two and all at once, on several threads: the same bytes, and those of the definition. */
 static void check(const struct ts_image *in, int64_t detectors, double dark)
 {
-    static const struct {
-        int64_t slab;
-        int threads;
-    } ways[] = {{0, 1}, {1, 3}, {2, 2}};
+    static const struct ts_image *const references[STAGE_REFERENCES] = {NULL};
+    const size_t n = ts_image_count(in);
+    double *values = malloc(n * sizeof *values), *scale = malloc(n * sizeof *scale);
+    uint64_t *blocked = malloc((size_t)in->axes[0].n * sizeof *blocked);
     char assignments[64], what[128];
-    unsigned char *first = NULL;
     snprintf(assignments, sizeof assignments, "detectors=%lld dark=%g", (long long)detectors, dark);
     snprintf(what, sizeof what, "%s %s %lld x %lld x %lld", assignments, ts_dtype_name(in->dtype),
              (long long)in->axes[0].n, (long long)in->axes[1].n, (long long)in->axes[2].n);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &air_stage, assignments, in, NULL, ways[i].slab, ways[i].threads), TS_OK, "%s",
-                     what);
-        const size_t bytes = ts_image_bytes(&run.out);
-        if (!first) {
-            compare(in, detectors, dark, &run, what);
-            first = malloc(bytes);
-            memcpy(first, run.out.data, bytes);
-        }
-        cr_assert(!memcmp(first, run.out.data, bytes), "%s: other bytes with slabs of %lld", what,
-                  (long long)ways[i].slab);
-        ts_test_run_clear(&run);
-    }
-    free(first);
+    ts_air_reference(in, detectors, dark, values, scale, blocked);
+    ts_test_transmission(
+        &air_stage, assignments, in, references,
+        &(struct transmission_expected){values, scale, air_stage.tolerance.relative, "blocked", blocked}, what);
+    free(values);
+    free(scale);
+    free(blocked);
 }
 
 /* Random values, of which about half of the rows of signed types have no beam. */
@@ -90,8 +50,8 @@ TEST_ON_BOTH(air, agrees_with_the_definition)
     size_t compared = 0;
     for (size_t i = 0; i < 8 * 7 * 3; i++) {
         const int64_t *shape = shapes[i % 8];
-        struct ts_image in = scan(shape[0], shape[1], shape[2], (enum ts_dtype)(i / 8 % 7),
-                                  i % 5 == 4 ? VALUES_EXTREME : VALUES_RANDOM, 17 * i);
+        struct ts_image in = ts_test_counts(shape[0], shape[1], shape[2], (enum ts_dtype)(i / 8 % 7),
+                                            i % 5 == 4 ? VALUES_EXTREME : VALUES_RANDOM, 17 * i);
         if (!ts_test_few() || i % 8 == 0) {
             check(&in, shape[3], darks[i / 56]);
             compared++;
@@ -104,7 +64,7 @@ TEST_ON_BOTH(air, agrees_with_the_definition)
 /* More rows than are in work at once. */
 TEST_ON_BOTH(air, of_many_views)
 {
-    struct ts_image in = scan(2, 20000, 5, TS_U16, VALUES_RANDOM, 5);
+    struct ts_image in = ts_test_counts(2, 20000, 5, TS_U16, VALUES_RANDOM, 5);
     check(&in, 2, 0);
     free(in.data);
 }
@@ -113,7 +73,7 @@ TEST_ON_BOTH(air, of_many_views)
 TEST_ON_BOTH(air, takes_the_beam_out)
 {
     enum { VIEWS = 50, DETECTORS = 83, AIR = 12, DARK = 100 };
-    struct ts_image in = scan(2, VIEWS, DETECTORS, TS_F32, VALUES_CONSTANT, 1);
+    struct ts_image in = ts_test_counts(2, VIEWS, DETECTORS, TS_F32, VALUES_CONSTANT, 1);
     struct stage_run run;
     float truth[DETECTORS];
     for (int d = 0; d < DETECTORS; d++)
@@ -134,7 +94,7 @@ TEST_ON_BOTH(air, takes_the_beam_out)
 /* A shutter that closed, a NaN in the air, and one beside it; minus_log does not let them pass. */
 TEST_ON_BOTH(air, a_view_without_a_beam_is_nan)
 {
-    struct ts_image in = scan(2, 4, 9, TS_F32, VALUES_CONSTANT, 1);
+    struct ts_image in = ts_test_counts(2, 4, 9, TS_F32, VALUES_CONSTANT, 1);
     struct stage_run run, log;
     for (int i = 0; i < 2 * 4 * 9; i++)
         ((float *)in.data)[i] = 50;
@@ -164,7 +124,7 @@ TEST_ON_BOTH(air, agrees_with_tomopy)
     uint64_t seed = 9;
     SKIP_WITHOUT_DATA("air/agrees_with_tomopy");
     ts_test_npy("normalize_bg.npy", expected, sizeof expected);
-    struct ts_image in = scan(SLICES, VIEWS, SIDE, TS_F32, VALUES_CONSTANT, 1);
+    struct ts_image in = ts_test_counts(SLICES, VIEWS, SIDE, TS_F32, VALUES_CONSTANT, 1);
     for (int row = 0; row < VIEWS * SLICES; row++) {
         const double left = 100 + 900 * ts_random_unit(&seed), right = 100 + 900 * ts_random_unit(&seed);
         for (int d = 0; d < SIDE; d++)
@@ -180,7 +140,7 @@ TEST_ON_BOTH(air, agrees_with_tomopy)
 
 Test(air, says_what_it_takes)
 {
-    struct ts_image in = scan(2, 3, 7, TS_U16, VALUES_RANDOM, 1), line = in,
+    struct ts_image in = ts_test_counts(2, 3, 7, TS_U16, VALUES_RANDOM, 1), line = in,
                     volume = ts_test_image(2, 3, 7, TS_U16, 0, 1);
     struct stage_run run;
     line.quantity = TS_LINE_INTEGRAL;

@@ -14,22 +14,13 @@
 #include "tests/support/scan_file.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
+#include "tests/support/transmission_check.h"
 
 TestSuite(flat_field);
 
 /* The share of (|counts| + |dark|) / (flat - dark) that rounding counts, dark and gain to float, and two operations
  * with them, can be wrong by: 4 halves of 2^-23. */
 static const double relative = 2.5e-7;
-
-static struct ts_image frames(int64_t nz, int64_t n_views, int64_t n_detectors, enum ts_dtype dtype,
-                              enum stage_values values, uint64_t seed)
-{
-    struct ts_image image = ts_test_image(nz, n_views, n_detectors, dtype, values, seed);
-    image.axes[1].kind = TS_AXIS_VIEW;
-    image.axes[2].kind = TS_AXIS_DETECTOR;
-    image.quantity = TS_COUNTS;
-    return image;
-}
 
 struct scan {
     struct ts_image counts, flats, darks;
@@ -43,58 +34,25 @@ static void scan_clear(struct scan *scan)
     free(scan->darks.data);
 }
 
-static void compare(const struct scan *scan, const struct stage_run *run, bool median, bool nearest, const char *what)
-{
-    const size_t n = ts_image_count(&scan->counts);
-    const int64_t nz = scan->counts.axes[0].n;
-    double *expected = malloc(n * sizeof *expected), *scale = malloc(n * sizeof *scale);
-    uint64_t *dead = malloc((size_t)nz * sizeof *dead);
-    ts_flat_field_reference(&scan->counts, &scan->flats, scan->has_darks ? &scan->darks : NULL, median, nearest,
-                            expected, scale, dead);
-    for (size_t i = 0; i < n; i++) {
-        const double is = (double)((float *)run->out.data)[i];
-        const bool same = isnan(expected[i]) && isnan(is);
-        if (!same && !(fabs(is - expected[i]) <= relative * scale[i]))
-            cr_assert_fail("%s: element %zu is %.9g, expected %.9g", what, i, is, expected[i]);
-    }
-    for (int64_t z = 0; z < nz; z++)
-        cr_assert_eq(ts_test_table_at(run, "dead", z), (double)dead[z], "%s: dead of slice %lld", what, (long long)z);
-    free(expected);
-    free(scale);
-    free(dead);
-}
-
 /* One slice, two and all at once, on several threads: the same bytes, and those of the definition. */
 static void check_scan(const struct scan *scan, bool median, bool nearest)
 {
-    static const struct {
-        int64_t slab;
-        int threads;
-    } ways[] = {{0, 1}, {1, 3}, {2, 2}};
     const struct ts_image *const references[STAGE_REFERENCES] = {&scan->flats, scan->has_darks ? &scan->darks : NULL};
+    const size_t n = ts_image_count(&scan->counts);
+    double *values = malloc(n * sizeof *values), *scale = malloc(n * sizeof *scale);
+    uint64_t *dead = malloc((size_t)scan->counts.axes[0].n * sizeof *dead);
     char assignments[64], what[160];
-    unsigned char *first = NULL;
     snprintf(assignments, sizeof assignments, "combine=%s dead=%s", median ? "median" : "mean",
              nearest ? "nearest" : "nan");
     snprintf(what, sizeof what, "%s %s %lld x %lld x %lld, %lld flats %s", assignments,
              ts_dtype_name(scan->counts.dtype), (long long)scan->counts.axes[0].n, (long long)scan->counts.axes[1].n,
              (long long)scan->counts.axes[2].n, (long long)scan->flats.axes[1].n, ts_dtype_name(scan->flats.dtype));
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        struct stage_run run;
-        cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &scan->counts, references,
-                                            ways[i].slab, ways[i].threads),
-                     TS_OK, "%s", what);
-        const size_t bytes = ts_image_bytes(&run.out);
-        if (!first) {
-            compare(scan, &run, median, nearest, what);
-            first = malloc(bytes);
-            memcpy(first, run.out.data, bytes);
-        }
-        cr_assert(!memcmp(first, run.out.data, bytes), "%s: other bytes with slabs of %lld", what,
-                  (long long)ways[i].slab);
-        ts_test_run_clear(&run);
-    }
-    free(first);
+    ts_flat_field_reference(&scan->counts, &scan->flats, references[1], median, nearest, values, scale, dead);
+    ts_test_transmission(&flat_field_stage, assignments, &scan->counts, references,
+                         &(struct transmission_expected){values, scale, relative, "dead", dead}, what);
+    free(values);
+    free(scale);
+    free(dead);
 }
 
 /* Random frames: about half of all pixels are dead. Every type of counts with every type of frames. */
@@ -106,9 +64,10 @@ TEST_ON_BOTH(flat_field, agrees_with_the_definition)
     for (size_t i = 0; i < 2 * 7 * 6; i++) {
         const int64_t *shape = shapes[i % 6], *n = counts_of_frames[i / 7 % 6];
         const enum ts_dtype dtype = (enum ts_dtype)(i % 7), other = (enum ts_dtype)((3 * i + i / 7) % 7);
-        struct scan scan = {frames(shape[0], shape[1], shape[2], dtype, VALUES_RANDOM, 31 * i),
-                            frames(shape[0], n[0], shape[2], other, VALUES_RANDOM, 31 * i + 1),
-                            frames(shape[0], n[1] ? n[1] : 1, shape[2], other, VALUES_RANDOM, 31 * i + 2), n[1] > 0};
+        struct scan scan = {ts_test_counts(shape[0], shape[1], shape[2], dtype, VALUES_RANDOM, 31 * i),
+                            ts_test_counts(shape[0], n[0], shape[2], other, VALUES_RANDOM, 31 * i + 1),
+                            ts_test_counts(shape[0], n[1] ? n[1] : 1, shape[2], other, VALUES_RANDOM, 31 * i + 2),
+                            n[1] > 0};
         if (!ts_test_few() || i % 6 == 0) {
             check_scan(&scan, i % 2, i / 2 % 2);
             compared++;
@@ -121,8 +80,9 @@ TEST_ON_BOTH(flat_field, agrees_with_the_definition)
 /* Flats, darks and counts of 16 bits as a detector gives them. */
 TEST_ON_BOTH(flat_field, takes_a_detectors_counts)
 {
-    struct scan scan = {frames(2, 181, 333, TS_U16, VALUES_CT, 1), frames(2, 20, 333, TS_U16, VALUES_CONSTANT, 2),
-                        frames(2, 10, 333, TS_U16, VALUES_CONSTANT, 3), true};
+    struct scan scan = {ts_test_counts(2, 181, 333, TS_U16, VALUES_CT, 1),
+                        ts_test_counts(2, 20, 333, TS_U16, VALUES_CONSTANT, 2),
+                        ts_test_counts(2, 10, 333, TS_U16, VALUES_CONSTANT, 3), true};
     uint64_t seed = 4;
     for (size_t i = 0; i < ts_image_count(&scan.flats); i++)
         ((uint16_t *)scan.flats.data)[i] = (uint16_t)(20000 + 3000 * ts_random_unit(&seed));
@@ -137,9 +97,9 @@ TEST_ON_BOTH(flat_field, takes_a_detectors_counts)
 static void run_row(const char *assignments, const float *counts, const float *flats, int64_t n_flats,
                     const float *darks, int64_t n, float *out, double *dead)
 {
-    struct ts_image in = frames(1, 1, n, TS_F32, VALUES_CONSTANT, 1),
-                    flat = frames(1, n_flats, n, TS_F32, VALUES_CONSTANT, 1),
-                    dark = frames(1, 1, n, TS_F32, VALUES_CONSTANT, 1);
+    struct ts_image in = ts_test_counts(1, 1, n, TS_F32, VALUES_CONSTANT, 1),
+                    flat = ts_test_counts(1, n_flats, n, TS_F32, VALUES_CONSTANT, 1),
+                    dark = ts_test_counts(1, 1, n, TS_F32, VALUES_CONSTANT, 1);
     const struct ts_image *const references[STAGE_REFERENCES] = {&flat, darks ? &dark : NULL};
     struct stage_run run;
     memcpy(in.data, counts, ts_image_bytes(&in));
@@ -219,8 +179,10 @@ static void refused(const struct ts_image *in, const struct ts_image *flats, con
 
 Test(flat_field, says_what_is_wrong_with_the_frames)
 {
-    struct ts_image in = frames(3, 7, 5, TS_U16, VALUES_RANDOM, 1), good = frames(3, 2, 5, TS_U16, VALUES_RANDOM, 2),
-                    narrow = frames(3, 2, 4, TS_U16, VALUES_RANDOM, 3), few = frames(2, 2, 5, TS_U16, VALUES_RANDOM, 4),
+    struct ts_image in = ts_test_counts(3, 7, 5, TS_U16, VALUES_RANDOM, 1),
+                    good = ts_test_counts(3, 2, 5, TS_U16, VALUES_RANDOM, 2),
+                    narrow = ts_test_counts(3, 2, 4, TS_U16, VALUES_RANDOM, 3),
+                    few = ts_test_counts(2, 2, 5, TS_U16, VALUES_RANDOM, 4),
                     volume = ts_test_image(3, 2, 5, TS_U16, VALUES_RANDOM, 5), other = good, line = in;
     other.quantity = TS_TRANSMISSION;
     line.quantity = TS_LINE_INTEGRAL;

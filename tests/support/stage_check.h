@@ -12,8 +12,8 @@
 #ifndef TESTS_STAGE_CHECK_H
 #define TESTS_STAGE_CHECK_H
 
-#include "cuda/code.h"
 #include "stages/execute.h"
+#include "tests/support/test_device.h"
 
 /* The whole input and output as doubles in the image's order. `context` carries the resolved parameters and both
  * descriptions; references are not supported here. */
@@ -39,44 +39,14 @@ struct stage_case {
  * it is not 0), with those that were planned alone (ts_test_few) or skipped (ts_test_beyond), of which a line tells. */
 size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const struct stage_case *cases, size_t n_cases);
 
-/* Where the runs of this test go: NULL is the CPU, and what it starts as. */
-extern const struct cuda_device *ts_test_device;
-/* From here on ts_stage_check and ts_test_run use the first CUDA device; without one the test is skipped, and says so.
- * ts_test_end_cuda fails the test if no kernel of this program was launched in between. */
-void ts_test_begin_cuda(void);
-void ts_test_end_cuda(void);
-/* The same on a device that counts itself to this compute capability and has its memory and threads: 75 is a T4. What
- * runs is the code for the real device, with the tables and grids for the smaller one. The environment variable
- * TOMOSTAGE_TESTS_CAPABILITY does so for every test. */
-void ts_test_begin_cuda_like(int capability);
-/* Whether the first record of `diag` says that this device has less shared memory, or no tensor cores, than what `what`
- * names is made for: prints that it was skipped, and why. False for the CPU. */
-bool ts_test_beyond(const struct cuda_device *device, const struct ts_diag *diag, const char *what);
 /* The environment variable TOMOSTAGE_TESTS_FEW, for tools that make everything slow: ts_stage_check runs each row
  * of its cases on one or a few images, in one way each, and only plans the others. Tests that take long may do less as
  * well. */
 bool ts_test_few(void);
-/* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/code.h); skips
- * the test where no device would. */
-struct cuda_device ts_test_device_of(int code);
 /* Applies the prepared context on its device. */
 enum ts_status ts_test_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                              const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
                              struct stage_reduced **reduced);
-/* A test that runs twice: NAME on the CPU, NAME_on_cuda on a CUDA device. */
-#define TEST_ON_BOTH(suite, name)                                                                                      \
-    static void suite##_##name(void);                                                                                  \
-    Test(suite, name)                                                                                                  \
-    {                                                                                                                  \
-        suite##_##name();                                                                                              \
-    }                                                                                                                  \
-    Test(suite, name##_on_cuda)                                                                                        \
-    {                                                                                                                  \
-        ts_test_begin_cuda();                                                                                          \
-        suite##_##name();                                                                                              \
-        ts_test_end_cuda();                                                                                            \
-    }                                                                                                                  \
-    static void suite##_##name(void)
 
 /* For tests of tables and special rules: a parameter set from assignments ("bins=256 low=0"), numbers as
  * "angles=0,10,20" and "weights=1,2,3;4,5,6;7,8,9". Fails the test where they are wrong. Freed by ts_test_params_clear.

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The device that a test runs on: the CPU, this machine's CUDA device, or that with the numbers of a smaller one.
+ */
+#ifndef TESTS_TEST_DEVICE_H
+#define TESTS_TEST_DEVICE_H
+
+#include "cuda/code.h"
+#include "pipeline/diag.h"
+
+/* Where the runs of this test go: NULL is the CPU, and what it starts as. */
+extern const struct cuda_device *ts_test_device;
+/* From here on ts_stage_check and ts_test_run use the first CUDA device; without one the test is skipped, and says so.
+ * ts_test_end_cuda fails the test if no kernel of this program was launched in between. */
+void ts_test_begin_cuda(void);
+void ts_test_end_cuda(void);
+/* The same on a device that counts itself to this compute capability and has its memory and threads: 75 is a T4. What
+ * runs is the code for the real device, with the tables and grids for the smaller one. The environment variable
+ * TOMOSTAGE_TESTS_CAPABILITY does so for every test. */
+void ts_test_begin_cuda_like(int capability);
+/* Whether the first record of `diag` says that this device has less shared memory, or no tensor cores, than what `what`
+ * names is made for: prints that it was skipped, and why. False for the CPU. */
+bool ts_test_beyond(const struct cuda_device *device, const struct ts_diag *diag, const char *what);
+/* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/code.h); skips
+ * the test where no device would. */
+struct cuda_device ts_test_device_of(int code);
+/* A test that runs twice: NAME on the CPU, NAME_on_cuda on a CUDA device. */
+#define TEST_ON_BOTH(suite, name)                                                                                      \
+    static void suite##_##name(void);                                                                                  \
+    Test(suite, name)                                                                                                  \
+    {                                                                                                                  \
+        suite##_##name();                                                                                              \
+    }                                                                                                                  \
+    Test(suite, name##_on_cuda)                                                                                        \
+    {                                                                                                                  \
+        ts_test_begin_cuda();                                                                                          \
+        suite##_##name();                                                                                              \
+        ts_test_end_cuda();                                                                                            \
+    }                                                                                                                  \
+    static void suite##_##name(void)
+
+#endif
