@@ -144,23 +144,40 @@ static enum ts_status create_output(struct run *run)
 }
 
 /* What a stage counted slice by slice while it went, such as dead pixels, does not stay in the file alone. */
-static void tell_counts(const struct run *run)
+static enum ts_status tell_count(const struct stage_context *context, const struct stage_table *table,
+                                 struct ts_diag *diag)
 {
-    for (int32_t i = 0; i < run->plan->n_nodes; i++) {
-        const struct stage_context *context = &run->plan->nodes[i].context;
+    const struct diag_site site = {.span = context->set->span, .stage = context->stage->name};
+    const size_t n = table->image.dtype == TS_U64 ? ts_image_count(&table->image) : 0;
+    struct diag_site counted = site, lost = site;
+    unsigned long long sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += ((const uint64_t *)table->image.data)[k];
+    counted.code = "counted";
+    lost.code = "nothing-left";
+    if (sum > 0 && sum == table->of * n) {
+        ts_diag_error(diag, TS_BAD_INPUT, &lost, "table '%s' counts all %llu: %s; fewer were expected", table->name,
+                      sum, table->doc);
+        return TS_BAD_INPUT;
+    }
+    if (sum > 0 && table->of)
+        ts_diag_note(diag, &counted, "table '%s' adds up to %llu of %llu: %s", table->name, sum,
+                     (unsigned long long)table->of * n, table->doc);
+    else if (sum > 0)
+        ts_diag_note(diag, &counted, "table '%s' adds up to %llu: %s", table->name, sum, table->doc);
+    return TS_OK;
+}
+
+static enum ts_status tell_counts(const struct run *run)
+{
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
         const struct stage_table *tables;
         const int n = run->nodes[i].reduced ? ts_stage_reduced_map_tables(run->nodes[i].reduced, &tables) : 0;
-        for (int t = 0; t < n; t++) {
-            unsigned long long sum = 0;
-            for (size_t k = 0; tables[t].image.dtype == TS_U64 && k < ts_image_count(&tables[t].image); k++)
-                sum += ((const uint64_t *)tables[t].image.data)[k];
-            if (sum > 0)
-                ts_diag_note(
-                    run->diag,
-                    &(struct diag_site){.code = "counted", .span = context->set->span, .stage = context->stage->name},
-                    "table '%s' adds up to %llu: %s", tables[t].name, sum, tables[t].doc);
-        }
+        for (int t = 0; status == TS_OK && t < n; t++)
+            status = tell_count(&run->plan->nodes[i].context, &tables[t], run->diag);
     }
+    return status;
 }
 
 static enum ts_status run_all(struct run *run)
@@ -168,7 +185,7 @@ static enum ts_status run_all(struct run *run)
     tell(run, TS_EVENT_STARTED, NULL);
     enum ts_status status = ts_run_walk(run, tell_progress);
     if (status == TS_OK)
-        tell_counts(run);
+        status = tell_counts(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer);
     return status == TS_OK ? ts_provenance_end(run->plan, run->writer) : status;

@@ -46,6 +46,7 @@ static int tables(const struct stage_context *context, struct stage_table tables
     tables[0] =
         (struct stage_table){.name = "blocked", .doc = "views of a slice without a transmission, which are NaN"};
     tables[0].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "view"};
+    tables[0].of = (uint64_t)context->in.axes[1].n;
     return 1;
 }
 

@@ -82,6 +82,7 @@ static int tables(const struct stage_context *context, struct stage_table tables
 {
     tables[0] = (struct stage_table){.name = "dead", .doc = "detector pixels whose flat is not above their dark"};
     tables[0].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "pixel"};
+    tables[0].of = (uint64_t)context->in.axes[2].n;
     return 1;
 }
 
@@ -291,7 +292,8 @@ const struct stage flat_field_stage = {
         "      - flat_field: {flats: flats, darks: darks}\n\n"
         "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive number (a dead pixel, "
         "a flat of zeros, NaN) has no transmission: `dead` says what it gives, and the table `dead` counts such "
-        "pixels in every slice; a run ends with a note of their sum. Nothing else is changed: transmissions of noise "
+        "pixels in every slice; a run ends with a note of their sum, and with an error where all are dead. Nothing "
+        "else is changed: transmissions of noise "
         "at or below 0 and above 1 stay as "
         "they are, and are the matter of `minus_log`. The frames of a scan before and after the projections are "
         "combined into one; a beam that drifts is not followed: `air` after this stage takes that out, from the "

@@ -221,9 +221,11 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
         out[n++] = (struct stage_table){.name = "nonpositive", .doc = "zero and negative values of each slice"};
     if (params->nonfinite == MINUS_LOG_NAN)
         out[n++] = (struct stage_table){.name = "nonfinite", .doc = "NaN and infinite values of each slice"};
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        out[i].of = (uint64_t)(context->in.axes[1].n * context->in.axes[2].n);
         out[i].image = (struct ts_image){
             .rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
+    }
     return n;
 }
 

@@ -63,6 +63,8 @@ struct stage_table {
     const char *name; /* "counts" */
     const char *doc;
     struct ts_image image; /* rank 0 to 3, dtype any; axis positions may be NULL; strings are literals */
+    uint64_t of; /* of counts of what is lost, such as dead pixels: the most that one number counts. Where all of them
+                  * count so many, nothing was measured, and the run fails. 0: a count has no such end */
 };
 
 struct stage_reduction {

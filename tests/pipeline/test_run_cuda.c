@@ -240,15 +240,23 @@ Test(run_cuda, chains_give_the_same_on_both_devices)
 
 /* ---- real series, through the program ------------------------------------------------------------ */
 
+#define IBSI "ct/ibsi_sts001"
+#define MR "1"
+#define CT "2"
+#define PET "3"
+#define MAIN_CHAIN "box radius=2 | histogram bins=256 | equalize | save name=equalized | radon views=45"
 static const struct {
-    const char *series; /* of ct/ibsi_sts001: MR, CT and PET */
+    const char *folder, *series; /* of the public test data */
     const char *stages;
     double relative;
 } real_runs[] = {
-    {"2", "box radius=2 | histogram bins=256 | equalize | save name=equalized | radon views=45", 1e-5},
-    {"2", "statistics | window center=40 width=400 dtype=u8 | clahe", 1e-6},
-    {"1", "statistics percentiles=5,50,95 | rescale method=percentiles scope=slice dtype=u16 | equalize", 1e-6},
-    {"3", "box radius=1 dimensions=3d border=mirror | save name=smooth | histogram bins=100 | rescale", 1e-6},
+    {IBSI, MR, MAIN_CHAIN, 1e-5},
+    {IBSI, CT, MAIN_CHAIN, 1e-5},
+    {IBSI, PET, MAIN_CHAIN, 1e-5},
+    {"ct/philips_head_5mm_mixed", "6", MAIN_CHAIN, 1e-5},
+    {IBSI, CT, "statistics | window center=40 width=400 dtype=u8 | clahe", 1e-6},
+    {IBSI, MR, "statistics percentiles=5,50,95 | rescale method=percentiles scope=slice dtype=u16 | equalize", 1e-6},
+    {IBSI, PET, "box radius=1 dimensions=3d border=mirror | save name=smooth | histogram bins=100 | rescale", 1e-6},
 };
 
 static struct program_outcome outcome;
@@ -276,7 +284,7 @@ Test(run_cuda, real_series_give_the_same_on_both_devices)
         unsigned char *bytes[2];
         size_t sizes[2], budget = 0;
         char chain[4096];
-        snprintf(chain, sizeof chain, "dicom %s/ct/ibsi_sts001 | %s", ts_test_data(), real_runs[i].stages);
+        snprintf(chain, sizeof chain, "dicom %s/%s | %s", ts_test_data(), real_runs[i].folder, real_runs[i].stages);
         cr_assert_eq(run_program(chain, real_runs[i].series, "cpu", NULL, on_cpu), 0, "%s", outcome.err);
         cr_assert_eq(run_program(chain, real_runs[i].series, "cuda", NULL, on_cuda), 0, "%s", outcome.err);
         bytes[0] = ts_test_read_file(on_cuda, &sizes[0]);

@@ -202,23 +202,39 @@ Test(flat_field, says_what_is_wrong_with_the_frames)
     free(volume.data);
 }
 
-/* Flats that are the darks as well: all pixels are dead, and the run says so. */
-TEST_ON_BOTH(flat_field, a_run_says_how_many_pixels_are_dead)
+/* What a run of flats with so many pixels of zeros says, of the code. */
+static void dead_says(int zeros, enum ts_status status, const char *code, const char *message)
 {
+    enum { PIXELS = SCAN_ROWS * SCAN_COLUMNS };
     static const char chain[] = "tomostage: 1\ninput: {exchange: scan.h5}\n"
                                 "inputs:\n  flats: {exchange: scan.h5, frames: flats}\n"
-                                "stages:\n  - flat_field: {flats: flats, darks: flats}\noutput: {hdf5: out.h5}\n";
+                                "stages:\n  - flat_field: {flats: flats}\noutput: {hdf5: out.h5}\n";
     static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    double flats[2 * PIXELS];
     ts_scan_file_begin();
-    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
-    cr_assert_eq(ts_test_chain(chain, ts_scan_file.folder, ts_scan_file.diag), TS_OK);
+    const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta),
+                white = H5Dopen2(file, "/exchange/data_white", H5P_DEFAULT);
+    for (int i = 0; i < 2 * PIXELS; i++)
+        flats[i] = i % PIXELS < zeros ? 0 : 7;
+    cr_assert(H5Dwrite(white, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, flats) >= 0);
+    H5Dclose(white);
+    H5Fclose(file);
+    cr_assert_eq(ts_test_chain(chain, ts_scan_file.folder, ts_scan_file.diag), status);
     const struct ts_diag_record *said = NULL;
     for (size_t i = 0; i < ts_diag_count(ts_scan_file.diag); i++)
-        if (!strcmp(ts_diag_get(ts_scan_file.diag, i)->code, "counted"))
+        if (!strcmp(ts_diag_get(ts_scan_file.diag, i)->code, code))
             said = ts_diag_get(ts_scan_file.diag, i);
-    cr_assert(said && said->severity == TS_NOTE);
-    cr_assert_str_eq(said->message, "table 'dead' adds up to 15: detector pixels whose flat is not above their dark");
+    cr_assert(said && said->severity == (status == TS_OK ? TS_NOTE : TS_ERROR));
+    cr_assert_str_eq(said->message, message);
     ts_scan_file_end();
+}
+
+TEST_ON_BOTH(flat_field, a_run_says_how_many_pixels_are_dead)
+{
+    dead_says(11, TS_OK, "counted",
+              "table 'dead' adds up to 11 of 15: detector pixels whose flat is not above their dark");
+    dead_says(15, TS_BAD_INPUT, "nothing-left",
+              "table 'dead' counts all 15: detector pixels whose flat is not above their dark; fewer were expected");
 }
 
 /* ---- a scan in Data Exchange ------------------------------------------------------------------- */
