@@ -16,32 +16,35 @@ static const double *own_center(const struct plan_node *node)
     return NULL;
 }
 
-/* The same detectors in the same places. */
+/* Both are sinograms of one beam whose detectors are as far apart: each detector of one has a place in the other. */
 static bool keeps_axis(const struct plan_node *from, const struct plan_node *to)
 {
-    const struct ts_axis *before = &from->out.axes[2], *after = &to->out.axes[2];
-    return ts_image_is_sinogram(&to->out) && from->axes_pass == to->axes_pass && before->n == after->n &&
-           before->first == after->first && before->spacing == after->spacing;
+    return ts_image_is_sinogram(&to->out) && from->axes_pass == to->axes_pass &&
+           from->out.beam.kind == to->out.beam.kind && from->out.axes[2].spacing == to->out.axes[2].spacing;
 }
 
 struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t node)
 {
     const struct plan_node *here = &plan->nodes[node];
+    const struct ts_axis *detector = &here->out.axes[2];
+    const double taken = -detector->first / detector->spacing;
     for (int32_t i = node + 1; i < plan->n_nodes; i++) {
         const struct plan_node *next = &plan->nodes[i];
         if (next->inputs[0] != node)
             continue;
-        const double *center = ts_image_is_sinogram(&next->out) ? NULL : own_center(next);
+        const double *center = own_center(next);
         if (center)
             return (struct rotation_axis){*center, false, next->label};
+        if (ts_image_is_sinogram(&next->out) && next->axes_pass > here->axes_pass)
+            return (struct rotation_axis){taken, true, next->label};
         if (!keeps_axis(here, next))
             continue;
-        const struct rotation_axis further = ts_plan_rotation_axis(plan, i);
+        struct rotation_axis further = ts_plan_rotation_axis(plan, i);
+        further.center += (next->out.axes[2].first - detector->first) / detector->spacing;
         if (further.owner)
             return further;
     }
-    const struct ts_axis *detector = &here->out.axes[2];
-    return (struct rotation_axis){-detector->first / detector->spacing, here->axes_pass > 0, NULL};
+    return (struct rotation_axis){taken, here->axes_pass > 0, NULL};
 }
 
 /* The chain gives or finds a center somewhere. */

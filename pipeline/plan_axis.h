@@ -10,10 +10,11 @@
 struct rotation_axis {
     double center;     /* detector index */
     bool found_later;  /* while the chain runs: the center is what is taken until then */
-    const char *owner; /* label of the reconstruction whose own parameter it is; NULL: the sinogram's */
+    const char *owner; /* label of the later stage that is given or finds it; NULL: the sinogram's own */
 };
 
-/* Of a node that gives a sinogram: what the reconstruction of it is told, else what its detector axis says. */
+/* Of a node that gives a sinogram: what a later stage is told or finds, of the same detectors or of such as far apart
+ * (`pad`), else what its detector axis says. */
 struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t node);
 
 /* Warns (code axis-elsewhere) of each sinogram whose file says that its axis stands more than half a detector from

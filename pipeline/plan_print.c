@@ -60,7 +60,8 @@ static void print_rays(const struct ts_plan *plan, int32_t node, FILE *stream)
                 beam->source_detector_mm);
     const struct rotation_axis axis = ts_plan_rotation_axis(plan, node);
     if (axis.found_later)
-        fputs("; rotation axis found at run time", stream);
+        fprintf(stream, "; rotation axis found at run time%s%s", axis.owner ? " by " : "",
+                axis.owner ? axis.owner : "");
     else
         fprintf(stream, "; rotation axis at detector %.6g%s%s", axis.center, axis.owner ? ", as given to " : "",
                 axis.owner ? axis.owner : "");

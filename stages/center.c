@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/common/center_search.h"
+#include "stages/common/center_slice.h"
 #include "stages/common/center_tables.h"
 
 enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8, STRIP_SIZE = 256 };
@@ -24,6 +24,13 @@ static const struct choice method_choices[] = {
      "wedge of the Fourier transform (N. T. Vo and others, 2014)"},
     {"opposite", CENTER_OPPOSITE, "correlates views that are half a turn apart, one of them mirrored"},
     {"given", CENTER_GIVEN, "the value of `center`"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice truncated_choices[] = {
+    {"auto", TRUNCATED_AUTO, "opposite where `method` is auto, else keep"},
+    {"opposite", TRUNCATED_OPPOSITE, "the center that `method: opposite` finds takes the place of that of sinogram"},
+    {"keep", TRUNCATED_KEEP, "the center stays the one that `method` finds"},
     {NULL, 0, NULL},
 };
 
@@ -39,6 +46,8 @@ static const struct param rows[] = {
     PARAM(struct center_params, search, .unit = "detector", .min = 1, .max = 1e6,
           .derived = "a quarter of the detectors",
           .doc = "how far from the middle of the detector row, (n - 1) / 2, on both sides"),
+    PARAM(struct center_params, truncated, .choices = truncated_choices, .init.choice = TRUNCATED_AUTO,
+          .doc = "what method sinogram does, beside a warning, about a slice whose object the detector cuts off"),
     PARAM(struct center_params, strip, .init.b = false,
           .doc = "whether a picture of the slice, reconstructed about trial centers side by side, is saved: a table"),
     PARAM(struct center_params, strip_sides, .unit = "", .min = 1, .max = STRIP_MOST_SIDES, .init.i = 3,
@@ -132,7 +141,26 @@ static enum ts_status check_opposite(const struct stage_context *context)
                                   "are none");
 }
 
-static enum ts_status resolve_search(const struct stage_context *context, struct center_params *params)
+/* Half a turn of views at odd steps may have no two that are near enough to opposite. */
+static enum ts_status resolve_sinogram(const struct stage_context *context, struct center_params *params,
+                                       bool automatic)
+{
+    const enum ts_status status = check_half_turn(context);
+    if (status != TS_OK || params->truncated == TRUNCATED_KEEP)
+        return status;
+    if (params->truncated == TRUNCATED_OPPOSITE)
+        return check_opposite(context);
+    int64_t pairs[CENTER_PAIRS][2];
+    double *angles = angles_of(context);
+    const int n = find_pairs(context, angles, pairs);
+    free(angles);
+    if (n < 0)
+        return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
+    params->truncated = n > 0 && automatic ? TRUNCATED_OPPOSITE : TRUNCATED_KEEP;
+    return TS_OK;
+}
+
+static enum ts_status resolve_search(const struct stage_context *context, struct center_params *params, bool automatic)
 {
     const int64_t n = context->in.axes[2].n;
     if (context->in.axes[1].n < LEAST_VIEWS || n < LEAST_DETECTORS)
@@ -145,7 +173,7 @@ static enum ts_status resolve_search(const struct stage_context *context, struct
         return ts_param_error(context->set, "search", "search-outside", context->diag,
                               "%g detectors from the middle leave less than two that overlap; %g is the most",
                               params->search, 0.5 * (double)n - 2);
-    return params->method == CENTER_SINOGRAM ? check_half_turn(context) : check_opposite(context);
+    return params->method == CENTER_SINOGRAM ? resolve_sinogram(context, params, automatic) : check_opposite(context);
 }
 
 static enum ts_status resolve_given(const struct stage_context *context, const struct center_params *params)
@@ -207,7 +235,8 @@ static enum ts_status refuse_fan(const struct stage_context *context, const stru
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct center_params *params = values;
-    if (params->method == CENTER_AUTO)
+    const bool automatic = params->method == CENTER_AUTO;
+    if (automatic)
         params->method = ts_param_given(context->set, "center") ? CENTER_GIVEN : CENTER_SINOGRAM;
     if (context->in.axes[2].positions)
         return ts_param_error(context->set, "method", "detectors-uneven", context->diag,
@@ -215,18 +244,20 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (context->in.beam.kind != TS_BEAM_PARALLEL && (finds(context) || params->strip))
         return refuse_fan(context, params);
     enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");
+    if (status == TS_OK && params->method != CENTER_SINOGRAM)
+        status = refuse_unused(context, "truncated");
     if (status == TS_OK)
         status = resolve_slice(context, params);
     if (status != TS_OK)
         return status;
-    return finds(context) ? resolve_search(context, params) : resolve_given(context, params);
+    return finds(context) ? resolve_search(context, params, automatic) : resolve_given(context, params);
 }
 
 /* ---- reduction --------------------------------------------------------------------------------- */
 
 struct center_result {
-    double center, confidence;
-    double padding[6];
+    double center;
+    double padding[7];
 }; /* and the room of the search */
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -293,17 +324,13 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(struct center_result) + (search > drawing ? search : drawing);
 }
 
-static double trial_step(const struct stage_context *context)
-{
-    return params_of(context)->method == CENTER_SINOGRAM ? 1 : 0.5;
-}
-
 /* Where nothing is searched the strip's two are the first. */
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
     int n = 0;
     if (finds(context)) {
-        ts_center_search_tables(ts_center_trials(params_of(context)->search, trial_step(context)), tables);
+        ts_center_search_tables(ts_center_trials(params_of(context)->search, ts_center_slice_step(params_of(context))),
+                                tables);
         n += SEARCH_TABLES;
     }
     if (params_of(context)->strip) {
@@ -314,118 +341,32 @@ static int tables(const struct stage_context *context, struct stage_table tables
     return n;
 }
 
-static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what)
-{
-    return ts_diag_error(context->diag, TS_BAD_INPUT,
-                         &(struct diag_site){.code = code, .span = context->set->span, .stage = context->set->owner},
-                         "no center can be %s in slice %lld: %s", finds(context) ? "found" : "shown",
-                         (long long)params_of(context)->slice, what);
-}
-
-static enum ts_status check_values(const struct stage_context *context, const float *p)
-{
-    bool same = true;
-    for (size_t i = 0; i < ts_slice_count(&context->in); i++) {
-        if (!isfinite(p[i]))
-            return refuse(context, "center-nonfinite", "it holds NaN or infinite values");
-        same = same && p[i] == p[0];
-    }
-    return same ? refuse(context, "center-constant", "all its values are the same") : TS_OK;
-}
-
-static bool views_are_alike(const struct stage_context *context, const float *p)
-{
-    const int64_t n = context->in.axes[2].n;
-    for (int64_t view = 1; view < context->in.axes[1].n; view++)
-        if (memcmp(p, p + view * n, (size_t)n * sizeof *p) != 0)
-            return false;
-    return true;
-}
-
-/* rival: the center of another minimum that noise may set apart; NAN where there is none. */
-static void warn_if_doubtful(const struct stage_context *context, const float *p, const struct center_result *found,
-                             double noise, double rival)
-{
-    const bool alike = views_are_alike(context, p);
-    const struct diag_site site = {.code = alike                          ? "center-alike"
-                                           : !(found->confidence > noise) ? "center-uncertain"
-                                                                          : "center-ambiguous",
-                                   .span = context->set->span,
-                                   .stage = context->stage->name};
-    if (alike)
-        ts_diag_warning(context->diag, &site,
-                        "all views of slice %lld are the same, so that the center found, %.2f, is the middle of an "
-                        "object that looks alike from all sides, or of no object at all",
-                        (long long)params_of(context)->slice, found->center);
-    else if (!(found->confidence > noise))
-        ts_diag_warning(context->diag, &site,
-                        "the center found in slice %lld, %.2f, has a confidence of %.3g, and noise without an object "
-                        "may have %.3g",
-                        (long long)params_of(context)->slice, found->center, found->confidence, noise);
-    else if (!isnan(rival))
-        ts_diag_warning(context->diag, &site,
-                        "the center found in slice %lld, %.2f, is hardly better than another, about %.6g: noise alone "
-                        "may make the difference",
-                        (long long)params_of(context)->slice, found->center, rival);
-    else
-        return;
-    ts_diag_hint(context->diag, "look at it with strip: true, search another slice, or give the center");
-}
-
-static enum ts_status search_slice(const struct stage_context *context, const float *sinogram, const double *angles,
-                                   struct center_result *found, const struct ts_image tables[SEARCH_TABLES])
-{
-    const struct center_params *params = params_of(context);
-    const struct center_search search = {sinogram, context->in.axes[1].n, context->in.axes[2].n, params->search,
-                                         context->threads};
-    const int64_t n_trials = ts_center_trials(params->search, trial_step(context)), half = n_trials / 2;
-    double *measure = tables[TABLE_MEASURE].data, *trials = tables[TABLE_TRIALS].data;
-    struct center_found best;
-    int64_t rival = -1, pairs[CENTER_PAIRS][2];
-    if (params->method == CENTER_SINOGRAM) {
-        best = ts_center_by_sinogram(&search, half_turn(context), context->transforms[TRANSFORM_SEARCH], found + 1,
-                                     measure);
-        const double middle = ts_center_median(measure, n_trials, trials);
-        found->confidence = 1 - measure[best.best] / middle;
-        rival = ts_center_rival(measure, n_trials, best.best, measure[best.best] + best.noise * middle);
-    } else {
-        const int n_pairs = find_pairs(context, angles, pairs);
-        best = ts_center_by_opposite(&search, angles, pairs, n_pairs, measure);
-        found->confidence = measure[best.best];
-    }
-    found->center = best.center;
-    for (int64_t i = 0; i < n_trials; i++)
-        trials[i] = 0.5 * (double)(search.n_detectors - 1) + (double)(i - half) * trial_step(context);
-    *(double *)tables[TABLE_CENTER].data = found->center;
-    *(double *)tables[TABLE_CONFIDENCE].data = found->confidence;
-    *(double *)tables[TABLE_NOISE].data = best.noise;
-    if (best.best == 0 || best.best == n_trials - 1) {
-        refuse(context, "center-edge", "the best trial is the outermost");
-        ts_diag_hint(context->diag, "search further, try another slice or method, or give the center");
-        return TS_BAD_INPUT;
-    }
-    warn_if_doubtful(context, sinogram, found, best.noise, rival < 0 ? NAN : trials[rival]);
-    return TS_OK;
-}
-
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
                              const struct ts_image *tables)
 {
-    const float *sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1);
+    const struct center_params *params = params_of(context);
     struct center_result *found = result;
-    enum ts_status status = check_values(context, sinogram);
+    const bool searched = params->method == CENTER_SINOGRAM;
+    struct center_slice slice = {.context = context,
+                                 .sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1),
+                                 .room = found + 1};
+    enum ts_status status = ts_center_slice_check(&slice);
     double *angles = status == TS_OK ? angles_of(context) : NULL;
     if (status == TS_OK && !angles)
         status = ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof *angles);
-    found->center = params_of(context)->center;
-    if (status == TS_OK && finds(context))
-        status = search_slice(context, sinogram, angles, found, tables);
-    if (status == TS_OK && params_of(context)->strip) {
+    found->center = params->center;
+    if (status == TS_OK && finds(context)) {
+        slice.angles = angles;
+        slice.half_turn = searched ? half_turn(context) : 0;
+        slice.fft = searched ? context->transforms[TRANSFORM_SEARCH] : NULL;
+        slice.n_pairs = find_pairs(context, angles, slice.pairs);
+        status = ts_center_slice_search(&slice, tables, &found->center);
+    }
+    if (status == TS_OK && params->strip) {
         const struct center_strip strip = strip_of(context);
-        const bool searched = params_of(context)->method == CENTER_SINOGRAM;
         const struct ts_image *own = tables + (finds(context) ? SEARCH_TABLES : 0);
-        ts_center_strip_draw(&strip, sinogram, angles, found->center,
-                             context->transforms[searched ? TRANSFORM_STRIP : 0], found + 1, own[TABLE_STRIP].data,
+        ts_center_strip_draw(&strip, slice.sinogram, angles, found->center,
+                             context->transforms[searched ? TRANSFORM_STRIP : 0], slice.room, own[TABLE_STRIP].data,
                              own[TABLE_STRIP_CENTERS].data);
     }
     free(angles);
@@ -472,10 +413,17 @@ const struct stage center_stage = {
         "what noise alone may reach of it, and the measure of every trial center. A confidence that is not above that "
         "of noise is warned of, and so are views that are all the same, and a center with a rival: another minimum "
         "that is within noise of the best, 3 detectors or more away. `sinogram` cannot tell c from c + n / 2, for n "
-        "detectors: where `search` is more than a quarter of them it warns. An object that is wider than the detector "
-        "may draw its center away, by several detectors: look at it with strip: true. A slice of one value, with NaN "
-        "or infinite "
+        "detectors: where `search` is more than a quarter of them it warns. A slice of one value, with NaN or infinite "
         "values, or whose best trial is the outermost ends the run.\n\n"
+        "A detector that cuts off the object, as in scans of a region of interest, draws the minimum of `sinogram` "
+        "away, by some detectors and more the more is cut off; `opposite` compares what both views see alone. Where "
+        "an end of the row sees more than a tenth of the most that is seen anywhere, a warning says so (of counts and "
+        "intensities, whose value in air is not known: where it changes with the views by more than a tenth of the "
+        "largest such change, which does not show in a round object). With `method: auto` the center is then that of "
+        "opposite views; `truncated` chooses. Tables have the shares of both ends, and the centers that both methods "
+        "find. Of random objects 1.3, 2 and 4 times as wide as the detector `opposite` was off by 0.06 "
+        "detectors at the median and 0.5 at the 90th percentile, and `sinogram` by 0.6 and 2.8; of the middle 120 of "
+        "640 detectors of a tooth whose axis stands at 295.9, `opposite` by 0.3 and `sinogram` by 0.5.\n\n"
         "`strip: true` adds a picture to the tables: the slice reconstructed about 2 strip_sides + 1 trial centers "
         "around the one found or given, side by side, each under its center. With a wrong center edges are doubled and "
         "points become arcs. It is an image of its own in the file, "

@@ -12,12 +12,14 @@ struct center_params {
     double center;
     int64_t slice;
     double search;
+    int32_t truncated; /* enum center_truncated */
     bool strip;
     int64_t strip_sides;
     double strip_step;
     int64_t strip_size;
 };
 enum center_method { CENTER_AUTO, CENTER_SINOGRAM, CENTER_OPPOSITE, CENTER_GIVEN };
+enum center_truncated { TRUNCATED_AUTO, TRUNCATED_OPPOSITE, TRUNCATED_KEEP };
 
 /* A partial result: the sinogram of the slice as floats, (view, detector), behind it; zero bytes are empty. */
 struct center_sinogram {

@@ -8,7 +8,16 @@
 #include "stages/common/center_strip.h"
 #include "stages/stage.h"
 
-enum { TABLE_CENTER, TABLE_CONFIDENCE, TABLE_NOISE, TABLE_TRIALS, TABLE_MEASURE, SEARCH_TABLES };
+enum {
+    TABLE_CENTER,
+    TABLE_CONFIDENCE,
+    TABLE_NOISE,
+    TABLE_TRUNCATION,
+    TABLE_CENTERS,
+    TABLE_TRIALS,
+    TABLE_MEASURE,
+    SEARCH_TABLES
+};
 enum { TABLE_STRIP, TABLE_STRIP_CENTERS, STRIP_TABLES };
 
 void ts_center_search_tables(int64_t n_trials, struct stage_table tables[SEARCH_TABLES]);

@@ -138,6 +138,9 @@ Test(geometry_picture, tells_the_axis_that_is_used)
         {"center center=28 | fbp center=25", "rotation axis at detector 25 (", "detector 25, as given to fbp"},
         {"center | fbp", "rotation axis: found at run time; drawn as if at detector 31.5",
          "rotation axis found at run time"},
+        {"ring | center | fbp", "rotation axis: found at run time", "rotation axis found at run time by center\n"},
+        {"pad left=10 right=4 | center center=38 | fbp", "rotation axis at detector 38 (",
+         "rotation axis at detector 28, as given to center\n"},
         {"center | fbp center=25", "rotation axis at detector 25 (", "detector 25, as given to fbp"},
     };
     static struct program_outcome outcome;

@@ -370,7 +370,7 @@ static double number_in(hid_t file, const char *path)
     return value;
 }
 
-/* Far from what noise has. */
+/* Far from what noise has, and nothing is cut off. */
 static void is_not_warned_of(hid_t file, const char *tables)
 {
     char path[128];
@@ -379,6 +379,12 @@ static void is_not_warned_of(hid_t file, const char *tables)
     snprintf(path, sizeof path, "%s/confidence", tables);
     const double confidence = number_in(file, path);
     cr_assert(confidence > 3 * noise, "a confidence of %g, and noise has %g", confidence, noise);
+    double ends[2] = {NAN, NAN};
+    snprintf(path, sizeof path, "%s/truncation", tables);
+    const hid_t data = H5Dopen2(file, path, H5P_DEFAULT);
+    cr_assert(data >= 0 && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, ends) >= 0);
+    H5Dclose(data);
+    cr_assert(ends[0] < 0.05 && ends[1] < 0.05, "the ends see %g and %g", ends[0], ends[1]);
 }
 
 /* A tooth, whose center is about 295.5: from its file to the reconstruction, which is told the center found. */
