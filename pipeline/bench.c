@@ -171,12 +171,13 @@ static enum ts_status bench_stage(struct bench *bench, const struct stage *stage
     const int64_t usual[][3] = {{0, 512, 512}, {1, 512, 512}, {0, 2048, 2048}},
                   given[][3] = {{request->nz, request->ny, request->nx}}, (*sizes)[3] = request->ny ? given : usual;
     const int n_sizes = request->ny || !request->stage ? 1 : 3;
-    const int before = bench->report.n_rows, n = request->parameters ? 1 : ts_bench_parameters(stage, parameters);
+    const int before = bench->report.n_rows;
+    const int n = request->parameters ? ts_bench_split_cases(stage, request->parameters, parameters)
+                                      : ts_bench_parameters(stage, parameters);
     struct ts_diag *refusals = ts_diag_create();
     enum ts_status status = refusals ? TS_OK : TS_RUN_FAILED;
     for (int i = 0; status == TS_OK && i < n * n_sizes; i++)
-        status = bench_cases(bench, stage, request->parameters ? request->parameters : parameters[i % n], sizes[i / n],
-                             refusals);
+        status = bench_cases(bench, stage, parameters[i % n], sizes[i / n], refusals);
     if (status == TS_OK && bench->report.n_rows == before && bench->n_failed == 0) {
         const char *why =
             ts_diag_count(refusals) ? ts_diag_get(refusals, 0)->message : "no value for a required parameter";
@@ -248,6 +249,12 @@ static enum ts_status choose_devices(struct bench *bench, char *why, size_t why_
     return ts_diag_error(bench->diag, TS_RUN_FAILED, &(struct diag_site){.code = "device"}, "%s", why);
 }
 
+static bool fits(const struct stage *stage, const char *cases)
+{
+    char parameters[BENCH_MAX_CASES][256];
+    return ts_bench_split_cases(stage, cases, parameters) > 0;
+}
+
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag)
 {
     struct bench bench = {.report = {.request = request, .stream = stream, .all_threads = omp_get_num_procs()},
@@ -261,6 +268,10 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
     if (only && !only->cpu && !only->reduction)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-benchmark", .stage = only->name},
                              "it passes its image on, there is nothing to time");
+    if (only && request->parameters && !fits(only, request->parameters))
+        return ts_diag_error(diag, TS_BAD_CHAIN,
+                             &(struct diag_site){.code = "parameters-too-long", .stage = only->name},
+                             "the parameters of a case have more than 255 characters");
     enum ts_status status = choose_devices(&bench, why, sizeof why);
     if (status != TS_OK)
         return status;

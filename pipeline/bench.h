@@ -56,7 +56,7 @@ struct bench_oracles {
 
 struct bench_request {
     const char *stage;      /* NULL: all, and the chain on a single slice; "chain": that alone */
-    const char *parameters; /* NULL: the stage's own cases; else this one */
+    const char *parameters; /* NULL: the stage's own cases; else these, as ts_bench_split_cases() takes them */
     int dtype, values;      /* -1: all that are benchmarked */
     /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB of what only reads. Of a stage that is named
      * also one such slice, and as many pixels in slices of 2,048 x 2,048. */
@@ -198,7 +198,10 @@ enum { BENCH_MAX_CASES = 64 };
 
 /* "box radius=2|equalize" as cases, at most n; returns how many, 0 where a stage is not there. */
 int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n);
-/* The parameters of a stage's cases, one text each; returns how many. Every method has one. */
+/* "bins=256|bins=4096 method=*" as cases, one text each: '|' stands between them, and method=* for one with each
+ * method. Returns how many; 0 where one has more than 255 characters. */
+int ts_bench_split_cases(const struct stage *stage, const char *cases, char parameters[BENCH_MAX_CASES][256]);
+/* The parameters of a stage's own cases; returns how many. Every method has one. */
 int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256]);
 /* Fills a set (values: zeroed memory of params_bytes) from "a=1 b=name c=1,2"; numbers, lists of them, choices. */
 enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag);

@@ -44,36 +44,38 @@ static int values_of(const struct param *row, char values[][32])
 
 static const char every_method[] = "method=*";
 
-/* "bins=256 method=*": once for each method. */
-static int each_method(const struct stage *stage, const char *before, char parameters[BENCH_MAX_CASES][256], int count)
+/* The first `length` characters, once for each method where they say method=*. False where one is too long. */
+static bool add_cases(const struct stage *stage, const char *text, size_t length, char parameters[BENCH_MAX_CASES][256],
+                      int *count)
 {
     size_t i;
     const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
-    for (const struct choice *choice = row ? row->choices : NULL; choice && choice->name && count < BENCH_MAX_CASES;
-         choice++)
-        if (strcmp(choice->name, "auto"))
-            snprintf(parameters[count++], 256, "%.180smethod=%s", before, choice->name);
-    return count;
+    const char *star = row && row->kind == PARAM_CHOICE ? strstr(text, every_method) : NULL;
+    if (length >= 256)
+        return false;
+    if (!star || star >= text + length || (star > text && star[-1] != ' ')) {
+        snprintf(parameters[(*count)++], 256, "%.*s", (int)length, text);
+        return true;
+    }
+    const char *after = star + strlen(every_method);
+    for (const struct choice *choice = row->choices; choice->name && *count < BENCH_MAX_CASES; choice++)
+        if (strcmp(choice->name, "auto") &&
+            snprintf(parameters[(*count)++], 256, "%.*smethod=%s%.*s", (int)(star - text), text, choice->name,
+                     (int)(text + length - after), after) >= 256)
+            return false;
+    return true;
 }
 
-static int from_hint(const struct stage *stage, char parameters[BENCH_MAX_CASES][256])
+int ts_bench_split_cases(const struct stage *stage, const char *cases, char parameters[BENCH_MAX_CASES][256])
 {
-    const char *hint = stage->bench;
     int count = 0;
     while (count < BENCH_MAX_CASES) {
-        const size_t length = strcspn(hint, "|");
-        char one[256];
-        snprintf(one, sizeof one, "%.*s", (int)length, hint);
-        char *star = strstr(one, every_method);
-        if (star) {
-            *star = '\0';
-            count = each_method(stage, one, parameters, count);
-        } else {
-            snprintf(parameters[count++], 256, "%s", one);
-        }
-        if (!hint[length])
+        const size_t length = strcspn(cases, "|");
+        if (!add_cases(stage, cases, length, parameters, &count))
+            return 0;
+        if (!cases[length])
             break;
-        hint += length + 1;
+        cases += length + 1;
     }
     return count;
 }
@@ -105,7 +107,7 @@ int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CAS
     char values[BENCH_MAX_CASES][32];
     int count = 1;
     if (stage->bench)
-        return add_methods(stage, parameters, from_hint(stage, parameters));
+        return add_methods(stage, parameters, ts_bench_split_cases(stage, stage->bench, parameters));
     memset(parameters, 0, BENCH_MAX_CASES * sizeof *parameters);
     for (size_t i = 0; i < stage->n_params; i++) {
         const struct param *row = &stage->params[i];

@@ -51,7 +51,7 @@ const struct cli_command ts_cli_bench = {
         "STAGE is timed in each of its methods and types, over all values and three sizes: 512 x 512 (so many slices\n"
         "that no cache holds them), one such slice, and 2,048 x 2,048; without it every stage in 512 x 512, and a\n"
         "`chain` of three on one slice, in the values that matter. Rows: minutes.\n\n"
-        "      --parameters 'A=1 B=name'  only with these parameters\n"
+        "      --parameters 'A=1 B=name'  only with these parameters; 'A=1|A=2' is two cases, method=* every method\n"
         "      --size ZxYxX        only in this size\n"
         "      --dtype TYPE        only in this type: u8, i16, u16, f32, ...\n"
         "      --values NAME       only with these values: ct, uniform, constant or checker\n"
@@ -63,6 +63,7 @@ const struct cli_command ts_cli_bench = {
         "      --plot FILE.svg     a bar chart of the rows as well\n"
         "      --reductions        instead: speed-up and efficiency of the orders in which partial results are joined, "
         "for\n"
-        "                          sum, product, min, max, variance and tables; --size: for at most so many values\n",
+        "                          sum, product, min, max, variance and tables; --size ZxYxX: for at most Z Y X "
+        "values\n",
     .run = bench,
 };

@@ -23,6 +23,7 @@ static const char usage[] =
     "With --size a device is timed on that size; without it, what takes long on some of the slices. --runs 1 times "
     "one\n"
     "run after the first.\n"
+    "--parameters 'a=1|a=2 method=*' are two cases, the second with every method.\n"
     "--image writes the values that would be timed. IN holds values to compute on, z slowest, in the machine's byte\n"
     "order; OUT receives those of the result, or of the first table where the stage passes its image on.\n";
 

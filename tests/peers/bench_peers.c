@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tomostage-bench-peers: histograms of a volume and of its slices, and box, beside cub and NPP on one CUDA device, in
- * one process, on the same buffers, in turns.
+ * tomostage-bench-peers: histograms and statistics of a volume and of its slices beside cub, histograms and box beside
+ * NPP, on one CUDA device, in one process, on the same buffers, in turns.
  */
 #include <getopt.h>
 #include <math.h>
@@ -67,8 +67,9 @@ static enum ts_status compare(struct peers_bench *bench, const struct cuda_devic
     const enum ts_status status = ts_comparison_run(bench, device, it);
     if (status != TS_OK)
         return status;
-    const double bytes = (double)it->input_bytes * (it->work.bins ? 1 : 2);
-    const double ceiling = it->work.bins ? bench->ceilings.read : bench->ceilings.copy;
+    const bool reads = it->work.task != PEER_BOX;
+    const double bytes = (double)it->input_bytes * (reads ? 1 : 2);
+    const double ceiling = reads ? bench->ceilings.read : bench->ceilings.copy;
     (bench->json ? print_json : print_text)(bench, it, names, bytes, ceiling);
     return TS_OK;
 }
@@ -91,7 +92,8 @@ static enum ts_status histogram(struct peers_bench *bench, const struct cuda_dev
                                       .nz = nz,
                                       .ny = 512,
                                       .nx = 512},
-                            .work = {.dtype = kind->dtype == TS_U8 ? PEER_U8 : PEER_U16,
+                            .work = {.task = PEER_HISTOGRAM,
+                                     .dtype = kind->dtype == TS_U8 ? PEER_U8 : PEER_U16,
                                      .rows = (int)nz * 512,
                                      .nx = 512,
                                      .bins = kind->bins,
@@ -103,17 +105,39 @@ static enum ts_status histogram(struct peers_bench *bench, const struct cuda_dev
     return compare(bench, device, &it);
 }
 
-static enum ts_status histograms(struct peers_bench *bench, const struct cuda_device *device)
+static enum ts_status histograms(struct peers_bench *bench, const struct cuda_device *device, bool slices)
 {
     static const struct histogram_kind kinds[] = {{TS_U8, 256}, {TS_U16, 256}, {TS_U16, 4096}, {TS_U16, 65536}};
     enum ts_status status = TS_OK;
-    for (int slices = 0; slices < 2; slices++)
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-            for (int values = 0; status == TS_OK && values < BENCH_VALUES; values++) {
-                const int64_t gibibyte = kinds[k].dtype == TS_U8 ? 4096 : 2048; /* in slices */
-                status =
-                    histogram(bench, device, &kinds[k], (enum bench_values)values, slices ? 512 : gibibyte, slices);
-            }
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (int values = 0; status == TS_OK && values < BENCH_VALUES; values++) {
+            const int64_t gibibyte = kinds[k].dtype == TS_U8 ? 4096 : 2048; /* in slices */
+            status = histogram(bench, device, &kinds[k], (enum bench_values)values, slices ? 512 : gibibyte, slices);
+        }
+    return status;
+}
+
+/* Of 512 slices together, and of each. */
+static enum ts_status statistics(struct peers_bench *bench, const struct cuda_device *device)
+{
+    enum ts_status status = TS_OK;
+    for (int i = 0; status == TS_OK && i < 8; i++) {
+        const bool slices = i & 4, floats = i & 2;
+        struct comparison it = {.which = {.stage = ts_stage_find("statistics"),
+                                          .dtype = floats ? TS_F32 : TS_U16,
+                                          .values = i & 1 ? BENCH_UNIFORM : BENCH_CT,
+                                          .nz = 512,
+                                          .ny = 512,
+                                          .nx = 512},
+                                .work = {.task = PEER_STATISTICS,
+                                         .dtype = floats ? PEER_F32 : PEER_U16,
+                                         .rows = 512 * 512,
+                                         .nx = 512,
+                                         .slices = slices ? 512 : 1},
+                                .peers = {&ts_peer_cub_statistics, NULL}};
+        snprintf(it.which.parameters, sizeof it.which.parameters, "%s", slices ? "scope=slice" : "");
+        status = compare(bench, device, &it);
+    }
     return status;
 }
 
@@ -129,7 +153,8 @@ static enum ts_status boxes(struct peers_bench *bench, const struct cuda_device 
                                               .nz = 256,
                                               .ny = 512,
                                               .nx = 512},
-                                    .work = {.dtype = dtype == TS_F32 ? PEER_F32 : PEER_U16,
+                                    .work = {.task = PEER_BOX,
+                                             .dtype = dtype == TS_F32 ? PEER_F32 : PEER_U16,
                                              .rows = 256 * 512,
                                              .nx = 512,
                                              .radius = radii[k]},
@@ -158,11 +183,16 @@ static enum ts_status run(struct peers_bench *bench, const char *only)
     if (!bench->json)
         printf("%s, driver of CUDA %d.%d; cub %s; NPP %s; its ceilings in this run: copy %.0f GB/s, read %.0f GB/s\n"
                "error: counts against exact ones; of box the largest distance from the mean in double, of floats as a "
-               "share of the largest. Peers count slices one call each\n\n",
+               "share of the largest; of statistics the largest relative error of lowest, highest, sum and variance. "
+               "Peers take slices one call each\n\n",
                found.devices[0].name, found.driver / 1000, found.driver % 1000 / 10, ts_peer_cub_version(),
                bench->npp ? npp_version : "not found", 1e-9 * bench->ceilings.copy, 1e-9 * bench->ceilings.read);
     if (!only || !strcmp(only, "histogram"))
-        status = histograms(bench, &found.devices[0]);
+        status = histograms(bench, &found.devices[0], false);
+    if (status == TS_OK && (!only || !strcmp(only, "slices")))
+        status = histograms(bench, &found.devices[0], true);
+    if (status == TS_OK && (!only || !strcmp(only, "statistics")))
+        status = statistics(bench, &found.devices[0]);
     if (status == TS_OK && (!only || !strcmp(only, "box")))
         status = boxes(bench, &found.devices[0]);
     if (bench->json)
@@ -184,8 +214,12 @@ int main(int argc, char **argv)
             optind = argc + 1;
     const char *only = optind < argc ? argv[optind] : NULL;
     enum ts_status status = TS_BAD_CHAIN;
-    if (optind + 1 < argc || optind > argc || (only && strcmp(only, "histogram") && strcmp(only, "box")))
-        fprintf(stderr, "usage: tomostage-bench-peers [histogram|box] [--json]\n");
+    bool known = !only;
+    for (int i = 0; only && i < 4; i++)
+        known |= !strcmp(only, ((const char *const[]){"histogram", "slices", "statistics", "box"})[i]);
+    if (optind + 1 < argc || optind > argc || !known)
+        fprintf(stderr, "usage: tomostage-bench-peers [histogram|slices|statistics|box] [--json]\n"
+                        "histogram: of a volume; slices: a histogram of each slice\n");
     else
         status = run(&bench, only);
     ts_diag_print(bench.diag, stderr);

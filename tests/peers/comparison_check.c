@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everyone's numbers beside counts and means worked out on the CPU in integers or in double.
+ * Everyone's numbers beside counts, means and moments worked out on the CPU in integers or in double.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -91,11 +91,84 @@ static void check_means(struct comparison *it, const void *const images[CONTENDE
         it->differences[i] /= largest;
 }
 
+/* ---- moments ----------------------------------------------------------------------------------- */
+
+static double *table_of(const struct comparison *it, const char *name)
+{
+    const struct stage_table *tables;
+    const int n = ts_stage_reduced_tables(ts_cuda_stage_reduced(it->stage), &tables);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(tables[i].name, name) && ts_image_count(&tables[i].image) == (size_t)it->work.slices)
+            return tables[i].image.data;
+    return NULL;
+}
+
+/* Lowest, highest, sum and variance of values [first, first + n) of the block. */
+static void block_moments(const struct comparison *it, size_t first, size_t n, double numbers[4])
+{
+    double sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
+    for (size_t i = first; i < first + n; i++) {
+        const double value = value_at(it->block.data, it->which.dtype, i);
+        low = fmin(low, value);
+        high = fmax(high, value);
+        sum += value;
+    }
+    for (size_t i = first; i < first + n; i++) {
+        const double off = value_at(it->block.data, it->which.dtype, i) - sum / (double)n;
+        squares += off * off;
+    }
+    memcpy(numbers, (double[]){low, high, sum, squares / (double)n}, 4 * sizeof *numbers);
+}
+
+static double off_by(const double found[4], const double expected[4])
+{
+    double largest = 0;
+    for (int i = 0; i < 4; i++) {
+        const double off = fabs(found[i] - expected[i]) / fmax(fabs(expected[i]), 1e-300);
+        largest = !(off <= largest) ? (isnan(off) ? (double)INFINITY : off) : largest;
+    }
+    return largest;
+}
+
+/* The largest of all relative errors of lowest, highest, sum and variance; the volume repeats the block. */
+static void check_moments(struct comparison *it, const struct peer_moments *const found[CONTENDERS])
+{
+    static const char *const names[4] = {"min", "max", "sum", "variance"};
+    const size_t slice = ts_slice_count(&it->block), all = ts_image_count(&it->block);
+    const int64_t blocks = it->which.nz / COMPARISON_BLOCK;
+    const double copies = it->work.slices == 1 ? (double)blocks : 1;
+    const double n = copies * (double)(it->work.slices == 1 ? all : slice);
+    const double *ours[4];
+    memset(it->differences, 0, sizeof it->differences);
+    for (int i = 0; i < 4; i++)
+        if (!(ours[i] = table_of(it, names[i])))
+            it->differences[0] = INFINITY;
+    for (int z = 0; z < it->work.slices; z++) {
+        double expected[4];
+        const size_t first = it->work.slices == 1 ? 0 : (size_t)(z % COMPARISON_BLOCK) * slice;
+        block_moments(it, first, it->work.slices == 1 ? all : slice, expected);
+        expected[2] *= copies;
+        for (int i = 0; i < CONTENDERS; i++) {
+            double numbers[4] = {0};
+            for (int k = 0; i == 0 && k < 4; k++)
+                numbers[k] = ours[k] ? ours[k][z] : (double)NAN;
+            if (i > 0 && it->peers[i - 1]) {
+                const struct peer_moments *all_of = &found[i][z];
+                const double mean = all_of->sum / n;
+                memcpy(numbers, (double[]){all_of->low, all_of->high, all_of->sum, all_of->squares / n - mean * mean},
+                       sizeof numbers);
+            }
+            if (i == 0 || it->peers[i - 1])
+                it->differences[i] = fmax(it->differences[i], off_by(numbers, expected));
+        }
+    }
+}
+
 /* ---- all --------------------------------------------------------------------------------------- */
 
 enum ts_status ts_comparison_check(struct peers_bench *bench, struct comparison *it)
 {
-    const size_t slice = ts_slice_bytes(&it->block), bytes = it->work.bins ? it->output_bytes : slice;
+    const size_t slice = ts_slice_bytes(&it->block), bytes = it->work.task == PEER_BOX ? slice : it->output_bytes;
     void *results[CONTENDERS] = {0};
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < CONTENDERS; i++) {
@@ -106,8 +179,10 @@ enum ts_status ts_comparison_check(struct peers_bench *bench, struct comparison 
     }
     if (status == TS_OK)
         status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
-    if (status == TS_OK && it->work.bins)
+    if (status == TS_OK && it->work.task == PEER_HISTOGRAM)
         check_counts(it, (const uint32_t *const *)results);
+    else if (status == TS_OK && it->work.task == PEER_STATISTICS)
+        check_moments(it, (const struct peer_moments *const *)results);
     else if (status == TS_OK)
         check_means(it, (const void *const *)results);
     for (int i = 0; i < CONTENDERS; i++)

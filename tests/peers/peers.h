@@ -17,15 +17,23 @@ struct CUstream_st;
 
 enum peer_dtype { PEER_U8, PEER_U16, PEER_F32 };
 
+enum peer_task { PEER_HISTOGRAM, PEER_BOX, PEER_STATISTICS };
+
+/* What a peer says of the values of a slice, or of all. */
+struct peer_moments {
+    double low, high, sum, squares;
+};
+
 /* A volume of nz slices seen as one image of nz * ny rows, which neither peer knows more of. */
 struct peer_work {
+    enum peer_task task;
     enum peer_dtype dtype;
     int rows, nx;
     int bins, high; /* histogram: bins of equal width over [0, high) */
-    int slices;     /* histogram: this many, each of as many rows; 1: one of all */
+    int slices;     /* histogram and statistics: this many, each of as many rows; 1: one of all */
     int radius;     /* box: the mean of (2 radius + 1) squared values, borders repeated */
     const void *in; /* device */
-    void *out;      /* device: slices times bins counts of 32 bits, or an image */
+    void *out;      /* device: slices times bins counts of 32 bits, an image, or struct peer_moments of the slices */
     void *scratch;  /* device */
     size_t scratch_bytes;
     struct CUstream_st *stream;
@@ -38,7 +46,7 @@ struct peer {
     int (*run)(const struct peer_work *work);
 };
 
-extern const struct peer ts_peer_cub_histogram;
+extern const struct peer ts_peer_cub_histogram, ts_peer_cub_statistics;
 const char *ts_peer_cub_version(void);
 /* Opens NPP; false where it is not there. The library is looked for as the system does. */
 bool ts_peer_npp_open(int device, char version[64]);

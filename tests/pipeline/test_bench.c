@@ -182,6 +182,59 @@ Test(bench, options_take_their_own_values)
     cr_assert(request.nz == 3 && request.ny == 20 && request.nx == 30 && request.runs == 7);
 }
 
+/* What the stages' own cases say can be said from the command line. */
+Test(bench, method_star_is_every_method)
+{
+    static const struct {
+        const char *stage, *cases;
+        int n;
+        const char *first, *last;
+    } rows[] = {{"statistics", "method=* ddof=1", 2, "method=fan-in ddof=1", "method=two-level ddof=1"},
+                {"box", "radius=1|radius=2", 2, "radius=1", "radius=2"},
+                {"invert", "method=*", 1, "method=*", "method=*"},
+                {"box", "", 1, "", ""}};
+    char parameters[BENCH_MAX_CASES][256], text[512], long_text[300];
+    size_t index, bytes;
+    char *output;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int n = ts_bench_split_cases(ts_stage_find(rows[i].stage), rows[i].cases, parameters);
+        cr_assert_eq(n, rows[i].n, "{%s}: %d cases", rows[i].cases, n);
+        cr_assert_str_eq(parameters[0], rows[i].first);
+        cr_assert_str_eq(parameters[n - 1], rows[i].last);
+    }
+    memset(long_text, 'a', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    cr_assert_eq(ts_bench_split_cases(ts_stage_find("box"), long_text, parameters), 0);
+
+    for (const struct stage *const *stage = ts_stages; *stage; stage++) {
+        const struct param *row = ts_param_find((*stage)->params, (*stage)->n_params, "method", &index);
+        int n_methods = 0;
+        for (const struct choice *choice = row && row->kind == PARAM_CHOICE ? row->choices : NULL;
+             choice && choice->name; choice++)
+            n_methods += strcmp(choice->name, "auto") != 0;
+        if (n_methods > 0)
+            cr_assert_eq(ts_bench_split_cases(*stage, "method=*", parameters), n_methods, "%s", (*stage)->name);
+    }
+
+    struct bench_request request = small_request("statistics", "method=* ddof=1", TS_F32, BENCH_CT);
+    output = printed(&request);
+    cr_assert(strstr(output, "fan-in") && strstr(output, "two-level"), "%s", output);
+    free(output);
+
+    struct ts_diag *diag = ts_diag_create();
+    FILE *sink = open_memstream(&output, &bytes);
+    request = small_request("box", long_text, TS_U16, BENCH_CT);
+    cr_assert_eq(ts_bench_run(&request, sink, diag), TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "parameters-too-long");
+    request = small_request("invert", "method=*", TS_U16, BENCH_CT);
+    cr_assert_eq(ts_bench_run(&request, sink, diag), TS_BAD_CHAIN);
+    snprintf(text, sizeof text, "%s", ts_diag_get(diag, 1)->message);
+    cr_assert(strstr(text, "unknown parameter 'method'"), "%s", text);
+    fclose(sink);
+    free(output);
+    ts_diag_destroy(diag);
+}
+
 /* A method that is not in the benchmark cannot be compared. */
 Test(bench, every_method_has_a_case)
 {
