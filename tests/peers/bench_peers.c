@@ -16,7 +16,7 @@ static void print_text(struct peers_bench *bench, const struct comparison *it, c
 {
     const struct bench_case *which = &it->which;
     if (bench->n_rows++ == 0)
-        printf("%-9s %-26s %-5s %-8s %12s  %-9s %9s %7s %5s %9s  %s\n", "stage", "parameters", "dtype", "values",
+        printf("%-10s %-36s %-5s %-8s %12s  %-9s %9s %7s %5s %9s  %s\n", "stage", "parameters", "dtype", "values",
                "z*y*x", "by", "ms", "GB/s", "of", "tomostage", "error");
     for (int i = 0; i < CONTENDERS; i++) {
         char times[24] = "", error[24];
@@ -25,7 +25,7 @@ static void print_text(struct peers_bench *bench, const struct comparison *it, c
         if (i > 0)
             snprintf(times, sizeof times, "%.1fx", it->seconds[i] / it->seconds[0]);
         snprintf(error, sizeof error, "%.1e", it->differences[i]);
-        printf("%-9s %-26s %-5s %-8s %4lldx%lldx%lld  %-9s %9.4f %7.0f %4.0f%% %9s  %s\n", which->stage->name,
+        printf("%-10s %-36s %-5s %-8s %4lldx%lldx%lld  %-9s %9.4f %7.0f %4.0f%% %9s  %s\n", which->stage->name,
                which->parameters, ts_dtype_name(which->dtype), ts_bench_values_names[which->values],
                (long long)which->nz, (long long)which->ny, (long long)which->nx, names[i], 1e3 * it->seconds[i],
                1e-9 * bytes / it->seconds[i], 100 * bytes / it->seconds[i] / ceiling, times,
@@ -111,6 +111,8 @@ static enum ts_status histograms(struct peers_bench *bench, const struct cuda_de
     enum ts_status status = TS_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (int values = 0; status == TS_OK && values < BENCH_VALUES; values++) {
+            if (bench->bins > 0 && kinds[k].bins != bench->bins)
+                continue;
             const int64_t gibibyte = kinds[k].dtype == TS_U8 ? 4096 : 2048; /* in slices */
             status = histogram(bench, device, &kinds[k], (enum bench_values)values, slices ? 512 : gibibyte, slices);
         }
@@ -202,7 +204,8 @@ static enum ts_status run(struct peers_bench *bench, const char *only)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {0}};
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"bins", required_argument, NULL, 'b'}, {0}};
     struct peers_bench bench = {.diag = ts_diag_create()};
     int option;
     if (!bench.diag)
@@ -210,6 +213,8 @@ int main(int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (option == 'j')
             bench.json = true;
+        else if (option == 'b' && atoi(optarg) > 0)
+            bench.bins = atoi(optarg);
         else
             optind = argc + 1;
     const char *only = optind < argc ? argv[optind] : NULL;
@@ -218,8 +223,8 @@ int main(int argc, char **argv)
     for (int i = 0; only && i < 4; i++)
         known |= !strcmp(only, ((const char *const[]){"histogram", "slices", "statistics", "box"})[i]);
     if (optind + 1 < argc || optind > argc || !known)
-        fprintf(stderr, "usage: tomostage-bench-peers [histogram|slices|statistics|box] [--json]\n"
-                        "histogram: of a volume; slices: a histogram of each slice\n");
+        fprintf(stderr, "usage: tomostage-bench-peers [histogram|slices|statistics|box] [--bins N] [--json]\n"
+                        "histogram: of a volume; slices: a histogram of each slice; --bins: only in so many\n");
     else
         status = run(&bench, only);
     ts_diag_print(bench.diag, stderr);

@@ -33,6 +33,7 @@ struct peers_bench {
     struct ts_diag *diag;
     struct cuda_ceilings ceilings;
     bool json, npp;
+    int bins; /* of the histograms that are wanted; 0: all */
     int n_rows;
 };
 
