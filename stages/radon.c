@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "cuda/code.h"
 #include "stages/common/joseph.h"
 #include "stages/common/length_unit.h"
+#include "stages/common/tensor_method.h"
 #include "stages/common/view_angles.h"
 
 enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device idle */
@@ -130,25 +130,21 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
     return TS_OK;
 }
 
-/* Tensor cores multiply halves into floats, with operands of this shape, from capability 8.0 on; and windows of
- * neighboring pixels, of which rays farther apart share none. */
+/* Tensor cores multiply windows of neighboring pixels, of which rays farther apart share none. */
 static enum ts_status check_tensor(const struct stage_context *context, const struct radon_params *params)
 {
     enum { MOST_APART = 16 }; /* pixels */
-    const struct cuda_device *device = context->device;
+    const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const bool split = params->method == RADON_TENSOR_SPLIT;
     const double dy = spacing_of(&context->in.axes[1]), dx = spacing_of(&context->in.axes[2]),
                  apart = params->detector_spacing * hypot(dy, dx) / (dy * dx);
-    if ((params->method != RADON_TENSOR && params->method != RADON_TENSOR_SPLIT) || !device)
+    if ((params->method != RADON_TENSOR && !split) || !context->device)
         return TS_OK;
-    if (ts_cuda_code(device) < CUDA_TENSOR_CODE) {
-        ts_param_error(context->set, "method", "tensor-capability", context->diag,
-                       "this build's code for %s is of compute capability %d.%d, and tensor needs that of 8.0",
-                       device->name, ts_cuda_code(device) / 10, ts_cuda_code(device) % 10);
-        ts_diag_hint(context->diag, "method: stack computes the same in single precision");
-        return TS_BAD_CHAIN;
-    }
-    if (apart <= MOST_APART)
-        return TS_OK;
+    enum ts_status status = ts_tensor_check(context, ny, nx, split);
+    if (status == TS_OK)
+        status = ts_tensor_check(context, nx, ny, split); /* lines are columns where rays are steep */
+    if (status != TS_OK || apart <= MOST_APART)
+        return status;
     ts_param_error(context->set, "method", "tensor-apart", context->diag,
                    "rays cross a row or column up to %.6g pixels apart, and tensor takes at most %d", apart,
                    MOST_APART);

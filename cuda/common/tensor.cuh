@@ -32,11 +32,9 @@
 #include "cuda/common/lanes.cuh"
 #include "cuda/common/largest.cuh"
 
-enum {
-    TENSOR_LEFT = 2,  /* zeros before a line's first sample, */
-    TENSOR_RIGHT = 8, /* and after its last, at least */
-    TENSOR_WINDOW = 8 /* samples of a line in one product */
-};
+extern "C" {
+#include "stages/common/tensor_method.h"
+}
 
 /* Blocks of a line. */
 static inline __host__ __device__ int ts_cuda_tensor_blocks(int64_t n_minor)

@@ -10,9 +10,9 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#include "cuda/code.h"
 #include "stages/common/backprojection.h"
 #include "stages/common/joseph.h"
+#include "stages/common/tensor_method.h"
 #include "stages/common/view_angles.h"
 
 /* Fewer leave too many lanes of a CUDA device idle: of a parallel beam, a fan, a fan's adjoint. */
@@ -138,18 +138,12 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
     return TS_OK;
 }
 
-/* Tensor cores multiply halves into floats, with operands of this shape, from capability 8.0 on. */
 static enum ts_status check_tensor(const struct stage_context *context, const struct reconstruction_params *params)
 {
-    const struct cuda_device *device = context->device;
-    if ((params->method != BACK_METHOD_TENSOR && params->method != BACK_METHOD_TENSOR_SPLIT) || !device ||
-        ts_cuda_code(device) >= CUDA_TENSOR_CODE)
-        return TS_OK;
-    ts_param_error(context->set, "method", "tensor-capability", context->diag,
-                   "this build's code for %s is of compute capability %d.%d, and tensor needs that of 8.0",
-                   device->name, ts_cuda_code(device) / 10, ts_cuda_code(device) % 10);
-    ts_diag_hint(context->diag, "method: stack computes the same in single precision");
-    return TS_BAD_CHAIN;
+    const bool split = params->method == BACK_METHOD_TENSOR_SPLIT;
+    return (params->method == BACK_METHOD_TENSOR || split) && context->device
+               ? ts_tensor_check(context, context->in.axes[1].n, context->in.axes[2].n, split)
+               : TS_OK;
 }
 
 static enum ts_status choose_method(const struct stage_context *context, struct reconstruction_params *params)

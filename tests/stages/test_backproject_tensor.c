@@ -91,15 +91,18 @@ Test(backproject, tensor_cores_of_older_devices_are_refused)
     static const struct {
         const char *text, *code;
         bool newer;
-    } rows[] = {{"model=linear method=tensor", "tensor-capability", false},
-                {"model=linear method=tensor-split", "tensor-capability", false},
-                {"model=joseph method=tensor", "tensor-capability", false},
-                {"model=linear method=tensor-split", NULL, true}};
+        int64_t detectors;
+    } rows[] = {{"model=linear method=tensor", "tensor-capability", false, 4},
+                {"model=linear method=tensor-split", "tensor-capability", false, 4},
+                {"model=joseph method=tensor", "tensor-capability", false, 4},
+                {"model=linear method=tensor-split", NULL, true, 4},
+                {"rows=9 columns=9 method=tensor-split", "tensor-size", true, 200000000}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
         struct ts_diag *diag = ts_diag_create();
         struct param_set set;
         struct stage_context context;
+        in.axes[2].n = rows[i].detectors;
         ts_test_sinogram(&in);
         ts_test_params(&backproject_stage, rows[i].text, &set);
         const enum ts_status status =

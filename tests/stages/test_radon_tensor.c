@@ -85,6 +85,38 @@ Test(radon, tensor_cores_of_older_devices_are_refused)
     }
 }
 
+/* Kernels count places of samples in 32 bits; no memory is needed to say so. */
+Test(radon, tensor_cores_refuse_slices_that_they_cannot_count)
+{
+    static const struct {
+        const char *text;
+        int64_t nz, ny, nx;
+        bool refused;
+    } rows[] = {{"method=tensor", 1, 32750, 32750, false},        {"method=tensor", 1, 32768, 32768, true},
+                {"method=tensor-split", 1, 23160, 23160, false},  {"method=tensor-split", 1, 23176, 23176, true},
+                {"method=tensor-split", 64, 23160, 23160, true},  {"method=tensor-split", 128, 11570, 11570, false},
+                {"method=tensor-split", 128, 11600, 11600, true}, {"method=tensor detectors=9", 1, 17, 70000000, true},
+                {"method=stack", 128, 32768, 32768, false}};
+    const struct cuda_device newer = ts_test_device_of(CUDA_TENSOR_CODE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
+        struct ts_diag *diag = ts_diag_create();
+        struct param_set set;
+        struct stage_context context;
+        ts_test_params(&radon_stage, rows[i].text, &set);
+        in.axes[0].n = rows[i].nz;
+        in.axes[1].n = rows[i].ny;
+        in.axes[2].n = rows[i].nx;
+        cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, &newer, diag, &context),
+                     rows[i].refused ? TS_BAD_CHAIN : TS_OK, "row %zu", i);
+        if (rows[i].refused)
+            cr_assert_str_eq(ts_diag_get(diag, 0)->code, "tensor-size");
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+        free(in.data);
+    }
+}
+
 /* Windows of neighboring pixels have no room for them, and another method is not taken in silence. */
 Test(radon, tensor_cores_refuse_rays_far_apart)
 {
