@@ -204,27 +204,33 @@ static enum ts_status run(struct peers_bench *bench, const char *only)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"bins", required_argument, NULL, 'b'}, {0}};
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"bins", required_argument, NULL, 'b'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     struct peers_bench bench = {.diag = ts_diag_create()};
+    bool help = false, wrong = false;
     int option;
     if (!bench.diag)
         return TS_RUN_FAILED;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+    while (!help && !wrong && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (option == 'j')
             bench.json = true;
         else if (option == 'b' && atoi(optarg) > 0)
             bench.bins = atoi(optarg);
+        else if (option == 'h')
+            help = true;
         else
-            optind = argc + 1;
+            wrong = true;
     const char *only = optind < argc ? argv[optind] : NULL;
-    enum ts_status status = TS_BAD_CHAIN;
+    enum ts_status status = help ? TS_OK : TS_BAD_CHAIN;
     bool known = !only;
     for (int i = 0; only && i < 4; i++)
         known |= !strcmp(only, ((const char *const[]){"histogram", "slices", "statistics", "box"})[i]);
-    if (optind + 1 < argc || optind > argc || !known)
-        fprintf(stderr, "usage: tomostage-bench-peers [histogram|slices|statistics|box] [--bins N] [--json]\n"
-                        "histogram: of a volume; slices: a histogram of each slice; --bins: only in so many\n");
+    if (help || wrong || optind + 1 < argc || !known)
+        fprintf(help ? stdout : stderr,
+                "usage: tomostage-bench-peers [histogram|slices|statistics|box] [--bins N] [--json]\n"
+                "histogram: of a volume; slices: a histogram of each slice; --bins: only in so many\n");
     else
         status = run(&bench, only);
     ts_diag_print(bench.diag, stderr);
