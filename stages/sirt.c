@@ -167,7 +167,7 @@ const struct stage sirt_stage = {
         "Cost: one projection and one backprojection an iteration.",
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
+    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
     .params = sirt_rows,

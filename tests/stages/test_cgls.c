@@ -143,6 +143,11 @@ Test(cgls, refuses_a_rule_without_its_number)
     free(in.data);
 }
 
+Test(cgls, refuses_what_is_not_called_line_integrals)
+{
+    ts_scan_check_quantity(&cgls_stage);
+}
+
 Test(cgls, refuses_angles_of_no_scan)
 {
     ts_scan_check_angles(&cgls_stage, "iterations=1");

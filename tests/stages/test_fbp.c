@@ -209,6 +209,11 @@ Test(fbp, refuses_angles_that_miss_a_part)
     free(in.data);
 }
 
+Test(fbp, refuses_what_is_not_called_line_integrals)
+{
+    ts_scan_check_quantity(&fbp_stage);
+}
+
 Test(fbp, refuses_angles_of_no_scan)
 {
     ts_scan_check_angles(&fbp_stage, "");

@@ -316,6 +316,11 @@ Test(fourier, refuses_grids_past_32_bits)
     free(in.data);
 }
 
+Test(fourier, refuses_what_is_not_called_line_integrals)
+{
+    ts_scan_check_quantity(&fourier_stage);
+}
+
 Test(fourier, refuses_angles_of_no_scan)
 {
     ts_scan_check_angles(&fourier_stage, "");

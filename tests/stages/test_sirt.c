@@ -134,6 +134,11 @@ Test(sirt, refuses_what_cannot_be)
     free(in.data);
 }
 
+Test(sirt, refuses_what_is_not_called_line_integrals)
+{
+    ts_scan_check_quantity(&sirt_stage);
+}
+
 Test(sirt, refuses_angles_of_no_scan)
 {
     ts_scan_check_angles(&sirt_stage, "iterations=1");

@@ -238,3 +238,18 @@ void ts_scan_check_angles(const struct stage *stage, const char *assignments)
                     "the only view looks in one direction, 0 degrees (modulo 180), and 2 directions at least");
     free(in.data);
 }
+
+void ts_scan_check_quantity(const struct stage *stage)
+{
+    static const struct scan_case which = {"", 1, 4, 9};
+    static const struct {
+        enum ts_quantity quantity;
+        const char *way;
+    } others[] = {{TS_COUNTS, "flat_field"}, {TS_TRANSMISSION, "minus_log"}, {TS_INTENSITY, "quantity: line_integral"}};
+    struct ts_image in = ts_test_scan(&which, 5);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        in.quantity = others[i].quantity;
+        ts_test_refuses(stage, "", &in, NULL, "stage-quantity", others[i].way);
+    }
+    free(in.data);
+}
