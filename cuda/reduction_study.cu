@@ -392,10 +392,10 @@ static enum ts_status prepare(struct study *study, int64_t largest)
 }
 
 extern "C" enum ts_status ts_cuda_reduction_study(const struct cuda_device *device, const int64_t *sizes,
-                                                  const struct study_answers *expected, int n_sizes,
+                                                  const struct study_answers *expected, int n_sizes, int64_t most,
                                                   struct ts_diag *diag, struct study_row *rows, int room, int *n_rows)
 {
-    static const int64_t tables[] = {16, 132, 264, MAX_TABLES};
+    static const int64_t tables[] = {STUDY_LEAST_TABLES, 132, 264, MAX_TABLES};
     struct study study = {.rows = rows, .room = room, .n_rows = n_rows};
     study.resident = (int64_t)device->multiprocessors * device->threads / BLOCK * BLOCK;
     study.context.stage = &study_stage;
@@ -407,7 +407,7 @@ extern "C" enum ts_status ts_cuda_reduction_study(const struct cuda_device *devi
         for (int i = 0; status == TS_OK && i < n_sizes; i++)
             status = study_numbers(&study, (enum study_work)work, sizes[i], expected[i].of[work]);
     for (size_t i = 0; status == TS_OK && i < sizeof tables / sizeof *tables; i++)
-        status = study_tables(&study, tables[i]);
+        status = ts_study_joins(tables[i], most) ? study_tables(&study, tables[i]) : TS_OK;
     ts_cuda_session_destroy(study.session);
     return status;
 }

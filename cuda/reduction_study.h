@@ -11,7 +11,7 @@
 
 /* What n values are joined to, in double; and n tables of counts to their sum. */
 enum study_work { STUDY_SUM, STUDY_PRODUCT, STUDY_MIN, STUDY_MAX, STUDY_VARIANCE, STUDY_TABLES, STUDY_WORKS };
-enum { STUDY_NUMBERS = STUDY_TABLES, STUDY_BINS = 4096 };
+enum { STUDY_NUMBERS = STUDY_TABLES, STUDY_BINS = 4096, STUDY_LEAST_TABLES = 16 };
 extern const char *const ts_study_works[STUDY_WORKS];
 
 /* A value's factor in the product: so near to 1 that 2^24 of them neither vanish nor overflow, and exact. */
@@ -50,10 +50,16 @@ double ts_study_value(enum study_work work, const void *partial, int64_t n);
 /* Equal, but for the rounding of 2^24 joins one after the other. */
 bool ts_study_right(enum study_work work, double found, double expected);
 
+/* Whether a study of `most` values at the most (0: of any number) joins n tables; the fewest always. */
+static inline bool ts_study_joins(int64_t n, int64_t most)
+{
+    return most == 0 || n <= STUDY_LEAST_TABLES || n * STUDY_BINS <= most;
+}
+
 /* Appends rows; fails where the first sizes[i] values do not come to expected[i], or joined tables are not the
  * sums of theirs. */
 enum ts_status ts_cuda_reduction_study(const struct cuda_device *device, const int64_t *sizes,
-                                       const struct study_answers *expected, int n_sizes, struct ts_diag *diag,
-                                       struct study_row *rows, int room, int *n_rows);
+                                       const struct study_answers *expected, int n_sizes, int64_t most,
+                                       struct ts_diag *diag, struct study_row *rows, int room, int *n_rows);
 
 #endif

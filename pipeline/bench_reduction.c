@@ -25,6 +25,7 @@ struct study {
     uint64_t *tables;
     struct study_row *rows;
     int n_rows, n_sizes, runs; /* runs 0: as many as are usual */
+    int64_t most;              /* values, or counts of all tables; 0: any number */
     struct ts_diag *diag;
 };
 
@@ -314,7 +315,7 @@ static enum ts_status study_cpu(struct study *study, const struct study_answers 
     for (int work = 0; work < STUDY_NUMBERS; work++)
         for (int i = 0; status == TS_OK && i < study->n_sizes; i++)
             status = study_one(study, (enum study_work)work, sizes[i], expected[i].of[work]);
-    for (int64_t n = 16; status == TS_OK && n <= MAX_TABLES; n *= 4)
+    for (int64_t n = STUDY_LEAST_TABLES; status == TS_OK && n <= MAX_TABLES && ts_study_joins(n, study->most); n *= 4)
         status = study_one(study, STUDY_TABLES, n, 0);
     return status;
 }
@@ -377,8 +378,8 @@ static enum ts_status study_cuda(const char *device, struct study *study, const 
         ts_diag_destroy(own);
         status = TS_OK;
     }
-    return there ? ts_cuda_reduction_study(&found.devices[index], sizes, expected, study->n_sizes, diag, study->rows,
-                                           MAX_ROWS, &study->n_rows)
+    return there ? ts_cuda_reduction_study(&found.devices[index], sizes, expected, study->n_sizes, study->most, diag,
+                                           study->rows, MAX_ROWS, &study->n_rows)
                  : status;
 }
 
@@ -418,6 +419,7 @@ enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *str
                           .rows = calloc(MAX_ROWS, sizeof *study.rows),
                           .n_sizes = n_sizes,
                           .runs = request->runs,
+                          .most = most,
                           .diag = diag};
     enum ts_status status = TS_OK;
     if (!values || !study.room || !study.tables || !study.rows)

@@ -28,7 +28,7 @@ TEST_ON_BOTH(bench_reduction, every_work_by_both_orders)
     static const char *const methods[] = {"fan-in", "two-level"};
     enum ts_status status;
     struct ts_diag *diag = ts_diag_create();
-    char *text = study(ts_test_device ? "cuda" : "cpu", ts_test_few() ? 1 << 10 : 1 << 18, &status, diag);
+    char *text = study(ts_test_device ? "cuda" : "cpu", ts_test_few() ? 1 << 10 : 1 << 22, &status, diag);
     ts_diag_print(diag, stderr);
     cr_assert_eq(status, TS_OK);
     size_t rows = 0, rated = 0, sizes = 0;

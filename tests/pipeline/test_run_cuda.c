@@ -59,7 +59,7 @@ static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first
 /* The chain on both devices, on the second with GPU memory for everything, for a slice, and for sizes between. */
 static void compare_devices(struct memory_chain *memory, double relative)
 {
-    enum { STEPS = 4 };
+    const int64_t steps = ts_test_few() ? 1 : 4;
     struct ts_plan *plan = make_plan(memory, "cpu", on_cpu);
     unsigned char *first = NULL;
     size_t first_size = 0;
@@ -68,8 +68,8 @@ static void compare_devices(struct memory_chain *memory, double relative)
     plan = make_plan(memory, "cuda", on_cuda);
     const int64_t most = plan->gpu_bytes, least = ts_test_plan_least(plan);
     const uint64_t before = ts_cuda_launch_count();
-    for (int64_t step = STEPS; step >= 0; step--)
-        run_with(plan, least + (most - least) * step / STEPS, &first, &first_size);
+    for (int64_t step = steps; step >= 0; step--)
+        run_with(plan, least + (most - least) * step / steps, &first, &first_size);
     cr_assert_leq(plan->slab_slices, 2, "the least budget is for %lld slices", (long long)plan->slab_slices);
     cr_assert_gt(ts_cuda_launch_count(), before, "no kernel was launched");
     cr_assert_gt(ts_test_compare_hdf5(on_cpu, on_cuda, relative), 0);

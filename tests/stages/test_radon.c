@@ -122,7 +122,7 @@ static const char *const methods[] = {"auto", "row-fan-in", "ray", "stack", "ten
 
 TEST_ON_BOTH(radon, gives_the_same_bytes_in_20_runs_over_any_slabs)
 {
-    static const int64_t slabs[] = {0, 1, 7, 32, 40, 64, 100, 129};
+    static const int64_t slabs[] = {0, 1, 7, 32, 40, 64, 100, 129}, slabs_of_few[] = {40, 100};
     struct ts_image in = ts_test_image(131, 37, 45, TS_F32, VALUES_RANDOM, 3);
     for (size_t m = 0; m < each_method(1); m++) {
         char text[64];
@@ -131,7 +131,7 @@ TEST_ON_BOTH(radon, gives_the_same_bytes_in_20_runs_over_any_slabs)
         cr_assert_eq(ts_test_run(&first, &radon_stage, text, &in, NULL, 0, 2), TS_OK);
         for (size_t i = 0; i < (ts_test_few() ? 2 : 20); i++) {
             struct stage_run again;
-            const int64_t slab = slabs[i % (sizeof slabs / sizeof *slabs)];
+            const int64_t slab = ts_test_few() ? slabs_of_few[i] : slabs[i % (sizeof slabs / sizeof *slabs)];
             cr_assert_eq(ts_test_run(&again, &radon_stage, text, &in, NULL, slab, 1 + (int)(i % 3)), TS_OK);
             cr_assert(!memcmp(first.out.data, again.out.data, ts_image_bytes(&first.out)), "%s, run %zu, slabs of %lld",
                       text, i, (long long)slab);
