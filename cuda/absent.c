@@ -64,13 +64,14 @@ enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct t
 }
 
 enum ts_status ts_cuda_reduction_study(const struct cuda_device *device, const int64_t *sizes,
-                                       const struct study_answers *expected, int n_sizes, struct ts_diag *diag,
-                                       struct study_row *rows, int room, int *n_rows)
+                                       const struct study_answers *expected, int n_sizes, int64_t most,
+                                       struct ts_diag *diag, struct study_row *rows, int room, int *n_rows)
 {
     (void)device;
     (void)sizes;
     (void)expected;
     (void)n_sizes;
+    (void)most;
     (void)rows;
     (void)room;
     (void)n_rows;
