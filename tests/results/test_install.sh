@@ -32,6 +32,13 @@ if nm -D --defined-only "$library" | grep -E ' cuda[A-Z]'; then
     echo "the library shows its CUDA runtime" >&2
     exit 1
 fi
+# No empty element in what is built and installed: it would be the current folder.
+for file in "$1"/tomostage* "$1"/tests/tomostage-* "$1"/lib*.so "$folder"/usr/bin/* "$library"; do
+    [ -x "$file" ] && [ -f "$file" ] && readelf -d "$file" >"$folder/dynamic" 2>"$folder/log" || continue
+    path=$(sed -n 's/.*(R[UN]*PATH).*\[\(.*\)\]/\1/p' "$folder/dynamic")
+    [[ :$path: != *::* || -z $path ]] || { echo "$file looks for libraries in the current folder: '$path'" >&2; exit 1; }
+    [[ $file != "$folder"/* || $path != */build* ]] || { echo "$file looks for libraries in the build folder: '$path'" >&2; exit 1; }
+done
 # The installed program finds the installed library.
 env -u LD_LIBRARY_PATH "$folder/usr/bin/tomostage" stages >"$folder/log"
 echo "$(wc -l <"$folder/declared") functions exported, all declared"

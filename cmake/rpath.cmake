@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Where programs and library look for the libraries they load. CMake's own way is to change the path on installing, and for
+# that it ends the one of the build folder in ':', an empty element, which stands for the current folder: anyone's
+# libraries. So both are said here. In the build folder: the folder of libtomostage, then those that other libraries were
+# found in; installed, the libraries' folder beside the programs' alone.
+set(installed_rpath "$ORIGIN/../lib")
+if(NOT CMAKE_INSTALL_LIBDIR STREQUAL "lib")
+  list(APPEND installed_rpath "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+endif()
+
+# The program looks there (DT_RPATH, which holds for the libraries of its libraries too).
+function(rpath_of_program program)
+  get_target_property(folder ${program} RUNTIME_OUTPUT_DIRECTORY)
+  if(NOT folder)
+    get_target_property(folder ${program} BINARY_DIR)
+  endif()
+  file(RELATIVE_PATH to_library ${folder} ${CMAKE_BINARY_DIR})
+  string(REGEX REPLACE "/$" "" origin "$ORIGIN/${to_library}")
+  # The installed path is a part of it: what is written over it has room.
+  set_target_properties(${program} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON
+    INSTALL_RPATH "${origin};${installed_rpath}")
+  target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
+endfunction()
+
+# Call it after install(TARGETS). FOLDER: of the prefix; further arguments: of install().
+function(rpath_of_installed_program program folder)
+  list(JOIN installed_rpath ":" path)
+  string(REPLACE "$" "\\$" path "${path}")
+  install(CODE "file(RPATH_SET FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/${program}\" NEW_RPATH \"${path}\")" ${ARGN})
+endfunction()
+
+# The library has no path of its own once it is installed: the programs' holds for it, or the system's.
+function(rpath_of_installed_library library folder)
+  install(CODE "file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_FILE_NAME:${library}>\")" ${ARGN})
+endfunction()
+set_target_properties(tomostage_shared PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
