@@ -53,13 +53,11 @@ static bool refused(enum ts_status status)
     return status == TS_BAD_CHAIN || status == TS_BAD_INPUT;
 }
 
-static double error_of(const struct bench_request *request, const struct bench_case *which,
-                       const struct cuda_device *device, const char **why)
+static struct bench_error error_of(const struct bench_request *request, const struct bench_case *which,
+                                   const struct cuda_device *device)
 {
-    if (request->oracles)
-        return ts_bench_error(which, device, request->oracles(which->stage), why);
-    *why = "this program has no oracles";
-    return NAN;
+    return request->oracles ? ts_bench_error(which, device, request->oracles(which->stage))
+                            : ts_bench_no_error("this program has no oracles");
 }
 
 /* With one thread and with all. */
@@ -67,17 +65,15 @@ static enum ts_status case_on_cpu(struct bench *bench, const struct bench_case *
 {
     const struct bench_request *request = bench->report.request;
     const int most = bench->report.all_threads;
-    double error = NAN;
-    const char *no_error = NULL;
+    struct bench_error error = {.distance = NAN};
     for (int threads = request->threads > 0 ? request->threads : 1;; threads = most) {
         struct bench_row row;
         enum ts_status status = ts_bench_cpu(which, threads, request->runs, diag, &row);
         if (status != TS_OK)
             return status;
-        if (isnan(error) && !no_error)
-            error = error_of(request, which, NULL, &no_error);
+        if (isnan(error.distance) && !*error.unknown)
+            error = error_of(request, which, NULL);
         row.error = error;
-        row.no_error = no_error;
         status = add_row(bench, &row);
         if (status != TS_OK || request->threads > 0 || threads >= most)
             return status;
@@ -105,7 +101,7 @@ static enum ts_status case_on_cuda(struct bench *bench, const struct bench_case 
         return refused(status) ? status : device_failed(bench, which, diag);
     if (row.seconds == 0) /* a case that gives the device nothing to do, such as a center that is given */
         return TS_OK;
-    row.error = error_of(request, which, bench->device, &row.no_error);
+    row.error = error_of(request, which, bench->device);
     return add_row(bench, &row);
 }
 
@@ -209,7 +205,7 @@ static enum ts_status bench_latency(struct bench *bench)
         n > 0 ? ts_bench_cuda_chain(cases, n, bench->device, bench->report.request->runs, diag, &row) : TS_BAD_CHAIN;
     if (status == TS_OK) {
         snprintf(row.which.parameters, sizeof row.which.parameters, "%s", latency_chain);
-        row.no_error = "the rows of its stages have theirs";
+        row.error = ts_bench_no_error("the rows of its stages have theirs");
         status = add_row(bench, &row);
     } else {
         status = status == TS_BAD_CHAIN ? TS_OK : device_failed(bench, &cases[0], diag);

@@ -44,6 +44,9 @@ double *ts_bench_table(struct bench_tables *tables, const char *name);
 
 /* A whole image as doubles, to the whole result as doubles; of a stage without references. */
 typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
+/* The tables of a stage whose map has a bench_oracle: in as it is given to that, out as it comes from there. */
+typedef void bench_tables_oracle(const struct stage_context *context, const double *in, const double *out,
+                                 struct bench_tables *tables);
 /* All that comes of a stage: inputs[0] is its image, inputs[1 + i] reference i, data NULL where it is not given. out:
  * of a stage that maps. Tables that it does not ask for are not compared. */
 typedef void bench_results_oracle(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
@@ -51,7 +54,14 @@ typedef void bench_results_oracle(const struct stage_context *context, const str
 /* Of a stage; NULL: there is none. */
 struct bench_oracles {
     bench_oracle *map;
-    bench_results_oracle *results; /* before the other, where both are */
+    bench_tables_oracle *tables;   /* beside map */
+    bench_results_oracle *results; /* before the others, where it is there too */
+};
+
+/* How far a case is from its oracle. */
+struct bench_error {
+    double distance;   /* the largest, as a share of the oracle's largest value; NAN: unknown */
+    char unknown[192]; /* why it is; or which of the tables the oracle does not know; "": all was compared */
 };
 
 struct bench_request {
@@ -131,9 +141,8 @@ struct bench_row {
     double bytes;         /* each input read once a pass, each output written once */
     double samples; /* of a projection: values that its rays meet; of a backprojection: pixels in views; 0: none */
     enum bench_ceiling ceiling;
-    double ceiling_rate;  /* bytes, or samples of a texture, a second */
-    double error;         /* largest distance from the oracle as a share of its largest value; NAN: unknown */
-    const char *no_error; /* why it is unknown; NULL: it is known */
+    double ceiling_rate; /* bytes, or samples of a texture, a second */
+    struct bench_error error;
 };
 
 /* GB/s, or G samples/s where there are samples; and what of the ceiling that is, in percent. */
@@ -167,10 +176,11 @@ enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, co
 /* A chain of up to four cases on one image; row->seconds is the whole chain's. */
 enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct cuda_device *device, int runs,
                                    struct ts_diag *diag, struct bench_row *row);
-/* bench_error.c: on a small image, of the map and of all tables that the oracle knows. NAN where there is nothing to
- * compare with; *why (a literal) then says so, and is NULL otherwise. */
-double ts_bench_error(const struct bench_case *which, const struct cuda_device *device, struct bench_oracles oracles,
-                      const char **why);
+/* bench_error.c: on a small image, of the map and of all tables that the oracle knows. */
+struct bench_error ts_bench_error(const struct bench_case *which, const struct cuda_device *device,
+                                  struct bench_oracles oracles);
+/* Of what was not compared with anything, and why. */
+struct bench_error ts_bench_no_error(const char *why);
 
 /* ---- printing (bench_print.c, bench_plot.c) ---------------------------------------------------- */
 

@@ -97,7 +97,7 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
         (struct bench_row){.which = *which,
                            .name = stage->name,
                            .total_seconds = NAN,
-                           .error = NAN,
+                           .error = {.distance = NAN},
                            .bytes = !stage->cpu ? in_bytes : (reduces(&ready->context) ? 2 : 1) * in_bytes + out_bytes};
     row->bytes += reference_bytes;
     if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)

@@ -12,6 +12,14 @@
 #include "stages/execute.h"
 
 enum { ERROR_NY = 67, ERROR_NX = 91 };
+static const char other_image[] = "the stage does not take the small image that the oracle is given";
+
+struct bench_error ts_bench_no_error(const char *why)
+{
+    struct bench_error error = {.distance = NAN};
+    snprintf(error.unknown, sizeof error.unknown, "%s", why);
+    return error;
+}
 
 static enum ts_status apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                             struct stage_reduced **reduced)
@@ -80,6 +88,8 @@ static bool ask(const struct stage_context *context, const struct ts_image *in, 
     if (values) {
         ts_load_f64(values, in->data, in->dtype, n);
         oracles.map(context, values, out);
+        if (oracles.tables && complete)
+            oracles.tables(context, values, out, tables);
     }
     complete = complete && values;
     free(values);
@@ -97,23 +107,38 @@ static double largest_distance(const struct stage_context *context, const struct
     return worst;
 }
 
-static double against(struct stage_context *context, const struct ts_image *in, struct bench_oracles oracles,
-                      const char **why)
+/* The names of the tables that nothing is known of. */
+static void name_unknown(const struct bench_tables *tables, struct bench_error *error)
+{
+    size_t length = 0;
+    for (int i = 0; i < tables->n; i++)
+        if (!tables->known[i] && length < sizeof error->unknown)
+            length += (size_t)snprintf(error->unknown + length, sizeof error->unknown - length, "%s%s",
+                                       length ? ", " : "", tables->tables[i].name);
+}
+
+static struct bench_error against(struct stage_context *context, const struct ts_image *in,
+                                  struct bench_oracles oracles)
 {
     struct ts_image result = context->out;
     struct stage_reduced *reduced = NULL;
     struct bench_tables tables = {0};
-    double error = NAN, *out = calloc(ts_image_count(&result) + 1, sizeof *out);
+    struct bench_error error = ts_bench_no_error("out of memory");
+    double *out = calloc(ts_image_count(&result) + 1, sizeof *out);
     result.data = malloc(ts_image_bytes(&result) + 1);
-    *why = "out of memory";
     if (out && result.data) {
         const enum ts_status status = apply(context, in, &result, &reduced);
-        *why = "the stage does not take the small image that the oracle is given";
-        if (status == TS_OK && reduced)
+        if (status != TS_OK)
+            error = ts_bench_no_error(other_image);
+        else if (reduced)
             tables.n = ts_stage_reduced_tables(reduced, &tables.tables);
         if (status == TS_OK && ask(context, in, oracles, out, &tables)) {
-            error = largest_distance(context, &result, out, &tables);
-            *why = isnan(error) ? "the stage works out no values" : NULL;
+            error = ts_bench_no_error("the stage works out no values");
+            error.distance = largest_distance(context, &result, out, &tables);
+            if (!isnan(error.distance)) {
+                error.unknown[0] = '\0';
+                name_unknown(&tables, &error);
+            }
         }
     }
     for (int i = 0; i < tables.n; i++)
@@ -132,26 +157,24 @@ static bool has_references(const struct stage_context *context)
     return any;
 }
 
-double ts_bench_error(const struct bench_case *which, const struct cuda_device *device, struct bench_oracles oracles,
-                      const char **why)
+struct bench_error ts_bench_error(const struct bench_case *which, const struct cuda_device *device,
+                                  struct bench_oracles oracles)
 {
     struct bench_case small = *which;
     struct bench_stage ready;
     struct ts_diag *diag = ts_diag_create();
-    double error = NAN;
+    struct bench_error error = ts_bench_no_error("out of memory");
     small.nz = 1;
     small.ny = ERROR_NY;
     small.nx = ERROR_NX;
-    *why = "out of memory";
     struct ts_image in = ts_bench_image(&small);
     if (in.data && diag) {
-        *why = "the stage does not take the small image that the oracle is given";
-        if (ts_bench_prepare(&ready, &small, NULL, 1, device, diag) == TS_OK) {
-            if (oracles.results || (oracles.map && which->stage->cpu && !has_references(&ready.context)))
-                error = against(&ready.context, &in, oracles, why);
-            else
-                *why = oracles.map ? "the oracle knows of no references" : "the stage has no oracle";
-        }
+        if (ts_bench_prepare(&ready, &small, NULL, 1, device, diag) != TS_OK)
+            error = ts_bench_no_error(other_image);
+        else if (oracles.results || (oracles.map && which->stage->cpu && !has_references(&ready.context)))
+            error = against(&ready.context, &in, oracles);
+        else
+            error = ts_bench_no_error(oracles.map ? "the oracle knows of no references" : "the stage has no oracle");
         ts_bench_stage_clear(&ready);
     }
     free(in.data);

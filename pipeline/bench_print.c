@@ -76,9 +76,9 @@ static void print_json(FILE *stream, const struct bench_row *row)
     ts_json_member_text(&json, "ceiling", ceiling_names[row->ceiling]);
     ts_json_member_real(&json, "ceiling_per_second", row->ceiling_rate);
     ts_json_member_real(&json, "percent", ts_bench_percent(row));
-    ts_json_member_real(&json, "error", row->error);
-    if (row->no_error)
-        ts_json_member_text(&json, "no_error", row->no_error);
+    ts_json_member_real(&json, "error", row->error.distance);
+    if (*row->error.unknown)
+        ts_json_member_text(&json, isnan(row->error.distance) ? "no_error" : "not_compared", row->error.unknown);
     ts_json_close(&json, '}');
 }
 
@@ -101,13 +101,17 @@ static void print_line(FILE *stream, const struct bench_row *row)
         snprintf(on, sizeof on, "%d", row->threads);
     format(total, 1e3 * row->total_seconds, 3, "");
     format(percent, ts_bench_percent(row), 0, "%");
-    snprintf(error, sizeof error, isnan(row->error) ? "-" : "%.1e", row->error);
+    snprintf(error, sizeof error, isnan(row->error.distance) ? "-" : "%.1e", row->error.distance);
     snprintf(share, sizeof share, "%s %s", percent, ceiling_names[row->ceiling]);
     fprintf(stream, "%-10s %-38s %-14s %-5s %-8s %13s %4s %10.4f %4.0f%% %9.0f %9.1f %12s %8s %9s %9.1f%s%s\n",
             row->name, *which->parameters ? which->parameters : "(defaults)", *row->method ? row->method : "-",
             ts_dtype_name(which->dtype), ts_bench_values_names[which->values], size, on, 1e3 * row->seconds,
             100 * row->spread, 1e-6 * voxels / row->seconds, ts_bench_rate(row), share, error, total,
-            1e3 * row->cold_seconds, row->no_error ? "  no error: " : "", row->no_error ? row->no_error : "");
+            1e3 * row->cold_seconds,
+            !*row->error.unknown         ? ""
+            : isnan(row->error.distance) ? "  no error: "
+                                         : "  not compared: ",
+            row->error.unknown);
 }
 
 void ts_bench_print_row(const struct bench_report *report, const struct bench_row *row, bool first)

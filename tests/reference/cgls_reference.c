@@ -36,7 +36,8 @@ static bool is_done(const struct iterate_params *params, double residual, double
            (params->stop == STOP_DISCREPANCY && residual <= params->noise * sqrt((double)n));
 }
 
-static void iterate(const struct stage_context *context, const double *b, double *x)
+/* The iterations that were carried out. residual: of all, those that were not begun are left alone; or NULL. */
+static int64_t iterate(const struct stage_context *context, const double *b, double *x, double *residual)
 {
     const struct iterate_params *params = context->params;
     const struct ts_image centered = ts_scan_centered(&context->in, params->volume.center);
@@ -50,8 +51,13 @@ static void iterate(const struct stage_context *context, const double *b, double
         p[i] = r[i];
     }
     double rr = product(r, r, n_pixels);
-    for (int64_t k = 0; k < params->iterations && rr > 0; k++) {
-        if (is_done(params, residual_of(volume, &centered, b, x, rays), sqrt(product(b, b, n_rays)), n_rays))
+    const double all = sqrt(product(b, b, n_rays));
+    int64_t k = 0;
+    for (; k < params->iterations && rr > 0; k++) {
+        const double left = residual_of(volume, &centered, b, x, rays);
+        if (residual)
+            residual[k] = left / all;
+        if (is_done(params, left, all, n_rays))
             break;
         ts_scan_project_reference(volume, sinogram, p, rays);
         ts_scan_backproject_reference(volume, sinogram, rays, ap);
@@ -69,11 +75,26 @@ static void iterate(const struct stage_context *context, const double *b, double
     free(p);
     free(ap);
     free(rays);
+    return k;
 }
 
 void ts_cgls_reference(const struct stage_context *context, const double *in, double *out)
 {
     const size_t n_rays = ts_slice_count(&context->in), n_pixels = ts_slice_count(&context->out);
     for (int64_t z = 0; z < context->in.axes[0].n; z++)
-        iterate(context, in + (size_t)z * n_rays, out + (size_t)z * n_pixels);
+        iterate(context, in + (size_t)z * n_rays, out + (size_t)z * n_pixels, NULL);
+}
+
+void ts_cgls_reference_tables(const struct stage_context *context, const double *in, const double *out,
+                              struct bench_tables *tables)
+{
+    double *residual = ts_bench_table(tables, "residual"), *iterations = ts_bench_table(tables, "iterations");
+    const int64_t most = ((const struct iterate_params *)context->params)->iterations;
+    double *x = malloc(ts_slice_count(&context->out) * sizeof *x);
+    (void)out;
+    for (int64_t i = 0; i < context->in.axes[0].n * most; i++)
+        residual[i] = (double)NAN;
+    for (int64_t z = 0; z < context->in.axes[0].n; z++)
+        iterations[z] = (double)iterate(context, in + (size_t)z * ts_slice_count(&context->in), x, residual + z * most);
+    free(x);
 }

@@ -51,3 +51,16 @@ void ts_invert_reference(const struct stage_context *context, const double *in, 
     for (size_t first = 0; first < whole; first += n)
         invert_part(context, in + first, n, out + first);
 }
+
+void ts_invert_reference_tables(const struct stage_context *context, const double *in, const double *out,
+                                struct bench_tables *tables)
+{
+    double *low = ts_bench_table(tables, "low"), *high = ts_bench_table(tables, "high");
+    const bool slices = ((const struct invert_params *)context->params)->scope == SCOPE_SLICE;
+    const size_t whole = ts_image_count(&context->in), n = slices ? ts_slice_count(&context->in) : whole;
+    (void)out;
+    for (size_t i = 0; low && high && i < whole; i++) {
+        low[i / n] = i % n ? fmin(low[i / n], in[i]) : in[i];
+        high[i / n] = i % n ? fmax(high[i / n], in[i]) : in[i];
+    }
+}

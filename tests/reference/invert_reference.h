@@ -2,7 +2,7 @@
 #ifndef TESTS_INVERT_REFERENCE_H
 #define TESTS_INVERT_REFERENCE_H
 
-#include "stages/stage.h"
+#include "pipeline/bench.h"
 
 #include "pipeline/image.h"
 
@@ -11,5 +11,8 @@ double ts_invert_value_reference(double x, enum ts_dtype dtype);
 
 /* The whole stage, for the comparison loop: the image as doubles to the result as doubles. */
 void ts_invert_reference(const struct stage_context *context, const double *in, double *out);
+/* The smallest and the largest value. */
+void ts_invert_reference_tables(const struct stage_context *context, const double *in, const double *out,
+                                struct bench_tables *tables);
 
 #endif

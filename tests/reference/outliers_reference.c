@@ -30,7 +30,8 @@ static double median_around(const struct stage_context *context, const double *i
     return window[count / 2];
 }
 
-void ts_outliers_reference(const struct stage_context *context, const double *in, double *out)
+/* replaced: of each slice, zeros at first; or NULL. */
+static void replace(const struct stage_context *context, const double *in, double *out, double *replaced)
 {
     const struct outliers_params *params = context->params;
     double *window = malloc((size_t)(params->size * params->size) * sizeof *window);
@@ -42,7 +43,22 @@ void ts_outliers_reference(const struct stage_context *context, const double *in
                 const double median = median_around(context, in, at, window), above = in[i] - median;
                 const bool bright = (params->kind & OUTLIERS_BRIGHT) && above >= params->threshold;
                 const bool dark = (params->kind & OUTLIERS_DARK) && -above >= params->threshold;
-                out[i] = bright || dark ? median : in[i];
+                if (out)
+                    out[i] = bright || dark ? median : in[i];
+                if (replaced)
+                    replaced[at[0]] += bright || dark;
             }
     free(window);
+}
+
+void ts_outliers_reference(const struct stage_context *context, const double *in, double *out)
+{
+    replace(context, in, out, NULL);
+}
+
+void ts_outliers_reference_tables(const struct stage_context *context, const double *in, const double *out,
+                                  struct bench_tables *tables)
+{
+    (void)out;
+    replace(context, in, NULL, ts_bench_table(tables, "replaced"));
 }

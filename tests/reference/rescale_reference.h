@@ -2,7 +2,7 @@
 #ifndef TESTS_RESCALE_REFERENCE_H
 #define TESTS_RESCALE_REFERENCE_H
 
-#include "stages/stage.h"
+#include "pipeline/bench.h"
 
 #include <stdbool.h>
 
@@ -11,5 +11,8 @@ double ts_rescale_value_reference(double x, double low, double high, double out_
 
 /* The whole stage, for the comparison loop: the image as doubles to the result as doubles. */
 void ts_rescale_reference(const struct stage_context *context, const double *in, double *out);
+/* The numbers that the image was scaled by: those of its data. */
+void ts_rescale_reference_tables(const struct stage_context *context, const double *in, const double *out,
+                                 struct bench_tables *tables);
 
 #endif

@@ -10,19 +10,23 @@
 #include "stages/sirt.h"
 #include "tests/reference/scan_reference.h"
 
-/* True where the stop rule ends a slice before the step. */
-static bool is_done(const struct iterate_params *params, const double *b, const double *residual, int64_t n)
+static double length_of(const double *values, int64_t n)
 {
-    double all = 0, left = 0;
-    for (int64_t r = 0; r < n; r++) {
-        all += b[r] * b[r];
-        left += residual[r] * residual[r];
-    }
-    return (params->stop == STOP_RESIDUAL && sqrt(left) <= params->tolerance * sqrt(all)) ||
-           (params->stop == STOP_DISCREPANCY && sqrt(left) <= params->noise * sqrt((double)n));
+    double squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        squares += values[i] * values[i];
+    return sqrt(squares);
 }
 
-static void iterate(const struct stage_context *context, const double *b, double *x)
+/* True where the stop rule ends a slice before the step. */
+static bool is_done(const struct iterate_params *params, double all, double left, int64_t n)
+{
+    return (params->stop == STOP_RESIDUAL && left <= params->tolerance * all) ||
+           (params->stop == STOP_DISCREPANCY && left <= params->noise * sqrt((double)n));
+}
+
+/* The iterations that were carried out. residual: of all, those that were not begun are left alone; or NULL. */
+static int64_t iterate(const struct stage_context *context, const double *b, double *x, double *residual)
 {
     const struct sirt_params *params = context->params;
     const struct ts_image centered = ts_scan_centered(&context->in, params->iterate.volume.center);
@@ -38,11 +42,16 @@ static void iterate(const struct stage_context *context, const double *b, double
     for (int64_t r = 0; r < n_rays; r++)
         rays[r] = 1;
     ts_scan_backproject_reference(volume, sinogram, rays, columns);
-    for (int64_t i = 0; i < params->iterate.iterations; i++) {
+    const double all = length_of(b, n_rays);
+    int64_t i = 0;
+    for (; i < params->iterate.iterations; i++) {
         ts_scan_project_reference(volume, sinogram, x, rays);
         for (int64_t r = 0; r < n_rays; r++)
             rays[r] = b[r] - rays[r];
-        if (is_done(&params->iterate, b, rays, n_rays))
+        const double left = length_of(rays, n_rays);
+        if (residual)
+            residual[i] = left / all;
+        if (is_done(&params->iterate, all, left, n_rays))
             break;
         for (int64_t r = 0; r < n_rays; r++)
             rays[r] = rows[r] > 0 ? rays[r] / rows[r] : 0;
@@ -56,11 +65,26 @@ static void iterate(const struct stage_context *context, const double *b, double
     free(rows);
     free(columns);
     free(pixels);
+    return i;
 }
 
 void ts_sirt_reference(const struct stage_context *context, const double *in, double *out)
 {
     const size_t n_rays = ts_slice_count(&context->in), n_pixels = ts_slice_count(&context->out);
     for (int64_t z = 0; z < context->in.axes[0].n; z++)
-        iterate(context, in + (size_t)z * n_rays, out + (size_t)z * n_pixels);
+        iterate(context, in + (size_t)z * n_rays, out + (size_t)z * n_pixels, NULL);
+}
+
+void ts_sirt_reference_tables(const struct stage_context *context, const double *in, const double *out,
+                              struct bench_tables *tables)
+{
+    double *residual = ts_bench_table(tables, "residual"), *iterations = ts_bench_table(tables, "iterations");
+    const int64_t most = ((const struct sirt_params *)context->params)->iterate.iterations;
+    double *x = malloc(ts_slice_count(&context->out) * sizeof *x);
+    (void)out;
+    for (int64_t i = 0; i < context->in.axes[0].n * most; i++)
+        residual[i] = (double)NAN;
+    for (int64_t z = 0; z < context->in.axes[0].n; z++)
+        iterations[z] = (double)iterate(context, in + (size_t)z * ts_slice_count(&context->in), x, residual + z * most);
+    free(x);
 }

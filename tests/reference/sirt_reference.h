@@ -5,8 +5,11 @@
 #ifndef TESTS_SIRT_REFERENCE_H
 #define TESTS_SIRT_REFERENCE_H
 
-#include "stages/stage.h"
+#include "pipeline/bench.h"
 
 void ts_sirt_reference(const struct stage_context *context, const double *in, double *out);
+/* The residual with which each iteration began, and how many there were. */
+void ts_sirt_reference_tables(const struct stage_context *context, const double *in, const double *out,
+                              struct bench_tables *tables);
 
 #endif
