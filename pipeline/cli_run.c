@@ -12,6 +12,7 @@
 
 #include "pipeline/cli.h"
 #include "pipeline/json.h"
+#include "pipeline/plan.h"
 
 enum { PATIENCE_SECONDS = 1 };
 
@@ -58,6 +59,7 @@ static void catch_signals(struct ts_plan *plan)
 }
 
 struct progress {
+    const struct ts_plan *plan;
     bool json, terminal, drawn;
     double last; /* seconds of the last line shown */
     char output[4096];
@@ -71,13 +73,18 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void print_event(const struct ts_event *event)
+static void print_event(const struct ts_plan *plan, const struct ts_event *event)
 {
     static const char *const names[] = {"started", "progress", "finished"};
     struct json json;
     ts_json_init(&json, stdout, false);
     ts_json_open(&json, '{');
     ts_json_member_text(&json, "event", names[event->kind]);
+    if (event->kind == TS_EVENT_STARTED) {
+        ts_json_member_text(&json, "device", plan->device);
+        if (plan->device_note)
+            ts_json_member_text(&json, "device_note", plan->device_note);
+    }
     ts_json_member_integer(&json, "pass", event->pass);
     ts_json_member_integer(&json, "passes", event->n_passes);
     ts_json_member_integer(&json, "slices_done", event->slices_done);
@@ -115,7 +122,7 @@ static void on_event(void *user, const struct ts_event *event)
         return;
     progress->last = time;
     if (progress->json)
-        print_event(event);
+        print_event(progress->plan, event);
     else if (progress->terminal && event->kind == TS_EVENT_PROGRESS)
         draw(progress, event);
 }
@@ -130,11 +137,12 @@ static void clear_line(struct progress *progress)
 static void print_summary(const struct progress *progress)
 {
     struct stat status;
-    char size[32] = "?", path[4096];
+    char size[32] = "?", path[4096], device[512];
     if (stat(progress->output, &status) == 0)
         ts_cli_format_bytes((double)status.st_size, size, sizeof size);
     ts_text_escape(path, sizeof path, progress->output);
-    printf("wrote %s: %s in %.2f s\n", path, size, progress->seconds);
+    ts_plan_device_text(progress->plan, device, sizeof device);
+    printf("wrote %s: %s in %.2f s on %s\n", path, size, progress->seconds, device);
 }
 
 static int run(int argc, char **argv)
@@ -156,6 +164,7 @@ static int run(int argc, char **argv)
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments.options, &plan, diag);
     if (status == TS_OK) {
+        progress.plan = plan;
         catch_signals(plan);
         status = ts_plan_run(plan, diag);
         current_plan = NULL;

@@ -88,6 +88,9 @@ enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t 
 /* The CPU instead of what `auto` had found, for this reason, which is noted in diag (NULL: not yet). */
 void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag);
 
+/* "cpu", "cpu (why auto took it)" or "cuda:0 (name, compute capability)". */
+void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size);
+
 /* Resolves a stage from the chain's own values and the images that its inputs have now: fills set, context and out. */
 enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t node, struct ts_diag *diag);
 

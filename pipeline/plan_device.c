@@ -113,6 +113,17 @@ static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budg
     return status == TS_OK ? take_cuda(plan, &found, index, budget, diag) : status;
 }
 
+void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size)
+{
+    if (plan->cuda)
+        snprintf(text, size, "%s (%s, compute capability %d.%d)", plan->device, plan->cuda->name, plan->cuda->major,
+                 plan->cuda->minor);
+    else if (plan->device_note)
+        snprintf(text, size, "%s (%s)", plan->device, plan->device_note);
+    else
+        snprintf(text, size, "%s", plan->device);
+}
+
 void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag)
 {
     take_cpu(plan, reason);

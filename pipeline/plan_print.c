@@ -101,18 +101,19 @@ static void print_transfer(const char *what, const char *label, int64_t bytes, F
 /* What goes over the bus in the whole run, and what the device holds. */
 static void print_device(const struct ts_plan *plan, FILE *stream)
 {
-    if (plan->device_note)
-        fprintf(stream, "device cpu: %s\n", plan->device_note);
-    if (!plan->cuda)
+    char device[512];
+    ts_plan_device_text(plan, device, sizeof device);
+    if (!plan->cuda) {
+        fprintf(stream, "device %s\n", device);
         return;
+    }
     for (int32_t i = 0; i < plan->n_nodes; i++)
         print_transfer("upload", plan->nodes[i].label, plan->nodes[i].upload_bytes, stream);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         print_transfer("tables", plan->nodes[i].label, plan->nodes[i].tables_bytes, stream);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         print_transfer("download", plan->nodes[i].label, plan->nodes[i].download_bytes, stream);
-    fprintf(stream, "device %s (%s, compute capability %d.%d): memory %.1f MiB of a budget of %.1f MiB\n", plan->device,
-            plan->cuda->name, plan->cuda->major, plan->cuda->minor, (double)plan->gpu_bytes / 1048576.0,
+    fprintf(stream, "device %s: memory %.1f MiB of a budget of %.1f MiB\n", device, (double)plan->gpu_bytes / 1048576.0,
             (double)plan->gpu_budget_bytes / 1048576.0);
 }
 

@@ -295,7 +295,7 @@ static enum ts_status write_device(const struct ts_plan *plan, const char *group
     const int runtime = ts_cuda_runtime();
     char capability[16], code[16], driver[32], built[32];
     if (!plan->cuda)
-        return TS_OK;
+        return plan->device_note ? write_text(writer, group, "device_note", plan->device_note) : TS_OK;
     snprintf(capability, sizeof capability, "%d.%d", plan->cuda->major, plan->cuda->minor);
     snprintf(code, sizeof code, "%d.%d", ts_cuda_code(plan->cuda) / 10, ts_cuda_code(plan->cuda) % 10);
     snprintf(driver, sizeof driver, "%d.%d", plan->cuda_driver / 1000, plan->cuda_driver % 1000 / 10);

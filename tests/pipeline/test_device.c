@@ -121,6 +121,26 @@ Test(device, one_that_no_code_of_the_build_runs_on_is_refused)
     expect("\"device\": \"cuda:1\"");
 }
 
+/* The plan's table, the run, its events and its result name the device, and why `auto` did not take another. */
+static void expect_everywhere(const char *device, const char *why)
+{
+    char note[256], text[256];
+    snprintf(note, sizeof note, "%s%s%s", *why ? " (" : "", why, *why ? ")" : "");
+    ts_program_run(folder, ARGUMENTS("check", CHAIN, "--device", device), &outcome);
+    snprintf(text, sizeof text, "\ndevice cpu%s\n", note);
+    expect(text);
+    ts_program_run(folder, ARGUMENTS("run", CHAIN, "--device", device, "--force"), &outcome);
+    snprintf(text, sizeof text, " s on cpu%s\n", note);
+    expect(text);
+    ts_program_run(folder, ARGUMENTS("info", "out.h5"), &outcome);
+    snprintf(text, sizeof text, "= %s\n", why);
+    cr_assert_eq(strstr(outcome.out, "/entry/provenance/device_note") && strstr(outcome.out, text), *why != '\0', "%s",
+                 outcome.out);
+    ts_program_run(folder, ARGUMENTS("run", CHAIN, "--device", device, "--force", "--json"), &outcome);
+    snprintf(text, sizeof text, "\"started\", \"device\": \"cpu\", \"%s%s\"", *why ? "device_note\": \"" : "pass", why);
+    expect(text);
+}
+
 Test(device, no_driver_is_an_error_where_one_was_asked_for)
 {
     if (ts_cuda_driver_present() || !ts_cuda_built()) {
@@ -133,6 +153,8 @@ Test(device, no_driver_is_an_error_where_one_was_asked_for)
     check("auto", NULL);
     cr_assert_eq(outcome.code, 0);
     expect("\"device\": \"cpu\", \"device_note\": \"no CUDA driver is installed\"");
+    expect_everywhere("auto", "no CUDA driver is installed");
+    expect_everywhere("cpu", "");
 }
 
 Test(device, a_build_without_cuda_says_so)
@@ -142,8 +164,8 @@ Test(device, a_build_without_cuda_says_so)
     check("cuda", NULL);
     cr_assert_eq(outcome.code, 2);
     expect("\"code\": \"cuda-not-built\"");
-    check("auto", NULL);
-    cr_assert_eq(outcome.code, 0);
+    expect_everywhere("auto", "this build has no CUDA code");
+    expect_everywhere("cpu", "");
 }
 
 Test(device, auto_takes_the_first_usable_one)
