@@ -43,7 +43,7 @@ longest='^(bench_reduction|large|run_cuda)/|/(gives_the_same_bytes|agrees_in_eve
 # Suites stand as "box: 3 tests", their tests below, each behind a branch of the tree.
 names=$("$tests" --list | sed 's/\x1b\[[0-9;]*m//g' |
     awk '/^[a-z0-9_]+:/ {sub(":.*", ""); suite = $0; next}
-        suite == "run_cuda" ? !/lost|too_little_memory|real_series/ : /_on_cuda/ && suite !~ /^(bench|cuda_memory)$/ {print suite "/" $NF}')
+        suite == "run_cuda" ? !/lost|too_little_memory|real_series/ : /_on_cuda/ && suite !~ /^(bench|bench_error|cuda_memory)$/ {print suite "/" $NF}')
 if [ -n "${2:-}" ]; then
     names=$(grep -E "^(${2// /|})(/|\$)" <<<"$names")
 fi
