@@ -57,7 +57,8 @@ static __device__ void add_note(const struct words_counter &counter, uint32_t ki
         add_count(counter.job, counter.slice, key, 1);
     } else if (kind == NOTE_LOWER_CARRY) { /* the upper count has it */
         add_count(counter.job, counter.slice, key, 65536);
-        add_count(counter.job, counter.slice, key + PACKED_WORDS, -1);
+        if (key + PACKED_WORDS < counter.job.n_keys)
+            add_count(counter.job, counter.slice, key + PACKED_WORDS, -1);
     } else {
         add_count(counter.job, counter.slice, key + PACKED_WORDS, 65536);
     }

@@ -112,7 +112,7 @@ static __device__ void sum_strip(const struct volume_job &job, const uint16_t *b
 #pragma unroll
         for (uint32_t i = 0; i < STRIP_GROUPS; i++)
             sum += sums[i * 8 * STRIP_VECTORS + threadIdx.x];
-        if (sum > 0)
+        if (sum > 0 && word + half * PACKED_WORDS < job.counts.n_keys)
             add_count(job.counts, 0, word + half * PACKED_WORDS, sum);
     }
     __syncthreads();

@@ -77,7 +77,7 @@ static __device__ void add_table(const struct words_counter &counter)
             counter.table[at] = 0;
             if (pair & 0xFFFF)
                 add_count(counter.job, counter.slice, at, pair & 0xFFFF);
-            if (pair >> 16)
+            if (pair >> 16 && PACKED_WORDS + at < counter.job.n_keys) /* else it is what the lower count carried */
                 add_count(counter.job, counter.slice, at + PACKED_WORDS, pair >> 16);
         } else {
             const uint32_t n = take_copies(counter, at);
@@ -211,7 +211,7 @@ static __device__ void apply_notes(const struct words_counter &counter, uint32_t
     for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
         const uint32_t word = shared->notes[i] & 0xFFFF;
         const bool outlier = (shared->notes[i] & NOTE_KINDS) == NOTE_OUTLIER;
-        for (uint32_t key = word; key < VALUE_COUNTS_KEYS_16; key += outlier ? VALUE_COUNTS_KEYS_16 : PACKED_WORDS)
+        for (uint32_t key = word; key < counter.job.n_keys; key += outlier ? VALUE_COUNTS_KEYS_16 : PACKED_WORDS)
             if (*(volatile uint32_t *)&counts[key] > 0) {
                 low = min(low, key);
                 high = max(high, key);
