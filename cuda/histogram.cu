@@ -5,10 +5,12 @@
  * cuda/common/slot_counts.cu and cuda/histogram_*.cu (the methods by name, bins, labels).
  *
  * Partials: of ranges struct cuda_value_range; of the fastest methods as value_counts.cuh says; by label and of all
- * other methods uint64_t counts of slots (cuda/common/slots.cuh).
+ * other methods uint64_t counts of slots (cuda/common/slots.cuh). Counts of 16-bit values are made bins of
+ * (cuda/histogram_bins.cu) before they come down.
  */
 #include "cuda/common/value_range.cuh"
 #include "cuda/histogram.cuh"
+#include "cuda/histogram_bins.cuh"
 
 extern "C" {
 #include "stages/common/label_counts.h"
@@ -123,12 +125,34 @@ static struct slots_job job_of(const struct stage_context *context, int input, c
     return job;
 }
 
-static size_t partial_bytes(const struct stage_context *context, int input)
+/* Counts of all groups of a type that are the bins already. */
+static bool are_bins(const struct stage_context *context, int input)
 {
-    if (ts_histogram_ranging(context))
-        return input == 0 ? sizeof(struct cuda_value_range) : 0;
-    if (input == HISTOGRAM_LABELS)
-        return 0;
+    const struct histogram_params *params = params_of(context);
+    return input == 0 && by_common_kernels(context, input) && !params->range.values && params->limits == LIMITS_DTYPE &&
+           ts_value_counts_keys(context->in.dtype) >> log2_group(context, input) == (uint32_t)params->bins;
+}
+
+static bool counts_slices(const struct stage_context *context, int input)
+{
+    return by_common_kernels(context, input) && per_slice(context, input);
+}
+
+/* Whether bins are made of the counts before they come down. */
+static bool makes_bins(const struct stage_context *context, int input)
+{
+    return ts_histogram_binned(context, input) && !are_bins(context, input);
+}
+
+static size_t bins_bytes(const struct stage_context *context, int input)
+{
+    return sizeof(struct cuda_value_bins) + ((size_t)params_of(context)->bins + BINS_EXTRA_SLOTS) *
+                                                (counts_slices(context, input) ? sizeof(uint32_t) : sizeof(uint64_t));
+}
+
+/* Of one slice's counts, or the volume's. */
+static size_t counts_bytes(const struct stage_context *context, int input)
+{
     if (of_labels(context, input))
         return ((size_t)params_of(context)->n_labels + 1) * slot_count(context, input) * sizeof(uint64_t);
     return by_common_kernels(context, input)
@@ -137,9 +161,26 @@ static size_t partial_bytes(const struct stage_context *context, int input)
                : slot_count(context, input) * sizeof(uint64_t);
 }
 
+/* Partials of slices are their bins alone; the volume's counts stay for the next slab, and the bins so far follow. */
+static size_t bins_offset(const struct stage_context *context, int input)
+{
+    return per_slice(context, input) ? 0 : ts_cuda_stride(counts_bytes(context, input));
+}
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    if (ts_histogram_ranging(context))
+        return input == 0 ? sizeof(struct cuda_value_range) : 0;
+    if (input == HISTOGRAM_LABELS)
+        return 0;
+    if (!makes_bins(context, input))
+        return counts_bytes(context, input);
+    return bins_offset(context, input) + bins_bytes(context, input);
+}
+
 static bool overwrites(const struct stage_context *context)
 {
-    return !ts_histogram_ranging(context) && by_common_kernels(context, 0);
+    return !ts_histogram_ranging(context) && (by_common_kernels(context, 0) || makes_bins(context, 0));
 }
 
 /* ---- tables that are left to be merged --------------------------------------------------------- */
@@ -176,17 +217,101 @@ static enum reduction_method reduction_of(const struct stage_context *context)
                                                 : REDUCTION_AUTO;
 }
 
-static size_t scratch_bytes(const struct stage_context *context, int input, int64_t n)
+/* Of counts of slices that bins are made of. */
+static size_t slices_bytes(const struct stage_context *context, int input, int64_t n)
 {
-    if (!ts_histogram_ranging(context) && input != HISTOGRAM_LABELS && leaves_tables(context, input))
+    return makes_bins(context, input) && per_slice(context, input)
+               ? (size_t)n * ts_cuda_stride(counts_bytes(context, input))
+               : 0;
+}
+
+/* Of the kernels that count. */
+static size_t counting_bytes(const struct stage_context *context, int input, int64_t n)
+{
+    if (leaves_tables(context, input))
         return tables_bytes(context, input, per_slice(context, input) ? n : 1);
-    if (ts_histogram_ranging(context) || input == HISTOGRAM_LABELS)
-        return 0;
     if (by_common_kernels(context, input))
         return ts_cuda_value_counts_scratch_bytes(context, image_of(context, input), per_slice(context, input), n);
     return method_of(context, input) == HISTOGRAM_SUB
                ? ts_cuda_histogram_sub_bytes(slot_count(context, input), per_slice(context, input) ? n : 1)
                : 0;
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int input, int64_t n)
+{
+    if (ts_histogram_ranging(context) || input == HISTOGRAM_LABELS)
+        return 0;
+    return slices_bytes(context, input, n) + counting_bytes(context, input, n);
+}
+
+/* ---- bins of counts ---------------------------------------------------------------------------- */
+
+/* Of n counts, one a slice or the volume's. */
+static enum ts_status make_bins(const struct stage_context *context, int input, const void *counts, void *binned,
+                                int64_t n, const struct cuda_call *call)
+{
+    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    struct binning_job job = {};
+    double highest;
+    job.counts = (const char *)counts;
+    job.stride = ts_cuda_stride(counts_bytes(context, input));
+    job.of_slices = counts_slices(context, input);
+    job.n_keys = ts_value_counts_keys(dtype);
+    if (by_common_kernels(context, input)) {
+        job.log2_group = log2_group(context, input);
+        job.n_keys >>= job.log2_group;
+    } else {
+        uint32_t last;
+        key_window(context, input, &job.first, &last);
+        job.n_keys = last - job.first + 1;
+    }
+    ts_dtype_range(dtype, &job.lowest, &highest);
+    job.known = ts_histogram_known_bins(context);
+    job.bins.n = params_of(context)->bins;
+    if (job.known)
+        job.bins = ts_histogram_bins(context);
+    job.binned = (char *)binned;
+    job.binned_stride = ts_cuda_stride(bins_bytes(context, input));
+    return ts_cuda_histogram_bins(context, &job, n, call);
+}
+
+/* All bins, where the counts are the bins. */
+static void collect_groups(const struct stage_context *context, int input, const void *partial, uint64_t *slots)
+{
+    const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
+    const size_t n = (size_t)params_of(context)->bins;
+    memset(slots, 0, (n + BINS_EXTRA_SLOTS) * sizeof *slots);
+    if (!counts_slices(context, input))
+        memcpy(slots + 1, partial, n * sizeof *slots);
+    for (uint32_t key = slice->low; counts_slices(context, input) && key <= slice->high; key++)
+        slots[1 + key] = slice->counts[key];
+}
+
+static void collect_bins(const struct stage_context *context, int input, const void *partial,
+                         struct histogram_binned *total)
+{
+    const struct cuda_value_bins *binned =
+        (const struct cuda_value_bins *)((const char *)partial +
+                                         (are_bins(context, input) ? 0 : bins_offset(context, input)));
+    const size_t n_slots = (size_t)params_of(context)->bins + BINS_EXTRA_SLOTS;
+    if (ts_histogram_known_bins(context)) {
+        total->bins = ts_histogram_bins(context);
+    } else {
+        struct value_range range = {};
+        double lowest, highest;
+        ts_dtype_range(context->in.dtype, &lowest, &highest);
+        range.n_finite = binned->low <= binned->high;
+        range.low = lowest + binned->low;
+        range.high = lowest + binned->high;
+        ts_bins_init_data(&total->bins, &range, params_of(context)->bins);
+    }
+    if (are_bins(context, input))
+        collect_groups(context, input, partial, total->slots);
+    else if (counts_slices(context, input))
+        for (size_t i = 0; i < n_slots; i++)
+            total->slots[i] = ((const uint32_t *)(binned + 1))[i];
+    else
+        memcpy(total->slots, binned + 1, n_slots * sizeof *total->slots);
 }
 
 /* ---- launching --------------------------------------------------------------------------------- */
@@ -223,7 +348,7 @@ static enum ts_status count_slots(const struct stage_context *context, int input
     struct slots_job job = job_of(context, input, call);
     const char *slice_bins = (const char *)job.slice_bins;
     enum ts_status status = TS_OK;
-    job.work.stride = each ? ts_cuda_stride(partial_bytes(context, input)) : 0;
+    job.work.stride = each ? ts_cuda_stride(counts_bytes(context, input)) : 0;
     job.columns = (uint32_t)columns;
     int64_t at_once = MOST_GRID_SLICES;
     job.merge = input == 0 ? reduction_of(context) : REDUCTION_AUTO;
@@ -269,6 +394,32 @@ static enum ts_status count_labels(const struct stage_context *context, const st
     return status;
 }
 
+static enum ts_status count(const struct stage_context *context, int input, const struct ts_image *slices, void *counts,
+                            const struct cuda_call *call)
+{
+    struct value_groups groups = {log2_group(context, input), 0, 0};
+    if (!by_common_kernels(context, input))
+        return count_slots(context, input, slices, counts, call);
+    key_window(context, input, &groups.first, &groups.last);
+    return ts_cuda_group_counts(context, slices, &groups, per_slice(context, input), counts, call);
+}
+
+static enum ts_status count_into_bins(const struct stage_context *context, int input, const struct ts_image *slices,
+                                      void *partials, const struct cuda_call *call)
+{
+    const bool each = per_slice(context, input);
+    const int64_t n = each ? slices->axes[0].n : 1;
+    const size_t bytes = slices_bytes(context, input, n);
+    void *counts = each ? call->scratch : partials;
+    struct cuda_call counting = *call;
+    counting.scratch = (char *)call->scratch + bytes;
+    if (each && !by_common_kernels(context, input) && cudaMemsetAsync(counts, 0, bytes, call->stream) != cudaSuccess)
+        return ts_cuda_launched(context, "clearing of counts");
+    const enum ts_status status = count(context, input, slices, counts, &counting);
+    return status == TS_OK ? make_bins(context, input, counts, (char *)partials + bins_offset(context, input), n, call)
+                           : status;
+}
+
 static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
                              void *partials, const struct cuda_call *call)
 {
@@ -278,9 +429,8 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
                                        call);
     if (of_labels(context, input))
         return count_labels(context, slices, partials, call);
-    return by_common_kernels(context, input)
-               ? ts_cuda_group_counts(context, slices, log2_group(context, input), each, partials, call)
-               : count_slots(context, input, slices, partials, call);
+    return makes_bins(context, input) ? count_into_bins(context, input, slices, partials, call)
+                                      : count(context, input, slices, partials, call);
 }
 
 static void collect(const struct stage_context *context, int input, const void *partial, void *total)
@@ -294,9 +444,10 @@ static void collect(const struct stage_context *context, int input, const void *
         struct label_counts *counts = (struct label_counts *)total;
         ts_label_counts_init(counts, params_of(context)->n_labels, params_of(context)->bins);
         memcpy(counts->counts, slots, partial_bytes(context, input));
+    } else if (ts_histogram_binned(context, input)) {
+        collect_bins(context, input, partial, (struct histogram_binned *)total);
     } else if (by_common_kernels(context, input)) {
-        ts_cuda_group_counts_collect(dtype, log2_group(context, input), per_slice(context, input), partial,
-                                     (struct value_counts *)total);
+        ts_cuda_value_counts_collect(dtype, per_slice(context, input), partial, (struct value_counts *)total);
     } else if (ts_histogram_by_value(context, input)) {
         uint32_t first, last;
         key_window(context, input, &first, &last);

@@ -419,16 +419,25 @@ enum ts_status ts_cuda_stage_finish(struct cuda_stage *stage)
     return status;
 }
 
+static size_t slice_stride(const struct cuda_stage *stage)
+{
+    return ts_cuda_stride(stage->cuda->reduction->partial_bytes(&stage->context, 0));
+}
+
+/* The total of slice i, for ts_stage_reduced_slices(). */
+static void collect_slice(const void *of_stage, int64_t i, void *total)
+{
+    const struct cuda_stage *stage = of_stage;
+    const char *partial = (const char *)stage->pinned + (size_t)i * slice_stride(stage);
+    stage->cuda->reduction->collect(&stage->context, 0, partial, total);
+}
+
 /* collect() and the stage's finish() for every slice of a slab, and the results back to the device. */
 static enum ts_status finish_slices(struct cuda_stage *stage, int round, int64_t z_first, int64_t n)
 {
-    const size_t bytes = stage->cuda->reduction->partial_bytes(&stage->context, 0), stride = ts_cuda_stride(bytes);
-    enum ts_status status = fetch(stage, stage->partials[0], (size_t)n * stride);
-    for (int64_t i = 0; status == TS_OK && i < n; i++) {
-        void *total = ts_stage_reduced_total(stage->reduced, 0);
-        stage->cuda->reduction->collect(&stage->context, 0, (const char *)stage->pinned + (size_t)i * stride, total);
-        status = ts_stage_reduced_slice(stage->reduced, round, i, z_first + i, total);
-    }
+    enum ts_status status = fetch(stage, stage->partials[0], (size_t)n * slice_stride(stage));
+    if (status == TS_OK)
+        status = ts_stage_reduced_slices(stage->reduced, round, z_first, n, collect_slice, stage);
     return status == TS_OK ? send_results(stage, ts_stage_reduced_result(stage->reduced), n) : status;
 }
 

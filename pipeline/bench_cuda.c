@@ -4,6 +4,7 @@
  * fetches for projections, copying for all else.
  */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 #include "cuda/bench.h"
@@ -48,7 +49,8 @@ static enum ts_status time_case(const struct bench_case *which, const struct cud
     struct bench_stage ready;
     struct cuda_bench_times times = {0};
     struct ts_image block = {0};
-    enum ts_status status = ts_bench_prepare(&ready, which, NULL, 1, device, diag);
+    /* As in a run, all threads take part in what is left to the host. */
+    enum ts_status status = ts_bench_prepare(&ready, which, NULL, omp_get_max_threads(), device, diag);
     if (status == TS_OK) {
         block = block_of(which);
         status = block.data ? TS_OK : ts_diag_no_memory(diag, ts_image_bytes(&block));

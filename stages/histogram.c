@@ -3,7 +3,8 @@
  * histogram: counts[i] = number of values v with edge(i) <= v < edge(i + 1), edge(i) = low + i * (high - low) / bins.
  * The last bin is closed (holds v == high), as numpy.histogram has it. Tables are (bin), or (z, bin) with scope slice.
  *
- * 8- and 16-bit integers are counted value by value, exactly, in one pass; any range and bins follow from that.
+ * 8- and 16-bit integers are counted value by value, exactly, in one pass; any range and bins follow from that. A CUDA
+ * device makes the bins of 16-bit integers itself, from its 65,536 counts.
  * Other types, and values by label, are counted in the bins themselves; without a range that takes a pass before, which
  * finds it.
  */
@@ -230,6 +231,18 @@ bool ts_histogram_by_value(const struct stage_context *context, int input)
     return ts_value_counts_fit(dtype_of(context, input)) && !(input == 0 && labels_of(context));
 }
 
+bool ts_histogram_known_bins(const struct stage_context *context)
+{
+    return ts_histogram_fixed_bins(context) || context->round > 0;
+}
+
+/* Without a range the bins follow from the image's own counts, which a reference's are apart from. */
+bool ts_histogram_binned(const struct stage_context *context, int input)
+{
+    return context->device && ts_histogram_by_value(context, input) && ts_dtype_bytes(dtype_of(context, input)) == 2 &&
+           (input == 0 || ts_histogram_known_bins(context));
+}
+
 static bool travels(const struct stage_context *context, int reference)
 {
     (void)context;
@@ -257,6 +270,9 @@ static size_t partial_bytes(const struct stage_context *context, int input)
         return 0;
     if (input == 0 && labels_of(context))
         return ts_label_counts_bytes(params_of(context)->n_labels, params_of(context)->bins);
+    if (ts_histogram_binned(context, input))
+        return sizeof(struct histogram_binned) +
+               ((size_t)params_of(context)->bins + BINS_EXTRA_SLOTS) * sizeof(uint64_t);
     return ts_histogram_by_value(context, input) ? ts_value_counts_bytes(dtype_of(context, input))
                                                  : ts_bin_counts_bytes(params_of(context)->bins);
 }
@@ -322,6 +338,11 @@ static void counts_of(const struct stage_context *context, int input, const stru
         memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
         for (uint64_t row = 0; row <= counts->n_labels; row++)
             add_slots(ts_label_counts_row(counts, row), bins->n, in_bins, outside);
+    } else if (ts_histogram_binned(context, input)) {
+        const uint64_t *slots = ((const struct histogram_binned *)total)->slots;
+        memcpy(in_bins, slots + 1, (size_t)bins->n * sizeof *in_bins);
+        memcpy(outside, (uint64_t[BINS_EXTRA_SLOTS]){slots[0], slots[bins->n + 1], slots[bins->n + 2]},
+               BINS_EXTRA_SLOTS * sizeof *outside);
     } else if (ts_histogram_by_value(context, input)) {
         ts_bins_fold(bins, total, dtype_of(context, input), in_bins, outside);
     } else {
@@ -378,6 +399,8 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     }
     if (ts_histogram_fixed_bins(context)) {
         histogram->bins = bins_at_plan(context);
+    } else if (rounds(context) == 1 && ts_histogram_binned(context, 0)) {
+        histogram->bins = ((const struct histogram_binned *)totals[0])->bins;
     } else if (rounds(context) == 1) {
         const struct value_range range = ts_value_counts_range(totals[0], context->in.dtype);
         ts_bins_init_data(&histogram->bins, &range, n_bins);

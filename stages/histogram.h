@@ -39,6 +39,12 @@ struct histogram_params {
 
 enum { HISTOGRAM_REFERENCE = 1, HISTOGRAM_LABELS = 2 }; /* inputs */
 
+/* What finish() takes of an input that a CUDA device counted by value and made bins of. */
+struct histogram_binned {
+    struct bins bins;
+    uint64_t slots[]; /* of the bins, and BINS_EXTRA_SLOTS: stages/common/bins.h */
+};
+
 extern const struct stage histogram_stage;
 extern const struct stage_cuda histogram_cuda;
 
@@ -48,9 +54,12 @@ bool ts_histogram_per_slice(const struct stage_context *context);
 bool ts_histogram_ranging(const struct stage_context *context);
 /* Whether the values of an input are counted one by one, and not in the bins. */
 bool ts_histogram_by_value(const struct stage_context *context, int input);
-/* Whether the bins are known before a pixel is read. */
+/* Whether a CUDA device makes bins of an input's counts of values: of 16-bit integers, where it can know them. */
+bool ts_histogram_binned(const struct stage_context *context, int input);
+/* Whether the bins are known before a pixel is read; and whether they are once this round begins. */
 bool ts_histogram_fixed_bins(const struct stage_context *context);
-/* The bins of a round that is not ranging. */
+bool ts_histogram_known_bins(const struct stage_context *context);
+/* The bins of a round that knows them. */
 struct bins ts_histogram_bins(const struct stage_context *context);
 /* The fastest method on a CUDA device for values of this type. */
 enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value, int64_t n_bins);

@@ -59,8 +59,9 @@ static size_t largest_partial(const struct stage_context *context)
 
 static int64_t slot_count(const struct stage_context *context, int64_t slab_slices)
 {
-    if (context->device)
-        return 1; /* partials are made there */
+    const struct cuda_reduction *cuda = context->device ? context->stage->cuda->reduction : NULL;
+    if (cuda && (!ts_stage_reduces_slices(context) || (cuda->finishes && cuda->finishes(context))))
+        return 1; /* partials are made there; of slices the totals come here side by side */
     const bool one_a_thread = context->stage->reduction->exact || ts_stage_reduces_slices(context);
     return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
 }
@@ -256,19 +257,32 @@ static enum ts_status finish_slice(const struct stage_reduced *reduced, const st
     return context->stage->reduction->finish(context, totals, result, rows);
 }
 
-enum ts_status ts_stage_reduced_slice(struct stage_reduced *reduced, int round, int64_t i, int64_t z, const void *total)
+/* The slices of a slab, all rounds over the pixels or one round of totals from elsewhere. */
+struct slices_job {
+    const struct ts_image *slab;
+    int round; /* of totals from elsewhere */
+    int64_t z_first, n;
+    stage_total_of *total_of;
+    const void *elsewhere;
+};
+
+static enum ts_status take_slice(const struct stage_reduced *reduced, const struct slices_job *job, int64_t i,
+                                 void *total, struct ts_diag *diag)
 {
     void *result;
-    const struct stage_context context = slice_context(reduced, round, i, reduced->context.diag, &result);
-    return finish_slice(reduced, &context, z, total, result);
+    const struct stage_context context = slice_context(reduced, job->round, i, diag, &result);
+    job->total_of(job->elsewhere, i, total);
+    return finish_slice(reduced, &context, job->z_first + i, total, result);
 }
 
-static enum ts_status reduce_slice(const struct stage_reduced *reduced, const struct ts_image *slab, int64_t i,
+static enum ts_status reduce_slice(const struct stage_reduced *reduced, const struct slices_job *job, int64_t i,
                                    void *partial, struct ts_diag *diag)
 {
     struct ts_image slices[STAGE_INPUTS];
     enum ts_status status = TS_OK;
-    cut_slices(&reduced->context, 0, slab, i, i + 1, slices);
+    if (job->total_of)
+        return take_slice(reduced, job, i, partial, diag);
+    cut_slices(&reduced->context, 0, job->slab, i, i + 1, slices);
     for (int round = 0; status == TS_OK && round < ts_stage_rounds(&reduced->context); round++) {
         void *result;
         const struct stage_context context = slice_context(reduced, round, i, diag, &result);
@@ -278,21 +292,34 @@ static enum ts_status reduce_slice(const struct stage_reduced *reduced, const st
     return status;
 }
 
-enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab)
+static enum ts_status reduce_slices(struct stage_reduced *reduced, const struct slices_job *job)
 {
-    assert(reduced->per_slice && slab->axes[0].n <= reduced->slab_slices);
-    const int64_t n = slab->axes[0].n, groups = n < reduced->n_slots ? n : reduced->n_slots;
+    assert(reduced->per_slice && job->n <= reduced->slab_slices);
+    const int64_t n = job->n, groups = n < reduced->n_slots ? n : reduced->n_slots;
     int64_t failed = n; /* the first slice that fails */
 #pragma omp parallel for schedule(static, 1) num_threads(reduced->context.threads)
     for (int64_t group = 0; group < groups; group++)
         for (int64_t i = n * group / groups; i < n * (group + 1) / groups; i++)
-            if (reduce_slice(reduced, slab, i, slot(reduced, group), reduced->quiet) != TS_OK) {
+            if (reduce_slice(reduced, job, i, slot(reduced, group), reduced->quiet) != TS_OK) {
 #pragma omp critical(stage_reduced_failed)
                 failed = i < failed ? i : failed;
                 break;
             }
     /* Once more, alone and aloud: the message is the same whatever the threads, and there is one. */
-    return failed < n ? reduce_slice(reduced, slab, failed, slot(reduced, 0), reduced->context.diag) : TS_OK;
+    return failed < n ? reduce_slice(reduced, job, failed, slot(reduced, 0), reduced->context.diag) : TS_OK;
+}
+
+enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab)
+{
+    return reduce_slices(reduced, &(struct slices_job){.slab = slab, .n = slab->axes[0].n});
+}
+
+enum ts_status ts_stage_reduced_slices(struct stage_reduced *reduced, int round, int64_t z_first, int64_t n,
+                                       stage_total_of *total_of, const void *elsewhere)
+{
+    return reduce_slices(
+        reduced,
+        &(struct slices_job){.round = round, .z_first = z_first, .n = n, .total_of = total_of, .elsewhere = elsewhere});
 }
 
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced)

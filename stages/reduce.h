@@ -35,9 +35,11 @@ enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced);
 /* All rounds over each slice of the slab; afterwards the result stands for this slab. The rounds of whole-volume
  * references must have ended before. */
 enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab);
-/* One round of it for slice i of the slab, z in the volume, whose total was made elsewhere. */
-enum ts_status ts_stage_reduced_slice(struct stage_reduced *reduced, int round, int64_t i, int64_t z,
-                                      const void *total);
+/* One round of it for the n slices of a slab, the first of them z_first of the volume, whose totals were made
+ * elsewhere: total_of() writes that of slice i of the slab, from several threads at once. */
+typedef void stage_total_of(const void *elsewhere, int64_t i, void *total);
+enum ts_status ts_stage_reduced_slices(struct stage_reduced *reduced, int round, int64_t z_first, int64_t n,
+                                       stage_total_of *total_of, const void *elsewhere);
 
 /* ---- what came of it ------------------------------------------------------------------------- */
 

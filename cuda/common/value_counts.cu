@@ -214,8 +214,10 @@ static enum ts_status count_slices(const struct stage_context *context, const st
 }
 
 enum ts_status ts_cuda_group_counts(const struct stage_context *context, const struct ts_image *slices,
-                                    uint32_t log2_group, bool per_slice, void *partials, const struct cuda_call *call)
+                                    const struct value_groups *groups, bool per_slice, void *partials,
+                                    const struct cuda_call *call)
 {
+    const uint32_t log2_group = groups->log2_group;
     struct count_job job = {};
     job.data = slices->data;
     job.slice_pixels = ts_slice_count(slices);
@@ -227,13 +229,16 @@ enum ts_status ts_cuda_group_counts(const struct stage_context *context, const s
     job.n_keys = ts_value_counts_keys(slices->dtype) >> log2_group;
     job.shift = log2_group;
     job.kept2 = (0xFFFFu << log2_group & 0xFFFF) * 0x10001;
+    job.first2 = groups->first * 0x10001;
+    job.last2 = groups->last * 0x10001;
     return per_slice ? count_slices(context, job, call) : count_volume(context, job, call);
 }
 
 enum ts_status ts_cuda_value_counts(const struct stage_context *context, const struct ts_image *slices, bool per_slice,
                                     void *partials, const struct cuda_call *call)
 {
-    return ts_cuda_group_counts(context, slices, 0, per_slice, partials, call);
+    const struct value_groups single = {0, 0, ts_value_counts_keys(slices->dtype) - 1};
+    return ts_cuda_group_counts(context, slices, &single, per_slice, partials, call);
 }
 
 void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,
@@ -253,39 +258,18 @@ void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint3
     }
 }
 
-/* n counts, 2^log2_group keys apart. */
-template <typename type>
-static void place_groups(const type *groups, uint32_t low, uint32_t high, uint32_t log2_group,
-                         struct value_counts *counts)
-{
-    counts->low = low << log2_group;
-    counts->high = high << log2_group;
-    memset(counts->counts + counts->low, 0, (counts->high - counts->low + 1) * sizeof *counts->counts);
-    for (uint32_t group = low; group <= high; group++) {
-        counts->counts[group << log2_group] = groups[group];
-        counts->n += groups[group];
-    }
-}
-
-void ts_cuda_group_counts_collect(enum ts_dtype dtype, uint32_t log2_group, bool per_slice, const void *partial,
-                                  struct value_counts *counts)
-{
-    const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
-    const uint64_t *groups = (const uint64_t *)partial;
-    ts_value_counts_init(counts, dtype);
-    if (per_slice) {
-        place_groups(slice->counts, slice->low, slice->high, log2_group, counts);
-        return;
-    }
-    uint32_t low = 0, high = (ts_value_counts_keys(dtype) >> log2_group) - 1;
-    while (low < high && groups[low] == 0)
-        low++;
-    while (high > low && groups[high] == 0)
-        high--;
-    place_groups(groups, low, high, log2_group, counts);
-}
-
 void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial, struct value_counts *counts)
 {
-    ts_cuda_group_counts_collect(dtype, 0, per_slice, partial, counts);
+    const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
+    if (!per_slice) {
+        ts_cuda_value_counts_place(dtype, (const uint64_t *)partial, 0, ts_value_counts_keys(dtype), counts);
+        return;
+    }
+    ts_value_counts_init(counts, dtype);
+    counts->low = slice->low;
+    counts->high = slice->high;
+    for (uint32_t key = slice->low; key <= slice->high; key++) {
+        counts->counts[key] = slice->counts[key];
+        counts->n += slice->counts[key];
+    }
 }

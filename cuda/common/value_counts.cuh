@@ -31,7 +31,11 @@ static inline __host__ __device__ uint32_t ts_cuda_slice_count(const struct cuda
 }
 
 /* 16-bit values may be counted in groups of 2^log2_group neighboring keys: partials then have n_keys >> log2_group
- * counts, for bins that hold whole groups. 0: each value by itself. */
+ * counts, for bins that hold whole groups. 0: each value by itself. Keys outside of [first, last] may be counted as the
+ * nearer of the two, where that is faster: for bins that need not tell them apart. */
+struct value_groups {
+    uint32_t log2_group, first, last;
+};
 
 /* Bytes of one partial. */
 size_t ts_cuda_group_counts_bytes(enum ts_dtype dtype, uint32_t log2_group, bool per_slice);
@@ -44,12 +48,10 @@ size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, c
 enum ts_status ts_cuda_value_counts(const struct stage_context *context, const struct ts_image *slices, bool per_slice,
                                     void *partials, const struct cuda_call *call);
 enum ts_status ts_cuda_group_counts(const struct stage_context *context, const struct ts_image *slices,
-                                    uint32_t log2_group, bool per_slice, void *partials, const struct cuda_call *call);
+                                    const struct value_groups *groups, bool per_slice, void *partials,
+                                    const struct cuda_call *call);
 /* Turns a partial copied to the host into the flushed counts of the host (ts_value_counts_bytes(dtype) bytes). */
 void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial,
-                                  struct value_counts *counts);
-/* The same of groups: all values of a group count as its lowest. */
-void ts_cuda_group_counts_collect(enum ts_dtype dtype, uint32_t log2_group, bool per_slice, const void *partial,
                                   struct value_counts *counts);
 /* The same of n counts of the keys from `first` on. */
 void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,

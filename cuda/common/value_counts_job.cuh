@@ -20,7 +20,8 @@ struct count_job {
     size_t stride; /* of the partials of slices; 0: the volume's */
     size_t bytes;  /* of a pixel */
     uint32_t bias, n_keys;
-    uint32_t shift, kept2; /* 16 bits: keys are values without their lowest `shift` bits; the others, in both halves */
+    uint32_t shift, kept2;  /* 16 bits: keys are values without their lowest `shift` bits; the others, in both halves */
+    uint32_t first2, last2; /* 16 bits: of struct value_groups, in both halves */
 };
 
 static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
@@ -28,10 +29,15 @@ static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
     return (value ^ job.bias) >> job.shift;
 }
 
-/* The keys of two 16-bit pixels, in the halves of a word. */
+/* The keys of two 16-bit pixels, in the halves of a word. Only devices of 9.0 and later have instructions for the
+ * nearer of first and last; the others count each key as it is. */
 static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
 {
-    return ((word ^ job.bias * 0x10001) & job.kept2) >> job.shift;
+    uint32_t pair = word ^ job.bias * 0x10001;
+#if __CUDA_ARCH__ >= 900
+    pair = __vminu2(__vmaxu2(pair, job.first2), job.last2);
+#endif
+    return (pair & job.kept2) >> job.shift;
 }
 
 /* Pixels before the first whole vector, the vectors, and pixels after the last. */

@@ -216,11 +216,34 @@ static uint16_t value_of_kind(int64_t z, uint64_t *state)
     return (uint16_t)(kind == 2 ? random >> 16 : (uint32_t)z * 37 % 20000 + (random >> 8) % spans[kind]);
 }
 
+/* From the lowest to the highest value, half a value on both sides where there is one. */
+static void expect_edges_of_data(const struct stage_run *run, const double *values, size_t n, int64_t z)
+{
+    const int64_t bins = ((const struct histogram_params *)run->set.values)->bins;
+    double low = values[0], high = values[0];
+    for (size_t i = 1; i < n; i++) {
+        low = fmin(low, values[i]);
+        high = fmax(high, values[i]);
+    }
+    const double beside = low < high ? 0 : 0.5;
+    cr_assert_eq(edge_at(run, z, 0), low - beside, "z %lld", (long long)z);
+    cr_assert_eq(edge_at(run, z, bins), high + beside, "z %lld", (long long)z);
+}
+
 /* So many that each block of a device has slices of its own, counted one after the other. */
 TEST_ON_BOTH(histogram, many_slices_side_by_side)
 {
-    static const char *const bins[] = {"limits=dtype bins=4096 scope=slice", "range=0,60000 bins=3000 scope=slice",
-                                       "limits=dtype bins=100 scope=slice", "limits=dtype bins=64 scope=volume"};
+    static const char *const bins[] = {"limits=dtype bins=4096 scope=slice",
+                                       "range=0,60000 bins=3000 scope=slice",
+                                       "limits=dtype bins=100 scope=slice",
+                                       "limits=dtype bins=64 scope=volume",
+                                       "range=-1.5,65000.25 bins=3 scope=slice",
+                                       "range=-20000,20000 bins=250 scope=volume",
+                                       "range=100,4196 bins=4096 scope=slice",
+                                       "bins=1 scope=slice",
+                                       "bins=40 scope=slice",
+                                       "bins=5000 scope=slice",
+                                       "bins=300 scope=volume"};
     struct ts_image in = ts_test_image(305, 61, 67, TS_U16, VALUES_CONSTANT, 1);
     uint64_t state = 4;
     for (size_t i = 0; i < ts_image_count(&in); i++)
@@ -232,9 +255,12 @@ TEST_ON_BOTH(histogram, many_slices_side_by_side)
             double *values = doubles_of(&in);
             cr_assert_eq(ts_test_run(&run, &histogram_stage, bins[i], &in, NULL, 0, 2), TS_OK);
             const bool volume = strstr(bins[i], "volume") != NULL;
-            for (int64_t z = 0; z < (volume ? 1 : in.axes[0].n); z++)
-                compare(&run, values + (size_t)z * ts_slice_count(&in),
-                        volume ? ts_image_count(&in) : ts_slice_count(&in), z, bins[i]);
+            const size_t n = volume ? ts_image_count(&in) : ts_slice_count(&in);
+            for (int64_t z = 0; z < (volume ? 1 : in.axes[0].n); z++) {
+                compare(&run, values + (size_t)z * n, n, z, bins[i]);
+                if (!strstr(bins[i], "range") && !strstr(bins[i], "limits"))
+                    expect_edges_of_data(&run, values + (size_t)z * n, n, z);
+            }
             ts_test_run_clear(&run);
             free(values);
         }
