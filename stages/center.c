@@ -34,6 +34,23 @@ static const struct choice truncated_choices[] = {
     {NULL, 0, NULL},
 };
 
+static const struct choice convention_choices[] = {
+    {"pixel", CENTER_OF_PIXEL,
+     "an index, pixel centers are whole numbers: TomoPy, HTTomo, LEAP, scikit-image (whose axis is n // 2)"},
+    {"tomopy", CENTER_OF_PIXEL, "= pixel", .alias = true},
+    {"httomo", CENTER_OF_PIXEL, "= pixel", .alias = true},
+    {"leap", CENTER_OF_PIXEL, "= pixel", .alias = true},
+    {"skimage", CENTER_OF_PIXEL, "= pixel", .alias = true},
+    {"edge", CENTER_OF_EDGE, "edges of pixels are whole numbers, the index is half less: UFO and tofu"},
+    {"ufo", CENTER_OF_EDGE, "= edge", .alias = true},
+    {"tofu", CENTER_OF_EDGE, "= edge", .alias = true},
+    {"offset", CENTER_OF_MIDDLE, "detectors from the middle of the row to the axis: the index is (n - 1) / 2 more"},
+    {"shift", CENTER_OF_SHIFT,
+     "detectors by which the detector is moved, as in ASTRA's geom_postalignment: minus `offset`"},
+    {"astra", CENTER_OF_SHIFT, "= shift", .alias = true},
+    {NULL, 0, NULL},
+};
+
 static const struct param rows[] = {
     PARAM(struct center_params, method, .choices = method_choices, .init.choice = CENTER_AUTO,
           .doc = "where the center comes from"),
@@ -41,6 +58,8 @@ static const struct param rows[] = {
           .derived = "found while the chain runs: see the tables",
           .doc =
               "index of the detector pixel, from 0, that the rotation axis stands on; pixel centers are whole numbers"),
+    PARAM(struct center_params, convention, .choices = convention_choices, .init.choice = CENTER_OF_PIXEL,
+          .doc = "whose number `center` is; the result's record holds the index of the pixel in its place"),
     PARAM(struct center_params, slice, .unit = "", .min = 0, .max = 1e9, .derived = "the middle: (nz - 1) / 2",
           .doc = "the slice (detector row) that is searched, from 0"),
     PARAM(struct center_params, search, .unit = "detector", .min = 1, .max = 1e6,
@@ -176,14 +195,24 @@ static enum ts_status resolve_search(const struct stage_context *context, struct
     return params->method == CENTER_SINOGRAM ? resolve_sinogram(context, params, automatic) : check_opposite(context);
 }
 
-static enum ts_status resolve_given(const struct stage_context *context, const struct center_params *params)
+/* From the user's convention to an index, which is what is recorded. */
+static enum ts_status resolve_given(const struct stage_context *context, struct center_params *params)
 {
     const int64_t n = context->in.axes[2].n;
+    const double given = params->center, middle = 0.5 * (double)(n - 1);
+    const int32_t convention = params->convention;
     if (!ts_param_given(context->set, "center"))
         return ts_param_error(context->set, "center", "center-missing", context->diag, "is needed with method: given");
+    params->convention = CENTER_OF_PIXEL;
+    params->center = convention == CENTER_OF_EDGE     ? given - 0.5
+                     : convention == CENTER_OF_MIDDLE ? middle + given
+                     : convention == CENTER_OF_SHIFT  ? middle - given
+                                                      : given;
     if (params->center < 0 || params->center > (double)(n - 1))
         return ts_param_error(context->set, "center", "center-outside", context->diag,
-                              "%g is not on the detector, which has pixels 0 to %lld", params->center,
+                              "%g%s%s is not on the detector, which has pixels 0 to %lld", given,
+                              convention == CENTER_OF_PIXEL ? "" : ", convention ",
+                              convention == CENTER_OF_PIXEL ? "" : ts_choice_name(convention_choices, convention),
                               (long long)(n - 1));
     return TS_OK;
 }
@@ -244,6 +273,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (context->in.beam.kind != TS_BEAM_PARALLEL && (finds(context) || params->strip))
         return refuse_fan(context, params);
     enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");
+    if (status == TS_OK && finds(context))
+        status = refuse_unused(context, "convention");
     if (status == TS_OK && params->method != CENTER_SINOGRAM)
         status = refuse_unused(context, "truncated");
     if (status == TS_OK)

@@ -10,6 +10,7 @@
 struct center_params {
     int32_t method; /* enum center_method */
     double center;
+    int32_t convention; /* enum center_convention */
     int64_t slice;
     double search;
     int32_t truncated; /* enum center_truncated */
@@ -19,6 +20,7 @@ struct center_params {
     int64_t strip_size;
 };
 enum center_method { CENTER_AUTO, CENTER_SINOGRAM, CENTER_OPPOSITE, CENTER_GIVEN };
+enum center_convention { CENTER_OF_PIXEL, CENTER_OF_EDGE, CENTER_OF_MIDDLE, CENTER_OF_SHIFT };
 enum center_truncated { TRUNCATED_AUTO, TRUNCATED_OPPOSITE, TRUNCATED_KEEP };
 
 /* A partial result: the sinogram of the slice as floats, (view, detector), behind it; zero bytes are empty. */

@@ -200,12 +200,42 @@ Test(center, says_what_is_wrong_with_the_parameters)
     refused("method=given", &image, TS_BAD_CHAIN, "center-missing");
     refused("center=31.5", &image, TS_BAD_CHAIN, "center-outside");
     refused("center=-1", &image, TS_BAD_CHAIN, "center-outside");
+    refused("center=32.1 convention=edge", &image, TS_BAD_CHAIN, "center-outside");
+    refused("center=0.4 convention=ufo", &image, TS_BAD_CHAIN, "center-outside");
+    refused("center=15.6 convention=offset", &image, TS_BAD_CHAIN, "center-outside");
+    refused("center=-15.6 convention=astra", &image, TS_BAD_CHAIN, "center-outside");
+    refused("convention=edge", &image, TS_BAD_CHAIN, "parameter-unused");
     refused("method=opposite center=15", &image, TS_BAD_CHAIN, "parameter-unused");
     refused("center=15 slice=1", &image, TS_BAD_CHAIN, "parameter-unused");
     refused("center=15 search=4", &image, TS_BAD_CHAIN, "parameter-unused");
     free(image.data);
     free(few.data);
     free(narrow.data);
+}
+
+/* Whoever's number it is, the axis and the record hold the index of the pixel. 64 detectors. */
+TEST_ON_BOTH(center, takes_the_number_of_other_conventions)
+{
+    static const struct {
+        const char *assignments;
+        double index;
+    } rows[] = {{"center=20.25", 20.25},
+                {"center=20.25 convention=tomopy", 20.25},
+                {"center=20.25 convention=edge", 19.75},
+                {"center=20.25 convention=ufo", 19.75},
+                {"center=2.25 convention=offset", 33.75},
+                {"center=2.25 convention=shift", 29.25},
+                {"center=-2.25 convention=astra", 33.75}};
+    struct ts_image image = ts_disc_scan(1, 90, 64, 0, 2, TS_F32);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &center_stage, rows[i].assignments, &image, NULL, 0, 1), TS_OK);
+        const struct center_params *params = run.set.values;
+        cr_assert_eq(-run.out.axes[2].first / run.out.axes[2].spacing, rows[i].index, "%s", rows[i].assignments);
+        cr_assert(params->center == rows[i].index && params->convention == CENTER_OF_PIXEL, "%s", rows[i].assignments);
+        ts_test_run_clear(&run);
+    }
+    free(image.data);
 }
 
 TEST_ON_BOTH(center, says_when_there_is_none_to_find)
