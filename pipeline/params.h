@@ -54,6 +54,9 @@ struct param {
     const char *doc;  /* one sentence */
     double min, max;  /* closed range of INTEGER, REAL and each of NUMBERS; both 0: any finite number */
     const struct choice *choices;
+    /* REFERENCE to frames of a scan: which, "flats" or "darks", as the row `frames` of the inputs has it. The plan
+     * refuses frames that their input calls by another name, and for the stage's own image flats and darks. */
+    const char *frames;
     /* Exactly one of these four says what holds when the key is absent: */
     bool required;
     bool optional;       /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "pipeline/plan_axis.h"
+#include "pipeline/plan_frames.h"
 
 /* ---- options ----------------------------------------------------------------------------------- */
 
@@ -191,8 +192,10 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     for (int input = 0; input < STAGE_INPUTS; input++)
         if (node->inputs[input] >= 0 && !usable[node->inputs[input]])
             return TS_OK; /* said already, at the node that failed */
-    if (ts_plan_resolve(plan, index, diag) != TS_OK)
+    if (ts_plan_check_frames(plan, index, diag) != TS_OK)
         return TS_OK; /* recorded; the other stages are checked as well */
+    if (ts_plan_resolve(plan, index, diag) != TS_OK)
+        return TS_OK;
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
     node->domain = from->domain;
     node->image_node = stage->stage->cpu ? index : from->image_node;

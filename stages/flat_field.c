@@ -31,9 +31,10 @@ static const struct choice dead_choices[] = {
 };
 
 static const struct param rows[] = {
-    PARAM(struct flat_field_params, flats, .required = true,
+    PARAM(struct flat_field_params, flats, .required = true, .frames = "flats",
           .doc = "frames with the beam and without the object: as many rows and detector pixels as the projections"),
-    PARAM(struct flat_field_params, darks, .optional = true, .doc = "frames without the beam; absent: darks of 0"),
+    PARAM(struct flat_field_params, darks, .optional = true, .frames = "darks",
+          .doc = "frames without the beam; absent: darks of 0"),
     PARAM(struct flat_field_params, combine, .choices = combine_choices, .init.choice = COMBINE_MEAN,
           .doc = "how the frames of the flats, and those of the darks, become one"),
     PARAM(struct flat_field_params, dead, .choices = dead_choices, .init.choice = DEAD_NEAREST,

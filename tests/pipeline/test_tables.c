@@ -109,6 +109,13 @@ static void check_default(const struct table *table, const struct param *row)
         expect(value >= row->min && value <= row->max, table->owner, row->name, "its default is outside its range");
 }
 
+static void check_frames(const struct table *table, const struct param *row)
+{
+    const bool known = row->frames && (!strcmp(row->frames, "flats") || !strcmp(row->frames, "darks"));
+    expect(!row->frames || (known && row->kind == PARAM_REFERENCE), table->owner, row->name,
+           "frames are those of a reference, flats or darks");
+}
+
 static void check_row(const struct table *table, size_t i)
 {
     static const char *const units[] = {"pixel", "detector", "degree", "mm", "value", "HU", "1/mm", "%", "1", "", NULL};
@@ -138,6 +145,7 @@ static void check_row(const struct table *table, size_t i)
     }
     check_choices(table, row);
     check_default(table, row);
+    check_frames(table, row);
 }
 
 Test(tables, keep_the_rules)

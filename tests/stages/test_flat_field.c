@@ -237,6 +237,61 @@ TEST_ON_BOTH(flat_field, a_run_says_how_many_pixels_are_dead)
               "table 'dead' counts all 15: detector pixels whose flat is not above their dark; fewer were expected");
 }
 
+/* ---- which frames ------------------------------------------------------------------------------ */
+
+/* A scan in Data Exchange with two flats and two darks, and one chain over its inputs. */
+static enum ts_status run_frames(const char *image, const char *flats, const char *darks, const char *before,
+                                 struct ts_diag *diag)
+{
+    static const double theta[SCAN_FRAMES] = {0, 20, 40, 60, 80, 100, 120};
+    char text[1024];
+    const hid_t file = ts_scan_file_exchange(&(struct scan_storage){.type = H5T_STD_U16LE}, SCAN_FRAMES, theta),
+                group = H5Gopen2(file, "exchange", H5P_DEFAULT);
+    ts_scan_file_frames(group, "data_dark", 2, &(struct scan_storage){.type = H5T_STD_U16LE});
+    H5Gclose(group);
+    H5Fclose(file);
+    const char *name = strrchr(ts_scan_file.path, '/') + 1;
+    snprintf(text, sizeof text,
+             "tomostage: 1\ninput: {exchange: %s%s}\ninputs:\n  f: {exchange: %s%s}\n  d: {exchange: %s%s}\n"
+             "stages:\n%s  - flat_field: {flats: %s, darks: d, dead: nan%s}\noutput: {hdf5: out.h5}\n",
+             name, image, name, flats, name, darks, before, *before ? "clean" : "f", *before ? ", input: input" : "");
+    return ts_test_chain(text, ts_scan_file.folder, diag);
+}
+
+/* What is read for flats though its input calls it something else would divide by the wrong frames, and nobody would
+ * see it. */
+Test(flat_field, refuses_frames_of_another_name, .init = ts_scan_file_begin, .fini = ts_scan_file_end)
+{
+    static const char *const names[] = {"", ", frames: flats", ", frames: darks"};
+    static const char clean[] = "  - outliers: {name: clean, input: f, threshold: 5}\n";
+    for (int image = 0; image < 3; image++)
+        for (int flats = 0; flats < 3; flats++)
+            for (int darks = 0; darks < 3; darks++)
+                for (int stage = 0; stage < 2; stage++) {
+                    struct ts_diag *diag = ts_diag_create();
+                    const enum ts_status status =
+                        run_frames(names[image], names[flats], names[darks], stage ? clean : "", diag);
+                    const bool right = image == 0 && flats == 1 && darks == 2;
+                    cr_expect_eq(ts_test_has_code(diag, "input-frames"), image != 0);
+                    cr_expect_eq(ts_test_has_code(diag, "reference-frames"), flats != 1 || darks != 2);
+                    cr_expect(right || status == TS_BAD_CHAIN, "%d %d %d: status %d", image, flats, darks, status);
+                    ts_diag_destroy(diag);
+                }
+}
+
+Test(flat_field, says_which_frames_were_expected, .init = ts_scan_file_begin, .fini = ts_scan_file_end)
+{
+    struct ts_diag *diag = ts_diag_create();
+    cr_assert_eq(run_frames("", "", ", frames: darks", "", diag), TS_BAD_CHAIN);
+    cr_assert_eq(ts_diag_count(diag), 1);
+    const struct ts_diag_record *record = ts_diag_get(diag, 0);
+    cr_assert_str_eq(record->stage, "flat_field.flats");
+    cr_assert(strstr(record->message, "'f' holds the projections of its scan, and the flats were expected"), "%s",
+              record->message);
+    cr_assert(strstr(record->hint, "frames: flats where 'f' is defined"), "%s", record->hint);
+    ts_diag_destroy(diag);
+}
+
 /* ---- a scan in Data Exchange ------------------------------------------------------------------- */
 
 static const char tooth[] = "projections/tomopy_tooth/tooth.h5";
