@@ -72,7 +72,10 @@ static enum ts_status find_angles(struct projections *projections, const struct 
 static enum ts_status check_axes(const struct projections *projections)
 {
     char axes[64], shown[256];
-    ts_hdf5_input_text(projections->stack.dataset, "axes", axes, sizeof axes);
+    const enum ts_status status =
+        ts_hdf5_input_text(&projections->input, projections->stack.dataset, "axes", axes, sizeof axes);
+    if (status != TS_OK)
+        return status;
     if (!*axes || !strcmp(axes, "theta:y:x"))
         return TS_OK;
     /* Flats and darks have no theta; writers name their first axis as they like. */

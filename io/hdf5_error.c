@@ -11,14 +11,59 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+/* In a child alone, which has one thread. */
+static bool notes, noted;
+static struct hdf5_failure first_failure;
 
 static void prepare_library(void)
 {
     /* Fails where the host program has already used HDF5: then its own choice stands. */
     (void)H5dont_atexit();
+}
+
+static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data);
+
+/* Called by the library where a call of ours fails. */
+static herr_t note_failure(hid_t stack, void *data)
+{
+    (void)data;
+    if (!noted) {
+        snprintf(first_failure.text, sizeof first_failure.text, "HDF5 gave no reason");
+        (void)H5Ewalk2(stack, H5E_WALK_DOWNWARD, take_record, &first_failure);
+    }
+    noted = true;
+    return 0;
+}
+
+pid_t ts_hdf5_fork(void)
+{
+    pthread_mutex_lock(&library_lock);
+    const pid_t child = fork();
+    const int error = errno;
+    pthread_mutex_unlock(&library_lock); /* on both sides: each has its own */
+    errno = error;
+    return child;
+}
+
+void ts_hdf5_note_failures(void)
+{
+    notes = true;
+}
+
+bool ts_hdf5_notes_failures(void)
+{
+    return notes;
+}
+
+bool ts_hdf5_noted_failure(struct hdf5_failure *failure)
+{
+    *failure = first_failure;
+    return noted;
 }
 
 void ts_hdf5_enter(struct hdf5_visit *visit)
@@ -29,7 +74,7 @@ void ts_hdf5_enter(struct hdf5_visit *visit)
     visit->print_data = NULL;
     /* Where this fails nothing is printed less; no result depends on it. */
     (void)H5Eget_auto2(H5E_DEFAULT, &visit->print, &visit->print_data);
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    (void)H5Eset_auto2(H5E_DEFAULT, notes ? note_failure : NULL, NULL);
     (void)H5Eclear2(H5E_DEFAULT);
 }
 

@@ -8,6 +8,7 @@
 
 #define H5_USE_110_API
 #include <hdf5.h>
+#include <sys/types.h>
 
 #include "pipeline/diag.h"
 
@@ -28,6 +29,14 @@ void ts_hdf5_enter(struct hdf5_visit *visit);
 void ts_hdf5_leave(const struct hdf5_visit *visit);
 /* Reads and clears the error stack of this thread; call before leave. Text is escaped, its length bounded. */
 void ts_hdf5_failure(struct hdf5_failure *failure);
+/* fork() with the library at rest: no other thread is in it, so that the child may enter. Not between enter and leave.
+ */
+pid_t ts_hdf5_fork(void);
+/* For the child of a fork: from now on calls into the library that fail are noted. */
+void ts_hdf5_note_failures(void);
+bool ts_hdf5_notes_failures(void);
+/* Whether one failed, and how the first did. */
+bool ts_hdf5_noted_failure(struct hdf5_failure *failure);
 /* "20.5 MB" */
 void ts_bytes_format(char *out, size_t size, double bytes);
 /* For a full disk or a limit: "; the file had reached 3.1 MB, free on the disk 0 bytes", else "". */

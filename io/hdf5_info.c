@@ -9,6 +9,7 @@
 #include "io/hdf5_describe.h"
 #include "io/hdf5_list.h"
 #include "io/hdf5_read.h"
+#include "io/hdf5_rehearsal.h"
 #include "io/hdf5_scan.h"
 #include "pipeline/json.h"
 
@@ -189,32 +190,91 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
     ts_json_close(&json, '}');
 }
 
-enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
+struct info {
+    const char *path, *state; /* state: of a file of this program, else NULL */
+    bool json;
+};
+
+/* Prints 1 for a file of this program. */
+static enum ts_status look(void *user, FILE *out, struct ts_diag *diag)
 {
+    const struct info *info = user;
+    struct hdf5_listing listing = {.arena = ts_arena_create()};
+    if (!listing.arena)
+        return ts_diag_no_memory(diag, sizeof listing);
+    const enum ts_status status = ts_hdf5_list(info->path, &listing, diag);
+    fputc(status == TS_OK && listing.ours ? '1' : '0', out);
+    ts_arena_destroy(listing.arena);
+    return status;
+}
+
+static enum ts_status describe_file(void *user, FILE *out, struct ts_diag *diag)
+{
+    const struct info *info = user;
     struct hdf5_listing listing = {.arena = ts_arena_create()};
     struct hdf5_scan scan = {0};
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
-    enum ts_status status = ts_hdf5_list(path, &listing, diag);
-    const char *state = "not a file of this program, or one that was never finished";
-    if (status == TS_OK && listing.ours) {
-        status = ts_hdf5_verify(path, diag);
-        state = status == TS_OK ? "complete, all digests right" : "damaged or not complete";
-    } else if (status == TS_OK) {
-        status = ts_hdf5_scan_find(path, &listing, &scan, diag);
+    enum ts_status status = ts_hdf5_list(info->path, &listing, diag);
+    const char *state = info->state ? info->state : "not a file of this program, or one that was never finished";
+    if (status == TS_OK && !info->state) {
+        status = ts_hdf5_scan_find(info->path, &listing, &scan, diag);
         state = scan.format ? scan.state : state;
     }
     if (status != TS_OK)
         state = "damaged or not complete";
     if (listing.objects || listing.n_groups > 0) {
-        if (json) {
-            print_json(&listing, &scan, path, state, stream);
+        if (info->json) {
+            print_json(&listing, &scan, info->path, state, out);
         } else {
-            print_escaped(stream, path);
-            fputc('\n', stream);
-            print_text(&listing, &scan, state, stream);
+            print_escaped(out, info->path);
+            fputc('\n', out);
+            print_text(&listing, &scan, state, out);
         }
     }
     ts_arena_destroy(listing.arena);
     return status;
+}
+
+/* Whether it is a file of this program. What is wrong with the file is said when it is described; where the library
+ * cannot even be let look at it, now. */
+static enum ts_status find_owner(const struct info *info, bool *ours, struct ts_diag *diag)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    struct ts_diag *found = ts_diag_create();
+    enum ts_status status = TS_OK;
+    if (!out || !found)
+        status = ts_diag_no_memory(diag, sizeof *info);
+    else
+        (void)ts_hdf5_delegate(&(struct hdf5_rehearsal){.path = info->path, .work = look, .user = (void *)info}, out,
+                               found);
+    if (out && fclose(out) != 0)
+        status = ts_diag_no_memory(diag, bytes);
+    *ours = status == TS_OK && bytes == 1 && *text == '1';
+    for (size_t i = 0; status == TS_OK && bytes == 0 && i < ts_diag_count(found); i++) {
+        const struct ts_diag_record *record = ts_diag_get(found, i);
+        status = ts_diag_error(diag, record->status, &(struct diag_site){.code = record->code}, "%s", record->message);
+    }
+    free(text);
+    ts_diag_destroy(found);
+    return status;
+}
+
+enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
+{
+    struct info info = {.path = path, .json = json};
+    enum ts_status verified = TS_OK;
+    bool ours = false;
+    enum ts_status status = find_owner(&info, &ours, diag);
+    if (status != TS_OK)
+        return status;
+    if (ours) {
+        verified = ts_hdf5_verify(path, diag);
+        info.state = verified == TS_OK ? "complete, all digests right" : "damaged or not complete";
+    }
+    status =
+        ts_hdf5_delegate(&(struct hdf5_rehearsal){.path = path, .work = describe_file, .user = &info}, stream, diag);
+    return verified != TS_OK ? verified : status;
 }

@@ -220,30 +220,50 @@ enum ts_status ts_hdf5_input_names(struct hdf5_input *input, hid_t group, const 
     return TS_OK;
 }
 
-void ts_hdf5_input_text(hid_t object, const char *name, char *out, size_t size)
+/* Of a scalar of `type`; false where the library fails. */
+static bool read_text(hid_t value, bool attribute, hid_t type, char *out, size_t size)
 {
-    out[0] = '\0';
-    if (name && H5Aexists(object, name) <= 0)
-        return;
-    const hid_t value = name ? H5Aopen(object, name, H5P_DEFAULT) : object;
-    const hid_t type = name ? H5Aget_type(value) : H5Dget_type(value);
-    const hid_t space = name ? H5Aget_space(value) : H5Dget_space(value);
-    const size_t bytes = type >= 0 ? H5Tget_size(type) : 0;
-    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1) {
-        char *text = NULL;
-        if (H5Tis_variable_str(type) > 0) {
-            if ((name ? H5Aread(value, type, &text) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text)) >=
-                    0 &&
-                text) {
-                snprintf(out, size, "%s", text);
-                (void)H5free_memory(text);
-            }
-        } else if (bytes > 0 && bytes < size) {
-            const herr_t done =
-                name ? H5Aread(value, type, out) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
-            out[done >= 0 ? bytes : 0] = '\0';
+    const size_t bytes = H5Tget_size(type);
+    char *text = NULL;
+    herr_t done = 0;
+    if (H5Tis_variable_str(type) > 0) {
+        done = attribute ? H5Aread(value, type, &text) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
+        if (done >= 0 && text) {
+            snprintf(out, size, "%s", text);
+            (void)H5free_memory(text);
         }
+    } else if (bytes > 0 && bytes < size) {
+        done = attribute ? H5Aread(value, type, out) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
+        out[done >= 0 ? bytes : 0] = '\0';
     }
+    return done >= 0;
+}
+
+static enum ts_status text_unreadable(const struct hdf5_input *input, hid_t object, const char *attribute)
+{
+    struct hdf5_failure failure;
+    char path[HDF5_INPUT_PATH] = "", shown[HDF5_INPUT_PATH];
+    ts_hdf5_failure(&failure);
+    (void)H5Iget_name(object, path, sizeof path);
+    ts_text_escape(shown, sizeof shown, path);
+    return ts_hdf5_input_refuse(input, "hdf5-text", "the text %s%s%s cannot be read: %s", shown, attribute ? "@" : "",
+                                attribute ? attribute : "", failure.text);
+}
+
+enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, hid_t object, const char *name, char *out,
+                                  size_t size)
+{
+    const htri_t there = name ? H5Aexists(object, name) : 1;
+    out[0] = '\0';
+    if (there <= 0)
+        return there < 0 ? text_unreadable(input, object, name) : TS_OK;
+    const hid_t value = name ? H5Aopen(object, name, H5P_DEFAULT) : object;
+    const hid_t type = value < 0 ? -1 : name ? H5Aget_type(value) : H5Dget_type(value);
+    const hid_t space = value < 0 ? -1 : name ? H5Aget_space(value) : H5Dget_space(value);
+    bool done = type >= 0 && space >= 0;
+    if (done && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
+        done = read_text(value, name != NULL, type, out, size);
+    const enum ts_status status = done ? TS_OK : text_unreadable(input, object, name);
     if (space >= 0)
         H5Sclose(space);
     if (type >= 0)
@@ -252,13 +272,14 @@ void ts_hdf5_input_text(hid_t object, const char *name, char *out, size_t size)
         H5Aclose(value);
     for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
         out[n - 1] = '\0';
+    return status;
 }
 
-bool ts_hdf5_input_is_class(hid_t object, const char *nx_class)
+bool ts_hdf5_input_is_class(const struct hdf5_input *input, hid_t object, const char *nx_class, enum ts_status *status)
 {
     char text[64];
-    if (object < 0 || H5Iget_type(object) != H5I_GROUP)
+    if (*status != TS_OK || object < 0 || H5Iget_type(object) != H5I_GROUP)
         return false;
-    ts_hdf5_input_text(object, "NX_class", text, sizeof text);
-    return !strcmp(text, nx_class);
+    *status = ts_hdf5_input_text(input, object, "NX_class", text, sizeof text);
+    return *status == TS_OK && !strcmp(text, nx_class);
 }

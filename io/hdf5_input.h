@@ -50,9 +50,12 @@ enum ts_status ts_hdf5_input_unreadable(const struct hdf5_input *input, const ch
 enum ts_status ts_hdf5_input_find(struct hdf5_input *input, hid_t from, const char *path, hid_t *object);
 /* The names of a group's links, in order; the arena holds them. At most HDF5_INPUT_NAMES. */
 enum ts_status ts_hdf5_input_names(struct hdf5_input *input, hid_t group, const char ***names, size_t *n);
-/* Text of an attribute, or of a scalar dataset where `attribute` is NULL; "" where there is none such. */
-void ts_hdf5_input_text(hid_t object, const char *attribute, char *out, size_t size);
-/* Whether it is a group whose NX_class is this one. */
-bool ts_hdf5_input_is_class(hid_t object, const char *nx_class);
+/* Text of an attribute, or of a scalar dataset where `attribute` is NULL; "" where there is none such. TS_BAD_INPUT
+ * where there is one that cannot be read. */
+enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, hid_t object, const char *attribute, char *out,
+                                  size_t size);
+/* Whether it is a group whose NX_class is this one; looked at where *status is TS_OK alone, which a class that cannot
+ * be read ends. */
+bool ts_hdf5_input_is_class(const struct hdf5_input *input, hid_t object, const char *nx_class, enum ts_status *status);
 
 #endif

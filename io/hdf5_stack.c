@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRIED_CHUNKS = 1 << 16 }; /* beyond them what the count went through must do */
+
 static bool find_type(struct hdf5_stack *stack, int rank)
 {
     const struct {
@@ -100,15 +102,15 @@ static enum ts_status check_chunks(const struct hdf5_input *input, hid_t list, s
 {
     hsize_t chunk[3] = {1, 1, 1};
     size_t bytes = ts_dtype_bytes(stack->stored);
+    const size_t most = stack->rank < 2 ? STACK_LIST_CHUNK_BYTES : STACK_CHUNK_BYTES;
     if (H5Pget_chunk(list, stack->rank, chunk) != stack->rank)
         return ts_hdf5_input_unreadable(input, stack->name);
     stack->chunked = true;
     for (int d = 0; d < 3; d++) {
         stack->chunk[d] = d < stack->rank ? (int64_t)chunk[d] : 1;
-        if (chunk[d] == 0 || chunk[d] > INT32_MAX || !ts_mul_size(bytes, (size_t)chunk[d], &bytes) ||
-            bytes > STACK_CHUNK_BYTES)
-            return ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %d bytes", stack->name,
-                                        STACK_CHUNK_BYTES);
+        if (chunk[d] == 0 || chunk[d] > INT32_MAX || !ts_mul_size(bytes, (size_t)chunk[d], &bytes) || bytes > most)
+            return ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %zu bytes", stack->name,
+                                        most);
     }
     stack->chunk_bytes = bytes;
     return check_filters(input, list, stack);
@@ -195,4 +197,26 @@ void ts_hdf5_stack_close(struct hdf5_stack *stack)
     if (stack->dataset >= 0)
         H5Oclose(stack->dataset);
     stack->dataset = stack->type = stack->space = -1;
+}
+
+enum ts_status ts_hdf5_stack_try(const struct hdf5_input *input, const struct hdf5_stack *stack)
+{
+    hsize_t n_chunks = 0, bytes, at[3];
+    if (!stack->chunked)
+        return TS_OK;
+    if (H5Dget_num_chunks(stack->dataset, stack->space, &n_chunks) < 0) /* goes through all of the index */
+        return ts_hdf5_input_unreadable(input, stack->name);
+    for (int64_t i = 0; i < TRIED_CHUNKS; i++) {
+        int64_t left = i;
+        for (int d = 2; d >= 0; d--) {
+            const int64_t n = (stack->n[d] - 1) / stack->chunk[d] + 1;
+            at[d] = (hsize_t)(left % n * stack->chunk[d]);
+            left /= n;
+        }
+        if (left > 0)
+            break;
+        if (H5Dget_chunk_storage_size(stack->dataset, at, &bytes) < 0)
+            return ts_hdf5_input_unreadable(input, stack->name);
+    }
+    return TS_OK;
 }

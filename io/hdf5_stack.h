@@ -10,7 +10,7 @@
 #include "io/hdf5_input.h"
 #include "pipeline/image.h"
 
-enum { STACK_FILTERS = 4, STACK_CHUNK_BYTES = 256 << 20 };
+enum { STACK_FILTERS = 4, STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
 
 struct hdf5_stack {
     const char *name; /* path in the file, for messages */
@@ -44,6 +44,8 @@ enum ts_status ts_hdf5_stack_open_take(struct hdf5_input *input, hid_t dataset, 
                                        struct hdf5_stack *stack);
 /* Between enter and leave. */
 void ts_hdf5_stack_close(struct hdf5_stack *stack);
+/* Has the library look for every chunk, as reading will. Between enter and leave. */
+enum ts_status ts_hdf5_stack_try(const struct hdf5_input *input, const struct hdf5_stack *stack);
 /* Bytes that a read holds beside its result. */
 size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack);
 /* Not between enter and leave: it takes the lock for each access. */

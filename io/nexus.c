@@ -55,15 +55,16 @@ static bool is_tomo(struct nexus *nexus, hid_t group, enum ts_status *status)
 {
     char text[64] = "";
     hid_t definition = -1;
-    if (!ts_hdf5_input_is_class(group, "NXentry") && !ts_hdf5_input_is_class(group, "NXsubentry"))
+    if (!ts_hdf5_input_is_class(nexus->input, group, "NXentry", status) &&
+        !ts_hdf5_input_is_class(nexus->input, group, "NXsubentry", status))
         return false;
     *status = ts_hdf5_input_find(nexus->input, group, "definition", &definition);
     if (definition < 0)
         return false;
     if (H5Iget_type(definition) == H5I_DATASET)
-        ts_hdf5_input_text(definition, NULL, text, sizeof text);
+        *status = ts_hdf5_input_text(nexus->input, definition, NULL, text, sizeof text);
     H5Oclose(definition);
-    return !strcmp(text, "NXtomo");
+    return *status == TS_OK && !strcmp(text, "NXtomo");
 }
 
 /* Looks for NXtomo among the members of a group, and one level further in entries. */
@@ -82,7 +83,7 @@ static enum ts_status search(struct nexus *nexus, hid_t group, int level, int *n
         const bool found = is_tomo(nexus, member, &status);
         if (found)
             ++*n_found;
-        else if (status == TS_OK && level == 0 && ts_hdf5_input_is_class(member, "NXentry"))
+        else if (level == 0 && ts_hdf5_input_is_class(nexus->input, member, "NXentry", &status))
             status = search(nexus, member, 1, n_found);
         if (found && nexus->entry < 0)
             nexus->entry = member;
@@ -130,7 +131,8 @@ static enum ts_status find_class(struct nexus *nexus, hid_t group, const char *n
         if (H5Lget_info(group, names[i], &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
             continue; /* only what is used is followed out of the file */
         status = ts_hdf5_input_find(nexus->input, group, names[i], &member);
-        if (status == TS_OK && ts_hdf5_input_is_class(member, nx_class) && H5Lexists(member, holding, H5P_DEFAULT) > 0)
+        if (ts_hdf5_input_is_class(nexus->input, member, nx_class, &status) &&
+            H5Lexists(member, holding, H5P_DEFAULT) > 0)
             *found = member;
         else if (member >= 0)
             H5Oclose(member);
@@ -149,7 +151,7 @@ static enum ts_status find_detector(struct nexus *nexus)
         if (H5Lget_info(nexus->entry, names[i], &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
             continue;
         status = ts_hdf5_input_find(nexus->input, nexus->entry, names[i], &instrument);
-        if (status == TS_OK && ts_hdf5_input_is_class(instrument, "NXinstrument"))
+        if (ts_hdf5_input_is_class(nexus->input, instrument, "NXinstrument", &status))
             status = find_class(nexus, instrument, "NXdetector", "image_key", &nexus->detector);
         if (instrument >= 0)
             H5Oclose(instrument);
@@ -239,7 +241,7 @@ static enum ts_status read_list(struct nexus *nexus, hid_t from, const char *pat
     if (status == TS_OK && *values)
         status = ts_hdf5_input_find(nexus->input, from, path, &object);
     if (object >= 0) {
-        ts_hdf5_input_text(object, "units", units, size);
+        status = ts_hdf5_input_text(nexus->input, object, "units", units, size);
         H5Oclose(object);
     }
     return status;

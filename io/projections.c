@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "io/digest.h"
+#include "io/hdf5_rehearsal.h"
 
 #define PI 3.14159265358979323846
 
@@ -136,9 +137,9 @@ enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, e
     hid_t dataset = -1;
     if (*unit != ANGLE_UNIT_FILE)
         return TS_OK;
-    const enum ts_status status = ts_hdf5_input_find(input, input->files[0].id, path, &dataset);
+    enum ts_status status = ts_hdf5_input_find(input, input->files[0].id, path, &dataset);
     if (dataset >= 0) {
-        ts_hdf5_input_text(dataset, "units", units, sizeof units);
+        status = ts_hdf5_input_text(input, dataset, "units", units, sizeof units);
         H5Oclose(dataset);
     }
     *unit = *units ? ts_angle_unit_of(units) : ANGLE_UNIT_DEGREE;
@@ -374,13 +375,43 @@ static enum ts_status take(struct projections *projections, struct source **out)
     return status;
 }
 
+struct trial {
+    const struct param_set *set;
+    const char *path;
+    projections_find *find;
+};
+
+/* What is done with the library when a source is opened, and what of its own structures a read will need. */
+static enum ts_status try_source(void *user, FILE *out, struct ts_diag *diag)
+{
+    const struct trial *trial = user;
+    struct projections *projections;
+    struct hdf5_visit visit;
+    (void)out;
+    enum ts_status status = ts_projections_open(trial->set, trial->path, diag, &projections);
+    if (status != TS_OK)
+        return status;
+    ts_hdf5_enter(&visit);
+    status = trial->find(projections, trial->set);
+    if (status == TS_OK)
+        status = ts_hdf5_stack_try(&projections->input, &projections->stack);
+    ts_hdf5_leave(&visit);
+    ts_projections_close(projections);
+    return status;
+}
+
 enum ts_status ts_projections_source(const struct param_set *set, const char *path, projections_find *find,
                                      struct ts_diag *diag, struct source **source)
 {
     struct projections *projections;
     struct hdf5_visit visit;
+    struct trial trial = {.set = set, .path = path, .find = find};
+    const struct hdf5_rehearsal rehearsal = {
+        .path = path, .span = set->spans[0], .owner = set->owner, .work = try_source, .user = &trial};
     *source = NULL;
-    enum ts_status status = ts_projections_open(set, path, diag, &projections);
+    enum ts_status status = ts_hdf5_rehearse(&rehearsal, diag);
+    if (status == TS_OK)
+        status = ts_projections_open(set, path, diag, &projections);
     if (status != TS_OK)
         return status;
     ts_hdf5_enter(&visit);

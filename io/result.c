@@ -41,12 +41,13 @@ static bool get_numbers(hid_t object, const char *name, hssize_t n, double *valu
     return found;
 }
 
-/* A text attribute, in the arena; "" where there is none. NULL where memory is out. */
-static const char *get_text(const struct hdf5_input *input, hid_t object, const char *name)
+/* A text attribute, in the arena; "" where there is none. */
+static enum ts_status get_text(const struct hdf5_input *input, hid_t object, const char *name, const char **out)
 {
     char text[IMAGE_NAME_BYTES];
-    ts_hdf5_input_text(object, name, text, sizeof text);
-    return ts_arena_text(input->arena, text, strlen(text));
+    const enum ts_status status = ts_hdf5_input_text(input, object, name, text, sizeof text);
+    *out = ts_arena_text(input->arena, text, strlen(text));
+    return status == TS_OK && !*out ? ts_diag_no_memory(input->diag, sizeof text) : status;
 }
 
 static enum ts_status unlike(struct projections *projections, const char *what)
@@ -69,14 +70,14 @@ static enum ts_status read_axis(struct projections *projections, hid_t group, en
         status = unlike(projections, "an axis has no positions");
     if (status != TS_OK)
         return status;
-    *axis = (struct ts_axis){.kind = kind, .n = projections->stack.n[d], .unit = get_text(input, dataset, "units")};
+    *axis = (struct ts_axis){.kind = kind, .n = projections->stack.n[d]};
+    status = get_text(input, dataset, "units", &axis->unit);
     const bool even = get_numbers(dataset, "spacing", 1, &spacing);
     H5Oclose(dataset);
-    status = ts_hdf5_stack_numbers(input, group, name, 1 << 20, &positions, &n);
+    if (status == TS_OK)
+        status = ts_hdf5_stack_numbers(input, group, name, 1 << 20, &positions, &n);
     if (status != TS_OK)
         return status;
-    if (!axis->unit)
-        return ts_diag_no_memory(input->diag, IMAGE_NAME_BYTES);
     if (n != axis->n)
         return ts_hdf5_input_refuse(input, "result-image", "%s has %" PRId64 " positions along %s, expected %" PRId64,
                                     projections->stack.name, n, name, axis->n);
@@ -110,10 +111,12 @@ static enum ts_status read_axes(struct projections *projections, hid_t group, st
 
 static enum ts_status read_quantity(struct projections *projections, struct ts_image *image)
 {
-    const char *quantity = get_text(&projections->input, projections->stack.dataset, "quantity");
-    image->unit = get_text(&projections->input, projections->stack.dataset, "units");
-    if (!quantity || !image->unit)
-        return ts_diag_no_memory(projections->input.diag, IMAGE_NAME_BYTES);
+    const char *quantity;
+    enum ts_status status = get_text(&projections->input, projections->stack.dataset, "quantity", &quantity);
+    if (status == TS_OK)
+        status = get_text(&projections->input, projections->stack.dataset, "units", &image->unit);
+    if (status != TS_OK)
+        return status;
     for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
         if (!strcmp(quantity, ts_quantity_name((enum ts_quantity)i))) {
             image->quantity = projections->quantity = (enum ts_quantity)i;
@@ -125,12 +128,13 @@ static enum ts_status read_quantity(struct projections *projections, struct ts_i
 /* Of a sinogram. What a fan's rays demand of the distances is demanded of a foreign file too. */
 static enum ts_status read_beam(struct projections *projections, hid_t group, struct ts_image *image)
 {
-    const char *name = get_text(&projections->input, group, "beam");
+    const char *name;
     struct ts_beam *beam = &image->beam;
     if (projections->volume)
         return TS_OK;
-    if (!name)
-        return ts_diag_no_memory(projections->input.diag, IMAGE_NAME_BYTES);
+    const enum ts_status status = get_text(&projections->input, group, "beam", &name);
+    if (status != TS_OK)
+        return status;
     for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
         if (!strcmp(name, ts_beam_name((enum ts_beam_kind)i))) {
             beam->kind = (enum ts_beam_kind)i;
@@ -160,7 +164,9 @@ static enum ts_status check_file(struct projections *projections)
     const hid_t root = input->files[0].id;
     char digest[80];
     double complete = 0;
-    ts_hdf5_input_text(root, "digest", digest, sizeof digest);
+    const enum ts_status status = ts_hdf5_input_text(input, root, "digest", digest, sizeof digest);
+    if (status != TS_OK)
+        return status;
     if (strlen(digest) != 64 || H5Aexists(root, "complete") <= 0) {
         ts_hdf5_input_refuse(input, "result-foreign", "this file was not written by tomostage");
         ts_diag_hint(input->diag, "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
@@ -187,7 +193,7 @@ static enum ts_status no_image(struct projections *projections, const char *want
         hid_t group = -1;
         status = ts_hdf5_input_find(input, entry, names[i], &group);
         ts_text_escape(shown, sizeof shown, names[i]);
-        if (ts_hdf5_input_is_class(group, "NXdata"))
+        if (ts_hdf5_input_is_class(input, group, "NXdata", &status))
             snprintf(list + length, sizeof list - length, "%s%s", length > 0 ? ", " : "", shown);
         if (group >= 0)
             H5Oclose(group);
@@ -228,7 +234,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
     snprintf(path, sizeof path, "/entry/%.255s", params->image);
     if (*params->image && !strchr(params->image, '/') && strlen(params->image) < IMAGE_NAME_BYTES)
         status = ts_hdf5_input_find(input, input->files[0].id, path, &group);
-    if (status == TS_OK && ts_hdf5_input_is_class(group, "NXdata"))
+    if (ts_hdf5_input_is_class(input, group, "NXdata", &status))
         status = ts_hdf5_input_find(input, group, "data", &dataset);
     const char *name = ts_arena_text(projections->arena, path, strlen(path));
     if (status == TS_OK && dataset < 0)

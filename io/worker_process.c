@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io/child_limits.h"
+
 _Static_assert(sizeof(struct worker_message) <= PIPE_BUF, "a message must be one atomic write");
 
 enum { JOBS_FD = 3, REPLIES_FD = 4, FIRST_FREE_FD = 5, WORKER_FILES_MAX = 16 };
@@ -25,20 +27,6 @@ int64_t ts_monotonic_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-/* The parent decides when work ends: a Ctrl-C in the terminal reaches the whole process group, and its clean-up
- * must find the workers alive. The parent's own handlers must not run here. */
-static void set_signals(void)
-{
-    sigset_t none;
-    for (int signal_number = 1; signal_number < NSIG; signal_number++)
-        signal(signal_number, SIG_DFL);
-    const int ignored[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE, SIGXFSZ, SIGTSTP, SIGUSR1, SIGUSR2};
-    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
-        signal(ignored[i], SIG_IGN);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static bool set_files(int jobs_fd, int replies_fd)
@@ -58,38 +46,10 @@ static bool set_files(int jobs_fd, int replies_fd)
     return true;
 }
 
-static bool set_limit(int resource, rlim_t value)
-{
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) != 0)
-        return false;
-    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > value)
-        limit.rlim_max = value;
-    limit.rlim_cur = limit.rlim_max;
-    return setrlimit(resource, &limit) == 0;
-}
-
-#ifndef TS_SANITIZED
-static bool limit_address_space(size_t more)
-{
-    unsigned long long pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "re");
-    if (statm == NULL)
-        return false;
-    bool ok = fscanf(statm, "%llu", &pages) == 1;
-    fclose(statm);
-    return ok && set_limit(RLIMIT_AS, pages * (unsigned long long)sysconf(_SC_PAGESIZE) + more);
-}
-#endif
-
 static bool set_limits(const struct worker_setup *setup)
 {
-#ifndef TS_SANITIZED /* shadow memory takes terabytes of addresses */
-    if (!limit_address_space(setup->address_bytes))
-        return false;
-#endif
-    (void)setup;
-    return set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_FSIZE, 0) && set_limit(RLIMIT_NOFILE, WORKER_FILES_MAX) &&
+    return ts_child_limit_addresses(setup->address_bytes) && ts_child_limit(RLIMIT_CORE, 0) &&
+           ts_child_limit(RLIMIT_FSIZE, 0) && ts_child_limit(RLIMIT_NOFILE, WORKER_FILES_MAX) &&
            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
@@ -132,7 +92,7 @@ _Noreturn void ts_worker_main(const struct worker_setup *setup, struct worker_pr
 {
     struct worker_message message;
     memset(&message, 0, sizeof message);
-    set_signals();
+    ts_child_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) /* it died before the line above */
         _exit(1);
