@@ -173,6 +173,33 @@ static void spoil_places(struct dicom_fixture *f, enum trouble trouble, int z)
     }
 }
 
+/* What the stored numbers mean. */
+static void spoil_values(struct dicom_fixture *f, enum trouble trouble, int z)
+{
+    switch (trouble) {
+    case RESCALE_LOST:
+        if (z >= 9) {
+            ts_fixture_remove(f, 0x00281052);
+            ts_fixture_remove(f, 0x00281053);
+        }
+        break;
+    case TYPE_MIXED:
+        ts_fixture_text(f, 0x00281054, "LO", z == 7 ? "US" : "HU");
+        break;
+    case OVERFLOW:
+        ts_fixture_text(f, 0x00281053, "DS", "1e37");
+        break;
+    case INVERTED:
+        ts_fixture_text(f, 0x00280004, "CS", "MONOCHROME1");
+        break;
+    case NOT_HOUNSFIELD:
+        ts_fixture_text(f, 0x00281054, "LO", "US");
+        break;
+    default:
+        break;
+    }
+}
+
 static void spoil_header(struct dicom_fixture *f, enum trouble trouble, int z)
 {
     switch (trouble) {
@@ -188,18 +215,6 @@ static void spoil_header(struct dicom_fixture *f, enum trouble trouble, int z)
         break;
     case SPACING_MIXED:
         ts_fixture_text(f, 0x00280030, "DS", z == 7 ? "0.7\\0.5" : "0.5\\0.7");
-        break;
-    case RESCALE_LOST:
-        if (z >= 9) {
-            ts_fixture_remove(f, 0x00281052);
-            ts_fixture_remove(f, 0x00281053);
-        }
-        break;
-    case TYPE_MIXED:
-        ts_fixture_text(f, 0x00281054, "LO", z == 7 ? "US" : "HU");
-        break;
-    case OVERFLOW:
-        ts_fixture_text(f, 0x00281053, "DS", "1e37");
         break;
     case LOCALIZER:
         ts_fixture_text(f, 0x00080008, "CS", "ORIGINAL\\PRIMARY\\LOCALIZER");
@@ -219,12 +234,6 @@ static void spoil_header(struct dicom_fixture *f, enum trouble trouble, int z)
     case TILT_TAG:
         ts_fixture_text(f, 0x00181120, "DS", "15");
         break;
-    case INVERTED:
-        ts_fixture_text(f, 0x00280004, "CS", "MONOCHROME1");
-        break;
-    case NOT_HOUNSFIELD:
-        ts_fixture_text(f, 0x00281054, "LO", "US");
-        break;
     case INFINITE:
         if (z == 4)
             ts_fixture_text(f, 0x00200037, "DS", "1e999\\0\\0\\0\\1\\0");
@@ -242,6 +251,7 @@ static void spoil(struct dicom_fixture *f, int z, void *user)
 {
     spoil_places(f, *(enum trouble *)user, z);
     spoil_header(f, *(enum trouble *)user, z);
+    spoil_values(f, *(enum trouble *)user, z);
 }
 
 static bool same_text(const char *a, const char *b)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cuda/code.h"
+#include "tests/support/test_device.h"
 
 #define SETS 5
 static const struct cuda_code sets[SETS][5] = {
@@ -62,4 +63,15 @@ Test(cuda_code, that_runs_must_be_what_was_planned_for)
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, "cuda-code");
     }
     ts_diag_destroy(diag);
+}
+
+/* Which methods are chosen hangs on it. */
+Test(cuda_code, the_driver_tells_how_fast_doubles_are_on_cuda)
+{
+    ts_test_begin_cuda();
+    const int capability = 10 * ts_test_device->major + ts_test_device->minor, ratio = ts_test_device->double_ratio;
+    if (capability == 80 || capability == 90)
+        cr_assert_eq(ratio, 2, "%d", ratio);
+    else if (capability == 75 || capability == 86 || capability == 89)
+        cr_assert_geq(ratio, 32, "%d", ratio);
 }

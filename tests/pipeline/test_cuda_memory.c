@@ -94,4 +94,19 @@ Test(cuda_memory, leaks_where_it_is_asked_to)
     cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
     cr_assert_not_null(ts_cuda_take(session, MEBIBYTE));
 }
+
+/* NVML's numbers, for where CUDA does not start, are those of the driver. */
+Test(cuda_memory, is_known_without_cuda)
+{
+    size_t available = 0, total = 0;
+    char pci[32];
+    ts_test_begin_cuda();
+    cr_assert(ts_cuda_pci_address(ts_test_device, pci, sizeof pci));
+    cr_assert_not(ts_cuda_memory_left("ffff:ff:1f.0", &available, &total));
+    cr_assert(ts_cuda_memory_left(pci, &available, &total), "NVML knows nothing of %s", pci);
+    cr_assert_gt(available, 0);
+    cr_assert_leq(available, total);
+    cr_assert_geq(total, ts_test_device->memory_bytes);
+    cr_assert_leq(total / 100 * 95, ts_test_device->memory_bytes);
+}
 #endif

@@ -402,17 +402,6 @@ Test(run_cuda, a_lost_device_leaves_nothing)
     free(image.data);
 }
 
-/* Which methods are chosen hangs on it. */
-Test(run_cuda, the_driver_tells_how_fast_doubles_are)
-{
-    ts_test_begin_cuda();
-    const int capability = 10 * ts_test_device->major + ts_test_device->minor, ratio = ts_test_device->double_ratio;
-    if (capability == 80 || capability == 90)
-        cr_assert_eq(ratio, 2, "%d", ratio);
-    else if (capability == 75 || capability == 86 || capability == 89)
-        cr_assert_geq(ratio, 32, "%d", ratio);
-}
-
 #ifdef TS_HAVE_CUDA
 /* Not as memory that ran out. */
 Test(run_cuda, memory_of_a_lost_device_is_told_as_a_loss)
@@ -433,21 +422,6 @@ Test(run_cuda, memory_of_a_lost_device_is_told_as_a_loss)
     ts_test_run_clear(&run);
     ts_diag_destroy(diag);
     free(image.data);
-}
-
-/* NVML's numbers, for where CUDA does not start, are those of the driver. */
-Test(run_cuda, free_memory_is_known_without_cuda)
-{
-    size_t available = 0, total = 0;
-    char pci[32];
-    ts_test_begin_cuda();
-    cr_assert(ts_cuda_pci_address(ts_test_device, pci, sizeof pci));
-    cr_assert_not(ts_cuda_memory_left("ffff:ff:1f.0", &available, &total));
-    cr_assert(ts_cuda_memory_left(pci, &available, &total), "NVML knows nothing of %s", pci);
-    cr_assert_gt(available, 0);
-    cr_assert_leq(available, total);
-    cr_assert_geq(total, ts_test_device->memory_bytes);
-    cr_assert_leq(total / 100 * 95, ts_test_device->memory_bytes);
 }
 #endif
 
