@@ -8,6 +8,7 @@
 
 extern "C" {
 #include "stages/backproject.h"
+#include "stages/common/finite_values.h"
 }
 
 extern const struct stage_cuda backproject_cuda;
@@ -16,6 +17,7 @@ const struct stage_cuda backproject_cuda = {
     .constants = ts_cuda_reconstruction_constants,
     .scratch_bytes = ts_cuda_reconstruction_scratch,
     .map = ts_cuda_reconstruction_map,
+    .reduction = &ts_cuda_finite_reduction,
     .least_slices = ts_cuda_reconstruction_least_slices,
     .transforms = ts_cuda_reconstruction_transforms,
 };

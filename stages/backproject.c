@@ -5,6 +5,7 @@
  */
 #include "stages/backproject.h"
 
+#include "stages/common/finite_values.h"
 #include "stages/common/view_angles.h"
 
 static enum ts_status backproject_resolve(const struct stage_context *context, void *values)
@@ -83,7 +84,8 @@ const struct stage backproject_stage = {
            "The volume is a square of as many pixels as there are detectors unless told otherwise; its center is the "
            "sinogram's "
            "origin, so that a volume that was projected comes back to its place. A value that is NaN or infinite "
-           "reaches every pixel on its ray. More than 8 views that all lie within 2.8 to 6.6 degrees are an error, "
+           "would spoil every pixel on its ray, and ends the run. More than 8 views that all lie within 2.8 to 6.6 "
+           "degrees are an error, "
            "because angles in radians look so, unless `gaps: accept` says that they are right.\n\n"
            "Cost: one interpolation for each view and pixel.",
     .axes = AXES_SINOGRAM,
@@ -95,6 +97,7 @@ const struct stage backproject_stage = {
     .params_bytes = sizeof(struct reconstruction_params),
     .resolve = backproject_resolve,
     .shape = backproject_shape,
+    .reduction = &ts_finite_reduction,
     .scratch_bytes = ts_reconstruction_scratch,
     .cpu = ts_reconstruction_cpu,
     .cuda = STAGE_CUDA(backproject_cuda),

@@ -19,6 +19,10 @@
 
 #include "cuda/common/tensor_walk.cuh"
 
+extern "C" {
+#include "stages/common/finite_values.h"
+}
+
 enum {
     SIDE = 4, /* pixels of a warp */
     ACROSS = 2,
@@ -218,6 +222,15 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
     }
 }
 
+/* One thread a slice. known: results, `stride` bytes from one to the next. */
+static __global__ void __launch_bounds__(TENSOR_THREADS)
+    take_largest(const char *known, size_t stride, int64_t n, uint32_t *largest)
+{
+    const int64_t slice = (int64_t)blockIdx.x * TENSOR_THREADS + threadIdx.x;
+    if (slice < n)
+        largest[slice] = (uint32_t)((const struct finite_slice *)(known + slice * stride))->largest;
+}
+
 /* ---- launching ------------------------------------------------------------------------------------------------- */
 
 static bool is_split(const struct stage_context *context)
@@ -272,9 +285,20 @@ static enum ts_status back(const struct stage_context *context, const uint4 *hal
                                                                                           table, *size, stream);
 }
 
+static enum ts_status find_largest(const struct stage_context *context, const struct ts_image *sinogram,
+                                   const void *known, uint32_t *largest, cudaStream_t stream)
+{
+    const int64_t nz = sinogram->axes[0].n;
+    if (!known)
+        return ts_cuda_largest(context, sinogram, largest, stream);
+    take_largest<<<(unsigned)ts_cuda_parts(nz, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(
+        (const char *)known, ts_cuda_stride(sizeof(struct finite_slice)), nz, largest);
+    return ts_cuda_launched(context, "take_largest");
+}
+
 enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const struct ts_image *sinogram,
-                                   struct ts_image *out, const struct cuda_back_views *table, void *scratch,
-                                   cudaStream_t stream)
+                                   const void *known, struct ts_image *out, const struct cuda_back_views *table,
+                                   void *scratch, cudaStream_t stream)
 {
     const int64_t nz = out->axes[0].n, n_views = sinogram->axes[1].n;
     const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
@@ -284,7 +308,7 @@ enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const st
     uint32_t *largest = (uint32_t *)scratch;
     struct tensor_line *made = (struct tensor_line *)((char *)scratch + ts_cuda_stride((size_t)nz * sizeof(uint32_t)));
     uint4 *halves = (uint4 *)((char *)made + lines_bytes(context));
-    enum ts_status status = ts_cuda_largest(context, sinogram, largest, stream);
+    enum ts_status status = find_largest(context, sinogram, known, largest, stream);
     if (status != TS_OK)
         return status;
     make_lines<<<(unsigned)ts_cuda_parts(n_views, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(table, most, made);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * stages/common/finite_values.h on a CUDA device: each value is read once, 8 of a thread in flight; what is not finite
- * is counted and the first one's index kept by integer atomics, of which there are none where all is well. 256 threads
- * a block, as many blocks as the device holds at once.
+ * is counted and the first one's index kept by integer atomics, of which there are none where all is well; the largest
+ * magnitude takes one a warp. 256 threads a block, as many blocks as the device holds at once.
  */
 #include "cuda/launch.cuh"
 
@@ -27,6 +27,7 @@ static __global__ void __launch_bounds__(THREADS)
         const uint32_t *values = in + slice * count;
         struct not_finite *partial = (struct not_finite *)(partials + slice * stride);
         unsigned long long bad = 0, not_first = 0;
+        uint32_t most = 0;
         for (int64_t first = blockIdx.x * (int64_t)(THREADS * FLIGHT) + threadIdx.x; first < count;
              first += gridDim.x * (int64_t)(THREADS * FLIGHT)) {
             uint32_t bits[FLIGHT];
@@ -34,10 +35,16 @@ static __global__ void __launch_bounds__(THREADS)
             for (int i = 0; i < FLIGHT; i++)
                 bits[i] = first + i * THREADS < count ? __ldcs(values + first + i * THREADS) : 0;
 #pragma unroll
-            for (int i = 0; i < FLIGHT; i++)
+            for (int i = 0; i < FLIGHT; i++) {
+                most = max(most, bits[i] & 0x7FFFFFFFu);
                 if ((bits[i] & 0x7F800000u) == 0x7F800000u && bad++ == 0)
                     not_first = ~(offset + (unsigned long long)(slice * count + first + i * THREADS));
+            }
         }
+        for (int apart = 16; apart > 0; apart /= 2)
+            most = max(most, __shfl_xor_sync(~0u, most, apart));
+        if (threadIdx.x % 32 == 0)
+            atomicMax((unsigned long long *)&partial->largest, (unsigned long long)most);
         if (bad) {
             atomicAdd((unsigned long long *)&partial->n, bad);
             atomicMax((unsigned long long *)&partial->not_first, not_first);

@@ -341,6 +341,7 @@ enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const st
     init_pair(&job, context);
     job.stream = call->stream;
     job.forth_call = job.back_call = *call;
+    job.forth_call.result = job.back_call.result = NULL; /* found of the stage's input, not of theirs */
     job.back_call.constants = (const unsigned char *)call->constants + forth_bytes(&job);
     lay_out(&job, needs, slices_of_group(nz), (unsigned char *)call->scratch);
     enum ts_status status = TS_OK;

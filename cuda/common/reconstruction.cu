@@ -14,7 +14,12 @@
 #include "cuda/common/largest.cuh"
 #include "cuda/common/row_filter.cuh"
 
-enum { PIXEL_COLUMNS = 32, PIXEL_ROWS = 8, PIXEL_VIEWS = 32 };
+enum {
+    PIXEL_COLUMNS = 32,
+    PIXEL_ROWS = 8,
+    PIXEL_VIEWS = 32,
+    RARE_PARTS = 256 /* of the rows, where slices with work are an exception: blocks that find none cost time */
+};
 
 /* ---- constants and scratch --------------------------------------------------------------------- */
 
@@ -120,6 +125,15 @@ static __device__ __forceinline__ float sample(const float *row, int64_t at, int
     return at >= 0 && at < n_detectors ? __ldg(row + at) : 0;
 }
 
+/* Of all slices; the whole block asks. */
+static __device__ __forceinline__ bool any_no_number(const uint32_t *largest, int64_t nz)
+{
+    int any = 0;
+    for (int64_t z = threadIdx.y * PIXEL_COLUMNS + threadIdx.x; z < nz; z += PIXEL_COLUMNS * PIXEL_ROWS)
+        any |= largest[z] >= LARGEST_NO_NUMBER;
+    return __syncthreads_or(any);
+}
+
 /* grid: parts of a row; parts of the rows of all slices (any number). largest: only slices that hold a NaN or an
  * infinity, by their largest magnitudes; NULL: all. */
 static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
@@ -128,6 +142,8 @@ static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
 {
     const int column = (int)(blockIdx.x * PIXEL_COLUMNS + threadIdx.x);
     const int64_t n_views = table->n, step = (int64_t)gridDim.y * PIXEL_ROWS;
+    if (largest && !any_no_number(largest, nz))
+        return;
     if (column >= n_columns || (halt && *halt))
         return;
     for (int64_t i = (int64_t)blockIdx.y * PIXEL_ROWS + threadIdx.y; i < nz * n_rows; i += step) {
@@ -157,8 +173,8 @@ static enum ts_status pixel(const struct stage_context *context, const struct ts
                             const struct cuda_back_views *table, const uint32_t *largest, cudaStream_t stream)
 {
     const int64_t nz = out->axes[0].n, ny = out->axes[1].n, nx = out->axes[2].n;
-    const int64_t parts = ts_cuda_parts(nz * ny, PIXEL_ROWS);
-    const dim3 grid((unsigned)ts_cuda_parts(nx, PIXEL_COLUMNS), (unsigned)(parts < 65535 ? parts : 65535));
+    const int64_t parts = ts_cuda_parts(nz * ny, PIXEL_ROWS), most = largest ? RARE_PARTS : 65535;
+    const dim3 grid((unsigned)ts_cuda_parts(nx, PIXEL_COLUMNS), (unsigned)(parts < most ? parts : most));
     const dim3 block(PIXEL_COLUMNS, PIXEL_ROWS);
     pixels<<<grid, block, 0, stream>>>((const float *)sinogram->data, (float *)out->data, table, nz, (int)ny, (int)nx,
                                        (int)sinogram->axes[2].n, largest, context->halt);
@@ -218,9 +234,11 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
         sinogram.dtype = TS_F32;
     }
     if (is_tensor(context)) {
-        const enum ts_status status = ts_cuda_back_tensor(context, &sinogram, out, table, room, call->stream);
+        /* Of the rows that the stage was given its reduction has seen that all are numbers. */
+        const void *known = sinogram.data == in->data && in->dtype == TS_F32 ? call->result : NULL;
+        const enum ts_status status = ts_cuda_back_tensor(context, &sinogram, known, out, table, room, call->stream);
         /* Weights of 0 would spread a NaN over whole windows. */
-        return status == TS_OK && sinogram.dtype == TS_F32
+        return status == TS_OK && sinogram.dtype == TS_F32 && !known
                    ? pixel(context, &sinogram, out, table, (const uint32_t *)(const void *)room, call->stream)
                    : status;
     }

@@ -11,7 +11,7 @@ extern "C" {
 #include "stages/common/reconstruction.h"
 }
 
-/* Rows of struct stage_cuda. */
+/* Rows of struct stage_cuda. Where call->result is given it is that of stages/common/finite_values.h, of the input. */
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context);
 void ts_cuda_reconstruction_constants(const struct stage_context *context, void *host);
 size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n);

@@ -29,24 +29,29 @@ static bool is_finite(uint32_t bits)
     return (bits & 0x7F800000u) != 0x7F800000u;
 }
 
-static TS_VECTORIZED uint64_t count_not_finite(const uint32_t *values, size_t n)
+static TS_VECTORIZED struct not_finite look(const uint32_t *values, size_t n)
 {
-    uint64_t bad = 0;
+    struct not_finite found = {0};
+    uint32_t largest = 0;
     for (size_t first = 0; first < n; first += 4096) {
         const size_t end = n - first < 4096 ? n : first + 4096;
         uint32_t some = 0;
-        for (size_t i = first; i < end; i++)
-            some += !is_finite(values[i]);
-        bad += some;
+        for (size_t i = first; i < end; i++) {
+            const uint32_t magnitude = values[i] & 0x7FFFFFFFu;
+            some += !is_finite(magnitude);
+            largest = magnitude > largest ? magnitude : largest;
+        }
+        found.n += some;
     }
-    return bad;
+    found.largest = largest;
+    return found;
 }
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
     const size_t n = ts_image_count(slices);
     const uint32_t *values = slices->data;
-    struct not_finite found = {.n = count_not_finite(values, n)};
+    struct not_finite found = look(values, n);
     size_t first = 0;
     (void)context;
     (void)input;
@@ -65,12 +70,13 @@ static void merge(const struct stage_context *context, int input, void *into, co
     (void)input;
     a->n += b->n;
     a->not_first = a->not_first > b->not_first ? a->not_first : b->not_first;
+    a->largest = a->largest > b->largest ? a->largest : b->largest;
 }
 
 static size_t result_bytes(const struct stage_context *context)
 {
     (void)context;
-    return sizeof(double); /* nothing is kept, and something must be */
+    return sizeof(struct finite_slice);
 }
 
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
@@ -79,8 +85,8 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     const struct not_finite *found = totals[0];
     const uint64_t slice = ts_slice_count(&context->in), row = (uint64_t)context->in.axes[2].n,
                    first = ~found->not_first;
-    (void)result;
     (void)tables;
+    *(struct finite_slice *)result = (struct finite_slice){.largest = found->largest};
     if (found->n == 0)
         return TS_OK;
     ts_diag_error(

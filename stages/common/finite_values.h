@@ -9,10 +9,16 @@
 
 #include "stages/stage.h"
 
-/* Of a slice; zero bytes are one in which all is well. */
+/* Of a slice; zero bytes are one of zeros. */
 struct not_finite {
     uint64_t n;
     uint64_t not_first; /* ~ of the index of the first one in the volume */
+    uint64_t largest;   /* the bits of the largest magnitude as a float, whose order is that of floats */
+};
+
+/* What the map finds of each slice: the reduction has looked at every value anyway. */
+struct finite_slice {
+    uint64_t largest; /* as above; a number */
 };
 
 extern const struct stage_reduction ts_finite_reduction;

@@ -92,6 +92,8 @@ static const struct wrong in_the_run[] = {
     {"empty", "angles: degrees", "  - ring:\n", TS_BAD_INPUT, "not-finite", "408 of 408 values of slice 0 are NaN"},
     {"nan", "angles: degrees", "  - minus_log: {nonfinite: nan}\n  - fbp:\n", TS_BAD_INPUT, "not-finite",
      "NaN or infinite"},
+    {"nan", "angles: degrees", "  - minus_log: {nonfinite: nan}\n  - backproject:\n", TS_BAD_INPUT, "not-finite",
+     "NaN or infinite"},
     {"nan", "angles: degrees", "  - center: {slice: 0}\n", TS_BAD_INPUT, "center-nonfinite", "NaN"},
 };
 

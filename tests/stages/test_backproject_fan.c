@@ -3,8 +3,10 @@
  * backproject of fan beams: the exact adjoint of radon.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stages/backproject.h"
 #include "tests/reference/backproject_reference.h"
@@ -60,6 +62,23 @@ TEST_ON_BOTH(backproject_fan, is_the_adjoint_of_radon)
                 if (ts_test_device)
                     ts_test_adjoint(&which);
             }
+}
+
+TEST_ON_BOTH(backproject_fan, values_that_are_no_numbers_end_the_run)
+{
+    static const struct scan_case which = {"", 2, 40, 29, .beam = SCAN_ARC};
+    static const char *const texts[] = {"", "method=pixel", "method=stack"};
+    struct ts_image in = ts_test_scan(&which, 5);
+    struct stage_run run;
+    ((float *)in.data)[40 * 29 + 7 * 29 + 28] = NAN;
+    for (size_t i = 0; i < (ts_test_device ? 3 : 1); i++) {
+        cr_assert_eq(ts_test_run(&run, &backproject_stage, texts[i], &in, NULL, 0, 1), TS_BAD_INPUT);
+        cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "not-finite");
+        cr_assert(strstr(ts_diag_get(run.diag, 0)->message, "in view 7 at detector 28"), "%s",
+                  ts_diag_get(run.diag, 0)->message);
+        ts_test_run_clear(&run);
+    }
+    free(in.data);
 }
 
 Test(backproject_fan, refuses_what_belongs_to_fbp)

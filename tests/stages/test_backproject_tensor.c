@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "stages/backproject.h"
+#include "stages/fbp.h"
 #include "tests/reference/backproject_reference.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
@@ -53,31 +54,31 @@ Test(backproject, tensor_cores_keep_their_l2_errors_on_cuda)
     ts_test_end_cuda();
 }
 
-/* Pixels that see a NaN or an infinity, in the slice that holds it, and no others. */
-Test(backproject, tensor_cores_do_not_spread_what_is_no_number_on_cuda)
+/* Numbers whose filtered row is none: the slice is as by `pixel`, and the others hold numbers. */
+Test(backproject, tensor_cores_do_not_spread_what_overflows_on_cuda)
 {
-    static const char *const methods[] = {"model=linear method=tensor", "model=linear method=tensor-split"};
+    static const char *const methods[] = {"method=tensor", "method=tensor-split"};
     ts_test_begin_cuda();
     if (ts_cuda_code(ts_test_device) < CUDA_TENSOR_CODE)
         cr_skip("tensor cores of compute capability 8.0 are needed");
     for (size_t m = 0; m < 2; m++) {
         struct ts_image in = ts_test_image(3, 29, 40, TS_F32, VALUES_RANDOM, 4);
-        struct stage_run run, stack;
+        struct stage_run run, pixel;
         ts_test_sinogram(&in);
-        ((float *)in.data)[29 * 40 + 11 * 40 + 20] = NAN;
-        ((float *)in.data)[29 * 40 + 28 * 40 + 2] = INFINITY;
-        cr_assert_eq(ts_test_run(&run, &backproject_stage, methods[m], &in, NULL, 0, 1), TS_OK);
-        cr_assert_eq(ts_test_run(&stack, &backproject_stage, "model=linear method=pixel", &in, NULL, 0, 1), TS_OK);
+        for (size_t d = 0; d < 40; d++)
+            ((float *)in.data)[29 * 40 + 11 * 40 + d] = 3e38F;
+        cr_assert_eq(ts_test_run(&run, &fbp_stage, methods[m], &in, NULL, 0, 1), TS_OK);
+        cr_assert_eq(ts_test_run(&pixel, &fbp_stage, "method=pixel", &in, NULL, 0, 1), TS_OK);
         size_t no_numbers = 0;
         for (size_t i = 0; i < ts_image_count(&run.out); i++) {
-            const float is = ((const float *)run.out.data)[i], expected = ((const float *)stack.out.data)[i];
+            const float is = ((const float *)run.out.data)[i], expected = ((const float *)pixel.out.data)[i];
             no_numbers += !isfinite(is);
-            cr_assert_eq(isfinite(is), isfinite(expected), "%s: element %zu is %g, expected %g", methods[m], i,
-                         (double)is, (double)expected);
+            cr_assert(isfinite(is) == isfinite(expected) && (isfinite(is) || i / 1600 == 1),
+                      "%s: element %zu is %g, expected %g", methods[m], i, (double)is, (double)expected);
         }
-        cr_assert(no_numbers > 40 && no_numbers < 400, "%zu", no_numbers);
+        cr_assert(no_numbers > 0);
         ts_test_run_clear(&run);
-        ts_test_run_clear(&stack);
+        ts_test_run_clear(&pixel);
         free(in.data);
     }
     ts_test_end_cuda();
