@@ -71,6 +71,5 @@ enum ts_status ts_cuda_radon_fan(const struct stage_context *context, const stru
                                  const struct cuda_call *call)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
-    return is_stack(context) ? ts_cuda_joseph_stack(context, &scan, in, out, false, call)
-                             : ray(context, &scan, in, out, call);
+    return is_stack(context) ? ts_cuda_joseph_stack(context, &scan, in, out, call) : ray(context, &scan, in, out, call);
 }

@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
 {
     extern __shared__ float4 shared[];
     const int lane = (int)(threadIdx.x % 32);
-    struct back_warp warp;
+    struct back_warp<back_place> warp;
     if (!back_begin<V>(&size, shared, &warp))
         return;
     lines += lane * V;
@@ -77,9 +77,10 @@ enum ts_status ts_cuda_back_stack(const struct stage_context *context, const str
                                                                                back_stack<2, false>,
                                                                                back_stack<4, false>},
                                                                               "back_stack",
-                                                                              table},
+                                                                              table,
+                                                                              sizeof(struct back_place)},
                                                               wide_kernels = {
-        {back_stack<1, true>, back_stack<2, true>, back_stack<4, true>}, "back_stack", table
+        {back_stack<1, true>, back_stack<2, true>, back_stack<4, true>}, "back_stack", table, sizeof(struct back_place)
     };
     return back_run(context, wide ? &wide_kernels : &near_kernels, sinogram, out, (float *)scratch, stream);
 }

@@ -120,38 +120,53 @@ static __device__ __forceinline__ void back_add_wide(const float *lines, const s
 /* ---- what kernels of this kind begin and end with ---------------------------------------------------------------- */
 
 /* Shared memory of a block: V totals of 4 pixels a thread, then a place a thread. */
-static inline size_t back_shared(int v)
+static inline size_t back_shared(int v, size_t place_bytes)
 {
-    return BACK_THREADS * ((size_t)v * sizeof(float4) + sizeof(struct back_place));
+    return BACK_THREADS * ((size_t)v * sizeof(float4) + place_bytes);
 }
 
 /* A warp's first pixel, this thread's totals, and the warp's places of BACK_CHUNK views. */
-struct back_warp {
+template <class Place> struct back_warp {
     int row, column;
     float4 *totals;
-    struct back_place *places;
+    Place *places;
 };
 
 /* False where the warp has no pixels. grid: blocks of a row of blocks, row after row. */
-template <int V>
-static __device__ __forceinline__ bool back_begin(const struct back_size *size, float4 *shared, struct back_warp *to)
+template <int V, class Place>
+static __device__ __forceinline__ bool back_begin(const struct back_size *size, float4 *shared,
+                                                  struct back_warp<Place> *to)
 {
     const int warp = (int)(threadIdx.x / 32);
     const int64_t block = size->first_block + blockIdx.x;
     to->row = (int)(block / size->blocks_across) * BACK_DOWN + warp / BACK_ACROSS;
     to->column = ((int)(block % size->blocks_across) * BACK_ACROSS + warp % BACK_ACROSS) * BACK_PIXELS;
     to->totals = shared + threadIdx.x;
-    to->places = (struct back_place *)(shared + V * BACK_THREADS) + warp * 32;
+    to->places = (Place *)(shared + V * BACK_THREADS) + warp * 32;
     if (to->row >= size->n_rows || to->column >= size->n_columns || (size->halt && *size->halt))
         return false;
     ts_cuda_totals_clear<V>(to->totals, BACK_THREADS);
     return true;
 }
 
+/* totals += sums; falling: those of the last pixel first. */
+template <int V>
+static __device__ __forceinline__ void back_add_sums(const struct cuda_lanes<V> sums[BACK_PIXELS], float4 *totals,
+                                                     bool falling)
+{
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        float4 *total = &totals[i * BACK_THREADS];
+        const float a = sums[0].at[i], b = sums[1].at[i], c = sums[2].at[i], d = sums[3].at[i];
+        *total = falling ? make_float4(total->x + d, total->y + c, total->z + b, total->w + a)
+                         : make_float4(total->x + a, total->y + b, total->z + c, total->w + d);
+    }
+}
+
 /* The first n of the warp's places, in order, into its totals. falling: places are those of the last pixel first. */
 template <int V, enum back_places PLACES>
-static __device__ __forceinline__ void back_add_places(const float *lines, const struct back_warp *warp, int n,
-                                                       bool falling)
+static __device__ __forceinline__ void back_add_places(const float *lines, const struct back_warp<back_place> *warp,
+                                                       int n, bool falling)
 {
     struct cuda_lanes<V> sums[BACK_PIXELS] = {
     };
@@ -160,18 +175,12 @@ static __device__ __forceinline__ void back_add_places(const float *lines, const
             back_add_wide(lines, &warp->places[i], sums);
         else
             back_add_view(lines, &warp->places[i], sums);
-#pragma unroll
-    for (int i = 0; i < V; i++) {
-        float4 *total = &warp->totals[i * BACK_THREADS];
-        const float a = sums[0].at[i], b = sums[1].at[i], c = sums[2].at[i], d = sums[3].at[i];
-        *total = falling ? make_float4(total->x + d, total->y + c, total->z + b, total->w + a)
-                         : make_float4(total->x + a, total->y + b, total->z + c, total->w + d);
-    }
+    back_add_sums<V>(sums, warp->totals, falling);
 }
 
 /* The totals of a warp's pixels to each of this thread's slices. */
-template <int V>
-static __device__ __forceinline__ void back_write(const struct back_warp *warp, const struct back_size *size,
+template <int V, class Place>
+static __device__ __forceinline__ void back_write(const struct back_warp<Place> *warp, const struct back_size *size,
                                                   float *out)
 {
     const int slice = (int)(threadIdx.x % 32) * V;
@@ -187,6 +196,7 @@ template <class Views> struct back_kernels {
     void (*of_lanes[3])(const float *lines, float *out, Views views, struct back_size size); /* 32, 64, 128 */
     const char *name;
     Views views;
+    size_t place_bytes;
 };
 
 template <class Views>
@@ -196,12 +206,13 @@ static enum ts_status back_launch(const struct stage_context *context, const str
     const auto kernel = kernels->of_lanes[lanes / 64];
     const int64_t most = 1 << 30, across = ts_cuda_parts(size.n_columns, BACK_ACROSS * BACK_PIXELS),
                   blocks = across * ts_cuda_parts(size.n_rows, BACK_DOWN);
-    enum ts_status status = ts_cuda_shared(context, (const void *)kernel, back_shared(lanes / 32));
+    const size_t shared = back_shared(lanes / 32, kernels->place_bytes);
+    enum ts_status status = ts_cuda_shared(context, (const void *)kernel, shared);
     size.blocks_across = (int)across;
     for (; status == TS_OK && size.first_block < blocks; size.first_block += most) {
         const int64_t left = blocks - size.first_block;
-        kernel<<<(unsigned)(left < most ? left : most), BACK_THREADS, back_shared(lanes / 32), stream>>>(
-            lines, out, kernels->views, size);
+        kernel<<<(unsigned)(left < most ? left : most), BACK_THREADS, shared, stream>>>(lines, out, kernels->views,
+                                                                                        size);
         status = ts_cuda_launched(context, kernels->name);
     }
     return status;

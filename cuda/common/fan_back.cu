@@ -197,7 +197,7 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
 {
     extern __shared__ float4 shared[];
     const int lane = (int)(threadIdx.x % 32);
-    struct back_warp warp;
+    struct back_warp<back_place> warp;
     if (!back_begin<V>(&size, shared, &warp))
         return;
     lines += lane * V;
@@ -221,7 +221,7 @@ enum ts_status ts_cuda_fan_back(const struct stage_context *context, const struc
     const struct beam_scan scan = ts_reconstruction_scan(context);
     const struct fan_views views = {(const struct fan_view *)constants, scan.n_views, ts_fan_grid(&scan)};
     const struct back_kernels<struct fan_views> kernels = {
-        {fan_stack<1>, fan_stack<2>, fan_stack<4>}, "fan_stack", views
+        {fan_stack<1>, fan_stack<2>, fan_stack<4>}, "fan_stack", views, sizeof(struct back_place)
     };
     return ((const struct reconstruction_params *)context->params)->method == BACK_METHOD_STACK
                ? back_run(context, &kernels, sinogram, out, (float *)scratch, stream)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Joseph's projector A of stages/common/beam.h and its exact adjoint A' on the device, for every beam, over stacks of
- * slices laid out as lanes (lanes.cuh). Both read one table of rays whose positions are 64-bit fixed-point numbers, so
- * both have the very same weights.
+ * slices laid out as lanes (lanes.cuh). A reads a table of rays whose positions are 64-bit fixed-point numbers, A'
+ * works weights out from a pixel's place (joseph_weight.cuh): they are the same to the rounding of floats.
  */
 #ifndef CUDA_COMMON_JOSEPH_CUH
 #define CUDA_COMMON_JOSEPH_CUH
@@ -49,19 +49,16 @@ enum ts_status ts_cuda_joseph_rays(const struct stage_context *context, const st
 enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct cuda_joseph *joseph,
                                       const float *volume, int lanes, float *sinogram, cudaStream_t stream);
 
-/* volume = A' sinogram; the volume's margin is left as it is. */
-enum ts_status ts_cuda_joseph_backproject(const struct stage_context *context, const struct cuda_joseph *joseph,
-                                          const float *sinogram, int lanes, float *volume, cudaStream_t stream);
-
-/* The same for slices one after another, of any dtype: what a few of them are faster with. */
-enum ts_status ts_cuda_joseph_backproject_few(const struct stage_context *context, const struct cuda_joseph *joseph,
-                                              const struct ts_image *sinogram, float *volume, cudaStream_t stream);
-
-/* Both for a stage's whole call, joseph_stack.cu: slices of any dtype at `in` to f32 slices of `out`; A where in is the
- * volume, `adjoint`: A' where it is the sinogram. call->constants are those above; scratch for n slices. */
+/* A for a stage's whole call, joseph_stack.cu: slices of any dtype at `in` to f32 slices of `out`. call->constants are
+ * those above; scratch for n slices. */
 size_t ts_cuda_joseph_stack_scratch(const struct beam_scan *scan, int64_t n);
 enum ts_status ts_cuda_joseph_stack(const struct stage_context *context, const struct beam_scan *scan,
-                                    const struct ts_image *in, struct ts_image *out, bool adjoint,
-                                    const struct cuda_call *call);
+                                    const struct ts_image *in, struct ts_image *out, const struct cuda_call *call);
+
+/* A' likewise, joseph_back.cu. side_by_side: for many slices; else a few of them are read where they stand. */
+size_t ts_cuda_joseph_back_scratch(const struct beam_scan *scan, bool side_by_side, int64_t n);
+enum ts_status ts_cuda_joseph_back(const struct stage_context *context, const struct beam_scan *scan,
+                                   const struct ts_image *in, struct ts_image *out, bool side_by_side,
+                                   const struct cuda_call *call);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joseph's projector and its exact adjoint from slices to slices, 128 at once (64 or 32 at the end of a stack) as
- * lanes, by joseph.cu and joseph_back.cu; (z, y, x) -> (z, view, detector) or back. Traffic besides: the dtype's bytes
- * and 4 a sample going in, 8 a sample coming out.
+ * Joseph's projector from slices to slices, 128 at once (64 or 32 at the end of a stack) as lanes, by joseph.cu;
+ * (z, y, x) -> (z, view, detector). Traffic besides: the dtype's bytes and 4 a sample going in, 8 a sample coming out.
  */
 #include "cuda/common/joseph.cuh"
 
@@ -19,11 +18,9 @@ size_t ts_cuda_joseph_stack_scratch(const struct beam_scan *scan, int64_t n)
 }
 
 enum ts_status ts_cuda_joseph_stack(const struct stage_context *context, const struct beam_scan *scan,
-                                    const struct ts_image *in, struct ts_image *out, bool adjoint,
-                                    const struct cuda_call *call)
+                                    const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t nz = out->axes[0].n;
-    const int margin_in = adjoint ? 0 : JOSEPH_MARGIN, margin_out = adjoint ? JOSEPH_MARGIN : 0;
     unsigned char *scratch = (unsigned char *)call->scratch;
     struct cuda_joseph joseph;
     enum ts_status status = ts_cuda_joseph_rays(context, scan, call->constants, scratch, call->stream, &joseph);
@@ -33,14 +30,12 @@ enum ts_status ts_cuda_joseph_stack(const struct stage_context *context, const s
         const int lanes = ts_cuda_lanes_for(nz - z);
         float *volume = (float *)scratch, *sinogram = (float *)(scratch + volume_bytes(scan, lanes));
         n = nz - z < lanes ? nz - z : lanes;
-        status = ts_cuda_to_lanes(context, in, ts_slice_data(in, z), n, margin_in, lanes, adjoint ? sinogram : volume,
-                                  call->stream);
+        status = ts_cuda_to_lanes(context, in, ts_slice_data(in, z), n, JOSEPH_MARGIN, lanes, volume, call->stream);
         if (status == TS_OK)
-            status = adjoint ? ts_cuda_joseph_backproject(context, &joseph, sinogram, lanes, volume, call->stream)
-                             : ts_cuda_joseph_project(context, &joseph, volume, lanes, sinogram, call->stream);
+            status = ts_cuda_joseph_project(context, &joseph, volume, lanes, sinogram, call->stream);
         if (status == TS_OK)
-            status = ts_cuda_from_lanes(context, out, (float *)ts_slice_data(out, z), n, margin_out, lanes,
-                                        adjoint ? volume : sinogram, call->stream);
+            status =
+                ts_cuda_from_lanes(context, out, (float *)ts_slice_data(out, z), n, 0, lanes, sinogram, call->stream);
     }
     return status;
 }

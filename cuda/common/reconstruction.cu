@@ -78,6 +78,12 @@ static bool is_tensor(const struct stage_context *context)
     return params_of(context)->method == BACK_METHOD_TENSOR || params_of(context)->method == BACK_METHOD_TENSOR_SPLIT;
 }
 
+/* For Joseph's weights by rays. */
+static bool is_side_by_side(const struct stage_context *context)
+{
+    return params_of(context)->method != BACK_METHOD_PIXEL;
+}
+
 /* Rows that are filtered, or of another type than float where the method reads floats. */
 static bool makes_rows(const struct stage_context *context)
 {
@@ -96,8 +102,7 @@ size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64
     const struct row_filter filter = ts_reconstruction_filter(context);
     if (ts_reconstruction_goes_by_rays(context)) {
         const struct beam_scan scan = ts_reconstruction_scan(context);
-        return params_of(context)->method == BACK_METHOD_PIXEL ? ts_cuda_joseph_rays_bytes(&scan)
-                                                               : ts_cuda_joseph_stack_scratch(&scan, n);
+        return ts_cuda_joseph_back_scratch(&scan, is_side_by_side(context), n);
     }
     const size_t a = ts_cuda_row_filter_scratch(context, &filter),
                  b = is_tensor(context)                                ? ts_cuda_back_tensor_scratch(context, n)
@@ -185,14 +190,7 @@ static enum ts_status by_rays(const struct stage_context *context, const struct 
                               const struct cuda_call *call)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
-    struct cuda_joseph joseph;
-    if (params_of(context)->method != BACK_METHOD_PIXEL)
-        return ts_cuda_joseph_stack(context, &scan, in, out, true, call);
-    const enum ts_status status =
-        ts_cuda_joseph_rays(context, &scan, call->constants, call->scratch, call->stream, &joseph);
-    joseph.halt = context->halt;
-    return status == TS_OK ? ts_cuda_joseph_backproject_few(context, &joseph, in, (float *)out->data, call->stream)
-                           : status;
+    return ts_cuda_joseph_back(context, &scan, in, out, is_side_by_side(context), call);
 }
 
 /* Weights, filter in place, backprojection. */

@@ -16,11 +16,11 @@
 #include "stages/common/view_angles.h"
 
 /* Fewer leave too many lanes of a CUDA device idle: of a parallel beam, a fan, a fan's adjoint. */
-enum { STACK_FROM_SLICES = 6, FAN_STACK_FROM_SLICES = 5, ADJOINT_STACK_FROM_SLICES = 9 };
+enum { STACK_FROM_SLICES = 6, FAN_STACK_FROM_SLICES = 5 };
 
 const struct choice ts_back_method_choices[] = {
     {"auto", BACK_METHOD_AUTO,
-     "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan, 9 of its adjoint, else stack"},
+     "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan, else stack"},
     {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache", ON_CPU},
     {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},
     {"stack", BACK_METHOD_STACK, "128 slices side by side, 4 pixels a thread share their detectors", ON_CUDA},
@@ -121,11 +121,10 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
 {
     const char *beam = ts_beam_name(context->in.beam.kind);
     const bool adjoint = params->model == BACK_JOSEPH;
-    const int64_t stack_from = adjoint ? ADJOINT_STACK_FROM_SLICES : FAN_STACK_FROM_SLICES;
     if (params->method == BACK_METHOD_AUTO)
-        params->method = !context->device                     ? BACK_METHOD_LANES
-                         : context->in.axes[0].n < stack_from ? BACK_METHOD_PIXEL
-                                                              : BACK_METHOD_STACK;
+        params->method = !context->device                                ? BACK_METHOD_LANES
+                         : context->in.axes[0].n < FAN_STACK_FROM_SLICES ? BACK_METHOD_PIXEL
+                                                                         : BACK_METHOD_STACK;
     if (adjoint && params->weights != VIEW_WEIGHTS_NONE)
         return ts_param_error(context->set, "weights", "weights-beam", context->diag,
                               "the adjoint of a %s beam has no weights of angles; fbp has them", beam);
