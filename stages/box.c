@@ -100,13 +100,12 @@ static enum ts_status check_on_cuda(const struct stage_context *context, const s
 /* The fastest one, as measured on an H200. */
 static int32_t method_on_cuda(const struct stage_context *context, const struct box_params *params)
 {
-    enum { FEW = 3 };
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
     if (params->radius == 0)
         return BOX_DIRECT;
     if (ts_box_fuses(params->dimensions == BOX_3D, params->radius, context->in.dtype, ny, nx, context->device))
         return BOX_FUSED;
-    return params->radius <= FEW ? BOX_SEPARABLE : BOX_RUNNING_SUM;
+    return BOX_RUNNING_SUM;
 }
 
 static enum ts_status box_resolve(const struct stage_context *context, void *values)
