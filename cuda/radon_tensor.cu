@@ -237,14 +237,19 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
 
 /* ---- slices with a NaN or an infinity --------------------------------------------------------------------------- */
 
-/* One thread walks along one ray, as method ray does; slices that are all numbers are passed over.
- * grid: runs of rays (any number), slices. */
+/* One thread walks along one ray, as method ray does; slices that are all numbers are passed over. Most often all are:
+ * few blocks, which ask that of all slices at once. grid: runs of rays (any number). */
 static __global__ void __launch_bounds__(AGAIN_THREADS)
     project_again(const float *in, const uint32_t *largest, float *out, const struct cuda_beams *table,
                   int64_t n_slices, int ny, int nx, int n_detectors)
 {
     const int64_t rays = table->n * n_detectors;
-    for (int64_t z = blockIdx.y; z < n_slices; z += gridDim.y)
+    int any = 0;
+    for (int64_t z = threadIdx.x; z < n_slices; z += AGAIN_THREADS)
+        any |= largest[z] >= LARGEST_NO_NUMBER;
+    if (!__syncthreads_or(any))
+        return;
+    for (int64_t z = 0; z < n_slices; z++)
         for (int64_t i = blockIdx.x * AGAIN_THREADS + threadIdx.x; largest[z] >= LARGEST_NO_NUMBER && i < rays;
              i += gridDim.x * AGAIN_THREADS) {
             const struct cuda_beam beam = table->beams[i / n_detectors];
@@ -351,10 +356,9 @@ enum ts_status ts_cuda_radon_tensor(const struct stage_context *context, const s
     }
     if (status != TS_OK)
         return status;
-    const dim3 grid(AGAIN_BLOCKS, (unsigned)(nz < 65535 ? nz : 65535));
     if (in->dtype == TS_F32) {
-        project_again<<<grid, AGAIN_THREADS, 0, call->stream>>>((const float *)in->data, largest, (float *)out->data,
-                                                                table, nz, ny, nx, (int)out->axes[2].n);
+        project_again<<<AGAIN_BLOCKS, AGAIN_THREADS, 0, call->stream>>>(
+            (const float *)in->data, largest, (float *)out->data, table, nz, ny, nx, (int)out->axes[2].n);
         status = ts_cuda_launched(context, "project_again");
     }
     return status;
