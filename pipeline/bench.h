@@ -20,7 +20,8 @@ extern const char *const ts_bench_values_names[BENCH_VALUES];
 
 /* The one reference that the benchmark can give: the image itself. */
 #define BENCH_ITSELF "itself"
-/* Before the beam of the sinogram that a case is timed on, where it is not the first that the stage takes. */
+/* Before the beam of the sinogram that a case is timed on, where it is not the first that the stage takes; or before
+ * half-acquisition, a whole turn of parallel views with the rotation axis near an end of the detector. */
 #define BENCH_SCAN "scan="
 
 /* One thing to time. */

@@ -171,6 +171,10 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
     if (!volume) { /* half a turn about the middle of the detectors */
         image.axes[1].spacing = 180 / (double)which->ny;
         image.axes[2].first = -0.5 * (double)(which->nx - 1);
+        if (strstr(which->parameters, BENCH_SCAN "half-acquisition")) { /* a whole turn, the axis near an end */
+            image.axes[1].spacing *= 2;
+            image.axes[2].first = -floor(0.125 * (double)which->nx) - 0.25;
+        }
         if (beam_of(which) != TS_BEAM_PARALLEL) { /* a whole turn of a fan */
             image.axes[1].spacing *= 2;
             image.beam = (struct ts_beam){beam_of(which), 2 * (double)which->nx, 3 * (double)which->nx};
