@@ -48,8 +48,7 @@ static enum histogram_method method_of(const struct stage_context *context, int 
 {
     if (input == 0 && params_of(context)->method != HISTOGRAM_AUTO)
         return (enum histogram_method)params_of(context)->method;
-    return ts_histogram_fastest(image_of(context, input)->dtype, ts_histogram_by_value(context, input),
-                                params_of(context)->bins);
+    return ts_histogram_fastest(image_of(context, input)->dtype, ts_histogram_by_value(context, input));
 }
 
 /* Whether the kernels that other stages use as well do the counting. */

@@ -2,7 +2,8 @@
  *
  * Bins of equal width from counts of single values, so that the bins alone come down to the host: what ts_bins_fold()
  * makes of the same counts, number by number. A bin is a run of keys, key(value) = value - lowest value of the type,
- * from key(ceil(edge)) to before that of the next edge; edges are worked out in double as on the host.
+ * from key(ceil(edge)) to before that of the next edge; edges are worked out in double as on the host, where they are
+ * not integers anyway.
  *
  * 1, 2, 4, ... or 32 lanes sum the keys of a bin, as many as it has keys, so that neighboring lanes read neighboring
  * counts; all threads of the block do where a bin has more than WIDE_KEYS, and for what lies outside of the bins.
@@ -138,29 +139,49 @@ static __device__ uint32_t first_key(const struct binning_job &job, double edge)
     return first >> job.log2_group;
 }
 
-/* The last bin is closed: it ends before the first value above high. */
-static __device__ uint32_t end_key(const struct binning_job &job, const struct bins &bins)
+/* Where the bins begin and end. */
+struct key_edges {
+    struct bins bins;
+    uint32_t end; /* the last bin is closed: it ends before the first value above high */
+    bool whole;   /* all edges are integers: that of bin i is the value of key first + i * step */
+    int32_t first, step;
+};
+
+static __device__ struct key_edges edges_of(const struct binning_job &job, const struct bins &bins)
 {
-    return first_key(job, floor(bins.high) + 1);
+    const double most = 1 << 30;
+    struct key_edges edges = {bins, first_key(job, floor(bins.high) + 1)};
+    edges.whole = bins.low == floor(bins.low) && bins.step == floor(bins.step) && bins.low > -most && bins.high < most;
+    if (edges.whole) {
+        edges.first = (int32_t)(bins.low - job.lowest);
+        edges.step = (int32_t)bins.step;
+    }
+    return edges;
 }
 
-static __device__ uint32_t edge_key(const struct binning_job &job, const struct bins &bins, uint32_t bin)
+/* Of n + 1 edges. */
+static __device__ uint32_t edge_key(const struct binning_job &job, const struct key_edges &edges, uint32_t i)
 {
-    return bin == bins.n ? end_key(job, bins) : first_key(job, bins.low + (double)bin * bins.step);
+    if (i == edges.bins.n)
+        return edges.end;
+    if (!edges.whole)
+        return first_key(job, edges.bins.low + (double)i * edges.bins.step);
+    const int32_t key = min(max(edges.first + (int32_t)i * edges.step, 0), (int32_t)VALUE_COUNTS_KEYS_16);
+    return (uint32_t)key >> job.log2_group;
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------- */
 
 template <typename type>
-static __device__ void make_bins(const struct binning_job &job, const struct bins &bins,
+static __device__ void make_bins(const struct binning_job &job, const struct key_edges &edges,
                                  const struct counted_keys<type> &keys, uint32_t bin, uint32_t end_bin, type *slots,
                                  struct binning_shared<type> *shared)
 {
-    const double in_bin = ldexp(bins.step, -(int)job.log2_group);
+    const double in_bin = ldexp(edges.bins.step, -(int)job.log2_group);
     uint32_t lanes = 1;
     if (in_bin > WIDE_KEYS) {
         for (; bin < end_bin; bin++) {
-            const type sum = block_sum(keys, edge_key(job, bins, bin), edge_key(job, bins, bin + 1), shared);
+            const type sum = block_sum(keys, edge_key(job, edges, bin), edge_key(job, edges, bin + 1), shared);
             if (threadIdx.x == 0)
                 slots[1 + bin] = sum;
         }
@@ -172,7 +193,7 @@ static __device__ void make_bins(const struct binning_job &job, const struct bin
         const uint32_t own = bin + threadIdx.x / lanes;
         type sum = 0;
         if (own < end_bin)
-            sum = lane_sum(keys, edge_key(job, bins, own), edge_key(job, bins, own + 1), threadIdx.x % lanes, lanes);
+            sum = lane_sum(keys, edge_key(job, edges, own), edge_key(job, edges, own + 1), threadIdx.x % lanes, lanes);
         sum = join_lanes(sum, lanes);
         if (own < end_bin && threadIdx.x % lanes == 0)
             slots[1 + own] = sum;
@@ -195,9 +216,10 @@ static __global__ void __launch_bounds__(BINNING_THREADS, TS_CUDA_BLOCKS(BINNING
                                      : bins_between(0, 1, bins.n);
     const uint32_t n = (uint32_t)bins.n, from = (uint32_t)((uint64_t)n * blockIdx.y / gridDim.y);
     const uint32_t to = (uint32_t)((uint64_t)n * (blockIdx.y + 1) / gridDim.y);
-    make_bins(job, bins, keys, from, to, slots, &shared);
+    const struct key_edges edges = edges_of(job, bins);
+    make_bins(job, edges, keys, from, to, slots, &shared);
     if (blockIdx.y == 0) {
-        const type below = block_sum(keys, 0, first_key(job, bins.low), &shared);
+        const type below = block_sum(keys, 0, edge_key(job, edges, 0), &shared);
         if (threadIdx.x == 0) {
             *out = {keys.low, keys.high};
             slots[0] = below;
@@ -205,7 +227,7 @@ static __global__ void __launch_bounds__(BINNING_THREADS, TS_CUDA_BLOCKS(BINNING
         }
     }
     if (blockIdx.y == gridDim.y - 1) {
-        const type above = block_sum(keys, end_key(job, bins), UINT32_MAX, &shared);
+        const type above = block_sum(keys, edges.end, UINT32_MAX, &shared);
         if (threadIdx.x == 0)
             slots[n + 1] = above;
     }

@@ -17,7 +17,7 @@
 #include "stages/common/limits.h"
 #include "stages/common/scope.h"
 
-enum { MAX_BINS = 65536, MAX_LABELS = 65536, LANE_PRIVATE_BINS = 512 };
+enum { MAX_BINS = 65536, MAX_LABELS = 65536 };
 
 static const struct choice method_choices[] = {
     {"auto", HISTOGRAM_AUTO, "by type and bins; on every CUDA device what was fastest on an H200", 0},
@@ -106,11 +106,11 @@ static struct bins bins_at_plan(const struct stage_context *context)
     return bins;
 }
 
-enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value, int64_t n_bins)
+enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value)
 {
     if (by_value)
         return ts_dtype_bytes(dtype) == 1 ? HISTOGRAM_LANE_PRIVATE : HISTOGRAM_SAMPLED;
-    return n_bins <= LANE_PRIVATE_BINS ? HISTOGRAM_LANE_PRIVATE : HISTOGRAM_SHARED;
+    return HISTOGRAM_SHARED;
 }
 
 static enum ts_status resolve_method(const struct stage_context *context, struct histogram_params *params)
@@ -129,7 +129,7 @@ static enum ts_status resolve_method(const struct stage_context *context, struct
     if (!context->device || labels_of(context))
         ts_param_idle(context->set, "method");
     else if (params->method == HISTOGRAM_AUTO)
-        params->method = ts_histogram_fastest(context->in.dtype, ts_value_counts_fit(context->in.dtype), params->bins);
+        params->method = ts_histogram_fastest(context->in.dtype, ts_value_counts_fit(context->in.dtype));
     return TS_OK;
 }
 

@@ -62,6 +62,6 @@ bool ts_histogram_known_bins(const struct stage_context *context);
 /* The bins of a round that knows them. */
 struct bins ts_histogram_bins(const struct stage_context *context);
 /* The fastest method on a CUDA device for values of this type. */
-enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value, int64_t n_bins);
+enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value);
 
 #endif

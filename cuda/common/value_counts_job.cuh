@@ -24,11 +24,6 @@ struct count_job {
     uint32_t first2, last2; /* 16 bits: of struct value_groups, in both halves */
 };
 
-static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
-{
-    return (value ^ job.bias) >> job.shift;
-}
-
 /* The keys of two 16-bit pixels, in the halves of a word. Only devices of 9.0 and later have instructions for the
  * nearer of first and last; the others count each key as it is. */
 static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
@@ -38,6 +33,12 @@ static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
     pair = __vminu2(__vmaxu2(pair, job.first2), job.last2);
 #endif
     return (pair & job.kept2) >> job.shift;
+}
+
+/* Of one: kernels that look for the range of keys first must find the same keys when they count. */
+static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
+{
+    return keys_of(job, value * 0x10001) & 0xFFFF;
 }
 
 /* Pixels before the first whole vector, the vectors, and pixels after the last. */

@@ -328,7 +328,8 @@ static size_t check_pattern(enum pattern pattern, enum ts_dtype dtype, const int
     return runs;
 }
 
-/* Where a block has 64 or 99 KiB of shared memory 16-bit values are counted in passes over ranges of them. */
+/* Where a block has 64 or 99 KiB of shared memory 16-bit values are counted in passes over ranges of them, which leave
+ * out no pixel that does not fill a vector. */
 Test(histogram, whole_types_with_little_shared_memory_on_cuda)
 {
     static const int64_t shapes[][3] = {{3, 61, 67}, {1, 1, 1}, {2, 301, 523}};
@@ -339,9 +340,12 @@ Test(histogram, whole_types_with_little_shared_memory_on_cuda)
         for (int pattern = UNIFORM; pattern < (ts_test_few() ? NARROW : PATTERNS); pattern++)
             for (size_t shape = 0; shape < (ts_test_few() ? 1 : sizeof shapes / sizeof *shapes); shape++)
                 runs += check_pattern((enum pattern)pattern, pattern % 2 ? TS_I16 : TS_U16, shapes[shape]);
+        struct ts_image in = ts_test_image(4, 23, 41, TS_I16, VALUES_RANDOM, 5); /* most outside of the range */
+        runs += check_definition(&in, "bins=33 range=-100,101.5 scope=slice", -100, 101.5, 33);
+        free(in.data);
         ts_test_end_cuda();
     }
-    cr_assert_eq(runs, 2 * (ts_test_few() ? 1 : PATTERNS * 3) * 2 * few_slabs() * METHODS);
+    cr_assert_eq(runs, 2 * ((ts_test_few() ? 1 : PATTERNS * 3) * 2 + 1) * few_slabs() * METHODS);
 }
 
 Test(histogram, every_method_counts_whole_types_on_cuda)
