@@ -336,12 +336,13 @@ static enum ts_status fill(struct projection_source *source)
         source->map[i] = projections->frames ? -1 : i;
     for (int64_t i = 0; projections->frames && i < projections->n_views; i++)
         source->map[projections->frames[i]] = i;
-    const double column[3] = {0, 0, projections->spacing_mm[0]},
-                 *step = image->has_geometry ? image->step_z_mm : column;
     for (int64_t z = 0; z < source->base.n_slices; z++) {
-        source->base.slices[z].slope = 1;
-        for (int i = 0; i < 3; i++)
-            source->base.slices[z].position_mm[i] = image->origin_mm[i] + (double)z * step[i];
+        struct source_slice *slice = &source->base.slices[z];
+        slice->slope = 1;
+        for (int i = 0; i < 3 && image->has_geometry; i++)
+            slice->position_mm[i] = image->origin_mm[i] + (double)z * image->step_z_mm[i];
+        if (!image->has_geometry)
+            slice->position_mm[2] = image->axes[0].first + (double)z * image->axes[0].spacing;
     }
     const size_t slice_bytes = ts_slice_bytes(image);
     const int64_t room = (int64_t)(KEPT_BYTES / slice_bytes);

@@ -15,7 +15,7 @@
 /* What is kept of each slice, for provenance. Nothing here identifies a patient. */
 struct source_slice {
     double slope, intercept;
-    double position_mm[3];
+    double position_mm[3]; /* of an image without geometry (0, 0, z), in the unit of its z axis */
     int64_t padding_count; /* pixels equal to the padding value or in its range; known after reading */
     char pixel_sha256[65]; /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; after reading
                             */

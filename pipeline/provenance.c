@@ -55,12 +55,23 @@ enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_write
 
 /* ---- parameters -------------------------------------------------------------------------------- */
 
-static enum ts_status write_parameter(const struct param_set *set, size_t i, const char *value_unit, const char *group,
-                                      struct hdf5_writer *writer)
+/* Lengths of an image whose pixel size is not known are in its pixels. */
+static const char *unit_of(const struct param *row, const struct ts_image *in)
+{
+    const char *length = in->axes[2].unit;
+    if (!row->unit)
+        return "";
+    if (!strcmp(row->unit, "value"))
+        return in->unit;
+    return !strcmp(row->unit, "mm") && length && !strcmp(length, "pixel") ? length : row->unit;
+}
+
+static enum ts_status write_parameter(const struct param_set *set, size_t i, const struct ts_image *in,
+                                      const char *group, struct hdf5_writer *writer)
 {
     const struct param *row = &set->rows[i];
     const void *at = (const unsigned char *)set->values + row->offset;
-    const char *unit = !row->unit ? "" : !strcmp(row->unit, "value") ? value_unit : row->unit;
+    const char *unit = unit_of(row, in);
     switch (row->kind) {
     case PARAM_INTEGER: {
         const int64_t integer = *(const int64_t *)at;
@@ -101,7 +112,7 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
     enum ts_status status = ts_hdf5_group(writer, group, "NXparameters");
     for (size_t i = 0; status == TS_OK && i < node->set.n_rows; i++)
         if (!ts_param_is_idle(&node->set, i))
-            status = write_parameter(&node->set, i, node->context.in.unit, group, writer);
+            status = write_parameter(&node->set, i, &node->context.in, group, writer);
     return status;
 }
 
@@ -185,6 +196,7 @@ static enum ts_status write_slices(const struct source *source, const char *grou
                                    struct hdf5_writer *writer)
 {
     const int64_t n = source->n_slices, shape[] = {n, 3};
+    const char *length = source->image.has_geometry ? "mm" : source->image.axes[0].unit;
     double *values = calloc((size_t)n * 5, sizeof *values);
     if (!values)
         return TS_RUN_FAILED;
@@ -200,11 +212,27 @@ static enum ts_status write_slices(const struct source *source, const char *grou
     if (status == TS_OK)
         status = write_array(writer, group, "slice_intercept", TS_F64, unit, 1, shape, intercept);
     if (status == TS_OK)
-        status = write_array(writer, group, "slice_position", TS_F64, "mm", 2, shape, position);
+        status = write_array(writer, group, "slice_position", TS_F64, length, 2, shape, position);
     if (status == TS_OK)
         status = write_array(writer, group, "padding_count", TS_U64, "pixel", 0, NULL, &padding);
     free(values);
     return status == TS_OK ? write_hashes(source, group, writer) : status;
+}
+
+/* Of projections: where their views lie. Flats and darks have none. */
+static enum ts_status write_angles(const struct ts_image *image, const char *group, struct hdf5_writer *writer)
+{
+    const struct ts_axis *views = &image->axes[1];
+    if (!ts_image_is_sinogram(image) || !views->unit || strcmp(views->unit, "degree") != 0)
+        return TS_OK;
+    double *angles = malloc((size_t)views->n * sizeof *angles);
+    if (!angles)
+        return TS_RUN_FAILED;
+    for (int64_t i = 0; i < views->n; i++)
+        angles[i] = views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
+    const enum ts_status status = write_array(writer, group, "angles", TS_F64, "degree", 1, &views->n, angles);
+    free(angles);
+    return status;
 }
 
 static enum ts_status write_source(const struct plan_node *node, struct hdf5_writer *writer)
@@ -216,6 +244,8 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
         status = write_text(writer, group, "format", node->chain_source->format->name);
     for (size_t i = 0; status == TS_OK && i < node->source->n_attributes; i++)
         status = write_text(writer, group, node->source->attributes[i].name, node->source->attributes[i].value);
+    if (status == TS_OK)
+        status = write_angles(&node->source->image, group, writer);
     return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer) : status;
 }
 

@@ -111,25 +111,6 @@ static int64_t half_turn(const struct stage_context *context)
     return ts_center_half_turn(step_of(context));
 }
 
-static enum ts_status check_half_turn(const struct stage_context *context)
-{
-    const struct ts_axis *views = &context->in.axes[1];
-    const double step = step_of(context);
-    for (int64_t i = 0; i < views->n; i++)
-        if (!(fabs(angle_of(views, i) - angle_of(views, 0) - (double)i * step) <= 0.01 * fabs(step))) {
-            ts_param_error(context->set, "method", "views-uneven", context->diag,
-                           "'sinogram' needs views at even angles, and view %lld is at %g degrees, not %g",
-                           (long long)i, angle_of(views, i), angle_of(views, 0) + (double)i * step);
-            ts_diag_hint(context->diag, "use method: opposite");
-            return TS_BAD_CHAIN;
-        }
-    if (half_turn(context) > views->n)
-        return ts_param_error(context->set, "method", "views-arc", context->diag,
-                              "'sinogram' needs views over 180 degrees, and these cover %g",
-                              fabs(step) * (double)views->n);
-    return TS_OK;
-}
-
 /* NULL where memory is out; freed by the caller. */
 static double *angles_of(const struct stage_context *context)
 {
@@ -146,6 +127,40 @@ static int find_pairs(const struct stage_context *context, const double *angles,
     return angles ? ts_center_pairs(angles, context->in.axes[1].n, 1.001 * fabs(step_of(context)), pairs) : -1;
 }
 
+static const char by_eye[] =
+    "no method can find it here: center: NUMBER gives it, and strip: true with it draws slices for centers around it";
+
+/* Where the views are not even. */
+static enum ts_status refuse_uneven(const struct stage_context *context, int64_t view, double expected)
+{
+    int64_t pairs[CENTER_PAIRS][2];
+    double *angles = angles_of(context);
+    const int n = find_pairs(context, angles, pairs);
+    free(angles);
+    if (n < 0)
+        return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
+    ts_param_error(context->set, "method", "views-uneven", context->diag,
+                   "'sinogram' needs views at even angles, and view %lld is at %g degrees, not %g", (long long)view,
+                   angle_of(&context->in.axes[1], view), expected);
+    ts_diag_hint(context->diag, "%s", n > 0 ? "use method: opposite" : by_eye);
+    return TS_BAD_CHAIN;
+}
+
+static enum ts_status check_half_turn(const struct stage_context *context)
+{
+    const struct ts_axis *views = &context->in.axes[1];
+    const double step = step_of(context), first = angle_of(views, 0);
+    for (int64_t i = 0; i < views->n; i++)
+        if (!(fabs(angle_of(views, i) - first - (double)i * step) <= 0.01 * fabs(step)))
+            return refuse_uneven(context, i, first + (double)i * step);
+    if (half_turn(context) <= views->n)
+        return TS_OK;
+    ts_param_error(context->set, "method", "views-arc", context->diag,
+                   "'sinogram' needs views over 180 degrees, and these cover %g", fabs(step) * (double)views->n);
+    ts_diag_hint(context->diag, "%s", by_eye);
+    return TS_BAD_CHAIN;
+}
+
 static enum ts_status check_opposite(const struct stage_context *context)
 {
     int64_t pairs[CENTER_PAIRS][2];
@@ -154,10 +169,12 @@ static enum ts_status check_opposite(const struct stage_context *context)
     free(angles);
     if (n < 0)
         return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
-    return n > 0 ? TS_OK
-                 : ts_param_error(context->set, "method", "views-opposite", context->diag,
-                                  "'opposite' needs two views half a turn apart, within a step of the views, and there "
-                                  "are none");
+    if (n > 0)
+        return TS_OK;
+    ts_param_error(context->set, "method", "views-opposite", context->diag,
+                   "'opposite' needs two views half a turn apart, within a step of the views, and there are none");
+    ts_diag_hint(context->diag, "%s", by_eye);
+    return TS_BAD_CHAIN;
 }
 
 /* Half a turn of views at odd steps may have no two that are near enough to opposite. */

@@ -171,6 +171,23 @@ static void refused(const char *assignments, const struct ts_image *image, enum 
     ts_test_run_clear(&run);
 }
 
+/* Views that jump about, as by the golden angle: neither method may send the user to the other in vain. */
+Test(center, says_what_to_do_where_no_method_can_find_it)
+{
+    static const char *const methods[][2] = {
+        {"", "views-uneven"}, {"method=sinogram", "views-uneven"}, {"method=opposite", "views-opposite"}};
+    struct ts_image image = ts_disc_scan(1, 45, 32, 0, 4, TS_F32), arc = image;
+    double angles[45];
+    for (int i = 0; i < 45; i++)
+        angles[i] = 7 * i % 45 * 3;
+    image.axes[1].positions = angles;
+    arc.axes[1].spacing = 3;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        ts_test_refuses(&center_stage, methods[i][0], &image, NULL, methods[i][1], "center: NUMBER gives it");
+    ts_test_refuses(&center_stage, "", &arc, NULL, "views-arc", "center: NUMBER gives it");
+    free(image.data);
+}
+
 Test(center, says_what_is_wrong_with_the_parameters)
 {
     struct ts_image image = ts_disc_scan(2, 45, 32, 0, 4, TS_F32), few = ts_disc_scan(2, 7, 32, 0, 4, TS_F32),
@@ -188,6 +205,7 @@ Test(center, says_what_is_wrong_with_the_parameters)
     refused("", &few, TS_BAD_CHAIN, "center-small");
     refused("", &narrow, TS_BAD_CHAIN, "center-small");
     refused("", &uneven, TS_BAD_CHAIN, "views-uneven");
+    ts_test_refuses(&center_stage, "", &uneven, NULL, "views-uneven", "method: opposite");
     refused("", &arc, TS_BAD_CHAIN, "views-arc");
     refused("method=opposite", &arc, TS_BAD_CHAIN, "views-opposite");
     refused("", &fan, TS_BAD_CHAIN, "center-beam");
