@@ -116,7 +116,7 @@ fi
 printf '%-10s %6s %7s %8s\n' tool passed skipped seconds
 touch "$logs/skipped"
 for tool in $tools; do
-    printf '%-10s %6d %7d %8d\n' "$tool" "$(awk -v tool="$tool" '$1 == tool && $5 > 0' "$logs/done" | wc -l)" \
+    printf '%-10s %6d %7d %8d\n' "$tool" "$(awk -v tool="$tool" '$1 == tool && $3 == 0 && $5 > 0 && $6 == 0' "$logs/done" | wc -l)" \
         "$(grep -c "^$tool " "$logs/skipped")" "$(awk -v tool="$tool" '$1 == tool {s += $4} END {print s}' "$logs/done")"
 done
 echo "the longest:" && sort -k4 -rn "$logs/done" | head -n 8 | awk '{print "    " $1, $2, $4 " s"}'

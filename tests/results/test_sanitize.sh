@@ -64,7 +64,7 @@ sort "$folder/ran" | grep -v leaks >"$folder/whole"
 run 1 BAD=1
 says 'racecheck pad/finds_on_cuda: exit code 0 .*' '=+ ERROR SUMMARY: 1 error' 'initcheck pad/fails_on_cuda: exit code 1 .*' \
     'memcheck pad/ends_on_cuda: exit code 0 .*' 'synccheck pad/has_no_gpu_on_cuda: exit code 0 .*, no CUDA device' \
-    '16 runs with findings or failures, or not done'
+    '16 runs with findings or failures, or not done' 'racecheck +1 +1 +[0-9]+'
 
 run 1 SLEEPY=1 TOMOSTAGE_SECONDS=4 TOMOSTAGE_JOBS=1 TOMOSTAGE_TEST_SECONDS=2
 says 'racecheck ring/sleeps_on_cuda: exit code 124 after [0-9]+ s, not done in time' 'not reached in time, [0-9]+:' ' *synccheck ring/waits_on_cuda'
