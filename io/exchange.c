@@ -21,7 +21,7 @@ static const struct param exchange_rows[] = {
     PARAM(struct exchange_params, exchange, .required = true, .unit = "", .doc = "the Data Exchange file (HDF5)"),
     FRAMES_ROW(struct exchange_params),
     PARAM(struct exchange_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
-          .doc = "unit of theta"),
+          .doc = "unit of theta, or of theta_start and theta_stop"),
     PARAM(struct exchange_params, theta_start, .unit = "degree", .min = -36000, .max = 36000,
           .derived = "theta in the file", .doc = "angle of the first view, for a file without theta"),
     PARAM(struct exchange_params, theta_stop, .unit = "degree", .min = -36000, .max = 36000,
@@ -51,7 +51,8 @@ static enum ts_status find_angles(struct projections *projections, const struct 
         return ts_param_error(set, "theta_start", "angles-twice", input->diag,
                               "the file has its own theta; give theta_start and theta_stop only for files without it");
     if (start)
-        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint);
+        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint,
+                                    (enum angle_unit)params->angle_unit);
     if (!angles) {
         ts_hdf5_input_refuse(input, "angles-missing", "there is no /exchange/theta: the angles are not known");
         ts_diag_hint(input->diag, "theta_start and theta_stop in degrees (and endpoint) say what they are");

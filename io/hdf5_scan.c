@@ -63,7 +63,7 @@ static void describe_source(const struct source *source, struct hdf5_scan *scan,
             scan->rotation_column = ts_arena_text(arena, attribute->value, strlen(attribute->value));
         if (!strcmp(attribute->name, "frames_in_file"))
             sscanf(attribute->value, TS_FRAMES_IN_FILE_SCAN, &scan->n_projections, &scan->n_flats, &scan->n_darks,
-                   &scan->n_invalid);
+                   &scan->n_invalid, &scan->n_alignment);
     }
 }
 
@@ -122,6 +122,8 @@ void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
             scan->n_flats, scan->n_darks);
     if (scan->n_invalid)
         fprintf(stream, ", %" PRId64 " invalid", scan->n_invalid);
+    if (scan->n_alignment)
+        fprintf(stream, ", %" PRId64 " alignment (left out)", scan->n_alignment);
     fprintf(stream, "\n  detector: %" PRId64 " rows of %" PRId64 " pixels, ", scan->rows, scan->columns);
     if (scan->row_mm > 0)
         fprintf(stream, "%.9g mm apart, the pixels %.9g mm\n", scan->row_mm, scan->column_mm);
@@ -147,6 +149,7 @@ void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json)
         ts_json_member_integer(json, "flats", scan->n_flats);
         ts_json_member_integer(json, "darks", scan->n_darks);
         ts_json_member_integer(json, "invalid", scan->n_invalid);
+        ts_json_member_integer(json, "alignment", scan->n_alignment);
         ts_json_member_integer(json, "detector_rows", scan->rows);
         ts_json_member_integer(json, "detector_columns", scan->columns);
         ts_json_member_real(json, "row_distance_mm", scan->row_mm > 0 ? scan->row_mm : NAN);

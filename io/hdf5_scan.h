@@ -14,7 +14,7 @@
 struct hdf5_scan {
     const char *format, *state; /* "NXtomo", "Data Exchange", and in a sentence; NULL: the file holds no scan */
     const char *refused;        /* why a chain could not read it as it is; then nothing below is known. NULL: it can */
-    int64_t n_projections, n_flats, n_darks, n_invalid;
+    int64_t n_projections, n_flats, n_darks, n_invalid, n_alignment;
     int64_t rows, columns;       /* of the detector */
     double row_mm, column_mm;    /* distances of neighboring rows and columns; 0: not in the file */
     double low, high;            /* of the angles, in degrees */

@@ -31,13 +31,15 @@ static const struct param hdf5_rows[] = {
     PARAM(struct hdf5_params, hdf5, .required = true, .unit = "", .doc = "the HDF5 file"),
     PARAM(struct hdf5_params, path, .required = true, .unit = "", .doc = "path of the dataset in the file"),
     PARAM(struct hdf5_params, axes, .required = true, .unit = "",
-          .doc = "names of the dataset's three axes in the order of the file: z, y and x, or z, view and detector"),
+          .doc =
+              "names of the dataset's three axes in the order of the file: z, y and x, or z, view and detector, or, of "
+              "flats and darks, which have no angles, z, frame and detector"),
     PARAM(struct hdf5_params, spacing, .unit = "mm", .optional = true, .min = 1e-9, .max = 1e6,
           .doc =
               "distances of neighbors along z, y and x, or along z and detector; one pixel where they are not given"),
     PARAM(struct hdf5_params, angles, .unit = "", .init.text = "", .doc = "path of the angles of the views"),
     PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
-          .doc = "unit of the angles in the file"),
+          .doc = "unit of the angles in the file, or of theta_start and theta_stop"),
     PARAM(struct hdf5_params, theta_start, .unit = "degree", .min = -36000, .max = 36000,
           .derived = "the file's angles", .doc = "angle of the first view, in place of angles"),
     PARAM(struct hdf5_params, theta_stop, .unit = "degree", .min = -36000, .max = 36000, .derived = "the file's angles",
@@ -52,9 +54,9 @@ static const struct param hdf5_rows[] = {
 /* Where each axis of the image lies in the file. */
 static enum ts_status find_order(struct projections *projections, const struct param_set *set)
 {
-    static const char *const kinds[2][3] = {{"z", "view", "detector"}, {"z", "y", "x"}};
+    static const char *const kinds[3][3] = {{"z", "view", "detector"}, {"z", "y", "x"}, {"z", "frame", "detector"}};
     const struct hdf5_params *params = set->values;
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < 3; kind++) {
         int n_found = 0;
         for (int d = 0; d < 3 && params->axes.n == 3; d++)
             for (int i = 0; i < 3; i++)
@@ -67,8 +69,9 @@ static enum ts_status find_order(struct projections *projections, const struct p
         if (n_found == 3)
             return TS_OK;
     }
-    return ts_param_error(set, "axes", "axes-names", projections->input.diag,
-                          "the axes are neither z, y and x nor z, view and detector, each once");
+    return ts_param_error(
+        set, "axes", "axes-names", projections->input.diag,
+        "the axes are neither z, y and x nor z, view and detector nor z, frame and detector, each once");
 }
 
 static enum ts_status find_spacing(struct projections *projections, const struct param_set *set)
@@ -86,6 +89,14 @@ static enum ts_status find_spacing(struct projections *projections, const struct
     return TS_OK;
 }
 
+static bool has_frames(const struct hdf5_params *params)
+{
+    bool found = false;
+    for (int64_t i = 0; i < params->axes.n; i++)
+        found |= !strcmp(params->axes.items[i], "frame");
+    return found;
+}
+
 static enum ts_status find_angles(struct projections *projections, const struct param_set *set)
 {
     const struct hdf5_params *params = set->values;
@@ -93,15 +104,20 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     const bool start = ts_param_given(set, "theta_start"), stop = ts_param_given(set, "theta_stop");
     double *angles = NULL;
     int64_t n = 0;
-    if (projections->volume || start != stop || start == (*params->angles != 0))
-        return projections->volume && !start && !stop && !*params->angles
+    if (projections->volume || has_frames(params))
+        return !start && !stop && !*params->angles
                    ? TS_OK
                    : ts_param_error(set, "axes", "angles-missing", input->diag, "%s",
-                                    projections->volume
-                                        ? "a volume has no angles"
-                                        : "a sinogram needs angles, or both theta_start and theta_stop in their place");
+                                    projections->volume ? "a volume has no angles" : "frames have no angles");
+    if (start != stop || start == (*params->angles != 0)) {
+        ts_param_error(set, "axes", "angles-missing", input->diag,
+                       "a sinogram needs angles, or both theta_start and theta_stop in their place");
+        ts_diag_hint(input->diag, "flats and darks have no angles: their axes are z, frame and detector");
+        return TS_BAD_CHAIN;
+    }
     if (start)
-        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint);
+        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint,
+                                    (enum angle_unit)params->angle_unit);
     enum ts_status status = ts_hdf5_stack_numbers(input, input->files[0].id, params->angles, 1 << 20, &angles, &n);
     if (status != TS_OK)
         return status;
@@ -143,6 +159,15 @@ static enum ts_status open_hdf5(const struct param_set *set, struct source **sou
     return ts_projections_source(set, params->hdf5, find_all, diag, source);
 }
 
+static void resolve(struct param_set *set, const struct source *source)
+{
+    static const char *const of_views[] = {"angles", "angle_unit", "endpoint"};
+    const bool views = ts_image_is_sinogram(&source->image) && !has_frames(set->values);
+    for (int i = 0; !views && i < 3; i++)
+        ts_param_idle(set, of_views[i]);
+    ts_source_beam_resolve(set, &source->image);
+}
+
 const struct source_format hdf5_format = {
     .name = "hdf5",
     .summary = "a dataset with three axes in an HDF5 file, as a volume or a sinogram",
@@ -150,4 +175,5 @@ const struct source_format hdf5_format = {
     .n_params = sizeof hdf5_rows / sizeof hdf5_rows[0],
     .params_bytes = sizeof(struct hdf5_params),
     .open = open_hdf5,
+    .resolve = resolve,
 };

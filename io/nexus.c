@@ -2,7 +2,8 @@
  *
  * NXtomo: an NXentry or NXsubentry whose definition is NXtomo; in it NXinstrument/NXdetector with data (frame, row,
  * column), image_key (0 projection, 1 flat, 2 dark, 3 invalid), x_pixel_size, y_pixel_size and
- * x_rotation_axis_pixel_position; rotation_angle in NXsample, or in NXdata.
+ * x_rotation_axis_pixel_position; rotation_angle in NXsample, or in NXdata. Files of the ESRF have image_key_control
+ * beside image_key: the same, but for frames that were taken again to see whether the sample moved, which are -1.
  * Source: NeXus definitions, NXtomo.
  */
 #include "io/nexus.h"
@@ -14,7 +15,7 @@
 
 #include "io/projections.h"
 
-enum { KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
+enum { KEY_ALIGNMENT = -1, KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
 
 static const struct choice unit_choices[] = {
     {"file", ANGLE_UNIT_FILE, "as the units of rotation_angle say; without units the scan is refused", 0},
@@ -178,6 +179,38 @@ static enum ts_status open_frames(struct nexus *nexus)
                            : status;
 }
 
+/* The list image_key_control beside image_key; NULL where there is none. */
+static enum ts_status read_control(struct nexus *nexus, int64_t n_frames, double **control)
+{
+    const char *key = nexus->params->image_key, *slash = strrchr(key, '/');
+    char path[HDF5_INPUT_PATH];
+    int64_t n = 0;
+    enum ts_status status = TS_OK;
+    snprintf(path, sizeof path, "%.*simage_key_control", slash ? (int)(slash + 1 - key) : 0, key);
+    *control = NULL;
+    if (*key)
+        status = ts_hdf5_stack_numbers(nexus->input, nexus->input->files[0].id, path, FRAMES_MAX, control, &n);
+    else if (nexus->detector >= 0)
+        status = ts_hdf5_stack_numbers(nexus->input, nexus->detector, path, FRAMES_MAX, control, &n);
+    if (status == TS_OK && *control && n != n_frames)
+        return ts_hdf5_input_refuse(
+            nexus->input, "image-key",
+            "image_key_control has %" PRId64 " values, expected %" PRId64 ", one for each frame", n, n_frames);
+    return status;
+}
+
+/* Alignment frames were taken at angles that the scan had before: they are projections by their key alone. */
+static enum ts_status check_control(const struct nexus *nexus, int64_t frame, double key, double control,
+                                    bool *alignment)
+{
+    *alignment = control == KEY_ALIGNMENT && (key == FRAMES_PROJECTIONS || key == KEY_INVALID);
+    if (*alignment || control == key)
+        return TS_OK;
+    return ts_hdf5_input_refuse(nexus->input, "image-key",
+                                "image_key_control of frame %" PRId64 " is %g, and its image_key is %g", frame, control,
+                                key);
+}
+
 static enum ts_status refuse_key(const struct nexus *nexus, int64_t frame, double key)
 {
     return ts_hdf5_input_refuse(
@@ -185,13 +218,32 @@ static enum ts_status refuse_key(const struct nexus *nexus, int64_t frame, doubl
         "image_key of frame %" PRId64 " is %g, expected 0 (projection), 1 (flat), 2 (dark) or 3 (invalid)", frame, key);
 }
 
+static enum ts_status record_frames(const struct nexus *nexus, const int64_t counts[KEYS], int64_t n_alignment)
+{
+    struct projections *projections = nexus->projections;
+    enum ts_status status =
+        ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(nexus->params->frames));
+    if (status == TS_OK)
+        status = n_alignment > 0
+                     ? ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE TS_FRAMES_ALIGNMENT,
+                                                counts[0], counts[1], counts[2], counts[KEY_INVALID], n_alignment)
+                     : ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE, counts[0], counts[1],
+                                                counts[2], counts[KEY_INVALID]);
+    if (n_alignment > 0 && nexus->params->frames == FRAMES_PROJECTIONS)
+        ts_diag_note(nexus->input->diag, &(struct diag_site){.code = "frames-alignment"},
+                     "%s: %" PRId64 " alignment frames (image_key_control -1) are left out, %" PRId64
+                     " projections are read",
+                     nexus->input->path, n_alignment, counts[0]);
+    return status;
+}
+
 /* The frames of the kind that is asked for. */
 static enum ts_status choose_frames(struct nexus *nexus)
 {
     struct projections *projections = nexus->projections;
     const int64_t n_frames = projections->stack.n[0];
-    int64_t counts[KEYS] = {0}, n, n_keys;
-    double *keys = NULL;
+    int64_t counts[KEYS] = {0}, n_alignment = 0, n, n_keys;
+    double *keys = NULL, *control = NULL;
     enum ts_status status = TS_OK;
     if (*nexus->params->image_key)
         status = ts_hdf5_stack_numbers(nexus->input, nexus->input->files[0].id, nexus->params->image_key, FRAMES_MAX,
@@ -200,19 +252,32 @@ static enum ts_status choose_frames(struct nexus *nexus)
         status = ts_hdf5_stack_numbers(nexus->input, nexus->detector, "image_key", FRAMES_MAX, &keys, &n_keys);
     if (status != TS_OK)
         return status;
-    if (!keys)
-        return ts_hdf5_input_refuse(nexus->input, "image-key",
-                                    "there is no image_key: projections, flats and darks cannot be told apart");
+    if (!keys) {
+        ts_hdf5_input_refuse(nexus->input, "image-key",
+                             "there is no image_key: projections, flats and darks cannot be told apart");
+        ts_diag_hint(nexus->input->diag,
+                     "hdf5: FILE with path and axes reads frames of one kind; of flats and darks the axes are z, frame "
+                     "and detector");
+        return TS_BAD_INPUT;
+    }
     if (n_keys != n_frames)
         return ts_hdf5_input_refuse(nexus->input, "image-key",
                                     "image_key has %" PRId64 " values, expected %" PRId64 ", one for each frame",
                                     n_keys, n_frames);
+    if ((status = read_control(nexus, n_frames, &control)) != TS_OK)
+        return status;
     int64_t *frames = ts_arena_alloc(projections->arena, (size_t)n_frames * sizeof *frames);
     if (!frames)
         return ts_diag_no_memory(nexus->input->diag, (size_t)n_frames * sizeof *frames);
     for (int64_t i = n = 0; i < n_frames; i++) {
         if (!(keys[i] >= 0 && keys[i] <= KEY_INVALID) || keys[i] != floor(keys[i]))
             return refuse_key(nexus, i, keys[i]);
+        bool alignment = false;
+        if (control && check_control(nexus, i, keys[i], control[i], &alignment) != TS_OK)
+            return TS_BAD_INPUT;
+        n_alignment += alignment;
+        if (alignment)
+            continue;
         counts[(int)keys[i]]++;
         if ((int)keys[i] == nexus->params->frames)
             frames[n++] = i;
@@ -223,10 +288,7 @@ static enum ts_status choose_frames(struct nexus *nexus)
                                     ts_projections_frames_name(nexus->params->frames), (int)nexus->params->frames);
     projections->n_views = n;
     projections->frames = frames;
-    status = ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(nexus->params->frames));
-    return status == TS_OK ? ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE, counts[0],
-                                                      counts[1], counts[2], counts[KEY_INVALID])
-                           : status;
+    return record_frames(nexus, counts, n_alignment);
 }
 
 /* ---- angles ------------------------------------------------------------------------------------- */
@@ -337,7 +399,7 @@ static enum ts_status read_pixel_size(struct nexus *nexus, const char *name, dou
     if (*mm > 0 && isfinite(*mm))
         return TS_OK;
     ts_text_escape(shown, sizeof shown, units);
-    ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is %g in the unit '%s', expected a positive length in m to nm",
+    ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is %g in the unit '%s', expected a positive length in m to pm",
                          name, values[0], shown);
     ts_diag_hint(nexus->input->diag, "pixel_size in mm stands for what the file says");
     return TS_BAD_INPUT;

@@ -20,9 +20,11 @@ struct nexus_params {
     double source_axis, source_detector; /* mm */
 };
 
-/* The text of the attribute frames_in_file, to write it and to read it again. */
+/* The text of the attribute frames_in_file, to write it and to read it again; the last part where there are any. */
 #define TS_FRAMES_IN_FILE "projections %" PRId64 ", flats %" PRId64 ", darks %" PRId64 ", invalid %" PRId64
-#define TS_FRAMES_IN_FILE_SCAN "projections %" SCNd64 ", flats %" SCNd64 ", darks %" SCNd64 ", invalid %" SCNd64
+#define TS_FRAMES_ALIGNMENT ", alignment %" PRId64
+#define TS_FRAMES_IN_FILE_SCAN                                                                                         \
+    "projections %" SCNd64 ", flats %" SCNd64 ", darks %" SCNd64 ", invalid %" SCNd64 ", alignment %" SCNd64
 
 extern const struct source_format nexus_format;
 

@@ -151,7 +151,8 @@ enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, e
     return TS_BAD_INPUT;
 }
 
-enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint)
+enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
+                                    enum angle_unit unit)
 {
     const int64_t n = projections->n_views, n_steps = endpoint ? n - 1 : n;
     double *angles = ts_arena_alloc(projections->arena, (size_t)n * sizeof *angles);
@@ -159,8 +160,8 @@ enum ts_status ts_projections_range(struct projections *projections, double star
         return ts_diag_no_memory(projections->input.diag, (size_t)n * sizeof *angles);
     for (int64_t i = 0; i < n; i++)
         angles[i] = start + (n_steps > 0 ? (double)i * (stop - start) / (double)n_steps : 0);
-    projections->angles = angles;
-    return TS_OK;
+    return ts_projections_angles(projections, angles, n, unit == ANGLE_UNIT_FILE ? ANGLE_UNIT_DEGREE : unit,
+                                 unit != ANGLE_UNIT_FILE);
 }
 
 /* ---- the source -------------------------------------------------------------------------------- */

@@ -64,8 +64,10 @@ enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, e
  * than two turns that is called radians, is refused unless the chain itself says the unit (`sure`). */
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
                                      bool sure);
-/* Even angles that the chain gives, in degrees: the last at `stop`, or one step before it. */
-enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint);
+/* Even angles that the chain gives, in degrees unless it calls them radians: the last at `stop`, or one step before it.
+ * With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
+enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
+                                    enum angle_unit unit);
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
 
 #endif

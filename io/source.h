@@ -59,6 +59,9 @@ struct source_format {
     /* Opens and checks; reads headers, no pixel. `set` holds the values with their places in the chain; relative
      * paths in it are already joined to the chain's folder. TS_BAD_INPUT with named records where refused. */
     enum ts_status (*open)(const struct param_set *set, struct source **source, struct ts_diag *diag);
+    /* After that, on values of the caller's own: fills in what the input decided and marks what plays no part, so that
+     * the set written out says the same again. Lists may be the source's. NULL: nothing. */
+    void (*resolve)(struct param_set *set, const struct source *source);
 };
 
 extern const struct source_format *const ts_source_formats[]; /* NULL ends the list */

@@ -67,10 +67,17 @@ const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axi
                : NULL;
 }
 
+static const char *const rows[] = {"beam", "source_axis", "source_detector"};
+
+void ts_source_beam_resolve(struct param_set *set, const struct ts_image *image)
+{
+    for (int i = 0; i < 3 && !ts_image_is_sinogram(image); i++)
+        ts_param_idle(set, rows[i]);
+}
+
 enum ts_status ts_source_beam(const struct param_set *set, const struct ts_beam *beam, struct ts_image *image,
                               struct ts_diag *diag)
 {
-    static const char *const rows[] = {"beam", "source_axis", "source_detector"};
     if (!ts_image_is_sinogram(image)) {
         for (int i = 0; i < 3; i++)
             if (ts_param_given(set, rows[i]))

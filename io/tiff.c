@@ -7,21 +7,12 @@
  */
 #include "io/tiff.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "io/digest.h"
 #include "io/projections.h"
-#include "io/tiff_pages.h"
-
-enum { MAX_ANGLES_BYTES = 1 << 22 };
-
-static const double pi = 3.14159265358979323846;
+#include "io/tiff_angles.h"
 
 struct tiff_source {
     struct source base;
@@ -55,6 +46,13 @@ static const struct choice angle_units[] = {
     {NULL, 0, NULL},
 };
 
+static const struct choice gap_choices[] = {
+    {"refuse", TIFF_GAPS_REFUSE,
+     "the views after a file that is missing would have wrong angles: the folder is refused"},
+    {"accept", TIFF_GAPS_ACCEPT, "the views that are there divide the range evenly"},
+    {NULL, 0, NULL},
+};
+
 static const struct param tiff_rows[] = {
     PARAM(struct tiff_params, tiff, .required = true, .unit = "",
           .doc = "a TIFF file of one or more pages, or a folder of .tif and .tiff files, read in the natural order of "
@@ -70,13 +68,15 @@ static const struct param tiff_rows[] = {
     PARAM(struct tiff_params, angles_file, .optional = true, .unit = "",
           .doc = "a text file of the angle of each view, one number a line; absent: another way"),
     PARAM(struct tiff_params, angle_unit, .unit = "", .choices = angle_units, .init.choice = ANGLE_UNIT_FILE,
-          .doc = "unit of the angles in angles_file"),
+          .doc = "unit of the angles in angles_file, or of angle_start and angle_stop"),
     PARAM(struct tiff_params, angle_start, .unit = "degree", .init.r = 0,
           .doc = "the angle of the first view; given together with angle_stop"),
     PARAM(struct tiff_params, angle_stop, .unit = "degree", .init.r = 180,
           .doc = "the angle at which the scan ends; given together with angle_start"),
     PARAM(struct tiff_params, endpoint, .unit = "", .init.b = false,
           .doc = "whether the last view is at angle_stop, or one step before it"),
+    PARAM(struct tiff_params, gaps, .unit = "", .choices = gap_choices, .init.choice = TIFF_GAPS_REFUSE,
+          .doc = "what to do where numbers are missing among the names of the files, with angle_start and angle_stop"),
     PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities, .init.choice = TIFF_QUANTITY_AUTO,
           .doc = "what the values are"),
     BEAM_ROWS(struct tiff_params),
@@ -142,190 +142,16 @@ static void close_source(struct source *base)
 static const struct source_ops tiff_ops = {
     .memory_bytes = memory_bytes, .read = read_slices, .holds = holds, .close = close_source};
 
-/* ---- angles ------------------------------------------------------------------------------------ */
-
-static bool angle_count_is(const struct param_set *set, int64_t n, int64_t n_views, struct ts_diag *diag)
-{
-    if (n == n_views)
-        return true;
-    ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views", (long long)n, (long long)n_views);
-    return false;
-}
-
-/* What is wrong with the file of angles is so of the input, not of the chain. Returns false. */
-__attribute__((format(printf, 4, 5))) static bool refuse_file(const struct param_set *set, struct ts_diag *diag,
-                                                              const char *code, const char *format, ...)
-{
-    char message[2048];
-    size_t row;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    ts_param_find(set->rows, set->n_rows, "angles_file", &row);
-    ts_diag_error(diag, TS_BAD_INPUT,
-                  &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"}, "%s",
-                  message);
-    return false;
-}
-
-/* The whole file, ended by a zero, or NULL (reported). */
-static char *angles_text(const struct param_set *set, const char *path, struct ts_diag *diag)
-{
-    struct stat found;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    char *text = NULL;
-    size_t got = 0;
-    if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size > MAX_ANGLES_BYTES) {
-        refuse_file(set, diag, "input-unreadable", "cannot read %s: %s", path,
-                    fd < 0 ? strerror(errno) : "it is not a file of at most 4 MiB");
-    } else if ((text = calloc(1, (size_t)found.st_size + 1)) == NULL) {
-        ts_diag_no_memory(diag, (size_t)found.st_size);
-    } else {
-        for (ssize_t n = 1; n > 0 && got<(size_t)found.st_size; got += n> 0 ? (size_t)n : 0)
-            n = read(fd, text + got, (size_t)found.st_size - got);
-        if (got < (size_t)found.st_size || strlen(text) < got) {
-            refuse_file(set, diag, "input-unreadable", "%s is not text that can be read whole", path);
-            free(text);
-            text = NULL;
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    return text;
-}
-
-/* Numbers, one a line, blank lines left out; -1 where a line is no number (reported). */
-static int64_t parse_angles(const struct param_set *set, const char *path, char *text, double *angles,
-                            struct ts_diag *diag)
-{
-    int64_t n = 0;
-    int line = 1;
-    for (char *at = text; at; line++) {
-        char *next = strchr(at, '\n'), *end;
-        if (next)
-            *next++ = '\0';
-        const double value = strtod(at, &end);
-        const bool number = end > at && isfinite(value);
-        end += strspn(end, " \t\r");
-        if (*end || (!number && end > at + strspn(at, " \t\r"))) {
-            refuse_file(set, diag, "angle-not-a-number", "%s, line %d is not one number", path, line);
-            return -1;
-        }
-        if (number)
-            angles[n++] = value;
-        at = next;
-    }
-    return n;
-}
-
-/* To degrees; false where they look like radians that nobody called so. */
-static bool convert_angles(const struct param_set *set, double *angles, int64_t n, struct ts_diag *diag)
-{
-    const struct tiff_params *params = set->values;
-    double low = INFINITY, high = -INFINITY;
-    for (int64_t i = 0; i < n; i++) {
-        low = fmin(low, angles[i]);
-        high = fmax(high, angles[i]);
-        if (params->angle_unit == ANGLE_UNIT_RADIAN)
-            angles[i] *= 180 / pi;
-    }
-    if (params->angle_unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(high - low))
-        ts_diag_warning(diag, &(struct diag_site){.code = "angle-turns"},
-                        "the %lld angles in radians, as angle_unit says, are %.4g turns", (long long)n,
-                        (high - low) / (2 * pi));
-    if (params->angle_unit != ANGLE_UNIT_FILE || !ts_angles_look_like_radians(high - low, n))
-        return true;
-    refuse_file(set, diag, "angle-unit",
-                "the %lld angles of %s are taken for degrees and have a range of %.6g, as "
-                "radians would",
-                (long long)n, params->angles_file, high - low);
-    ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
-    return false;
-}
-
-static bool angles_from_file(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
-                             struct ts_diag *diag)
-{
-    const char *path = ((const struct tiff_params *)set->values)->angles_file;
-    char *text = angles_text(set, path, diag);
-    size_t lines = 1;
-    if (!text)
-        return false;
-    for (const char *at = text; *at; at++)
-        lines += *at == '\n';
-    double *angles = ts_arena_alloc(arena, lines * sizeof *angles);
-    if (!angles)
-        ts_diag_no_memory(diag, lines * sizeof *angles);
-    const int64_t n = angles ? parse_angles(set, path, text, angles, diag) : -1;
-    free(text);
-    axis->positions = angles;
-    if (n >= 0 && n != axis->n)
-        return refuse_file(set, diag, "angle-count", "%s has %lld angles, expected %lld, one for each view", path,
-                           (long long)n, (long long)axis->n);
-    return n >= 0 && convert_angles(set, angles, n, diag);
-}
-
-static bool angles_from_range(const struct param_set *set, struct ts_axis *axis, struct ts_diag *diag)
-{
-    const struct tiff_params *params = set->values;
-    const int64_t steps = axis->n - params->endpoint;
-    if (!ts_param_given(set, "angle_start") || !ts_param_given(set, "angle_stop")) {
-        ts_param_error(set, "angle_start", "angles-missing", diag, "angle_start and angle_stop are given together");
-        return false;
-    }
-    if (params->angle_start == params->angle_stop || steps < 1) {
-        ts_param_error(set, "angle_stop", "angle-range", diag, "%lld views from %g to %g degrees have no step",
-                       (long long)axis->n, params->angle_start, params->angle_stop);
-        return false;
-    }
-    axis->first = params->angle_start;
-    axis->spacing = (params->angle_stop - params->angle_start) / (double)steps;
-    return true;
-}
-
-static bool set_angles(const struct param_set *set, struct arena *arena, struct ts_axis *axis, struct ts_diag *diag)
-{
-    const struct tiff_params *params = set->values;
-    const bool list = ts_param_given(set, "angles"), file = ts_param_given(set, "angles_file"),
-               range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
-    if (list + file + range != 1) {
-        ts_param_error(set, "angles", (list + file + range) != 0 ? "angles-twice" : "angles-missing", diag,
-                       "the angles of the views are given in %d ways, expected exactly one", list + file + range);
-        ts_diag_hint(diag,
-                     "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. frames: flats or "
-                     "darks have none");
-        return false;
-    }
-    if (ts_param_given(set, "angle_unit") && !file) {
-        ts_param_error(set, "angle_unit", "angle-unit-idle", diag,
-                       "belongs to angles_file; the chain's own angles are "
-                       "in degrees");
-        return false;
-    }
-    if (ts_param_given(set, "endpoint") && !range) {
-        ts_param_error(set, "endpoint", "endpoint-idle", diag, "belongs to angle_start and angle_stop");
-        return false;
-    }
-    axis->positions = list ? params->angles.values : NULL;
-    if (list && params->angles.rows > 1 && params->angles.columns > 1) {
-        ts_param_error(set, "angles", "angle-count", diag, "expected one list of numbers, not a list of lists");
-        return false;
-    }
-    if (list)
-        return angle_count_is(set, params->angles.rows * params->angles.columns, axis->n, diag);
-    return file ? angles_from_file(set, arena, axis, diag) : angles_from_range(set, axis, diag);
-}
-
 /* ---- opening ----------------------------------------------------------------------------------- */
+
+static const char *const of_views[] = {"angles",     "angles_file", "angle_unit", "angle_start",
+                                       "angle_stop", "endpoint",    "gaps"};
 
 /* What slices, flats and darks must and must not have beside them. */
 static enum ts_status check_meaning(const struct param_set *set, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
     const bool slices = params->pages == TIFF_SLICES, no_object = params->frames != FRAMES_PROJECTIONS;
-    static const char *const of_views[] = {"angles",      "angles_file", "angle_unit",
-                                           "angle_start", "angle_stop",  "endpoint"};
     if (slices != ts_param_given(set, "spacing_z"))
         return ts_param_error(set, "spacing_z", "spacing-z", diag,
                               slices ? "required with pages: slices" : "belongs to pages: slices alone");
@@ -376,7 +202,7 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
         image->axes[2] = (struct ts_axis){.kind = TS_AXIS_X, .n = pages->width, .spacing = pixel, .unit = "mm"};
     } else {
         describe_frames(source, params, image->axes);
-        if (params->frames == FRAMES_PROJECTIONS && !set_angles(set, pages->arena, &image->axes[1], diag))
+        if (params->frames == FRAMES_PROJECTIONS && !ts_tiff_angles(set, pages, &image->axes[1], diag))
             return TS_BAD_INPUT;
     }
     const struct ts_beam beam = {(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
@@ -420,6 +246,36 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     return status;
 }
 
+/* The angles of a file become the chain's own: the record names no file. */
+static void resolve(struct param_set *set, const struct source *source)
+{
+    static const char *const others[] = {"angles_file", "angle_unit", "angle_start", "angle_stop", "endpoint", "gaps"};
+    struct tiff_params *params = set->values;
+    const struct ts_axis *view = &source->image.axes[1];
+    const bool slices = params->pages == TIFF_SLICES;
+    size_t row;
+    params->quantity = (int32_t)source->image.quantity;
+    ts_source_beam_resolve(set, &source->image);
+    ts_param_idle(set, slices ? "frames" : "spacing_z");
+    for (size_t i = 0; (slices || params->frames != FRAMES_PROJECTIONS) && i < sizeof of_views / sizeof *of_views; i++)
+        ts_param_idle(set, of_views[i]);
+    if (slices || params->frames != FRAMES_PROJECTIONS)
+        return;
+    if (!view->positions) {
+        params->angle_start = ts_tiff_degrees(params, params->angle_start);
+        params->angle_stop = ts_tiff_degrees(params, params->angle_stop);
+        params->angle_unit = ANGLE_UNIT_DEGREE;
+        ts_param_idle(set, "angles");
+        ts_param_idle(set, "angles_file");
+        return;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ts_param_idle(set, others[i]);
+    params->angles = (struct ts_numbers){1, view->n, view->positions};
+    ts_param_find(set->rows, set->n_rows, "angles", &row);
+    set->given |= UINT32_C(1) << row;
+}
+
 const struct source_format tiff_format = {
     .name = "tiff",
     .summary = "pages of TIFF files: projections, sinograms or the slices of a volume",
@@ -427,4 +283,5 @@ const struct source_format tiff_format = {
     .n_params = sizeof tiff_rows / sizeof tiff_rows[0],
     .params_bytes = sizeof(struct tiff_params),
     .open = open_tiff,
+    .resolve = resolve,
 };

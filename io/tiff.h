@@ -9,7 +9,7 @@
 #include "io/source_beam.h"
 
 enum tiff_meaning { TIFF_VIEWS, TIFF_SINOGRAMS, TIFF_SLICES };
-enum { TIFF_QUANTITY_AUTO = -1 };
+enum { TIFF_QUANTITY_AUTO = -1, TIFF_GAPS_REFUSE = 0, TIFF_GAPS_ACCEPT = 1 };
 
 struct tiff_params {
     const char *tiff;
@@ -21,6 +21,7 @@ struct tiff_params {
     int32_t angle_unit; /* enum angle_unit, of angles_file */
     double angle_start, angle_stop;
     bool endpoint;
+    int32_t gaps;
     int32_t quantity;
     int32_t beam;                        /* enum ts_beam_kind */
     double source_axis, source_detector; /* mm */

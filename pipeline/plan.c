@@ -63,8 +63,16 @@ static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
         struct plan_node *node = &plan->nodes[i];
         *node = (struct plan_node){
             .label = chain->sources[i].name, .chain_source = &chain->sources[i], .set = chain->sources[i].set};
-        if (node->chain_source->format->open(&node->set, &node->source, diag) == TS_OK)
-            node->out = node->source->image;
+        const struct source_format *format = node->chain_source->format;
+        node->set.values = ts_arena_alloc(plan->arena, format->params_bytes);
+        if (!node->set.values)
+            return ts_diag_no_memory(diag, format->params_bytes);
+        memcpy(node->set.values, chain->sources[i].set.values, format->params_bytes);
+        if (format->open(&node->set, &node->source, diag) != TS_OK)
+            continue;
+        node->out = node->source->image;
+        if (format->resolve)
+            format->resolve(&node->set, node->source);
     }
     return ts_diag_status(diag);
 }

@@ -265,6 +265,10 @@ static char *resolved_chain(const struct ts_plan *plan)
     struct chain_stage *stages = calloc((size_t)chain.n_stages + 1, sizeof *stages);
     if (!stages)
         return NULL;
+    for (int32_t i = 0; i < chain.n_sources; i++) {
+        chain.sources[i].set = plan->nodes[i].set;
+        chain.sources[i].set.owner = plan->chain->sources[i].set.owner;
+    }
     for (int32_t i = 0; i < chain.n_stages; i++) {
         stages[i] = chain.stages[i];
         stages[i].set = plan->nodes[plan->n_sources + i].set;

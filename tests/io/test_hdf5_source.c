@@ -90,6 +90,43 @@ Test(hdf5_source, refuses_with_its_own_words)
     ts_test_expect(ts_scan_file.diag, "spacing-count", "3 numbers, expected 2");
 }
 
+/* Flats and darks: their views are numbered, and angles are refused. */
+Test(hdf5_source, frames_need_no_angles)
+{
+    static const char *const axes[] = {"frame", "z", "detector"};
+    struct hdf5_params values;
+    struct source *source;
+    struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
+    ts_scan_file_give(&set, "theta_start");
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "angles-missing", "frames have no angles");
+    ts_diag_clear(ts_scan_file.diag);
+    set.given = 0;
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    const struct ts_axis *view = &source->image.axes[1];
+    cr_assert(view->kind == TS_AXIS_VIEW && view->n == SCAN_FRAMES && view->positions[6] == 6);
+    cr_assert_str_eq(view->unit, "");
+    source->ops->close(source);
+}
+
+/* Of the chain's own range too, unless it says what it is. */
+Test(hdf5_source, a_range_that_looks_like_radians_is_refused)
+{
+    static const char *const axes[] = {"view", "z", "detector"};
+    struct hdf5_params values;
+    struct source *source;
+    struct param_set set = ts_scan_file_hdf5(&values, axes, 3.14159265358979);
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "angle-unit", "as radians would");
+    cr_assert(strstr(ts_diag_get(ts_scan_file.diag, 0)->hint, "angle_unit: radian"));
+    values.angle_unit = ANGLE_UNIT_RADIAN;
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert_float_eq(source->image.axes[1].positions[6], 180.0 / 7 * 6, 1e-9);
+    source->ops->close(source);
+}
+
 /* Angles are in the unit that they name, in degrees where they name none, and in that of the chain whatever they name.
  */
 Test(hdf5_source, angles_are_in_the_unit_that_they_name)

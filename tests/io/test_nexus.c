@@ -42,6 +42,8 @@ struct scan {
     bool twice;           /* a second entry that follows NXtomo */
     const char *external; /* the frames are a link to this file */
     double axis;          /* 0: 2.25 */
+    int n_control;        /* 0: no image_key_control */
+    double control[SCAN_FRAMES];
 };
 
 static const struct scan good = {.definition = "NXtomo",
@@ -70,6 +72,8 @@ static void make_scan(const struct scan *scan)
         ts_scan_file_frames(detector, "data", SCAN_FRAMES, scan->storage);
     if (scan->n_keys)
         ts_scan_file_numbers(detector, "image_key", scan->n_keys, scan->keys, NULL);
+    if (scan->n_control)
+        ts_scan_file_numbers(detector, "image_key_control", scan->n_control, scan->control, NULL);
     if (scan->n_angles)
         ts_scan_file_numbers(holder, "rotation_angle", scan->n_angles, scan->angles, scan->angle_units);
     if (!scan->no_pixel_size) {
@@ -267,6 +271,45 @@ Test(nexus, keys_of_64_bits_are_read)
     ts_test_expect(ts_scan_file.diag, "image-key", "image_key of frame 3 is -1, expected 0");
 }
 
+/* Frames taken again at earlier angles have the key of a projection, and -1 beside it. */
+Test(nexus, alignment_frames_are_left_out)
+{
+    static const int frames[] = {2, 5};
+    static const double control[] = {2, 1, 0, -1, 3, 0, 1};
+    struct scan scan = good;
+    struct param_set set = nexus_set();
+    struct source *source;
+    scan.n_control = SCAN_FRAMES;
+    memcpy(scan.control, control, sizeof control);
+    make_scan(&scan);
+    for (int i = 0; i < 2; i++) {
+        ts_diag_clear(ts_scan_file.diag);
+        nexus_values.image_key = i ? "/entry1/instrument/detector/image_key" : "";
+        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        cr_assert_eq(source->image.axes[1].n, 2);
+        cr_assert_eq(source->image.axes[1].positions[1], 45.5);
+        ts_scan_file_check(source, frames, SCAN_ROWS);
+        source->ops->close(source);
+        cr_assert_eq(ts_diag_count(ts_scan_file.diag), 1);
+        cr_assert_str_eq(ts_diag_get(ts_scan_file.diag, 0)->code, "frames-alignment");
+        cr_assert(strstr(ts_diag_get(ts_scan_file.diag, 0)->message, "1 alignment frames (image_key_control -1)"));
+    }
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, out, ts_scan_file.diag), TS_OK);
+    fclose(out);
+    cr_assert(strstr(text, "frames: 2 projections, 2 flats, 1 darks, 1 invalid, 1 alignment (left out)"), "%s", text);
+    free(text);
+    scan.control[1] = 0;
+    refuse_scan(&scan, "image-key", "image_key_control of frame 1 is 0, and its image_key is 1");
+    scan.control[1] = -1;
+    refuse_scan(&scan, "image-key", "image_key_control of frame 1 is -1, and its image_key is 1");
+    scan.control[1] = 1;
+    scan.n_control = 5;
+    refuse_scan(&scan, "image-key", "image_key_control has 5 values, expected 7");
+}
+
 Test(nexus, refuses_with_its_own_words)
 {
     struct scan scan = good;
@@ -299,7 +342,7 @@ Test(nexus, refuses_with_its_own_words)
     refuse_scan(&scan, "frames-missing", "none of the 7 frames is one of the projections");
     scan = good;
     scan.pixel_units = "px";
-    refuse_scan(&scan, "pixel-size", "in the unit 'px', expected a positive length");
+    refuse_scan(&scan, "pixel-size", "in the unit 'px', expected a positive length in m to pm");
     scan = good;
     scan.twice = true;
     refuse_scan(&scan, "nexus-entries", "2 entries follow NXtomo, expected one");

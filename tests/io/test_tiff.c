@@ -145,6 +145,40 @@ Test(tiff, folders_are_read_in_natural_order)
     ts_test_remove_folder(folder);
 }
 
+/* A file that is missing shifts the angles of all after it, where they are evenly spaced by their number alone. */
+Test(tiff, numbers_that_are_missing_are_refused)
+{
+    static const struct {
+        int numbers[6];
+        const char *words; /* NULL: taken */
+    } folders[] = {{{0, 1, 2, 4, 5, 6}, "the number 3 is missing between p2.tif and p4.tif"},
+                   {{8, 9, 10, 11, 12, 13}, NULL},
+                   {{0, 20, 40, 60, 100, 120}, "the number 80 is missing between p60.tif and p100.tif"},
+                   {{0, 30, 60, 90, 120, 150}, NULL},
+                   {{3, 10, 17, 25, 31, 38}, NULL}, /* no even step: times, perhaps */
+                   {{7, 9, 10, 11, 14, 15}, "the number 8 is missing between p7.tif and p9.tif"}};
+    struct tiff_writing w = ts_tiff_plain;
+    w.n_pages = 1;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char folder[256], path[300];
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int k = 0; k < 6; k++) {
+            snprintf(path, sizeof path, "%s/p%d.tif", folder, folders[i].numbers[k]);
+            ts_tiff_write(path, &w);
+        }
+        if (folders[i].words)
+            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing", folders[i].words);
+        struct source *source = ts_tiff_opened(folders[i].words ? VIEWS "angle_start: 0, angle_stop: 180, gaps: accept"
+                                                                : VIEWS "angle_start: 0, angle_stop: 180",
+                                               folder);
+        cr_assert_eq(source->image.axes[1].n, 6);
+        source->ops->close(source);
+        source = ts_tiff_opened(VIEWS "angles: [0, 1, 2, 4, 5, 6]", folder);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+    }
+}
+
 Test(tiff, angles_are_said_in_one_way)
 {
     char folder[256], path[300], angles[96], text[256];
@@ -175,7 +209,9 @@ Test(tiff, angles_are_said_in_one_way)
                  {"nan\n1\n2\n", "angle-not-a-number", "line 1"},
                  {"0\n1\n2\n3\n", "angle-count", "angles.txt has 4 angles, expected 3"},
                  {"0\n1.0471976\n2.0943951\n", "angle-unit", "as radians would"},
-                 {" 0\r\n\n1.5\n-2e1", NULL, NULL}};
+                 {"\xEF\xBB\xBF# degrees\n0\n1 # the second\nx#\n", "angle-not-a-number", "line 4"},
+                 {" 0\r\n\n1.5\n-2e1", NULL, NULL},
+                 {"\xEF\xBB\xBF# angles in degrees\r\n0\r\n  # more\n1.5 # the second\n-2e1#\n", NULL, NULL}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         FILE *file = fopen(angles, "w");
         fputs(files[i].text, file);
@@ -189,6 +225,13 @@ Test(tiff, angles_are_said_in_one_way)
         }
     }
     ts_tiff_refused(VIEWS "angles: [0, 1, 2], angle_unit: radian", path, "angle-unit-idle", "belongs to angles_file");
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], gaps: accept", path, "gaps-idle", "belongs to angle_start");
+    ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 3.14159265", path, "angle-unit",
+                    "3 views from 0 to 3.14159 degrees are what half a turn or a turn would be in radians");
+    struct source *radians =
+        ts_tiff_opened(VIEWS "angle_start: 0, angle_stop: 3.14159265358979, angle_unit: radian", path);
+    cr_assert_float_eq(radians->image.axes[1].spacing, 60, 1e-9);
+    radians->ops->close(radians);
     ts_test_remove_folder(folder);
 }
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the views of TIFF pages look.
+ */
+#ifndef IO_TIFF_ANGLES_H
+#define IO_TIFF_ANGLES_H
+
+#include "io/tiff.h"
+#include "io/tiff_pages.h"
+#include "pipeline/image.h"
+#include "pipeline/params.h"
+
+/* Of a format's parameters of the kind tiff_params, the angles of axis->n views in degrees; a list is held by the arena
+ * of the pages or by the chain. False where they are not said, said wrongly, or refused (reported). */
+bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
+                    struct ts_diag *diag);
+/* An angle of the chain's own range in degrees. */
+double ts_tiff_degrees(const struct tiff_params *params, double angle);
+
+#endif
