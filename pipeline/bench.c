@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "cuda/bench.h"
+#include "pipeline/device_choice.h"
+#include "pipeline/text_file.h"
 
 /* The latency of a chain on one slice, its kernels alone. */
 static const char latency_chain[] = "box radius=2|histogram bins=256|equalize";
@@ -192,57 +194,91 @@ static enum ts_status bench_stage(struct bench *bench, const struct stage *stage
     return status;
 }
 
-static enum ts_status bench_latency(struct bench *bench)
+/* One of the chain's rows. */
+static enum ts_status add_chain(struct bench *bench, struct bench_row *row)
 {
-    const struct bench_case slice = {.dtype = TS_U16, .values = BENCH_CT, .nz = 1, .ny = 512, .nx = 512};
+    snprintf(row->which.parameters, sizeof row->which.parameters, "%s", latency_chain);
+    row->error = ts_bench_no_error("the rows of its stages have theirs");
+    return add_row(bench, row);
+}
+
+/* With one thread and with all. */
+static enum ts_status chain_on_cpu(struct bench *bench, const struct bench_case *cases, int n, struct ts_diag *diag)
+{
+    const struct bench_request *request = bench->report.request;
+    const int most = bench->report.all_threads;
+    for (int threads = request->threads > 0 ? request->threads : 1;; threads = most) {
+        struct bench_row row;
+        enum ts_status status = ts_bench_cpu_chain(cases, n, threads, request->runs, diag, &row);
+        if (status == TS_OK)
+            status = add_chain(bench, &row);
+        if (status != TS_OK || request->threads > 0 || threads >= most)
+            return status;
+    }
+}
+
+static enum ts_status chain_on_cuda(struct bench *bench, const struct bench_case *cases, int n, struct ts_diag *diag)
+{
+    struct bench_row row;
+    const enum ts_status status = ts_bench_cuda_chain(cases, n, bench->device, bench->report.request->runs, diag, &row);
+    if (status != TS_OK)
+        return refused(status) ? status : device_failed(bench, &cases[0], diag);
+    return add_chain(bench, &row);
+}
+
+/* Beside all stages it is left out where it does not fit their type; where it was asked for, that is an error. */
+static enum ts_status bench_chain(struct bench *bench)
+{
+    const struct bench_request *request = bench->report.request;
+    const struct bench_case slice = {.dtype = request->dtype >= 0 ? (enum ts_dtype)request->dtype : TS_U16,
+                                     .values = request->values >= 0 ? (enum bench_values)request->values : BENCH_CT,
+                                     .nz = 1,
+                                     .ny = request->ny ? request->ny : 512,
+                                     .nx = request->nx ? request->nx : 512};
     struct bench_case cases[CUDA_BENCH_STAGES];
-    struct bench_row row = {0};
+    const int n = ts_bench_split(latency_chain, &slice, cases, CUDA_BENCH_STAGES), before = bench->report.n_rows;
     struct ts_diag *diag = ts_diag_create();
-    const int n = ts_bench_split(latency_chain, &slice, cases, CUDA_BENCH_STAGES);
     if (!diag)
         return TS_RUN_FAILED;
-    enum ts_status status =
-        n > 0 ? ts_bench_cuda_chain(cases, n, bench->device, bench->report.request->runs, diag, &row) : TS_BAD_CHAIN;
-    if (status == TS_OK) {
-        snprintf(row.which.parameters, sizeof row.which.parameters, "%s", latency_chain);
-        row.error = ts_bench_no_error("the rows of its stages have theirs");
-        status = add_row(bench, &row);
-    } else {
-        status = status == TS_BAD_CHAIN ? TS_OK : device_failed(bench, &cases[0], diag);
-    }
+    enum ts_status status = bench->on_cpu ? chain_on_cpu(bench, cases, n, diag) : TS_OK;
+    if ((status == TS_OK || refused(status)) && bench->device)
+        status = chain_on_cuda(bench, cases, n, diag);
+    const char *why = ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "out of memory";
+    if (!refused(status) && status != TS_OK)
+        ts_diag_error(bench->diag, status, &(struct diag_site){.code = "benchmark-failed"}, "chain: %s", why);
+    else if (refused(status) && request->stage && bench->report.n_rows == before && bench->n_failed == 0)
+        status =
+            ts_diag_error(bench->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-benchmark"}, "chain: %s", why);
+    else
+        status = TS_OK;
     ts_diag_destroy(diag);
     return status;
 }
 
-/* Which devices to time, and the ceilings of the CUDA device. */
+/* Which devices to time, and the ceilings of the CUDA device. why: `auto` goes without one. */
 static enum ts_status choose_devices(struct bench *bench, char *why, size_t why_bytes)
 {
-    const char *device = bench->report.request->device ? bench->report.request->device : "auto";
-    const bool automatic = !strcmp(device, "auto");
-    unsigned index = 0;
-    char rest;
-    bench->on_cpu = automatic || !strcmp(device, "cpu");
-    const bool with_cuda = automatic || !strcmp(device, "cuda") || sscanf(device, "cuda:%u%c", &index, &rest) == 1;
-    if (!bench->on_cpu && !with_cuda)
-        return ts_diag_error(bench->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"},
-                             "unknown device '%s': auto, cpu, cuda or cuda:N", device);
-    if (!with_cuda)
-        return TS_OK;
-    struct ts_diag *diag = ts_diag_create();
-    enum ts_status status = !diag ? TS_RUN_FAILED : ts_cuda_query(&bench->found, diag);
-    if (status == TS_OK && index >= (unsigned)bench->found.n)
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-device"},
-                               "there is no CUDA device %u, only %d", index, bench->found.n);
+    struct device_choice choice;
+    int index;
+    enum ts_status status = ts_device_choice_parse(bench->report.request->device, &choice, bench->diag);
+    bench->on_cpu = choice.kind != DEVICE_CUDA;
+    if (status != TS_OK || choice.kind == DEVICE_CPU)
+        return status;
+    const bool automatic = choice.kind == DEVICE_AUTO;
+    struct ts_diag *diag = automatic ? ts_diag_create() : bench->diag;
+    if (!diag)
+        return TS_RUN_FAILED;
+    status = ts_device_choice_find(choice.index, &bench->found, &index, diag);
     if (status == TS_OK)
         status = ts_cuda_bench_ceilings(&bench->found.devices[index], diag, &bench->ceilings);
     if (status == TS_OK)
         bench->device = &bench->found.devices[index];
-    else
-        snprintf(why, why_bytes, "%s", diag ? ts_diag_get(diag, 0)->message : "out of memory");
+    if (!automatic)
+        return status;
+    if (status != TS_OK)
+        snprintf(why, why_bytes, "%s", ts_diag_get(diag, 0)->message);
     ts_diag_destroy(diag);
-    if (status == TS_OK || automatic)
-        return TS_OK;
-    return ts_diag_error(bench->diag, TS_RUN_FAILED, &(struct diag_site){.code = "device"}, "%s", why);
+    return TS_OK;
 }
 
 static bool fits(const struct stage *stage, const char *cases)
@@ -251,32 +287,61 @@ static bool fits(const struct stage *stage, const char *cases)
     return ts_bench_split_cases(stage, cases, parameters) > 0;
 }
 
+/* What a request cannot ask for. */
+static enum ts_status refuse_request(const struct bench_request *request, struct ts_diag *diag)
+{
+    const struct stage *only = request->stage ? ts_stage_find(request->stage) : NULL;
+    if (!request->stage)
+        return TS_OK;
+    if (!strcmp(request->stage, "chain")) {
+        const struct diag_site site = {.code = "benchmark-option"};
+        if (request->parameters)
+            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "--parameters are those of a stage; the chain is '%s'",
+                                 latency_chain);
+        if (request->nz > 1)
+            return ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                                 "the chain is timed on one slice, not on %lld: --size 1x%lldx%lld",
+                                 (long long)request->nz, (long long)request->ny, (long long)request->nx);
+        return TS_OK;
+    }
+    if (!only)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
+                             request->stage);
+    if (!only->cpu && !only->reduction)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-benchmark", .stage = only->name},
+                             "it passes its image on, there is nothing to time");
+    if (request->parameters && !fits(only, request->parameters))
+        return ts_diag_error(diag, TS_BAD_CHAIN,
+                             &(struct diag_site){.code = "parameters-too-long", .stage = only->name},
+                             "the parameters of a case have more than 255 characters");
+    return TS_OK;
+}
+
+/* Before minutes are spent on what cannot be kept. */
+enum ts_status ts_bench_files_check(const struct bench_request *request, struct ts_diag *diag)
+{
+    enum ts_status status = request->save ? ts_text_file_check(request->save, diag) : TS_OK;
+    return status == TS_OK && request->plot ? ts_text_file_check(request->plot, diag) : status;
+}
+
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag)
 {
     struct bench bench = {.report = {.request = request, .stream = stream, .all_threads = omp_get_num_procs()},
                           .diag = diag};
     char why[512] = "";
-    const bool chain_only = request->stage && !strcmp(request->stage, "chain");
-    const struct stage *only = request->stage && !chain_only ? ts_stage_find(request->stage) : NULL;
-    if (request->stage && !only && !chain_only)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
-                             request->stage);
-    if (only && !only->cpu && !only->reduction)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-benchmark", .stage = only->name},
-                             "it passes its image on, there is nothing to time");
-    if (only && request->parameters && !fits(only, request->parameters))
-        return ts_diag_error(diag, TS_BAD_CHAIN,
-                             &(struct diag_site){.code = "parameters-too-long", .stage = only->name},
-                             "the parameters of a case have more than 255 characters");
-    enum ts_status status = choose_devices(&bench, why, sizeof why);
+    enum ts_status status = refuse_request(request, diag);
+    if (status == TS_OK)
+        status = ts_bench_files_check(request, diag);
+    if (status == TS_OK)
+        status = choose_devices(&bench, why, sizeof why);
     if (status != TS_OK)
         return status;
     ts_bench_print_head(&bench.report, bench.device, bench.found.driver, &bench.ceilings, *why ? why : NULL);
-    for (const struct stage *const *stage = ts_stages; status == TS_OK && !chain_only && *stage; stage++)
-        if (only ? *stage == only : (*stage)->cpu || (*stage)->reduction)
+    for (const struct stage *const *stage = ts_stages; status == TS_OK && *stage; stage++)
+        if (request->stage ? !strcmp((*stage)->name, request->stage) : (*stage)->cpu || (*stage)->reduction)
             status = bench_stage(&bench, *stage);
-    if (status == TS_OK && !only && bench.device)
-        status = bench_latency(&bench);
+    if (status == TS_OK && (!request->stage || !strcmp(request->stage, "chain")))
+        status = bench_chain(&bench);
     ts_bench_print_end(&bench.report);
     if (status == TS_OK && request->save)
         status = ts_bench_save(request->save, bench.report.rows, bench.report.n_rows, diag);

@@ -66,7 +66,7 @@ struct bench_error {
 };
 
 struct bench_request {
-    const char *stage;      /* NULL: all, and the chain on a single slice; "chain": that alone */
+    const char *stage;      /* NULL: all, and the chain on one slice of this size; "chain": that alone */
     const char *parameters; /* NULL: the stage's own cases; else these, as ts_bench_split_cases() takes them */
     int dtype, values;      /* -1: all that are benchmarked */
     /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB of what only reads. Of a stage that is named
@@ -111,6 +111,9 @@ bool ts_bench_option(struct bench_request *request, int option, const char *valu
 
 /* ---- the benchmark ------------------------------------------------------------------------------- */
 
+/* not-written where the request's files cannot be. */
+enum ts_status ts_bench_files_check(const struct bench_request *request, struct ts_diag *diag);
+
 /* Times the cases and prints them; a case that the stage refuses is left out, a stage without any case is named. */
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
 
@@ -120,8 +123,8 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
 int ts_bench(const struct bench_request *request, int argc, char **argv, FILE *stream);
 
 /* bench_reduction.c: prints speed-up and efficiency of fan-in and two-level sums, products, minima, maxima, variances
- * and sums of tables against size and number of processors. Uses device, json, runs and size (the most values) of the
- * request. */
+ * and sums of tables against size and number of processors. Takes device, json, save, plot, runs and size (the most
+ * values) of the request; its other members are refused (code benchmark-option). */
 enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
 
 /* ---- one case ---------------------------------------------------------------------------------- */
@@ -174,7 +177,9 @@ enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int run
 enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, const struct cuda_device *device,
                              const struct cuda_ceilings *ceilings, int runs, struct ts_diag *diag,
                              struct bench_row *row);
-/* A chain of up to four cases on one image; row->seconds is the whole chain's. */
+/* Chains of up to four cases on one image; row->seconds is the whole chain's. */
+enum ts_status ts_bench_cpu_chain(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
+                                  struct bench_row *row);
 enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct cuda_device *device, int runs,
                                    struct ts_diag *diag, struct bench_row *row);
 /* bench_error.c: on a small image, of the map and of all tables that the oracle knows. */

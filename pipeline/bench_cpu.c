@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times a stage on the CPU: medians of several runs beside memcpy of the same image in the same run. Scratch, results
- * and padding are made outside the time taken.
+ * Times a stage, or a chain of them, on the CPU: medians of several runs beside memcpy of the same image in the same
+ * run. Scratch, results and padding are made outside the time taken.
  */
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/bench.h"
 #include "pipeline/bench.h"
 #include "pipeline/timing.h"
 #include "stages/execute.h"
@@ -16,6 +17,7 @@ static const double run_seconds = 0.25;
 
 struct memory {
     struct ts_image in, out, padded;
+    bool lent; /* in.data: the result of the stage before */
     void *room, *scratch, *copy;
 };
 
@@ -119,19 +121,27 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
 
 static void memory_clear(struct memory *memory)
 {
-    free(memory->in.data);
+    if (!memory->lent)
+        free(memory->in.data);
     free(memory->out.data);
     free(memory->room);
     free(memory->scratch);
     free(memory->copy);
 }
 
+static void pad(struct memory *memory, const struct stage_context *context)
+{
+    const struct stage_reach reach = ts_stage_reach(context);
+    ts_stage_pad(&reach, &context->in, &memory->in, 1, 0, memory->in.axes[0].n, memory->room, &memory->padded);
+}
+
+/* in NULL: the case's image; else the result of the stage before. */
 static enum ts_status memory_init(struct memory *memory, const struct bench_stage *ready,
-                                  const struct bench_case *which, struct ts_diag *diag)
+                                  const struct bench_case *which, const struct ts_image *in, struct ts_diag *diag)
 {
     const struct stage *stage = which->stage;
     const struct stage_reach reach = ts_stage_reach(&ready->context);
-    *memory = (struct memory){.in = ts_bench_image(which), .out = ready->context.out};
+    *memory = (struct memory){.in = in ? *in : ts_bench_image(which), .out = ready->context.out, .lent = in != NULL};
     if (!memory->in.data)
         return ts_diag_no_memory(diag, ts_image_bytes(&memory->in));
     memory->copy = allocate(ts_image_bytes(&memory->in));
@@ -140,7 +150,7 @@ static enum ts_status memory_init(struct memory *memory, const struct bench_stag
     memory->scratch = allocate(stage->scratch_bytes ? stage->scratch_bytes(&ready->context, which->nz) : 0);
     if (!memory->copy || !memory->room || !memory->out.data || !memory->scratch)
         return ts_diag_no_memory(diag, ts_image_bytes(&memory->in) + ts_image_bytes(&memory->out));
-    ts_stage_pad(&reach, &ready->context.in, &memory->in, 1, 0, which->nz, memory->room, &memory->padded);
+    pad(memory, &ready->context);
     return TS_OK;
 }
 
@@ -197,26 +207,59 @@ static double copy_once(const struct memory *memory, int threads)
     return now(threads) - start;
 }
 
-static enum ts_status run_many(struct bench_stage *ready, struct memory *memory, int runs, struct bench_row *row)
+/* The stages one after the other; their times together. */
+static enum ts_status run_all(struct bench_stage ready[], struct memory memory[], int n, double *seconds)
+{
+    enum ts_status status = TS_OK;
+    *seconds = 0;
+    for (int i = 0; status == TS_OK && i < n; i++) {
+        double one;
+        if (i > 0)
+            pad(&memory[i], &ready[i].context);
+        status = run_once(&ready[i], &memory[i], &one);
+        *seconds += one;
+    }
+    return status;
+}
+
+static enum ts_status run_many(struct bench_stage ready[], struct memory memory[], int n_stages, int runs,
+                               struct bench_row *row)
 {
     const int threads = ready->context.threads;
-    double stage_seconds[MAX_RUNS], copy_seconds[MAX_RUNS];
+    double seconds[MAX_RUNS], copy_seconds[MAX_RUNS];
     int n = 0;
-    enum ts_status status = run_once(ready, memory, &row->cold_seconds); /* warms caches, pages and threads */
+    enum ts_status status = run_all(ready, memory, n_stages, &row->cold_seconds); /* warms caches, pages and threads */
     copy_once(memory, threads);
     for (double spent = 0; status == TS_OK && n < (runs > 0 && runs < MAX_RUNS ? runs : MAX_RUNS); n++) {
         if (runs <= 0 && n >= LEAST_RUNS && spent > run_seconds)
             break;
-        status = run_once(ready, memory, &stage_seconds[n]);
+        status = run_all(ready, memory, n_stages, &seconds[n]);
         copy_seconds[n] = copy_once(memory, threads);
-        spent += stage_seconds[n] + copy_seconds[n];
+        spent += seconds[n] + copy_seconds[n];
     }
     if (status != TS_OK)
         return status;
-    row->seconds = ts_median(stage_seconds, n);
-    row->spread = ts_spread(stage_seconds, n);
+    row->seconds = ts_median(seconds, n);
+    row->spread = ts_spread(seconds, n);
     row->ceiling_rate = 2 * (double)ts_image_bytes(&memory->in) / ts_median(copy_seconds, n);
     return TS_OK;
+}
+
+/* in: as of memory_init. */
+static enum ts_status make_ready(struct bench_stage *ready, struct memory *memory, const struct bench_case *which,
+                                 const struct ts_image *in, int threads, struct ts_diag *diag)
+{
+    enum ts_status status = ts_bench_prepare(ready, which, in, threads, NULL, diag);
+    if (status == TS_OK)
+        status = ts_stage_transforms_create(&ready->context);
+    return status == TS_OK ? memory_init(memory, ready, which, in, diag) : status;
+}
+
+static void unmake(struct bench_stage *ready, struct memory *memory)
+{
+    memory_clear(memory);
+    ts_stage_transforms_destroy(&ready->context);
+    ts_bench_stage_clear(ready);
 }
 
 enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int runs, struct ts_diag *diag,
@@ -224,19 +267,43 @@ enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int run
 {
     struct bench_stage ready;
     struct memory memory = {0};
-    enum ts_status status = ts_bench_prepare(&ready, which, NULL, threads, NULL, diag);
-    if (status == TS_OK)
-        status = ts_stage_transforms_create(&ready.context);
-    if (status == TS_OK)
-        status = memory_init(&memory, &ready, which, diag);
+    enum ts_status status = make_ready(&ready, &memory, which, NULL, threads, diag);
     if (status == TS_OK) {
         ts_bench_describe(row, which, &ready);
         row->threads = threads;
         row->ceiling = BENCH_MEMCPY;
-        status = run_many(&ready, &memory, runs, row);
+        status = run_many(&ready, &memory, 1, runs, row);
     }
-    memory_clear(&memory);
-    ts_stage_transforms_destroy(&ready.context);
-    ts_bench_stage_clear(&ready);
+    unmake(&ready, &memory);
+    return status;
+}
+
+enum ts_status ts_bench_cpu_chain(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
+                                  struct bench_row *row)
+{
+    struct bench_stage ready[CUDA_BENCH_STAGES] = {0};
+    struct memory memory[CUDA_BENCH_STAGES] = {0};
+    enum ts_status status = TS_OK;
+    const struct ts_image *in = NULL;
+    double bytes = 0;
+    for (int i = 0; status == TS_OK && i < n; i++) {
+        status = make_ready(&ready[i], &memory[i], &cases[i], in, threads, diag);
+        if (status != TS_OK)
+            break;
+        ts_bench_describe(row, &cases[i], &ready[i]);
+        bytes += row->bytes;
+        in = cases[i].stage->cpu ? &memory[i].out : &memory[i].in;
+    }
+    if (status == TS_OK)
+        status = run_many(ready, memory, n, runs, row);
+    row->which = cases[0];
+    row->name = "chain";
+    row->method[0] = '\0';
+    row->threads = threads;
+    row->bytes = bytes;
+    row->ceiling = BENCH_MEMCPY;
+    row->ceiling_rate = NAN; /* a single slice stays in the caches */
+    for (int i = 0; i < n; i++)
+        unmake(&ready[i], &memory[i]);
     return status;
 }

@@ -10,6 +10,8 @@
 
 #include "cuda/reduction_study.h"
 #include "pipeline/bench.h"
+#include "pipeline/bench_reduction.h"
+#include "pipeline/device_choice.h"
 #include "pipeline/image.h"
 #include "pipeline/timing.h"
 
@@ -320,67 +322,37 @@ static enum ts_status study_cpu(struct study *study, const struct study_answers 
     return status;
 }
 
-/* ---- printing ----------------------------------------------------------------------------------- */
-
-static void print_row(const struct study_row *row, bool json, bool first, FILE *stream)
-{
-    const char *method = ts_choice_name(ts_reduction_choices, row->method), *work = ts_study_works[row->work];
-    const double speed_up = row->serial / row->seconds, efficiency = speed_up / (double)row->processors;
-    if (json)
-        fprintf(stream,
-                "%s\n{\"device\": \"%s\", \"work\": \"%s\", \"method\": \"%s\", \"n\": %lld, \"processors\": %lld, "
-                "\"seconds\": %.9g, \"speed_up\": %.6g, \"efficiency\": %.6g}",
-                first ? "" : ",", row->device, work, method, (long long)row->n, (long long)row->processors,
-                row->seconds, speed_up, efficiency);
-    else
-        fprintf(stream, "%-6s %-8s %-10s %10lld %10lld %12.2f %10.2f %10.4f\n", row->device, work, method,
-                (long long)row->n, (long long)row->processors, 1e6 * row->seconds, speed_up, efficiency);
-}
-
-static void print(const struct study *study, bool json, FILE *stream)
-{
-    if (json)
-        fprintf(stream, "[");
-    else
-        fprintf(stream,
-                "What n floats come to, in double, and the sum of n tables of %d counts. Speed-up: time of one "
-                "processor that\ntakes one value (table) after the other / time; efficiency: speed-up / processors. "
-                "Processors are threads.\n\n"
-                "%-6s %-8s %-10s %10s %10s %12s %10s %10s\n",
-                STUDY_BINS, "device", "work", "method", "n", "processors", "microsec.", "speed-up", "efficiency");
-    for (int i = 0; i < study->n_rows; i++)
-        print_row(&study->rows[i], json, i == 0, stream);
-    if (json)
-        fprintf(stream, "\n]\n");
-}
-
 /* ---- all ---------------------------------------------------------------------------------------- */
 
-static enum ts_status study_cuda(const char *device, struct study *study, const struct study_answers *expected,
-                                 struct ts_diag *diag)
-{
+/* The devices to time on. device NULL: no CUDA device; why: `auto` goes without one. */
+struct devices {
+    bool on_cpu;
+    const struct cuda_device *device;
     struct cuda_devices found;
-    unsigned index = 0;
-    char rest;
-    const bool named = device && strcmp(device, "auto");
-    if (device && !strcmp(device, "cpu"))
-        return TS_OK;
-    if (named && strcmp(device, "cuda") && sscanf(device, "cuda:%u%c", &index, &rest) != 1)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"},
-                             "unknown device '%s': auto, cpu, cuda or cuda:N", device);
-    struct ts_diag *own = named ? diag : ts_diag_create();
-    enum ts_status status = own ? ts_cuda_query(&found, own) : TS_RUN_FAILED;
-    if (status == TS_OK && index >= (unsigned)found.n)
-        status = ts_diag_error(own, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-device"},
-                               "there is no CUDA device %u, only %d", index, found.n);
-    const bool there = status == TS_OK && ts_cuda_built();
-    if (!named) {
-        ts_diag_destroy(own);
-        status = TS_OK;
-    }
-    return there ? ts_cuda_reduction_study(&found.devices[index], sizes, expected, study->n_sizes, study->most, diag,
-                                           study->rows, MAX_ROWS, &study->n_rows)
-                 : status;
+    char why[512];
+};
+
+static enum ts_status choose_devices(const char *wanted, struct devices *devices, struct ts_diag *diag)
+{
+    struct device_choice choice;
+    int index;
+    enum ts_status status = ts_device_choice_parse(wanted, &choice, diag);
+    *devices = (struct devices){.on_cpu = choice.kind != DEVICE_CUDA};
+    if (status != TS_OK || choice.kind == DEVICE_CPU)
+        return status;
+    const bool automatic = choice.kind == DEVICE_AUTO;
+    struct ts_diag *own = automatic ? ts_diag_create() : diag;
+    if (!own)
+        return TS_RUN_FAILED;
+    status = ts_device_choice_find(choice.index, &devices->found, &index, own);
+    if (status == TS_OK)
+        devices->device = &devices->found.devices[index];
+    if (!automatic)
+        return status;
+    if (status != TS_OK)
+        snprintf(devices->why, sizeof devices->why, "%s", ts_diag_get(own, 0)->message);
+    ts_diag_destroy(own);
+    return TS_OK;
 }
 
 /* In extended precision, one value after the other. */
@@ -404,6 +376,43 @@ static struct study_answers answers_of(const float *values, int64_t n)
                                    [STUDY_VARIANCE] = (double)(squares / (long double)n)}};
 }
 
+static enum ts_status print(const struct study *study, const struct bench_request *request, const char *why,
+                            FILE *stream)
+{
+    ts_reduction_print(study->rows, study->n_rows, request->json, *why ? why : NULL, stream);
+    enum ts_status status =
+        request->save ? ts_reduction_save(request->save, study->rows, study->n_rows, study->diag) : TS_OK;
+    return status == TS_OK && request->plot ? ts_reduction_plot(request->plot, study->rows, study->n_rows, study->diag)
+                                            : status;
+}
+
+/* The values, and what they come to. */
+static enum ts_status study_all(struct study *study, float *values, const struct devices *devices)
+{
+    struct study_answers expected[N_SIZES];
+    ts_study_fill(values, sizes[study->n_sizes - 1]);
+    for (int i = 0; i < study->n_sizes; i++)
+        expected[i] = answers_of(values, sizes[i]);
+    enum ts_status status = devices->on_cpu ? study_cpu(study, expected) : TS_OK;
+    if (status == TS_OK && devices->device)
+        status = ts_cuda_reduction_study(devices->device, sizes, expected, study->n_sizes, study->most, study->diag,
+                                         study->rows, MAX_ROWS, &study->n_rows);
+    return status;
+}
+
+/* Its cases are its own. */
+static enum ts_status refuse_options(const struct bench_request *request, struct ts_diag *diag)
+{
+    const char *option = request->parameters    ? "--parameters"
+                         : request->dtype >= 0  ? "--dtype"
+                         : request->values >= 0 ? "--values"
+                         : request->threads > 0 ? "--threads"
+                                                : NULL;
+    return option ? ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "benchmark-option"},
+                                  "%s plays no part in --reductions", option)
+                  : TS_OK;
+}
+
 enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *stream, struct ts_diag *diag)
 {
     const int64_t most = request->nz * request->ny * request->nx;
@@ -411,7 +420,14 @@ enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *str
     while (n_sizes < N_SIZES && (most == 0 || sizes[n_sizes] <= most))
         n_sizes++;
     const int64_t largest = sizes[n_sizes - 1];
-    struct study_answers expected[N_SIZES];
+    struct devices devices;
+    enum ts_status status = refuse_options(request, diag);
+    if (status == TS_OK)
+        status = ts_bench_files_check(request, diag);
+    if (status == TS_OK)
+        status = choose_devices(request->device, &devices, diag);
+    if (status != TS_OK)
+        return status;
     float *values = malloc((size_t)largest * sizeof *values);
     struct study study = {.values = values,
                           .room = malloc((size_t)largest / 2 * sizeof(struct study_moments)),
@@ -421,20 +437,10 @@ enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *str
                           .runs = request->runs,
                           .most = most,
                           .diag = diag};
-    enum ts_status status = TS_OK;
-    if (!values || !study.room || !study.tables || !study.rows)
-        status = ts_diag_no_memory(diag, (size_t)largest * 8);
-    if (status == TS_OK) {
-        ts_study_fill(values, largest);
-        for (int i = 0; i < n_sizes; i++)
-            expected[i] = answers_of(values, sizes[i]);
-        const bool with_cpu = !request->device || strncmp(request->device, "cuda", 4) != 0;
-        status = with_cpu ? study_cpu(&study, expected) : TS_OK;
-    }
+    status = values && study.room && study.tables && study.rows ? study_all(&study, values, &devices)
+                                                                : ts_diag_no_memory(diag, (size_t)largest * 8);
     if (status == TS_OK)
-        status = study_cuda(request->device, &study, expected, diag);
-    if (status == TS_OK)
-        print(&study, request->json, stream);
+        status = print(&study, request, devices.why, stream);
     free(values);
     free(study.room);
     free(study.tables);

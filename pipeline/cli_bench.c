@@ -50,7 +50,7 @@ const struct cli_command ts_cli_bench = {
     .help =
         "STAGE is timed in each of its methods and types, over all values and three sizes: 512 x 512 (so many slices\n"
         "that no cache holds them), one such slice, and 2,048 x 2,048; without it every stage in 512 x 512, and a\n"
-        "`chain` of three on one slice, in the values that matter. Rows: minutes.\n\n"
+        "`chain` of three on one slice (which `bench chain` times alone), in the values that matter. Rows: minutes.\n\n"
         "      --parameters 'A=1 B=name'  only with these parameters; 'A=1|A=2' is two cases, method=* every method\n"
         "      --size ZxYxX        only in this size\n"
         "      --dtype TYPE        only in this type: u8, i16, u16, f32, ...\n"
@@ -64,6 +64,8 @@ const struct cli_command ts_cli_bench = {
         "      --reductions        instead: speed-up and efficiency of the orders in which partial results are joined, "
         "for\n"
         "                          sum, product, min, max, variance and tables; --size ZxYxX: for at most Z Y X "
-        "values\n",
+        "values;\n"
+        "                          --plot: against processors; --parameters, --dtype, --values and --threads play no "
+        "part\n",
     .run = bench,
 };

@@ -3,9 +3,9 @@
  * The device that a plan runs on, chosen once: what the user named, or for `auto` the first CUDA device that this build
  * can use, provided that every stage of the chain can. The driver is asked in a process of its own (cuda/query.c).
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/device_choice.h"
 #include "pipeline/plan.h"
 
 /* A method or the like that the chain names and only the CPU has; NULL: none. */
@@ -57,49 +57,13 @@ static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices 
     return TS_BAD_CHAIN;
 }
 
-/* The first device that can be used, or -1 with the reason that the first one cannot. */
-static int first_usable(const struct cuda_devices *found, struct ts_diag *diag)
-{
-    struct ts_diag *tries = ts_diag_create();
-    int index = -1;
-    for (int i = 0; tries && index < 0 && i < found->n; i++)
-        if (ts_cuda_usable(&found->devices[i], tries) == TS_OK)
-            index = i;
-    ts_diag_destroy(tries);
-    if (index < 0)
-        (void)ts_cuda_usable(&found->devices[0], diag);
-    return index;
-}
-
-/* Why no CUDA device can be used goes into `diag`. */
-static enum ts_status find_device(int wanted, struct cuda_devices *found, int *index, struct ts_diag *diag)
-{
-    enum ts_status status = ts_cuda_query(found, diag);
-    *index = wanted;
-    if (status != TS_OK)
-        return status;
-    if (wanted >= found->n) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "cuda-index"},
-                      "there is no CUDA device %d: the driver shows %d", wanted, found->n);
-        ts_diag_hint(diag, "cuda:0 is the first; see `tomostage doctor` and CUDA_VISIBLE_DEVICES");
-        return TS_BAD_CHAIN;
-    }
-    if (wanted >= 0)
-        return ts_cuda_usable(&found->devices[wanted], diag);
-    *index = first_usable(found, diag);
-    return *index < 0 ? TS_RUN_FAILED : TS_OK;
-}
-
 static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budget, struct ts_diag *diag)
 {
     struct cuda_devices found;
-    enum ts_status status = TS_OK;
+    enum ts_status status = ts_device_choice_built(diag);
     int index;
-    if (!ts_cuda_built()) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "cuda-not-built"}, "this build has no CUDA code");
-        ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
-        return TS_BAD_CHAIN;
-    }
+    if (status != TS_OK)
+        return status;
     for (int32_t i = 0; i < plan->chain->n_stages; i++) {
         const struct chain_stage *stage = &plan->chain->stages[i];
         if (!lacks_cuda(stage->stage))
@@ -109,7 +73,7 @@ static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budg
         ts_diag_hint(diag, "--device cpu");
     }
     if (status == TS_OK)
-        status = find_device(wanted, &found, &index, diag);
+        status = ts_device_choice_find(wanted, &found, &index, diag);
     return status == TS_OK ? take_cuda(plan, &found, index, budget, diag) : status;
 }
 
@@ -162,7 +126,7 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     struct ts_diag *reasons = ts_diag_create();
     if (!reasons)
         return ts_diag_no_memory(diag, sizeof found);
-    enum ts_status status = find_device(-1, &found, &index, reasons);
+    enum ts_status status = ts_device_choice_find(-1, &found, &index, reasons);
     if (status != TS_OK) {
         const struct ts_diag_record *reason = ts_diag_get(reasons, 0);
         /* Said where a user would expect the device to be used, and in the plan's table in any case. */
@@ -175,19 +139,11 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
 
 enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag)
 {
-    char *end = NULL;
+    struct device_choice choice;
     take_cpu(plan, NULL);
-    if (!wanted || !strcmp(wanted, "auto"))
-        return choose_auto(plan, gpu_memory_bytes, diag);
-    if (!strcmp(wanted, "cpu"))
-        return TS_OK;
-    if (!strcmp(wanted, "cuda"))
-        return choose_cuda(plan, -1, gpu_memory_bytes, diag);
-    const long index =
-        !strncmp(wanted, "cuda:", 5) && wanted[5] >= '0' && wanted[5] <= '9' ? strtol(wanted + 5, &end, 10) : -1;
-    if (index >= 0 && index < 1024 && *end == '\0')
-        return choose_cuda(plan, (int)index, gpu_memory_bytes, diag);
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"}, "unknown device '%s'", wanted);
-    ts_diag_hint(diag, "auto, cpu, cuda or cuda:N");
-    return TS_BAD_CHAIN;
+    const enum ts_status status = ts_device_choice_parse(wanted, &choice, diag);
+    if (status != TS_OK || choice.kind == DEVICE_CPU)
+        return status;
+    return choice.kind == DEVICE_AUTO ? choose_auto(plan, gpu_memory_bytes, diag)
+                                      : choose_cuda(plan, choice.index, gpu_memory_bytes, diag);
 }

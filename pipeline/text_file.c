@@ -3,11 +3,26 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static enum ts_status refuse(const char *path, int error, struct ts_diag *diag)
 {
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "%s cannot be written: %s",
                          path, strerror(error));
+}
+
+enum ts_status ts_text_file_check(const char *path, struct ts_diag *diag)
+{
+    struct stat found;
+    const bool there = lstat(path, &found) == 0;
+    FILE *file = fopen(path, "a");
+    if (!file)
+        return refuse(path, errno, diag);
+    fclose(file);
+    if (!there)
+        unlink(path);
+    return TS_OK;
 }
 
 FILE *ts_text_file_open(const char *path, bool replace, struct ts_diag *diag)

@@ -9,6 +9,9 @@
 
 #include "pipeline/diag.h"
 
+/* Before long work: TS_RUN_FAILED with the code not-written where the file can be neither made nor replaced. What is
+ * there stays as it is. */
+enum ts_status ts_text_file_check(const char *path, struct ts_diag *diag);
 /* NULL with the code output-exists where the file is there and is not to be replaced, and not-written where it cannot
  * be made. */
 FILE *ts_text_file_open(const char *path, bool replace, struct ts_diag *diag);

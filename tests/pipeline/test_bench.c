@@ -4,7 +4,9 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "pipeline/text_file.h"
 #include "tests/reference/oracles.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
@@ -281,12 +283,86 @@ Test(bench, plots_a_bar_a_row)
     text = (char *)ts_test_read_file(saved, &bytes);
     cr_assert(text && ts_test_is_json(text, bytes));
     free(text);
-    snprintf(path, sizeof path, "%s/none/plot.svg", folder);
-    cr_assert_eq(ts_bench_run(&request, sink, diag), TS_RUN_FAILED);
-    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "not-written");
     fclose(sink);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
+}
+
+/* Before anything is timed; and what is there stays until there is something to put in its place. */
+Test(bench, files_that_cannot_be_written_are_found_at_once)
+{
+    char folder[256], missing[300], there[300];
+    size_t bytes;
+    ts_test_folder(folder, sizeof folder);
+    snprintf(missing, sizeof missing, "%s/none/rows", folder);
+    snprintf(there, sizeof there, "%s/there", folder);
+    FILE *file = fopen(there, "w");
+    fputs("kept", file);
+    fclose(file);
+    for (int plot = 0; plot < 2; plot++) {
+        struct bench_request request = small_request("box", "radius=1", TS_U16, BENCH_CT);
+        char *text = NULL;
+        size_t length = 0;
+        FILE *stream = open_memstream(&text, &length);
+        struct ts_diag *diag = ts_diag_create();
+        request.save = plot ? there : missing;
+        request.plot = plot ? missing : there;
+        cr_expect_eq(ts_bench_run(&request, stream, diag), TS_RUN_FAILED);
+        cr_expect_str_eq(ts_diag_get(diag, 0)->code, "not-written");
+        fclose(stream);
+        cr_expect_eq(length, 0, "%s", text);
+        free(text);
+        ts_diag_destroy(diag);
+    }
+    char *text = (char *)ts_test_read_file(there, &bytes);
+    cr_expect(bytes == 4 && !memcmp(text, "kept", 4));
+    free(text);
+    struct ts_diag *diag = ts_diag_create();
+    snprintf(missing, sizeof missing, "%s/fresh", folder);
+    cr_expect_eq(ts_text_file_check(missing, diag), TS_OK);
+    cr_expect_neq(access(missing, F_OK), 0);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+/* Also where there is no device; in the type, values and size that are asked for. */
+Test(bench, times_the_chain_on_the_cpu)
+{
+    struct bench_request request = small_request("chain", NULL, -1, -1);
+    request.nz = 1;
+    char *text = printed(&request);
+    cr_assert(strstr(text, "\nchain      box radius=2|histogram bins=256|equalize ") &&
+                  strstr(text, " u16   ct              1x9x16    1 "),
+              "%s", text);
+    free(text);
+    request.dtype = TS_F32;
+    request.values = BENCH_UNIFORM;
+    request.json = true;
+    text = printed(&request);
+    const char *row = strstr(text, "\"dtype\": \"f32\", \"values\": \"uniform\", \"shape\": [1, 9, 16], \"device\": "
+                                   "\"cpu\", \"threads\": 1, \"seconds\": ");
+    cr_assert(row && atof(strstr(row, "\"seconds\": ") + strlen("\"seconds\": ")) > 0, "%s", text);
+    free(text);
+}
+
+Test(bench, refuses_what_the_chain_does_not_take)
+{
+    static const struct {
+        const char *parameters;
+        int64_t nz;
+        const char *message;
+    } rows[] = {{"radius=1", 0, "--parameters are those of a stage; the chain is 'box "},
+                {NULL, 2, "the chain is timed on one slice, not on 2: --size 1x9x16"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench_request request = small_request("chain", rows[i].parameters, -1, -1);
+        struct ts_diag *diag = ts_diag_create();
+        request.nz = rows[i].nz;
+        cr_expect_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
+        cr_assert_eq(ts_diag_count(diag), 1);
+        cr_expect_str_eq(ts_diag_get(diag, 0)->code, "benchmark-option");
+        cr_expect(strstr(ts_diag_get(diag, 0)->message, rows[i].message), "%s", ts_diag_get(diag, 0)->message);
+        ts_diag_destroy(diag);
+    }
 }
 
 /* Each row of a benchmark as JSON has an error, or is one of those that cannot have one and says why. It is of all

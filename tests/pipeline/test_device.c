@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cuda/code.h"
+#include "pipeline/device_choice.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/output_fixture.h"
@@ -338,4 +339,44 @@ Test(device, a_device_that_does_not_start_leaves_nothing)
     char names[256];
     ts_program_folder_list(folder, names, sizeof names);
     cr_assert_str_eq(names, "study ");
+}
+
+/* A benchmark refuses the devices that a plan refuses, with the same words and exit codes. */
+Test(device, a_benchmark_takes_what_a_plan_takes)
+{
+    static const struct {
+        const char *driver, *device;
+        int code;
+        const char *message;
+    } rows[] = {
+        {"volta", "cuda:0", 1, "error: device 0 (test device 0) has compute capability 7.0"},
+        {"two", "cuda:9", 2, "error: there is no CUDA device 9: the driver shows 2\n  hint: cuda:0 is the first"},
+        {"none", "cuda", 1, "sees no device"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int reductions = 0; reductions < 2; reductions++) {
+            use_driver(rows[i].driver);
+            ts_program_run(folder,
+                           ARGUMENTS("bench", reductions ? "--reductions" : "box", "--size", "1x8x8", "--runs", "1",
+                                     "--device", rows[i].device),
+                           &outcome);
+            cr_expect_eq(outcome.code, rows[i].code, "%s: %d, %s", rows[i].device, outcome.code, outcome.err);
+            cr_expect(strstr(outcome.err, rows[i].message), "%s: %s", rows[i].device, outcome.err);
+            cr_expect(strstr(outcome.err, "\n  hint: "), "%s: %s", rows[i].device, outcome.err);
+            cr_expect_str_empty(outcome.out);
+        }
+}
+
+Test(device, a_choice_is_the_first_that_can_be_used)
+{
+    struct cuda_devices found;
+    struct ts_diag *diag = ts_diag_create();
+    int index;
+    use_driver("volta");
+    cr_assert(dlopen(FAKE_DRIVER_FOLDER "/libcuda.so.1", RTLD_NOW)); /* from now on it is this process's libcuda */
+    cr_assert_eq(ts_device_choice_find(-1, &found, &index, diag), TS_OK);
+    cr_assert_eq(index, 1);
+    cr_assert_eq(ts_device_choice_find(0, &found, &index, diag), TS_RUN_FAILED);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "cuda-capability");
+    ts_diag_destroy(diag);
 }
