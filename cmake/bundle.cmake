@@ -34,6 +34,24 @@ find_file(DCMTK_DICTIONARY dicom.dic PATHS /usr/share /usr/local/share PATH_SUFF
 if(DCMTK_DICTIONARY)
   install(FILES ${DCMTK_DICTIONARY} DESTINATION ${bundle_share}/dcmtk COMPONENT bundle EXCLUDE_FROM_ALL)
 endif()
+# What is linked statically or compiled in from the CUDA toolkit: no package of the system tells of it.
+if(TOMOSTAGE_HAVE_CUDA)
+  set(bundle_licenses cmake/licenses/nvidia-cuda-runtime)
+  if(TARGET tomostage-bench-peers)
+    list(APPEND bundle_licenses cmake/licenses/nvidia-cccl)
+  endif()
+  install(FILES ${bundle_licenses} DESTINATION share/doc/tomostage/licenses COMPONENT bundle EXCLUDE_FROM_ALL)
+  # Where NVIDIA's installer, its packages of Debian and those of Python put the agreement.
+  file(REAL_PATH ${CUDAToolkit_BIN_DIR}/.. toolkit)
+  set(toolkit_version ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})
+  file(GLOB agreements ${toolkit}/EULA.txt /usr/share/doc/cuda-cudart-dev-${toolkit_version}/copyright
+    ${toolkit}/dist-info/nvidia_cuda_runtime*/licenses/License.txt
+    ${toolkit}/../../nvidia_cuda_runtime*.dist-info/licenses/License.txt)
+  if(agreements)
+    list(GET agreements 0 agreement)
+    install(FILES ${agreement} DESTINATION share/doc/tomostage/licenses RENAME nvidia-cuda-toolkit-eula COMPONENT bundle EXCLUDE_FROM_ALL)
+  endif()
+endif()
 list(TRANSFORM bundle_programs REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE bundle_files)
 install(CODE "set(bundle_files \"${bundle_files}\")\nset(bundle_library \"$<TARGET_FILE:tomostage_shared>\")" COMPONENT bundle EXCLUDE_FROM_ALL)
 install(SCRIPT cmake/bundle_libraries.cmake COMPONENT bundle EXCLUDE_FROM_ALL)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Unpacks the bundle elsewhere: its size, what it asks of the system, whether it finds its own libraries, and a few tests.
+# Unpacks the bundle elsewhere: its size, what it asks of the system, whether it finds its own libraries, licenses, and a
+# few tests.
 # usage: test_bundle.sh ARCHIVE
 set -euo pipefail
 folder=$(mktemp -d)
@@ -24,6 +25,14 @@ done
 for library in libstdc++.so.6 libgcc_s.so.1; do
     [ -f lib/$library ] || fail "there is no lib/$library: a system's may be older"
 done
+# What is linked statically has a license too.
+licenses=share/doc/tomostage/licenses
+if grep -qa cudaErrorInvalidValue bin/* lib/*; then
+    grep -qs 'Attachment A' $licenses/nvidia-cuda-runtime || fail "there is no license of the CUDA runtime"
+fi
+if [ -f bin/tomostage-bench-peers ]; then
+    grep -qs 'WITH LLVM-exception' $licenses/nvidia-cccl || fail "there is no license of CCCL"
+fi
 mkdir elsewhere && cd elsewhere
 export OMP_WAIT_POLICY=passive
 env -u LD_LIBRARY_PATH ../bin/tomostage doctor >doctor || fail "doctor says: $(cat doctor)"
