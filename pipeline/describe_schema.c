@@ -8,6 +8,7 @@
 #include "pipeline/describe.h"
 #include "pipeline/json.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,16 +29,43 @@ static void write_range(struct json *json, const struct param *row)
         ts_json_member_real(json, "maximum", row->max);
 }
 
-static void write_choices(struct json *json, const struct choice *choice)
+/* Of a name in any case, as load_value.c takes it: "hann" is [Hh][Aa][Nn][Nn]. */
+static void put_name(FILE *stream, const char *name)
 {
-    ts_json_key(json, "oneOf");
+    for (; *name; name++)
+        if (isalpha((unsigned char)*name))
+            fprintf(stream, "[%c%c]", toupper((unsigned char)*name), tolower((unsigned char)*name));
+        else
+            fprintf(stream, isdigit((unsigned char)*name) ? "%c" : "[%c]", *name);
+}
+
+/* The names, each with its sentence, for completion; and what else is taken. */
+static void write_choices(struct json *json, const struct choice *choices)
+{
+    char *pattern = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&pattern, &length);
+    ts_json_key(json, "anyOf");
     ts_json_open(json, '[');
-    for (; choice && choice->name; choice++) {
+    for (const struct choice *choice = choices; choice && choice->name; choice++) {
         ts_json_open(json, '{');
         ts_json_member_text(json, "const", choice->name);
         ts_json_member_text(json, "description", choice->doc);
         ts_json_close(json, '}');
+        if (stream) {
+            fputs(choice == choices ? "^(" : "|", stream);
+            put_name(stream, choice->name);
+        }
     }
+    if (stream)
+        fputs(")$", stream);
+    if (stream && fclose(stream) == 0) {
+        open_typed(json, "string");
+        ts_json_member_text(json, "pattern", pattern);
+        ts_json_member_text(json, "description", "one of these names, in any case");
+        ts_json_close(json, '}');
+    }
+    free(pattern);
     ts_json_close(json, ']');
 }
 

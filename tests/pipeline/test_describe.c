@@ -3,6 +3,8 @@
  * The pages and the schema say what the tables say, and the committed pages are up to date.
  */
 #include <criterion/criterion.h>
+#include <ctype.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,5 +101,63 @@ Test(describe, schema_is_balanced_and_names_everything)
             cr_assert(strstr(text, expected), "no %s", expected);
         }
     }
+    free(text);
+}
+
+/* The pattern that comes next in the text; the text behind it. Patterns hold nothing that JSON escapes. */
+static const char *next_pattern(const char *text, char *pattern, size_t size)
+{
+    static const char key[] = "\"pattern\": \"";
+    const char *at = strstr(text, key);
+    cr_assert(at, "a choice has no pattern");
+    at += strlen(key);
+    const size_t length = strcspn(at, "\"");
+    cr_assert(length < size);
+    memcpy(pattern, at, length);
+    pattern[length] = 0;
+    return at + length;
+}
+
+/* Every name is taken as it is, in capitals and in a mixture, and no other. */
+static const char *check_patterns(const char *text, const struct param *rows, size_t n_rows)
+{
+    for (size_t i = 0; i < n_rows; i++) {
+        char pattern[4096];
+        regex_t regex;
+        if (rows[i].kind != PARAM_CHOICE)
+            continue;
+        text = next_pattern(text, pattern, sizeof pattern);
+        cr_assert_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0, "%s: %s", rows[i].name, pattern);
+        for (const struct choice *choice = rows[i].choices; choice->name; choice++)
+            for (int how = 0; how < 3; how++) {
+                char name[66];
+                const size_t length = strlen(choice->name);
+                cr_assert(length + 2 < sizeof name);
+                for (size_t k = 0; k <= length; k++)
+                    name[k] = (char)(how > 0 && (how == 1 || k % 2 == 0) ? toupper((unsigned char)choice->name[k])
+                                                                         : choice->name[k]);
+                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), 0, "%s: %s is not taken", rows[i].name, name);
+                strcat(name, "~");
+                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), REG_NOMATCH, "%s: %s is taken", rows[i].name, name);
+            }
+        regfree(&regex);
+    }
+    return text;
+}
+
+/* As the loader, which takes names of choices and units in any case. */
+Test(describe, schema_takes_choices_in_any_case)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+    ts_describe_schema(stream);
+    fclose(stream);
+    const char *at = text;
+    for (const struct stage *const *stage = ts_stages; *stage; stage++)
+        at = check_patterns(at, (*stage)->params, (*stage)->n_params);
+    for (const struct source_format *const *format = ts_source_formats; *format; format++)
+        at = check_patterns(at, (*format)->params, (*format)->n_params);
+    cr_assert(!strstr(at, "\"pattern\""), "a pattern of nothing");
     free(text);
 }
