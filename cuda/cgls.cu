@@ -49,8 +49,10 @@ static enum ts_status run(struct cuda_iterate *job)
 {
     cudaMemsetAsync(job->volumes[0], 0, (size_t)(job->n_slices * job->pixels) * sizeof(float), job->stream);
     enum ts_status status = ts_cuda_iterate_subtract(job, true, NULL, job->sinograms[0]);
-    for (int64_t i = 0; status == TS_OK && i < job->params->iterations; i++) {
+    for (int64_t i = 0; status == TS_OK; i++) {
         status = ts_cuda_iterate_decide(job, NORM_RESIDUAL, job->rays, i);
+        if (i == job->params->iterations)
+            return status;
         if (status == TS_OK)
             status = turn(job, i);
         if (status == TS_OK)

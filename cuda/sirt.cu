@@ -67,13 +67,15 @@ static enum ts_status run(struct cuda_iterate *job)
     const dim3 grid((unsigned)ts_cuda_parts(job->pixels, THREADS), (unsigned)job->n_slices);
     float *residual = job->sinograms[0], *change = job->volumes[0];
     enum ts_status status = TS_OK;
-    for (int64_t i = 0; status == TS_OK && i < params->iterate.iterations; i++) {
+    for (int64_t i = 0; status == TS_OK; i++) {
         if (i > 0)
             status = ts_cuda_iterate_project(job, job->image, residual);
         if (status == TS_OK)
             status = ts_cuda_iterate_subtract(job, i == 0, job->ray_weights, residual);
         if (status == TS_OK)
             status = ts_cuda_iterate_decide(job, NORM_RESIDUAL, job->rays, i);
+        if (i == params->iterate.iterations)
+            return status;
         if (status == TS_OK)
             status = ts_cuda_iterate_backproject(job, residual, change);
         if (status != TS_OK)

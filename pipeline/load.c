@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+#include "stages/stage.h"
+
+enum { MOST_ELSEWHERE = 3 };
+
 bool ts_load_begin(const struct load *load, const struct param *rows, size_t n_rows, size_t bytes, const char *owner,
                    struct ts_span span, struct param_set *set)
 {
@@ -27,6 +31,26 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
+/* Lists the few other stages that have a parameter of this name, where the rows are a stage's; false: there are none.
+ */
+static bool list_elsewhere(const struct param_set *set, const char *name, char *out, size_t size)
+{
+    const char *names[MOST_ELSEWHERE];
+    size_t n = 0, i;
+    bool is_stage = false;
+    for (const struct stage *const *stage = ts_stages; *stage; stage++) {
+        is_stage |= (*stage)->params == set->rows;
+        if (!ts_param_find((*stage)->params, (*stage)->n_params, name, &i))
+            continue;
+        if (n == MOST_ELSEWHERE)
+            return false;
+        names[n++] = (*stage)->name;
+    }
+    if (is_stage && n > 0)
+        ts_load_list_names(out, size, names, n);
+    return is_stage && n > 0;
+}
+
 /* The bit of the row that was likely meant, which is then not missing as well. */
 static uint32_t report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
 {
@@ -37,7 +61,12 @@ static uint32_t report_unknown(const struct load *load, const struct node *key, 
     for (size_t i = 0; i < load->n_other_keys && n < sizeof names / sizeof *names; i++)
         names[n++] = load->other_keys[i];
     const char *nearest = ts_load_unknown(load->diag, key, set->owner, "parameter", names, n);
+    char elsewhere[128], known[512];
     size_t i;
+    if (!nearest && list_elsewhere(set, key->text, elsewhere, sizeof elsewhere)) {
+        ts_load_list_names(known, sizeof known, names, n);
+        ts_diag_hint(load->diag, "%s is a parameter of %s; known: %s", key->text, elsewhere, known);
+    }
     return nearest && ts_param_find(set->rows, set->n_rows, nearest, &i) ? UINT32_C(1) << i : 0;
 }
 

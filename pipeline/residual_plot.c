@@ -96,9 +96,9 @@ static void write_axes(FILE *file, const struct axes *axes)
                 (long long)i);
     fprintf(file,
             "<rect x='%d' y='%d' width='%d' height='%d' fill='none' stroke='black' stroke-width='0.7'/>\n"
-            "<text x='%d' y='%d' text-anchor='middle'>iteration</text>\n"
-            "<text transform='translate(16 %d) rotate(-90)' text-anchor='middle'>residual ||b - A x|| / ||b|| with "
-            "which it begins</text>\n",
+            "<text x='%d' y='%d' text-anchor='middle'>iterations</text>\n"
+            "<text transform='translate(16 %d) rotate(-90)' text-anchor='middle'>residual ||b - A x|| / ||b|| "
+            "after them</text>\n",
             LEFT, TOP, WIDTH, HEIGHT, LEFT + WIDTH / 2, TOP + HEIGHT + 38, TOP + HEIGHT / 2);
 }
 

@@ -90,9 +90,7 @@ static void iterate(struct cgls_group *group, const struct ts_image *in, float *
     memset(image, 0, (size_t)(base->n * base->n_pixels) * sizeof *image);
     memset(group->residual, 0, (size_t)(base->n * base->n_rays) * sizeof *group->residual);
     ts_iterate_subtract(base, in, group->residual);
-    for (int64_t i = 0; i < base->params->iterations; i++) {
-        if (!ts_iterate_goes_on(base, i, group->residual))
-            break;
+    for (int64_t i = 0; ts_iterate_goes_on(base, i, group->residual); i++) {
         turn(group, i == 0);
         advance(group, image);
     }
@@ -169,6 +167,9 @@ const struct stage cgls_stage = {
         "There is no `nonnegative`: its directions are conjugate as long as nothing is cut off in between, and a "
         "result "
         "that is cut off at the end no longer has the residual that was written; `sirt` takes it in every step.\n\n"
+        "The table `residual` has the relative residual after 0, 1, ... iterations, the last of them that of the "
+        "image: "
+        "all by the recurrence of the residual, from which `b - A x` worked out anew differs by rounding. "
         "`tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration.",
     .axes = AXES_SINOGRAM,

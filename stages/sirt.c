@@ -82,7 +82,7 @@ static void iterate(struct sirt_group *group, const struct ts_image *in, float *
 {
     struct iterate_group *base = &group->base;
     memset(image, 0, (size_t)(base->n * base->n_pixels) * sizeof *image);
-    for (int64_t i = 0; i < base->params->iterations; i++) {
+    for (int64_t i = 0;; i++) {
         if (i == 0)
             memset(group->residual, 0, (size_t)(base->n * base->n_rays) * sizeof *group->residual);
         else
@@ -163,8 +163,9 @@ const struct stage sirt_stage = {
         "same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
         "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like "
         "radians are an error, and so are views that all look in one direction, one alone included.\n\n"
-        "`tomostage plot` draws the residuals of a file.\n\n"
-        "Cost: one projection and one backprojection an iteration.",
+        "The table `residual` has the relative residual after 0, 1, ... iterations, the last of them that of the image "
+        "itself, which takes a projection of its own at the end. `tomostage plot` draws the residuals of a file.\n\n"
+        "Cost: one projection and one backprojection an iteration, and one projection more.",
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),

@@ -221,15 +221,15 @@ struct decision {
     struct cuda_iterate_state *state;
 };
 
-/* At the start of iteration i, as stages/common/iterate.c; true where the slice is done. */
+/* After i iterations, as stages/common/iterate.c; true where the slice is done. */
 static __device__ bool start(const struct decision *d, int slice, double square)
 {
     struct cuda_iterate_state *state = d->state;
-    double *row = d->residuals + slice * d->iterations;
+    double *row = d->residuals + slice * (d->iterations + 1);
     if (d->i == 0) {
         state->sinogram[slice] = square;
         d->counts[slice] = 0;
-        for (int64_t k = 1; k < d->iterations; k++)
+        for (int64_t k = 1; k <= d->iterations; k++)
             row[k] = __longlong_as_double(0x7FF8000000000000);
     }
     if (state->done[slice])
@@ -239,7 +239,7 @@ static __device__ bool start(const struct decision *d, int slice, double square)
                       : d->stop == STOP_DISCREPANCY ? square <= d->noise * d->noise * (double)d->rays
                                                     : false;
     row[d->i] = all > 0 ? sqrt(square / all) : square;
-    d->counts[slice] += !done;
+    d->counts[slice] += !done && d->i < d->iterations;
     state->done[slice] = done;
     return done;
 }

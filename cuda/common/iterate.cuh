@@ -78,8 +78,8 @@ enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, cons
 /* Takes the squares of n values a slice. */
 enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *values, int64_t n);
 
-/* What the squares that were taken last are for: a residual, at the start of iteration i, is recorded and decides who
- * is done; a shadow gives cgls its alpha, a gradient its beta, as the state's factor; the products of a direction with
+/* What the squares that were taken last are for: a residual, after i iterations, is recorded and decides who is
+ * done; a shadow gives cgls its alpha, a gradient its beta, as the state's factor; the products of a direction with
  * the gradient are what the next alpha divides. n: values a slice. */
 enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT, NORM_DIRECTION };
 enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i);

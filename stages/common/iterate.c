@@ -112,8 +112,8 @@ void ts_iterate_squares(struct iterate_group *group, const float *values, int64_
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)
 {
     bool going = false;
-    const int64_t iterations = group->params->iterations;
-    double *residuals = (double *)group->tables[ITERATE_RESIDUAL].data + group->z * iterations;
+    const int64_t iterations = group->params->iterations, numbers = iterations + 1;
+    double *residuals = (double *)group->tables[ITERATE_RESIDUAL].data + group->z * numbers;
     uint32_t *counts = (uint32_t *)group->tables[ITERATE_COUNT].data + group->z;
     ts_iterate_squares(group, residual, group->n_rays, group->scan.grid.n_detectors);
     for (int64_t k = 0; k < group->n; k++) {
@@ -121,16 +121,16 @@ bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *res
             group->sinogram_square[k] = group->square[k];
             group->done[k] = false;
             counts[k] = 0;
-            for (int64_t j = 0; j < iterations; j++)
-                residuals[k * iterations + j] = NAN;
+            for (int64_t j = 0; j < numbers; j++)
+                residuals[k * numbers + j] = NAN;
         }
         if (group->done[k])
             continue;
-        residuals[k * iterations + i] =
+        residuals[k * numbers + i] =
             group->sinogram_square[k] > 0 ? sqrt(group->square[k] / group->sinogram_square[k]) : group->square[k];
         group->done[k] = is_done(group->params, group->square[k], group->sinogram_square[k], (double)group->n_rays);
-        counts[k] += !group->done[k];
-        going |= !group->done[k];
+        counts[k] += i < iterations && !group->done[k];
+        going |= i < iterations && !group->done[k];
     }
     return going;
 }
@@ -196,10 +196,11 @@ int ts_iterate_tables(const struct stage_context *context, struct stage_table ta
 {
     const struct iterate_params *params = context->params;
     const struct ts_axis *z = &context->in.axes[0];
-    const struct ts_axis iteration = {.kind = TS_AXIS_ITEM, .n = params->iterations, .unit = ""};
+    const struct ts_axis iteration = {.kind = TS_AXIS_ITEM, .n = params->iterations + 1, .unit = ""};
     tables[ITERATE_RESIDUAL] = (struct stage_table){
         .name = "residual",
-        .doc = "||b - A x|| / ||b|| with which each iteration began; the first is 1; NaN where the slice was done",
+        .doc = "||b - A x|| / ||b|| after 0, 1, ... iterations; the first is 1, the last that of the image, and NaN "
+               "follows where the slice was done earlier",
         .image = {.rank = 2, .axes = {*z, iteration}, .dtype = TS_F64, .quantity = TS_INTENSITY, .unit = "1"}};
     tables[ITERATE_COUNT] =
         (struct stage_table){.name = "iterations",

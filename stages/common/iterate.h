@@ -2,9 +2,9 @@
  *
  * What iterative reconstructions share: when a slice is done, its residuals, and the sizes of its arrays.
  *
- * The residual with which iteration i begins is ||b - A x|| / ||b|| over the rays of a slice, b its sinogram and x the
- * image so far; x is 0 at the start, where it is 1 (0 for a sinogram of zeros). Each slice stops for itself; residuals
- * of iterations that it does not carry out are NaN.
+ * The residual after i iterations is ||b - A x|| / ||b|| over the rays of a slice, b its sinogram and x the image so
+ * far; x is 0 at the start, where it is 1 (0 for a sinogram of zeros). Each slice stops for itself: the last residual
+ * that is a number is that of its image, and those behind it are NaN.
  */
 #ifndef STAGES_COMMON_ITERATE_H
 #define STAGES_COMMON_ITERATE_H
@@ -41,7 +41,7 @@ struct iterate_params {
 
 /* Rows of struct stage. resolve() refuses a sinogram without angles (angles-missing), a rule without its number
  * (noise-missing), what stages/common/view_angles.h lists, and what ts_reconstruction_resolve() refuses. The tables are
- * ITERATE_RESIDUAL (z, item) and ITERATE_COUNT (z). */
+ * ITERATE_RESIDUAL (z, iterations + 1 items) and ITERATE_COUNT (z). */
 enum { ITERATE_RESIDUAL, ITERATE_COUNT, ITERATE_TABLES };
 enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values);
 enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out);
@@ -77,7 +77,7 @@ void ts_iterate_subtract(const struct iterate_group *group, const struct ts_imag
 void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count, int64_t row);
 /* The same of values and themselves. */
 void ts_iterate_squares(struct iterate_group *group, const float *values, int64_t count, int64_t row);
-/* At the start of iteration i: records the residuals, marks the slices that are done; false once all are. */
+/* After i iterations: records the residuals, marks the slices that are done; false once all are, or i is the last. */
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual);
 
 #endif

@@ -283,6 +283,27 @@ Test(chain, bad_lines_have_exactly_their_errors)
     }
 }
 
+/* The parameter of few other stages: a hint names them; of none or many it does not. */
+Test(chain, a_parameter_of_another_stage_is_told)
+{
+    static const char *const cases[][2] = {
+        {"dicom ./study | cgls nonnegative=true", "nonnegative is a parameter of sirt; known: iterations, stop, "},
+        {"dicom ./study | invert method=stack", "known: range, limits, "},
+        {"dicom ./study nonnegative=true | cgls", "known: dicom, "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN);
+        cr_expect_eq(ts_diag_count(diag), 1);
+        const struct ts_diag_record *record = ts_diag_get(diag, 0);
+        cr_expect_str_eq(record->code, "unknown-parameter");
+        cr_expect(record->hint && !strncmp(record->hint, cases[i][1], strlen(cases[i][1])), "%s", record->hint);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}
+
 static const char settable[] = "tomostage: 1\n"
                                "input: {dicom: ./study}\n"
                                "inputs: {atlas: {dicom: ./atlas}}\n"

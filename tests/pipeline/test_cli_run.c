@@ -319,7 +319,7 @@ Test(cli_run, preview_writes_a_png)
     expect_names("out.h5 out.png study ");
 }
 
-/* A point a curve and iteration, the first at a residual of 1. */
+/* A point a curve and iteration and one for the image, the first at a residual of 1. */
 Test(cli_run, plot_draws_the_residuals)
 {
     ts_program_run(folder,
@@ -335,7 +335,7 @@ Test(cli_run, plot_draws_the_residuals)
     int points = 1;
     for (const char *at = line + strlen("stroke-width='1.5' d='M"); *at != '\''; at++)
         points += *at == 'L';
-    cr_assert_eq(points, 7);
+    cr_assert_eq(points, 8);
     free(svg);
     ts_program_run(folder, ARGUMENTS("plot", "out.h5"), &outcome);
     cr_assert_eq(outcome.code, 1);

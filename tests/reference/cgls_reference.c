@@ -71,6 +71,8 @@ static int64_t iterate(const struct stage_context *context, const double *b, dou
             p[i] = r[i] + next / rr * p[i];
         rr = next;
     }
+    if (residual && k == params->iterations)
+        residual[k] = residual_of(volume, &centered, b, x, rays) / all;
     free(r);
     free(p);
     free(ap);
@@ -92,9 +94,10 @@ void ts_cgls_reference_tables(const struct stage_context *context, const double 
     const int64_t most = ((const struct iterate_params *)context->params)->iterations;
     double *x = malloc(ts_slice_count(&context->out) * sizeof *x);
     (void)out;
-    for (int64_t i = 0; i < context->in.axes[0].n * most; i++)
+    for (int64_t i = 0; i < context->in.axes[0].n * (most + 1); i++)
         residual[i] = (double)NAN;
     for (int64_t z = 0; z < context->in.axes[0].n; z++)
-        iterations[z] = (double)iterate(context, in + (size_t)z * ts_slice_count(&context->in), x, residual + z * most);
+        iterations[z] =
+            (double)iterate(context, in + (size_t)z * ts_slice_count(&context->in), x, residual + z * (most + 1));
     free(x);
 }

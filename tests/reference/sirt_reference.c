@@ -44,14 +44,14 @@ static int64_t iterate(const struct stage_context *context, const double *b, dou
     ts_scan_backproject_reference(volume, sinogram, rays, columns);
     const double all = length_of(b, n_rays);
     int64_t i = 0;
-    for (; i < params->iterate.iterations; i++) {
+    for (;; i++) {
         ts_scan_project_reference(volume, sinogram, x, rays);
         for (int64_t r = 0; r < n_rays; r++)
             rays[r] = b[r] - rays[r];
         const double left = length_of(rays, n_rays);
         if (residual)
             residual[i] = left / all;
-        if (is_done(&params->iterate, all, left, n_rays))
+        if (i == params->iterate.iterations || is_done(&params->iterate, all, left, n_rays))
             break;
         for (int64_t r = 0; r < n_rays; r++)
             rays[r] = rows[r] > 0 ? rays[r] / rows[r] : 0;
@@ -82,9 +82,10 @@ void ts_sirt_reference_tables(const struct stage_context *context, const double 
     const int64_t most = ((const struct sirt_params *)context->params)->iterate.iterations;
     double *x = malloc(ts_slice_count(&context->out) * sizeof *x);
     (void)out;
-    for (int64_t i = 0; i < context->in.axes[0].n * most; i++)
+    for (int64_t i = 0; i < context->in.axes[0].n * (most + 1); i++)
         residual[i] = (double)NAN;
     for (int64_t z = 0; z < context->in.axes[0].n; z++)
-        iterations[z] = (double)iterate(context, in + (size_t)z * ts_slice_count(&context->in), x, residual + z * most);
+        iterations[z] =
+            (double)iterate(context, in + (size_t)z * ts_slice_count(&context->in), x, residual + z * (most + 1));
     free(x);
 }

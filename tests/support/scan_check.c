@@ -144,11 +144,11 @@ void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle)
     int64_t carried_out[SLICES] = {0};
     context.params = params;
     params->stop = STOP_NEVER;
-    for (params->iterations = 0; params->iterations < ITERATIONS; params->iterations++) {
+    for (params->iterations = 0; params->iterations <= ITERATIONS; params->iterations++) {
         oracle(&context, &b[0][0], &x[0][0]);
         for (int64_t z = 0; z < SLICES; z++) {
             const int64_t i = params->iterations;
-            const double is = ts_test_table_at(&run, "residual", z * ITERATIONS + i);
+            const double is = ts_test_table_at(&run, "residual", z * (ITERATIONS + 1) + i);
             if (carried_out[z] < i) {
                 cr_assert(isnan(is), "slice %lld iteration %lld: %g", (long long)z, (long long)i, is);
                 continue;
@@ -156,11 +156,16 @@ void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle)
             const double expected = residual_of(&context, b[z], x[z], rays);
             cr_assert(fabs(is - expected) <= 1e-4, "slice %lld iteration %lld: %g, not %g", (long long)z, (long long)i,
                       is, expected);
-            carried_out[z] += expected > 0.4;
+            carried_out[z] += i < ITERATIONS && expected > 0.4;
         }
     }
-    for (int64_t z = 0; z < SLICES; z++)
+    for (int64_t z = 0; z < SLICES; z++) {
         cr_assert_eq(ts_test_table_at(&run, "iterations", z), carried_out[z]);
+        ts_load_f64(x[z], ts_slice_data(&run.out, z), TS_F32, PIXELS);
+        const double of_image = residual_of(&context, b[z], x[z], rays),
+                     told = ts_test_table_at(&run, "residual", z * (ITERATIONS + 1) + carried_out[z]);
+        cr_assert(fabs(told - of_image) <= 1e-5, "slice %lld: %g, and the image has %g", (long long)z, told, of_image);
+    }
     free(params);
     ts_test_run_clear(&run);
     free(in.data);
