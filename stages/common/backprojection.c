@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs of pixels of a row meet a few views: where, and with which weights, is worked out for the run, places in double,
- * then summed over the views for 16, 4 or 1 slices in the same order of operations.
+ * then summed over the views for 16, 4 or 1 slices in the same order of operations; for 1 by stages/common/back_wide.h
+ * where that takes the views.
  */
 #include "stages/common/backprojection.h"
 
@@ -9,7 +10,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "stages/common/slice_block.h"
+#include "stages/common/back_wide.h"
 
 enum {
     BLOCK_VIEWS = 16, /* at most */
@@ -237,8 +238,8 @@ TS_VECTORIZED static void add_block_1(const struct backprojection *work, const s
 /* ---- how the work is cut ----------------------------------------------------------------------- */
 
 /* Rows [row, row + n_rows) of `lanes` slices from z on. */
-static void backproject_rows(const struct backprojection *work, int64_t z, int lanes, int64_t row, int64_t n_rows,
-                             float *sums, float *room)
+static void backproject_rows(const struct backprojection *work, int64_t z, int lanes, bool wide, int64_t row,
+                             int64_t n_rows, float *sums, float *room)
 {
     const int64_t n_views = work->sinogram.axes[1].n, n_detectors = work->sinogram.axes[2].n;
     const int64_t n_columns = work->n_columns, slice = work->n_rows * n_columns, most = block_views(n_detectors);
@@ -251,7 +252,10 @@ static void backproject_rows(const struct backprojection *work, int64_t z, int l
                                     .n_minor = n_detectors,
                                     .stride = n_detectors + 2 * BLOCK_MARGIN};
         ts_slice_block_fill(&work->sinogram, z, lanes, &block);
-        (lanes == 16 ? add_block_16 : lanes == 4 ? add_block_4 : add_block_1)(work, &block, row, n_rows, sums);
+        if (wide && lanes == 1) /* the room is that of 16 slices: there is enough of it beyond the last sample */
+            ts_back_wide_add(work->views + view, &block, row, n_rows, n_columns, sums);
+        else
+            (lanes == 16 ? add_block_16 : lanes == 4 ? add_block_4 : add_block_1)(work, &block, row, n_rows, sums);
     }
     for (int lane = 0; lane < lanes; lane++) {
         float *to = work->out + (z + lane) * slice + row * n_columns;
@@ -265,9 +269,12 @@ static int lanes_for(int64_t slices_left)
     return slices_left >= 16 ? 16 : slices_left >= 4 ? 4 : 1;
 }
 
+_Static_assert((BLOCK_LANES - 1) * 2 * BLOCK_MARGIN > BACK_WIDE_BEYOND, "the room of one line of one detector");
+
 void ts_backprojection_run(const struct backprojection *work, void *scratch)
 {
     const int64_t nz = work->sinogram.axes[0].n, n_rows = work->n_rows;
+    const bool wide = !work->fans && ts_back_wide_takes(work->views, work->sinogram.axes[1].n);
     const size_t sums = sum_bytes(work->n_columns), room = sums + block_bytes(work->sinogram.axes[2].n);
     for (int64_t z = 0; z < nz;) {
         /* All full groups of one width, then the next width. */
@@ -280,7 +287,8 @@ void ts_backprojection_run(const struct backprojection *work, void *scratch)
             const int64_t group = task / parts, part = task % parts;
             const int64_t first = n_rows * part / parts, end = n_rows * (part + 1) / parts;
             unsigned char *own = (unsigned char *)scratch + (size_t)omp_get_thread_num() * room;
-            backproject_rows(work, z + group * lanes, lanes, first, end - first, (float *)own, (float *)(own + sums));
+            backproject_rows(work, z + group * lanes, lanes, wide, first, end - first, (float *)own,
+                             (float *)(own + sums));
         }
         z += groups * lanes;
     }
