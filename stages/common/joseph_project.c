@@ -2,16 +2,18 @@
  *
  * Joseph's projector: sums along rays, (z, y, x) -> (z, view, detector).
  *
- * 16 slices travel together with their samples side by side (then 4, then 1), so that one index and one weight serve
- * 16 vectorized sums. The image is taken in blocks of a few rows or columns that stay in the second cache while every
- * view passes over them. Order of sums, fixed by the slice's size alone: within a block in rising major index from
- * 0, then the blocks in rising order. Indices and weights are computed in double and the weight rounded once.
+ * 16 slices travel together with their samples side by side (then 4, then 1, by stages/common/joseph_wide.h where the
+ * machine has it), so that one index and one weight serve 16 vectorized sums. The image is taken in blocks of a few
+ * rows or columns that stay in the second cache while every view passes over them. Order of sums, fixed by the slice's
+ * size alone: within a block in rising major index from 0, then the blocks in rising order. Indices and weights are
+ * computed in double and the weight rounded once.
  */
 #include <omp.h>
 #include <string.h>
 
 #include "stages/common/joseph.h"
 #include "stages/common/joseph_rays.h"
+#include "stages/common/joseph_wide.h"
 
 enum { SUM_BYTES = 8 << 20 }; /* of the sums that one thread has in work */
 
@@ -99,7 +101,7 @@ static inline __attribute__((always_inline)) void add_run_1(const struct slice_b
 
 static inline __attribute__((always_inline)) void add_block(const struct joseph_rays *rays, int64_t first_view,
                                                             int64_t n_views, const struct slice_block *block,
-                                                            float *sums, const int lanes)
+                                                            float *sums, const int lanes, bool wide)
 {
     const int64_t n_detectors = rays->scan->grid.n_detectors;
     struct crossings crossings;
@@ -115,6 +117,12 @@ static inline __attribute__((always_inline)) void add_block(const struct joseph_
             for (int64_t d = seen_first > run.first ? seen_first : run.first; d < end; d += DETECTOR_RUN) {
                 const int64_t n = end - d < DETECTOR_RUN ? end - d : DETECTOR_RUN;
                 float *to = sums + (v * n_detectors + d) * lanes;
+                if (wide) {
+                    struct ray_run rays_of;
+                    find_rays(rays, view, block, d, n, JOSEPH_WIDE, &rays_of);
+                    ts_joseph_wide_add(block, &rays_of, rays->fan, n, to);
+                    continue;
+                }
                 find_crossings(rays, view, block, d, n, &crossings);
                 if (lanes == 16)
                     add_run_16(block, &crossings, n, to);
@@ -130,19 +138,19 @@ static inline __attribute__((always_inline)) void add_block(const struct joseph_
 TS_VECTORIZED static void add_block_16(const struct joseph_rays *rays, int64_t first, int64_t n,
                                        const struct slice_block *block, float *sums)
 {
-    add_block(rays, first, n, block, sums, 16);
+    add_block(rays, first, n, block, sums, 16, false);
 }
 
 TS_VECTORIZED static void add_block_4(const struct joseph_rays *rays, int64_t first, int64_t n,
                                       const struct slice_block *block, float *sums)
 {
-    add_block(rays, first, n, block, sums, 4);
+    add_block(rays, first, n, block, sums, 4, false);
 }
 
 TS_VECTORIZED static void add_block_1(const struct joseph_rays *rays, int64_t first, int64_t n,
                                       const struct slice_block *block, float *sums)
 {
-    add_block(rays, first, n, block, sums, 1);
+    add_block(rays, first, n, block, sums, 1, ts_joseph_wide_there());
 }
 
 static bool has_run(const struct joseph_rays *rays, int64_t view, bool along_rows)

@@ -62,26 +62,40 @@ static inline size_t joseph_block_bytes(int64_t n_minor)
                           sizeof(float));
 }
 
+/* A run of rays: where each crosses line 0, and how far that moves from line to line. */
+struct ray_run {
+    double base[DETECTOR_RUN], step[DETECTOR_RUN];
+};
+
+/* Of n detectors from `first` on, 1 to DETECTOR_RUN; then the last ray again up to a multiple of `whole`. */
+static inline __attribute__((always_inline)) void find_rays(const struct joseph_rays *rays, int64_t view,
+                                                            const struct slice_block *block, int64_t first, int64_t n,
+                                                            int64_t whole, struct ray_run *run)
+{
+    const struct beam_angle angle = rays->angles[view];
+    for (int64_t d = 0; d < n; d++) {
+        const struct beam_ray ray =
+            ts_beam_ray_along(&rays->scan->grid, angle, rays->detectors[first + d], block->along_rows);
+        run->base[d] = ray.base;
+        run->step[d] = ray.per_major;
+    }
+    for (int64_t d = n; d < (n + whole - 1) / whole * whole; d++) {
+        run->base[d] = run->base[n - 1];
+        run->step[d] = run->step[n - 1];
+    }
+}
+
 /* Of n detectors from `first` on, 1 to DETECTOR_RUN. The samples i and i + 1 of a crossing lie within the block's
  * margins. */
 static inline __attribute__((always_inline)) void find_crossings(const struct joseph_rays *rays, int64_t view,
                                                                  const struct slice_block *block, int64_t first,
                                                                  int64_t n, struct crossings *crossings)
 {
-    const struct beam_geometry *grid = &rays->scan->grid;
-    const struct beam_angle angle = rays->angles[view];
     const double low = -BLOCK_MARGIN, high = (double)block->n_minor;
-    double base[DETECTOR_RUN], step[DETECTOR_RUN];
-    for (int64_t d = 0; d < n; d++) {
-        const struct beam_ray ray = ts_beam_ray_along(grid, angle, rays->detectors[first + d], block->along_rows);
-        base[d] = ray.base;
-        step[d] = ray.per_major;
-    }
-    const int64_t whole = (n + 3) / 4 * 4; /* the last ray repeated, for loops in steps of 4 */
-    for (int64_t d = n; d < whole; d++) {
-        base[d] = base[n - 1];
-        step[d] = step[n - 1];
-    }
+    const int64_t whole = (n + 3) / 4 * 4; /* for loops in steps of 4 */
+    struct ray_run run;
+    find_rays(rays, view, block, first, n, 4, &run);
+    const double *base = run.base, *step = run.step;
     for (int64_t m = 0; m < block->n_major; m++) {
         const double line = (double)(block->m_first + m);
         const double a = base[0] + line * step[0], b = base[n - 1] + line * step[n - 1];
