@@ -8,22 +8,20 @@
 
 #include <math.h>
 
-#if defined(__x86_64__) && !defined(TS_SANITIZED)
-#include <immintrin.h>
+#include "stages/common/wide_vectors.h"
+
+#ifdef WIDE_VECTORS
 
 enum { WIDE = 16, HALF = WIDE / 2, RUN = 4 }; /* pixels of a vector, vectors of sums kept in registers */
 
 static const double step_most = 1.9, width_least = 1 - 1e-9;
-
-#define WITH_WIDE_VECTORS __attribute__((target("arch=x86-64-v4")))
-#define INLINE_WIDE static inline __attribute__((always_inline, target("arch=x86-64-v4")))
 
 bool ts_back_wide_takes(const struct back_view *views, int64_t n_views)
 {
     for (int64_t v = 0; v < n_views; v++)
         if (!(fabs(views[v].per_column) <= step_most) || views[v].width < width_least)
             return false;
-    return __builtin_cpu_supports("x86-64-v4");
+    return wide_vectors_there();
 }
 
 /* A view on a row of pixels. */
@@ -38,7 +36,7 @@ struct line {
 static const double low = -BLOCK_MARGIN;
 
 /* Where eight pixels lie: detectors from the margin on, and how far past them. */
-INLINE_WIDE __m256i places_of(const struct line *line, __m512d pixel, bool inside, __m512d high, __m256 *past)
+INLINE_WIDE_VECTORS __m256i places_of(const struct line *line, __m512d pixel, bool inside, __m512d high, __m256 *past)
 {
     __m512d at = _mm512_add_pd(line->starts, _mm512_mul_pd(pixel, line->steps));
     if (!inside)
@@ -50,7 +48,7 @@ INLINE_WIDE __m256i places_of(const struct line *line, __m512d pixel, bool insid
 }
 
 /* The two samples beside each of 16 pixels from `first` on, weighed. */
-INLINE_WIDE __m512 sum_of(const struct line *line, __m512d left, double first, bool inside, __m512d high)
+INLINE_WIDE_VECTORS __m512 sum_of(const struct line *line, __m512d left, double first, bool inside, __m512d high)
 {
     double end = line->start + (first + line->lowest) * line->step;
     if (!inside)
@@ -73,8 +71,8 @@ INLINE_WIDE __m512 sum_of(const struct line *line, __m512d left, double first, b
     return _mm512_add_ps(_mm512_mul_ps(below, sample), _mm512_mul_ps(above, next));
 }
 
-INLINE_WIDE void add_line(const struct line *line, const __m512d left[RUN], double first, bool inside, __m512d high,
-                          __m512 partial[RUN])
+INLINE_WIDE_VECTORS void add_line(const struct line *line, const __m512d left[RUN], double first, bool inside,
+                                  __m512d high, __m512 partial[RUN])
 {
     partial[0] = _mm512_add_ps(partial[0], sum_of(line, left[0], first, inside, high));
     partial[1] = _mm512_add_ps(partial[1], sum_of(line, left[1], first + WIDE, inside, high));
@@ -83,8 +81,8 @@ INLINE_WIDE void add_line(const struct line *line, const __m512d left[RUN], doub
 }
 
 /* 64 pixels, of which n count. */
-INLINE_WIDE void add_run(const struct back_view *views, const struct slice_block *block, int64_t row, int64_t first,
-                         int64_t n, float *sums)
+INLINE_WIDE_VECTORS void add_run(const struct back_view *views, const struct slice_block *block, int64_t row,
+                                 int64_t first, int64_t n, float *sums)
 {
     const __m512d high = _mm512_set1_pd((double)block->n_minor);
     __m512 partial[RUN];
@@ -118,8 +116,8 @@ INLINE_WIDE void add_run(const struct back_view *views, const struct slice_block
     }
 }
 
-WITH_WIDE_VECTORS void ts_back_wide_add(const struct back_view *views, const struct slice_block *block, int64_t row,
-                                        int64_t n_rows, int64_t n_columns, float *sums)
+WIDE_VECTORS void ts_back_wide_add(const struct back_view *views, const struct slice_block *block, int64_t row,
+                                   int64_t n_rows, int64_t n_columns, float *sums)
 {
     for (int64_t r = 0; r < n_rows; r++)
         for (int64_t first = 0; first < n_columns; first += RUN * WIDE)

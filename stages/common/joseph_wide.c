@@ -5,21 +5,20 @@
  */
 #include "stages/common/joseph_wide.h"
 
-#if defined(__x86_64__) && !defined(TS_SANITIZED)
 #include <math.h>
 
-#include <immintrin.h>
+#include "stages/common/wide_vectors.h"
 
+#ifdef WIDE_VECTORS
 enum { HALF = JOSEPH_WIDE / 2, MOST_SPAN = 2 * JOSEPH_WIDE - 4 };
-#define SLACK 1e-6 /* of rounding; there is a sample to spare on both sides */
-
-#define INLINE_WIDE static inline __attribute__((always_inline, target("arch=x86-64-v4")))
 
 static const double low = -BLOCK_MARGIN;
+/* Of rounding: there is a sample to spare on both sides. */
+static const double slack = 1e-6;
 
 bool ts_joseph_wide_there(void)
 {
-    return __builtin_cpu_supports("x86-64-v4");
+    return wide_vectors_there();
 }
 
 /* 16 rays, in two vectors of doubles; and the first and last of them. */
@@ -29,7 +28,7 @@ struct rays {
 };
 
 /* Where eight rays cross a line: samples from the margin on, and how far past them. */
-INLINE_WIDE __m256i crossings_of(const struct rays *rays, int half, double line, __m256 *past)
+INLINE_WIDE_VECTORS __m256i crossings_of(const struct rays *rays, int half, double line, __m256 *past)
 {
     __m512d at = _mm512_add_pd(rays->base[half], _mm512_mul_pd(_mm512_set1_pd(line), rays->step[half]));
     at = _mm512_min_pd(_mm512_max_pd(at, _mm512_set1_pd(low)), rays->high);
@@ -40,7 +39,7 @@ INLINE_WIDE __m256i crossings_of(const struct rays *rays, int half, double line,
 }
 
 /* The sample before that of the lowest crossing, where there is one: rounding may put a ray beside its neighbor. */
-INLINE_WIDE int32_t lowest_of(const struct rays *rays, double line)
+INLINE_WIDE_VECTORS int32_t lowest_of(const struct rays *rays, double line)
 {
     const __m128d first = _mm_set_sd(rays->base_first + line * rays->step_first),
                   last = _mm_set_sd(rays->base_last + line * rays->step_last),
@@ -51,7 +50,7 @@ INLINE_WIDE int32_t lowest_of(const struct rays *rays, double line)
 }
 
 /* What 16 rays take from a line that begins at `samples`. `near`: all within two vectors. */
-INLINE_WIDE __m512 samples_of(const struct rays *rays, const float *samples, double line, bool near)
+INLINE_WIDE_VECTORS __m512 samples_of(const struct rays *rays, const float *samples, double line, bool near)
 {
     __m256 past_left, past_right;
     const __m256i left = crossings_of(rays, 0, line, &past_left), right = crossings_of(rays, 1, line, &past_right);
@@ -74,29 +73,29 @@ INLINE_WIDE __m512 samples_of(const struct rays *rays, const float *samples, dou
 
 /* How far the last ray is from the first on a line, and whether all others lie between; NAN where they do not, as of
  * fans whose detectors lie on both sides of the source. */
-INLINE_WIDE double span_on(const struct rays *rays, double line, bool fan)
+INLINE_WIDE_VECTORS double span_on(const struct rays *rays, double line, bool fan)
 {
     const double first = rays->base_first + line * rays->step_first, last = rays->base_last + line * rays->step_last;
     if (fan) {
         const __m512d at = _mm512_set1_pd(line);
         const __m512d left = _mm512_add_pd(rays->base[0], _mm512_mul_pd(at, rays->step[0])),
                       right = _mm512_add_pd(rays->base[1], _mm512_mul_pd(at, rays->step[1]));
-        if (!(_mm512_reduce_min_pd(_mm512_min_pd(left, right)) >= fmin(first, last) - SLACK &&
-              _mm512_reduce_max_pd(_mm512_max_pd(left, right)) <= fmax(first, last) + SLACK))
+        if (!(_mm512_reduce_min_pd(_mm512_min_pd(left, right)) >= fmin(first, last) - slack &&
+              _mm512_reduce_max_pd(_mm512_max_pd(left, right)) <= fmax(first, last) + slack))
             return NAN;
     }
     return last - first;
 }
 
 /* Between two lines rays move evenly: what holds on both holds between. */
-INLINE_WIDE bool are_near(const struct slice_block *block, const struct rays *rays, bool fan)
+INLINE_WIDE_VECTORS bool are_near(const struct slice_block *block, const struct rays *rays, bool fan)
 {
     const double a = span_on(rays, (double)block->m_first, fan),
                  b = span_on(rays, (double)(block->m_first + block->n_major - 1), fan);
     return fabs(a) < MOST_SPAN && fabs(b) < MOST_SPAN && a * b >= 0;
 }
 
-INLINE_WIDE __m512 sum_of(const struct slice_block *block, const struct rays *rays, bool near)
+INLINE_WIDE_VECTORS __m512 sum_of(const struct slice_block *block, const struct rays *rays, bool near)
 {
     __m512 partial = _mm512_setzero_ps();
     for (int64_t m = 0; m < block->n_major; m++)
@@ -105,8 +104,8 @@ INLINE_WIDE __m512 sum_of(const struct slice_block *block, const struct rays *ra
     return partial;
 }
 
-__attribute__((target("arch=x86-64-v4"))) void
-ts_joseph_wide_add(const struct slice_block *block, const struct ray_run *run, bool fan, int64_t n, float *sums)
+WIDE_VECTORS void ts_joseph_wide_add(const struct slice_block *block, const struct ray_run *run, bool fan, int64_t n,
+                                     float *sums)
 {
     for (int64_t first = 0; first < n; first += JOSEPH_WIDE) {
         const int64_t left = n - first, last = first + JOSEPH_WIDE - 1;
