@@ -207,6 +207,10 @@ const struct stage fourier_stage = {
         "detectors, by which single pixels of a disc were off by 8 % at 63 detectors and 3 % at 513; `hamming`, `hann` "
         "and `parzen` damp them. Outside the circle that the detector covers, rows that are cut off show as in `fbp`, "
         "with what the filter leaves beyond their ends.\n\n"
+        "Where one side of the rotation axis sees less than half as much of the detector as the other, a warning has "
+        "the "
+        "radius of the circle that all views see: an object that reaches beyond it comes out wrong. `stitch` makes a "
+        "scan of half a turn from such a whole turn of a parallel beam.\n\n"
         "Cost: 25 places of the grid for each point, of which a view has 2 P (`sinc` P, times the cutoff), and a "
         "transform of 4 times as many places as the slice has pixels: much less than `fbp` for slices of some hundred "
         "pixels and more. Up to 16 slices are in work at once, fewer where they are large.",
