@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/common/center_overlap.h"
 #include "stages/common/center_slice.h"
 #include "stages/common/center_tables.h"
+#include "stages/common/center_views.h"
 
 enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8, STRIP_SIZE = 256 };
 
@@ -23,6 +25,9 @@ static const struct choice method_choices[] = {
      "half a turn is completed with its own mirror image; the right center leaves the least outside of the double "
      "wedge of the Fourier transform (N. T. Vo and others, 2014)"},
     {"opposite", CENTER_OPPOSITE, "correlates views that are half a turn apart, one of them mirrored"},
+    {"overlap", CENTER_OVERLAP,
+     "of a whole turn whose axis may be near an end of the detector (half acquisition): all views, and how well what "
+     "they and their opposites both see agrees"},
     {"given", CENTER_GIVEN, "the value of `center`"},
     {NULL, 0, NULL},
 };
@@ -63,7 +68,7 @@ static const struct param rows[] = {
     PARAM(struct center_params, slice, .unit = "", .min = 0, .max = 1e9, .derived = "the middle: (nz - 1) / 2",
           .doc = "the slice (detector row) that is searched, from 0"),
     PARAM(struct center_params, search, .unit = "detector", .min = 1, .max = 1e6,
-          .derived = "a quarter of the detectors",
+          .derived = "a quarter of the detectors; of overlap nearly half of them",
           .doc = "how far from the middle of the detector row, (n - 1) / 2, on both sides"),
     PARAM(struct center_params, truncated, .choices = truncated_choices, .init.choice = TRUNCATED_AUTO,
           .doc = "what method sinogram does, beside a warning, about a slice whose object the detector cuts off"),
@@ -95,100 +100,18 @@ static bool looks(const struct stage_context *context)
 
 /* ---- parameters -------------------------------------------------------------------------------- */
 
-static double angle_of(const struct ts_axis *views, int64_t i)
-{
-    return views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
-}
-
-static double step_of(const struct stage_context *context)
-{
-    const struct ts_axis *views = &context->in.axes[1];
-    return (angle_of(views, views->n - 1) - angle_of(views, 0)) / (double)(views->n - 1);
-}
-
-static int64_t half_turn(const struct stage_context *context)
-{
-    return ts_center_half_turn(step_of(context));
-}
-
-/* NULL where memory is out; freed by the caller. */
-static double *angles_of(const struct stage_context *context)
-{
-    const struct ts_axis *views = &context->in.axes[1];
-    double *angles = malloc((size_t)views->n * sizeof *angles);
-    for (int64_t i = 0; angles && i < views->n; i++)
-        angles[i] = angle_of(views, i);
-    return angles;
-}
-
-/* Pairs may be one step of the views away from half a turn: 180 degrees without the end point have no other. */
-static int find_pairs(const struct stage_context *context, const double *angles, int64_t pairs[CENTER_PAIRS][2])
-{
-    return angles ? ts_center_pairs(angles, context->in.axes[1].n, 1.001 * fabs(step_of(context)), pairs) : -1;
-}
-
-static const char by_eye[] =
-    "no method can find it here: center: NUMBER gives it, and strip: true with it draws slices for centers around it";
-
-/* Where the views are not even. */
-static enum ts_status refuse_uneven(const struct stage_context *context, int64_t view, double expected)
-{
-    int64_t pairs[CENTER_PAIRS][2];
-    double *angles = angles_of(context);
-    const int n = find_pairs(context, angles, pairs);
-    free(angles);
-    if (n < 0)
-        return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
-    ts_param_error(context->set, "method", "views-uneven", context->diag,
-                   "'sinogram' needs views at even angles, and view %lld is at %g degrees, not %g", (long long)view,
-                   angle_of(&context->in.axes[1], view), expected);
-    ts_diag_hint(context->diag, "%s", n > 0 ? "use method: opposite" : by_eye);
-    return TS_BAD_CHAIN;
-}
-
-static enum ts_status check_half_turn(const struct stage_context *context)
-{
-    const struct ts_axis *views = &context->in.axes[1];
-    const double step = step_of(context), first = angle_of(views, 0);
-    for (int64_t i = 0; i < views->n; i++)
-        if (!(fabs(angle_of(views, i) - first - (double)i * step) <= 0.01 * fabs(step)))
-            return refuse_uneven(context, i, first + (double)i * step);
-    if (half_turn(context) <= views->n)
-        return TS_OK;
-    ts_param_error(context->set, "method", "views-arc", context->diag,
-                   "'sinogram' needs views over 180 degrees, and these cover %g", fabs(step) * (double)views->n);
-    ts_diag_hint(context->diag, "%s", by_eye);
-    return TS_BAD_CHAIN;
-}
-
-static enum ts_status check_opposite(const struct stage_context *context)
-{
-    int64_t pairs[CENTER_PAIRS][2];
-    double *angles = angles_of(context);
-    const int n = find_pairs(context, angles, pairs);
-    free(angles);
-    if (n < 0)
-        return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
-    if (n > 0)
-        return TS_OK;
-    ts_param_error(context->set, "method", "views-opposite", context->diag,
-                   "'opposite' needs two views half a turn apart, within a step of the views, and there are none");
-    ts_diag_hint(context->diag, "%s", by_eye);
-    return TS_BAD_CHAIN;
-}
-
 /* Half a turn of views at odd steps may have no two that are near enough to opposite. */
 static enum ts_status resolve_sinogram(const struct stage_context *context, struct center_params *params,
                                        bool automatic)
 {
-    const enum ts_status status = check_half_turn(context);
+    const enum ts_status status = ts_center_views_check_half_turn(context);
     if (status != TS_OK || params->truncated == TRUNCATED_KEEP)
         return status;
     if (params->truncated == TRUNCATED_OPPOSITE)
-        return check_opposite(context);
+        return ts_center_views_check_opposite(context);
     int64_t pairs[CENTER_PAIRS][2];
-    double *angles = angles_of(context);
-    const int n = find_pairs(context, angles, pairs);
+    double *angles = ts_center_views_angles(context);
+    const int n = ts_center_views_pairs(context, angles, pairs);
     free(angles);
     if (n < 0)
         return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
@@ -204,12 +127,15 @@ static enum ts_status resolve_search(const struct stage_context *context, struct
                               "a center is searched in at least %d views of %d detectors, and these are %lld of %lld",
                               LEAST_VIEWS, LEAST_DETECTORS, (long long)context->in.axes[1].n, (long long)n);
     if (!ts_param_given(context->set, "search"))
-        params->search = floor(0.25 * (double)n);
+        params->search = params->method == CENTER_OVERLAP ? ts_center_overlap_search(n) : floor(0.25 * (double)n);
     if (params->search > 0.5 * (double)n - 2)
         return ts_param_error(context->set, "search", "search-outside", context->diag,
                               "%g detectors from the middle leave less than two that overlap; %g is the most",
                               params->search, 0.5 * (double)n - 2);
-    return params->method == CENTER_SINOGRAM ? resolve_sinogram(context, params, automatic) : check_opposite(context);
+    if (params->method == CENTER_OVERLAP)
+        return ts_center_views_check_overlap(context);
+    return params->method == CENTER_SINOGRAM ? resolve_sinogram(context, params, automatic)
+                                             : ts_center_views_check_opposite(context);
 }
 
 /* From the user's convention to an index, which is what is recorded. */
@@ -354,7 +280,7 @@ static int transforms(const struct stage_context *context, struct fft_shape shap
 {
     int n = 0;
     if (params_of(context)->method == CENTER_SINOGRAM)
-        shapes[n++] = ts_center_transform(half_turn(context), context->in.axes[2].n);
+        shapes[n++] = ts_center_transform(ts_center_views_half_turn(context), context->in.axes[2].n);
     if (params_of(context)->strip) {
         const struct center_strip strip = strip_of(context);
         shapes[n++] = ts_center_strip_transform(&strip);
@@ -366,7 +292,8 @@ static int transforms(const struct stage_context *context, struct fft_shape shap
 static size_t result_bytes(const struct stage_context *context)
 {
     const bool searches = params_of(context)->method == CENTER_SINOGRAM;
-    const size_t search = searches ? ts_center_room_bytes(half_turn(context), context->in.axes[2].n) : 0;
+    const size_t search =
+        searches ? ts_center_room_bytes(ts_center_views_half_turn(context), context->in.axes[2].n) : 0;
     const struct center_strip strip = strip_of(context);
     const size_t drawing = params_of(context)->strip ? ts_center_strip_room_bytes(&strip) : 0;
     return sizeof(struct center_result) + (search > drawing ? search : drawing);
@@ -399,15 +326,15 @@ static enum ts_status finish(const struct stage_context *context, const void *co
                                  .sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1),
                                  .room = found + 1};
     enum ts_status status = ts_center_slice_check(&slice);
-    double *angles = status == TS_OK ? angles_of(context) : NULL;
+    double *angles = status == TS_OK ? ts_center_views_angles(context) : NULL;
     if (status == TS_OK && !angles)
         status = ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof *angles);
     found->center = params->center;
     if (status == TS_OK && finds(context)) {
         slice.angles = angles;
-        slice.half_turn = searched ? half_turn(context) : 0;
+        slice.half_turn = searched ? ts_center_views_half_turn(context) : 0;
         slice.fft = searched ? context->transforms[TRANSFORM_SEARCH] : NULL;
-        slice.n_pairs = find_pairs(context, angles, slice.pairs);
+        slice.n_pairs = ts_center_views_pairs(context, angles, slice.pairs);
         status = ts_center_slice_search(&slice, tables, &found->center);
     }
     if (status == TS_OK && params->strip) {
@@ -456,6 +383,11 @@ const struct stage center_stage = {
         "a turn apart, one of them mirrored, in half pixels and a parabola. Where the nearest pairs are not quite half "
         "a turn apart, by a step of the views at most, such as the first and last view of 180 degrees without the end "
         "point, what their neighbors show to move per degree makes up for the rest.\n\n"
+        "`overlap` is for half acquisition, where `sinogram` fails: a whole turn with the axis anywhere on the "
+        "detector. Of each trial center, in half pixels over nearly the whole detector and a parabola, it takes what "
+        "up to 256 views and their opposites, mirrored, both see, and how well they agree in value: L. I. Lin's "
+        "concordance (1989) of all these samples together. Overlaps on both sides are compared so by N. T. Vo, R. C. "
+        "Atwood, M. Drakopoulos and T. Connolley (2021). Then `stitch` joins the views.\n\n"
         "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
         "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
         "what noise alone may reach of it, and the measure of every trial center. A confidence that is not above that "
@@ -492,5 +424,5 @@ const struct stage center_stage = {
     .transforms = transforms,
     .cuda = STAGE_CUDA(center_cuda),
     .tolerance = {.why = "the search is the same code on all devices"},
-    .bench = "method=sinogram|method=opposite|method=given center=7",
+    .bench = "method=sinogram|method=opposite|method=overlap scan=half-acquisition|method=given center=7",
 };

@@ -19,7 +19,7 @@ struct center_params {
     double strip_step;
     int64_t strip_size;
 };
-enum center_method { CENTER_AUTO, CENTER_SINOGRAM, CENTER_OPPOSITE, CENTER_GIVEN };
+enum center_method { CENTER_AUTO, CENTER_SINOGRAM, CENTER_OPPOSITE, CENTER_GIVEN, CENTER_OVERLAP };
 enum center_convention { CENTER_OF_PIXEL, CENTER_OF_EDGE, CENTER_OF_MIDDLE, CENTER_OF_SHIFT };
 enum center_truncated { TRUNCATED_AUTO, TRUNCATED_OPPOSITE, TRUNCATED_KEEP };
 

@@ -303,7 +303,7 @@ const struct stage stitch_stage = {
         "    stages:\n"
         "      - flat_field: {flats: flats, darks: darks}\n"
         "      - minus_log: {}\n"
-        "      - center: {center: 20.3}\n"
+        "      - center: {method: overlap}\n"
         "      - stitch: {}\n"
         "      - fbp: {}\n\n"
         "Line integrals are what should be blended: `minus_log` before it. Transmissions are taken too. The detectors "

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/common/center_overlap.h"
 #include "stages/common/center_tables.h"
 #include "stages/common/center_truncation.h"
 
@@ -109,7 +110,9 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
                     what);
     ts_diag_hint(slice->context->diag,
                  "look at it with strip: true, or give the center; what the rows lack shows in a reconstruction as "
-                 "well, less so with `pad: {}` before it");
+                 "well, less so with `pad: {}` before it; in a whole turn with the axis near an end of the detector "
+                 "`method: overlap` "
+                 "finds it");
 }
 
 static void warn_if_doubtful(const struct center_slice *slice, const struct look *look)
@@ -182,6 +185,18 @@ static void search_opposite(const struct center_slice *slice, double *measure, b
     }
 }
 
+/* An object that is cut off is what this is for. */
+static void search_overlap(const struct center_slice *slice, double *measure, struct look *look)
+{
+    const struct center_search search = search_of(slice);
+    const int64_t n = search.n_views;
+    int64_t pairs[OVERLAP_PAIRS][2];
+    const int n_pairs = ts_center_overlap_pairs(slice->angles, n, pairs);
+    const struct center_found found = ts_center_by_overlap(&search, pairs, n_pairs, measure);
+    take(look, &found, measure[found.best], ts_center_trials(search.search, 0.5));
+    look->cut_off = false;
+}
+
 static void write_tables(const struct center_slice *slice, const struct look *look, const struct ts_image *tables)
 {
     const double step = ts_center_slice_step(params_of(slice));
@@ -207,6 +222,8 @@ enum ts_status ts_center_slice_search(const struct center_slice *slice, const st
     look.cut_off = ts_center_is_cut_off(&look.truncation);
     if (params_of(slice)->method == CENTER_OPPOSITE)
         search_opposite(slice, tables[TABLE_MEASURE].data, true, &look);
+    else if (params_of(slice)->method == CENTER_OVERLAP)
+        search_overlap(slice, tables[TABLE_MEASURE].data, &look);
     else
         search_sinogram(slice, tables[TABLE_MEASURE].data, tables[TABLE_TRIALS].data, &look);
     /* The room of the transform, twice as many rows as half a turn has, is free by now: 2 n doubles at the least, and

@@ -14,8 +14,8 @@ void ts_center_search_tables(int64_t n_trials, struct stage_table tables[SEARCH_
         (struct stage_table){"center", "the center found: index of a detector pixel, from 0", number};
     tables[TABLE_CONFIDENCE] =
         (struct stage_table){"confidence",
-                             "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite, the "
-                             "correlation at the center; of the one whose center is taken",
+                             "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite and "
+                             "overlap, the measure at the center; of the one whose center is taken",
                              number};
     tables[TABLE_NOISE] = (struct stage_table){
         "noise", "the confidence that noise without an object may reach; less is warned of", number};
@@ -28,7 +28,7 @@ void ts_center_search_tables(int64_t n_trials, struct stage_table tables[SEARCH_
         "centers", "the centers of sinogram and of opposite; NaN where that method was not carried out", pair};
     tables[TABLE_TRIALS] = (struct stage_table){"trial_center", "trial centers, before the last is refined", number};
     tables[TABLE_MEASURE] =
-        (struct stage_table){"measure", "of sinogram the lowest is best, of opposite the highest", number};
+        (struct stage_table){"measure", "of sinogram the lowest is best, of the others the highest", number};
     tables[TABLE_CENTERS].image.unit = tables[TABLE_CENTER].image.unit = tables[TABLE_TRIALS].image.unit = "detector";
     for (int i = TABLE_TRIALS; i < SEARCH_TABLES; i++) {
         tables[i].image.rank = 1;
