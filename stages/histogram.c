@@ -20,7 +20,7 @@
 enum { MAX_BINS = 65536, MAX_LABELS = 65536 };
 
 static const struct choice method_choices[] = {
-    {"auto", HISTOGRAM_AUTO, "by type and bins; on every CUDA device what was fastest on an H200", 0},
+    {"auto", HISTOGRAM_AUTO, "by type; on every CUDA device what was fastest on an H200", 0},
     {"global", HISTOGRAM_GLOBAL, "atomic adds to one table in global memory", ON_CUDA},
     {"sub-histogram", HISTOGRAM_SUB, "a table in global memory for every strip of columns, then their sum", ON_CUDA},
     {"shared", HISTOGRAM_SHARED, "a table in shared memory for every block, then their sum", ON_CUDA},
