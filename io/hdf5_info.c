@@ -236,20 +236,18 @@ static enum ts_status describe_file(void *user, FILE *out, struct ts_diag *diag)
     return status;
 }
 
-/* Whether it is a file of this program. What is wrong with the file is said when it is described; where the library
- * cannot even be let look at it, now. */
-static enum ts_status find_owner(const struct info *info, bool *ours, struct ts_diag *diag)
+enum ts_status ts_hdf5_look(const char *path, bool *ours, struct ts_diag *diag)
 {
+    struct info info = {.path = path};
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     struct ts_diag *found = ts_diag_create();
     enum ts_status status = TS_OK;
     if (!out || !found)
-        status = ts_diag_no_memory(diag, sizeof *info);
+        status = ts_diag_no_memory(diag, sizeof info);
     else
-        (void)ts_hdf5_delegate(&(struct hdf5_rehearsal){.path = info->path, .work = look, .user = (void *)info}, out,
-                               found);
+        (void)ts_hdf5_delegate(&(struct hdf5_rehearsal){.path = path, .work = look, .user = &info}, out, found);
     if (out && fclose(out) != 0)
         status = ts_diag_no_memory(diag, bytes);
     *ours = status == TS_OK && bytes == 1 && *text == '1';
@@ -267,7 +265,7 @@ enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts
     struct info info = {.path = path, .json = json};
     enum ts_status verified = TS_OK;
     bool ours = false;
-    enum ts_status status = find_owner(&info, &ours, diag);
+    enum ts_status status = ts_hdf5_look(path, &ours, diag);
     if (status != TS_OK)
         return status;
     if (ours) {

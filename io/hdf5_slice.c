@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/hdf5_read.h"
 #include "io/hdf5_verify.h"
 #include "io/hdf5_walk.h"
 
@@ -84,7 +85,10 @@ static enum ts_status list(const char *path, const char *table, struct arena *ar
     char at[HDF5_WALK_PATH] = "";
     if (!collection.paths)
         return ts_diag_no_memory(diag, VOLUMES_MAX * sizeof *collection.paths);
-    enum ts_status status = TS_OK;
+    bool ours;
+    enum ts_status status = ts_hdf5_look(path, &ours, diag);
+    if (status != TS_OK)
+        return status;
     ts_hdf5_enter(&visit);
     hid_t file = ts_hdf5_open_file(path, &failure);
     if (file < 0)
@@ -172,13 +176,17 @@ enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t
 {
     struct hdf5_visit visit;
     struct hdf5_failure failure;
+    bool ours;
     *slice = (struct hdf5_slice){0};
+    enum ts_status status = ts_hdf5_look(path, &ours, diag);
+    if (status != TS_OK)
+        return status;
     ts_hdf5_enter(&visit);
     hid_t file = ts_hdf5_open_file(path, &failure);
     hid_t object = file >= 0 ? H5Dopen2(file, dataset, H5P_DEFAULT) : -1;
-    enum ts_status status = file < 0     ? refuse(path, "the file", &failure, diag)
-                            : object < 0 ? unreadable(path, dataset, diag)
-                                         : read_from(path, dataset, object, index, slice, diag);
+    status = file < 0     ? refuse(path, "the file", &failure, diag)
+             : object < 0 ? unreadable(path, dataset, diag)
+                          : read_from(path, dataset, object, index, slice, diag);
     if (object >= 0)
         H5Dclose(object);
     if (file >= 0)

@@ -265,5 +265,7 @@ enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int threads = processors < 1 ? 1 : processors > VERIFY_THREADS ? VERIFY_THREADS : (int)processors;
-    return ts_hdf5_verify_as(path, path, TS_BAD_INPUT, threads, diag);
+    bool ours;
+    const enum ts_status status = ts_hdf5_look(path, &ours, diag);
+    return status == TS_OK ? ts_hdf5_verify_as(path, path, TS_BAD_INPUT, threads, diag) : status;
 }

@@ -160,8 +160,15 @@ enum ts_status ts_projections_range(struct projections *projections, double star
         return ts_diag_no_memory(projections->input.diag, (size_t)n * sizeof *angles);
     for (int64_t i = 0; i < n; i++)
         angles[i] = start + (n_steps > 0 ? (double)i * (stop - start) / (double)n_steps : 0);
-    return ts_projections_angles(projections, angles, n, unit == ANGLE_UNIT_FILE ? ANGLE_UNIT_DEGREE : unit,
-                                 unit != ANGLE_UNIT_FILE);
+    const double range = n > 1 ? fabs(angles[n - 1] - angles[0]) : 0;
+    if (unit == ANGLE_UNIT_FILE && ts_angles_look_like_radians(range, n)) {
+        ts_param_error(projections->input.set, "theta_stop", "angle-unit", projections->input.diag,
+                       "%" PRId64 " views from %g to %g degrees are what half a turn or a turn would be in radians", n,
+                       start, stop);
+        ts_diag_hint(projections->input.diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
+        return TS_BAD_CHAIN;
+    }
+    return ts_projections_angles(projections, angles, n, unit == ANGLE_UNIT_FILE ? ANGLE_UNIT_DEGREE : unit, true);
 }
 
 /* ---- the source -------------------------------------------------------------------------------- */
