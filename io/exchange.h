@@ -17,6 +17,8 @@ struct exchange_params {
     int32_t quantity;                    /* enum ts_quantity */
     int32_t beam;                        /* enum ts_beam_kind */
     double source_axis, source_detector; /* mm */
+    int32_t angle_sense;                 /* enum angle_sense */
+    double angle_offset;                 /* degrees */
 };
 
 extern const struct source_format exchange_format;

@@ -18,6 +18,8 @@ struct nexus_params {
     int32_t quantity;                    /* enum ts_quantity */
     int32_t beam;                        /* enum ts_beam_kind */
     double source_axis, source_detector; /* mm */
+    int32_t angle_sense;                 /* enum angle_sense */
+    double angle_offset;                 /* degrees */
 };
 
 /* The text of the attribute frames_in_file, to write it and to read it again; the last part where there are any. */

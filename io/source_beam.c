@@ -11,6 +11,12 @@ const struct choice ts_source_beam_choices[] = {
     {0},
 };
 
+const struct choice ts_angle_sense_choices[] = {
+    {"x-to-y", ANGLE_SENSE_X_TO_Y, "from x towards y, the convention here, and of scikit-image, TomoPy and ASTRA"},
+    {"y-to-x", ANGLE_SENSE_Y_TO_X, "from y towards x: a stage that turned the other way, or was seen from below"},
+    {0},
+};
+
 /* The distances belong to a fan, and a fan needs both. */
 static enum ts_status check_given(const struct param_set *set, const struct ts_beam *beam, struct ts_diag *diag)
 {
@@ -67,26 +73,54 @@ const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axi
                : NULL;
 }
 
-static const char *const rows[] = {"beam", "source_axis", "source_detector"};
+enum { ROWS = 5 };
+
+static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector", "angle_sense", "angle_offset"};
 
 void ts_source_beam_resolve(struct param_set *set, const struct ts_image *image)
 {
-    for (int i = 0; i < 3 && !ts_image_is_sinogram(image); i++)
+    for (int i = 0; i < ROWS && !ts_image_is_sinogram(image); i++)
         ts_param_idle(set, rows[i]);
+}
+
+static const void *value_of(const struct param_set *set, const char *name)
+{
+    size_t i;
+    return ts_param_find(set->rows, set->n_rows, name, &i) ? (const char *)set->values + set->rows[i].offset : NULL;
+}
+
+/* Angles as the chain says that they turn. Frames without angles, such as flats, have none to turn. */
+static enum ts_status turn_views(const struct param_set *set, struct ts_axis *views, struct ts_diag *diag)
+{
+    const double sign = *(const int32_t *)value_of(set, "angle_sense") == ANGLE_SENSE_Y_TO_X ? -1 : 1,
+                 offset = *(const double *)value_of(set, "angle_offset");
+    double *angles = (double *)views->positions;
+    for (int i = 3; i < ROWS && !(views->unit && !strcmp(views->unit, "degree")); i++)
+        if (ts_param_given(set, rows[i]))
+            return ts_param_error(set, rows[i], "views-without-angles", diag, "these frames have no angles to turn");
+    if (sign > 0 && offset == 0)
+        return TS_OK;
+    for (int64_t i = 0; angles && i < views->n; i++)
+        angles[i] = sign * angles[i] + offset;
+    if (!angles) {
+        views->first = sign * views->first + offset;
+        views->spacing *= sign;
+    }
+    return TS_OK;
 }
 
 enum ts_status ts_source_beam(const struct param_set *set, const struct ts_beam *beam, struct ts_image *image,
                               struct ts_diag *diag)
 {
     if (!ts_image_is_sinogram(image)) {
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < ROWS; i++)
             if (ts_param_given(set, rows[i]))
-                return ts_param_error(set, rows[i], "beam-volume", diag, "a volume has no beam, only a sinogram has");
+                return ts_param_error(set, rows[i], "beam-volume", diag, "a volume has no views, only a sinogram has");
         return TS_OK;
     }
     enum ts_status status = check_given(set, beam, diag);
     if (status == TS_OK && beam->kind != TS_BEAM_PARALLEL)
         status = check_fan(set, beam, &image->axes[2], diag);
     image->beam = beam->kind == TS_BEAM_PARALLEL ? (struct ts_beam){0} : *beam;
-    return status;
+    return status == TS_OK ? turn_views(set, &image->axes[1], diag) : status;
 }

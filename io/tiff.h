@@ -25,6 +25,8 @@ struct tiff_params {
     int32_t quantity;
     int32_t beam;                        /* enum ts_beam_kind */
     double source_axis, source_detector; /* mm */
+    int32_t angle_sense;                 /* enum angle_sense */
+    double angle_offset;                 /* degrees */
 };
 
 extern const struct source_format tiff_format;

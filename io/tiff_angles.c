@@ -235,6 +235,22 @@ static bool angles_from_range(const struct param_set *set, struct ts_axis *axis,
     return true;
 }
 
+/* A copy: the chain's own stay as they were written. */
+static bool angles_from_list(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
+                             struct ts_diag *diag)
+{
+    const struct ts_numbers *list = &((const struct tiff_params *)set->values)->angles;
+    const size_t n = (size_t)(list->rows * list->columns);
+    double *angles = ts_arena_alloc(arena, n * sizeof *angles);
+    if (!angles) {
+        ts_diag_no_memory(diag, n * sizeof *angles);
+        return false;
+    }
+    memcpy(angles, list->values, n * sizeof *angles);
+    axis->positions = angles;
+    return angle_count_is(set, (int64_t)n, axis->n, diag);
+}
+
 bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
                     struct ts_diag *diag)
 {
@@ -262,13 +278,13 @@ bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages,
         ts_param_error(set, "gaps", "gaps-idle", diag, "belongs to angle_start and angle_stop");
         return false;
     }
-    axis->positions = list ? params->angles.values : NULL;
+    axis->positions = NULL;
     if (list && params->angles.rows > 1 && params->angles.columns > 1) {
         ts_param_error(set, "angles", "angle-count", diag, "expected one list of numbers, not a list of lists");
         return false;
     }
     if (list)
-        return angle_count_is(set, params->angles.rows * params->angles.columns, axis->n, diag);
+        return angles_from_list(set, pages->arena, axis, diag);
     if (file)
         return angles_from_file(set, pages->arena, axis, diag);
     return angles_from_range(set, axis, diag) && (params->gaps == TIFF_GAPS_ACCEPT || refuse_gap(pages, diag));

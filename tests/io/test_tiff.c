@@ -97,6 +97,13 @@ Test(tiff, what_pages_are)
     cr_assert(axes[2].kind == TS_AXIS_DETECTOR && axes[2].first == -9 && axes[2].spacing == 0.5);
     cr_assert(source->image.quantity == TS_COUNTS && source->slices[4].position_mm[2] == 2);
     source->ops->close(source);
+    source = ts_tiff_opened(VIEWS "angle_start: 10, angle_stop: 190, angle_sense: y-to-x, angle_offset: 5", path);
+    cr_assert(source->image.axes[1].first == -5 && source->image.axes[1].spacing == -60);
+    source->ops->close(source);
+    source = ts_tiff_opened(VIEWS "angles: [0, 1, 3], angle_sense: y-to-x, angle_offset: 180", path);
+    const double *turned = source->image.axes[1].positions;
+    cr_assert(turned[0] == 180 && turned[1] == 179 && turned[2] == 177);
+    source->ops->close(source);
     source = ts_tiff_opened("pages: sinograms, pixel_size: 0.5, angle_start: 0, angle_stop: 44, endpoint: true, "
                             "quantity: line_integral",
                             path);
