@@ -106,9 +106,6 @@ enum ts_status ts_tiff_chain_open(const char *rest, const char *path, struct sou
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag);
     if (status == TS_OK)
         status = chain->sources[0].format->open(&chain->sources[0].set, source, diag);
-    /* The angles belong to the chain; what is looked at afterwards does not need them. */
-    if (*source)
-        (*source)->image.axes[1].positions = NULL;
     ts_chain_destroy(chain);
     return status;
 }
