@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/dicom_source.h"
+#include "io/source_slices.h"
 
 static const struct choice burned_in_choices[] = {
     {"refuse", BURNED_IN_REFUSE, "an image that says so is refused"},
@@ -28,6 +29,7 @@ static const struct param dicom_rows[] = {
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
+    SLICES_ROW(struct dicom_params),
 };
 
 static void close_source(struct source *base)

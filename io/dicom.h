@@ -14,6 +14,7 @@ struct dicom_params {
     struct ts_texts dicom; /* folders or files */
     const char *series;    /* number or UID; "" where there is only one */
     int32_t burned_in;     /* enum dicom_burned_in */
+    struct ts_numbers slices;
 };
 
 extern const struct source_format dicom_format;

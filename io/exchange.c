@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/projections.h"
+#include "io/source_slices.h"
 
 static const struct choice unit_choices[] = {
     {"file", ANGLE_UNIT_FILE, "as the units of theta say; without units degrees, as the format says", 0},
@@ -31,6 +32,7 @@ static const struct param exchange_rows[] = {
     PIXEL_SIZE_ROW(struct exchange_params, "one pixel"),
     QUANTITY_ROW(struct exchange_params),
     BEAM_ROWS(struct exchange_params),
+    SLICES_ROW(struct exchange_params),
 };
 
 static enum ts_status find_angles(struct projections *projections, const struct param_set *set)

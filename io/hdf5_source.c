@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/projections.h"
+#include "io/source_slices.h"
 
 static const struct choice unit_choices[] = {
     {"file", ANGLE_UNIT_FILE, "as the units of the angles say; without units degrees", 0},
@@ -49,6 +50,7 @@ static const struct param hdf5_rows[] = {
     PARAM(struct hdf5_params, quantity, .unit = "", .choices = quantity_choices, .init.choice = TS_INTENSITY,
           .doc = "what the stored values are"),
     BEAM_ROWS(struct hdf5_params),
+    SLICES_ROW(struct hdf5_params),
 };
 
 /* Where each axis of the image lies in the file. */

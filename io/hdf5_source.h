@@ -21,6 +21,7 @@ struct hdf5_params {
     double source_axis, source_detector; /* mm */
     int32_t angle_sense;                 /* enum angle_sense */
     double angle_offset;                 /* degrees */
+    struct ts_numbers slices;
 };
 
 extern const struct source_format hdf5_format;

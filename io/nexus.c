@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "io/projections.h"
+#include "io/source_slices.h"
 
 enum { KEY_ALIGNMENT = -1, KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
 
@@ -40,6 +41,7 @@ static const struct param nexus_rows[] = {
     PIXEL_SIZE_ROW(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
     QUANTITY_ROW(struct nexus_params),
     BEAM_ROWS(struct nexus_params),
+    SLICES_ROW(struct nexus_params),
 };
 
 struct nexus {

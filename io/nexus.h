@@ -20,6 +20,7 @@ struct nexus_params {
     double source_axis, source_detector; /* mm */
     int32_t angle_sense;                 /* enum angle_sense */
     double angle_offset;                 /* degrees */
+    struct ts_numbers slices;
 };
 
 /* The text of the attribute frames_in_file, to write it and to read it again; the last part where there are any. */

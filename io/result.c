@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/projections.h"
+#include "io/source_slices.h"
 
 enum { IMAGE_NAME_BYTES = 256 };
 
@@ -18,6 +19,7 @@ static const struct param result_rows[] = {
     PARAM(struct result_params, result, .required = true, .unit = "", .doc = "the HDF5 file that a run wrote"),
     PARAM(struct result_params, image, .unit = "", .init.text = "data",
           .doc = "name of the image in the file: what `save` called it, or data, the last one"),
+    SLICES_ROW(struct result_params),
 };
 
 /* n numbers of an attribute as doubles; false where there are none such. */

@@ -10,6 +10,7 @@
 struct result_params {
     const char *result;
     const char *image;
+    struct ts_numbers slices;
 };
 
 extern const struct source_format result_format;

@@ -32,6 +32,9 @@ struct source {
     struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
     int64_t n_slices;      /* == image.axes[0].n */
     struct source_slice *slices;
+    /* Of a range (io/source_slices.h) the number of its first slice in the input; of how many, whoever opened it says.
+     */
+    int64_t first_slice, n_whole;
     const struct source_attribute *attributes;
     size_t n_attributes;
 };

@@ -12,6 +12,7 @@
 
 #include "io/digest.h"
 #include "io/projections.h"
+#include "io/source_slices.h"
 #include "io/tiff_angles.h"
 
 struct tiff_source {
@@ -80,6 +81,7 @@ static const struct param tiff_rows[] = {
     PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities, .init.choice = TIFF_QUANTITY_AUTO,
           .doc = "what the values are"),
     BEAM_ROWS(struct tiff_params),
+    SLICES_ROW(struct tiff_params),
 };
 
 /* ---- reading ----------------------------------------------------------------------------------- */

@@ -27,6 +27,7 @@ struct tiff_params {
     double source_axis, source_detector; /* mm */
     int32_t angle_sense;                 /* enum angle_sense */
     double angle_offset;                 /* degrees */
+    struct ts_numbers slices;
 };
 
 extern const struct source_format tiff_format;

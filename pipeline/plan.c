@@ -12,6 +12,7 @@
 
 #include "pipeline/plan_axis.h"
 #include "pipeline/plan_frames.h"
+#include "pipeline/plan_sources.h"
 
 /* ---- options ----------------------------------------------------------------------------------- */
 
@@ -50,32 +51,6 @@ static void take_options(struct ts_plan *plan, const struct ts_options *options,
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------- */
-
-static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
-{
-    const struct ts_chain *chain = plan->chain;
-    if (chain->n_sources == 0 || !chain->sources[0].format) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-input"}, "the chain names no input");
-        ts_diag_hint(diag, "input: {dicom: FOLDER} in the chain, or -i FOLDER");
-        return TS_BAD_CHAIN;
-    }
-    for (int32_t i = 0; i < plan->n_sources; i++) {
-        struct plan_node *node = &plan->nodes[i];
-        *node = (struct plan_node){
-            .label = chain->sources[i].name, .chain_source = &chain->sources[i], .set = chain->sources[i].set};
-        const struct source_format *format = node->chain_source->format;
-        node->set.values = ts_arena_alloc(plan->arena, format->params_bytes);
-        if (!node->set.values)
-            return ts_diag_no_memory(diag, format->params_bytes);
-        memcpy(node->set.values, chain->sources[i].set.values, format->params_bytes);
-        if (format->open(&node->set, &node->source, diag) != TS_OK)
-            continue;
-        node->out = node->source->image;
-        if (format->resolve)
-            format->resolve(&node->set, node->source);
-    }
-    return ts_diag_status(diag);
-}
 
 static const char *stage_label(struct ts_plan *plan, int32_t stage)
 {
@@ -380,7 +355,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     plan->n_nodes = chain->n_sources + chain->n_stages;
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
     take_options(plan, options, diag);
-    enum ts_status status = open_sources(plan, diag);
+    enum ts_status status = ts_plan_open_sources(plan, diag);
     const bool chosen = !options->device || !strcmp(options->device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? work_out_auto(plan, diag) : work_out(plan, diag);

@@ -4,6 +4,7 @@
  */
 #include "pipeline/plan_frames.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* The source that the image of this node comes from. */
@@ -14,14 +15,19 @@ static const struct plan_node *source_of(const struct ts_plan *plan, int32_t nod
     return &plan->nodes[node];
 }
 
+const char *ts_plan_source_frames(const struct param_set *set)
+{
+    size_t i;
+    const struct param *row = ts_param_find(set->rows, set->n_rows, "frames", &i);
+    if (!row || row->kind != PARAM_CHOICE)
+        return NULL;
+    return ts_choice_name(row->choices, *(const int32_t *)((const unsigned char *)set->values + row->offset));
+}
+
 const char *ts_plan_frames(const struct ts_plan *plan, int32_t node)
 {
     const struct plan_node *source = source_of(plan, node);
-    size_t i;
-    const struct param *row = ts_param_find(source->set.rows, source->set.n_rows, "frames", &i);
-    if (!row || row->kind != PARAM_CHOICE || !ts_image_is_sinogram(&source->out))
-        return NULL;
-    return ts_choice_name(row->choices, *(const int32_t *)((const unsigned char *)source->set.values + row->offset));
+    return ts_image_is_sinogram(&source->out) ? ts_plan_source_frames(&source->set) : NULL;
 }
 
 static enum ts_status check_reference(const struct ts_plan *plan, const struct plan_node *node, const struct param *row,
@@ -34,6 +40,19 @@ static enum ts_status check_reference(const struct ts_plan *plan, const struct p
                    "'%s' holds the %s of its scan, and the %s were expected", source, frames, row->frames);
     ts_diag_hint(diag, "frames: %s where '%s' is defined, or another input", row->frames, source);
     return TS_BAD_CHAIN;
+}
+
+/* Ranges of the same detector. Inputs of another number of rows may be cut already. */
+static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_node *node, const struct param *row,
+                                 int32_t reference, struct ts_diag *diag)
+{
+    const struct source *image = source_of(plan, node->inputs[0])->source, *other = source_of(plan, reference)->source;
+    if (image->n_whole != other->n_whole || image->first_slice == other->first_slice)
+        return TS_OK;
+    return ts_param_error(&node->set, row->name, "reference-rows", diag,
+                          "its rows are read from row %" PRId64
+                          " of the detector on, those of the image from row %" PRId64,
+                          other->first_slice, image->first_slice);
 }
 
 static enum ts_status check_image(const struct ts_plan *plan, const struct plan_node *node, struct ts_diag *diag)
@@ -60,7 +79,8 @@ enum ts_status ts_plan_check_frames(const struct ts_plan *plan, int32_t stage, s
         const int32_t from = node->inputs[reference++];
         of_scan |= row->frames != NULL;
         if (row->frames && from >= 0)
-            good &= check_reference(plan, node, row, from, diag) == TS_OK;
+            good &= check_reference(plan, node, row, from, diag) == TS_OK &&
+                    check_rows(plan, node, row, from, diag) == TS_OK;
     }
     if (of_scan)
         good &= check_image(plan, node, diag) == TS_OK;

@@ -78,6 +78,12 @@ static void print_rays_json(const struct ts_image *image, struct json *json)
     ts_json_member_real(json, "source_detector_mm", image->beam.source_detector_mm);
 }
 
+static bool is_empty_list(const struct param_set *set, size_t i)
+{
+    const void *at = (const unsigned char *)set->values + set->rows[i].offset;
+    return set->rows[i].kind == PARAM_NUMBERS && ((const struct ts_numbers *)at)->rows == 0;
+}
+
 static void print_parameters(const struct plan_node *node, FILE *stream)
 {
     const char *separator = "";
@@ -86,6 +92,8 @@ static void print_parameters(const struct plan_node *node, FILE *stream)
         const bool unresolved = node->set.rows[i].derived && !node->set.resolved && !(node->set.given >> i & 1);
         if (ts_param_is_idle(&node->set, i) || unresolved || (node->source && node->set.rows[i].kind == PARAM_TEXTS))
             continue; /* paths: the user's own, and long */
+        if (node->source && is_empty_list(&node->set, i))
+            continue;
         ts_param_format(&node->set, i, value, sizeof value);
         fprintf(stream, "%s%s: %s", separator, node->set.rows[i].name, value);
         separator = ", ";
