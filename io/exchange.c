@@ -139,6 +139,11 @@ static enum ts_status open_exchange(const struct param_set *set, struct source *
     return ts_projections_source(set, params->exchange, find_all, diag, source);
 }
 
+static void resolve(struct param_set *set, const struct source *source)
+{
+    ts_source_beam_resolve(set, &source->image);
+}
+
 const struct source_format exchange_format = {
     .name = "exchange",
     .summary = "a scan in a Data Exchange file: projections, flats or darks as a sinogram",
@@ -146,4 +151,5 @@ const struct source_format exchange_format = {
     .n_params = sizeof exchange_rows / sizeof exchange_rows[0],
     .params_bytes = sizeof(struct exchange_params),
     .open = open_exchange,
+    .resolve = resolve,
 };

@@ -472,6 +472,11 @@ static enum ts_status open_nexus(const struct param_set *set, struct source **so
     return ts_projections_source(set, params->nexus, find_all, diag, source);
 }
 
+static void resolve(struct param_set *set, const struct source *source)
+{
+    ts_source_beam_resolve(set, &source->image);
+}
+
 const struct source_format nexus_format = {
     .name = "nexus",
     .summary = "a scan in a NeXus file (NXtomo): projections, flats or darks as a sinogram",
@@ -479,4 +484,5 @@ const struct source_format nexus_format = {
     .n_params = sizeof nexus_rows / sizeof nexus_rows[0],
     .params_bytes = sizeof(struct nexus_params),
     .open = open_nexus,
+    .resolve = resolve,
 };

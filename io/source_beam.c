@@ -79,7 +79,9 @@ static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector",
 
 void ts_source_beam_resolve(struct param_set *set, const struct ts_image *image)
 {
-    for (int i = 0; i < ROWS && !ts_image_is_sinogram(image); i++)
+    const char *unit = image->axes[1].unit;
+    const bool sinogram = ts_image_is_sinogram(image), angles = sinogram && unit && !strcmp(unit, "degree");
+    for (int i = sinogram ? 3 : 0; i < ROWS && !angles; i++)
         ts_param_idle(set, rows[i]);
 }
 

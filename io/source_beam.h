@@ -32,7 +32,7 @@ extern const struct choice ts_source_beam_choices[], ts_angle_sense_choices[];
  * source-parallel, source-missing, source-unit, detector-inside, fan-angle, views-without-angles. */
 enum ts_status ts_source_beam(const struct param_set *set, const struct ts_beam *beam, struct ts_image *image,
                               struct ts_diag *diag);
-/* A volume has none of these parameters. */
+/* A volume has none of these parameters, frames without angles none of how they turn. */
 void ts_source_beam_resolve(struct param_set *set, const struct ts_image *image);
 /* What is wrong with a fan's distances and the detectors that it meets: words, or NULL. */
 const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector);

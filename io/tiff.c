@@ -274,6 +274,8 @@ static void resolve(struct param_set *set, const struct source *source)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ts_param_idle(set, others[i]);
     params->angles = (struct ts_numbers){1, view->n, view->positions};
+    params->angle_sense = ANGLE_SENSE_X_TO_Y; /* as these are by now */
+    params->angle_offset = 0;
     ts_param_find(set->rows, set->n_rows, "angles", &row);
     set->given |= UINT32_C(1) << row;
 }

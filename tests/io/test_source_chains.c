@@ -103,6 +103,10 @@ Test(source_chains, tiff)
     lead("flats", "a.tif");
     run_again(VIEWS ", angles: [0, 60, 120.1]", "", save, "angles: [0, 60, 120.1]");
     run_again(VIEWS ", angles_file: degrees.txt", "", save, "quantity: counts");
+    run_again(VIEWS ", angles_file: degrees.txt, angle_sense: y-to-x, angle_offset: 5", "", save,
+              "angles: [5, -55.1, -115.2]");
+    run_again(VIEWS ", angle_start: 0, angle_stop: 180, angle_sense: y-to-x, angle_offset: 5", "", save,
+              "angle_sense: y-to-x");
     run_again(VIEWS ", angles_file: degrees.txt", "", save, "angles: [0, 60.1, 120.2]");
     run_again(VIEWS ", angles_file: radians.txt, angle_unit: radian", "", save, "angles: [0, 60.0");
     run_again(VIEWS ", angle_start: 0, angle_stop: 180", "", save, "angle_stop: 180");
