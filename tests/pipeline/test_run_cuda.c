@@ -277,7 +277,7 @@ static int run_program(const char *chain, const char *series, const char *device
 Test(run_cuda, real_series_give_the_same_on_both_devices)
 {
     /* The first that is enough cuts the volume into the most slabs. */
-    static const char *const budgets[] = {"1M", "2M", "4M", "8M", "12M", "16M", "24M", "32M", "48M", "64M"};
+    static const char *const budgets[] = {"1M", "2M", "4M", "8M", "12M", "16M", "24M", "32M", "48M", "64M", "96M"};
     SKIP_WITHOUT_DATA("run_cuda/real_series_give_the_same_on_both_devices");
     ts_test_begin_cuda();
     for (size_t i = 0; i < sizeof real_runs / sizeof *real_runs; i++) {

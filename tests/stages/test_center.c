@@ -232,7 +232,7 @@ Test(center, says_what_is_wrong_with_the_parameters)
 }
 
 /* Whoever's number it is, the axis and the record hold the index of the pixel. 64 detectors. */
-TEST_ON_BOTH(center, takes_the_number_of_other_conventions)
+Test(center, takes_the_number_of_other_conventions)
 {
     static const struct {
         const char *assignments;
