@@ -210,7 +210,7 @@ enum ts_status ts_hdf5_stack_try(const struct hdf5_input *input, const struct hd
         int64_t left = i;
         for (int d = 2; d >= 0; d--) {
             const int64_t n = (stack->n[d] - 1) / stack->chunk[d] + 1;
-            at[d] = (hsize_t)(left % n * stack->chunk[d]);
+            at[d] = (hsize_t)(left % n) * (hsize_t)stack->chunk[d];
             left /= n;
         }
         if (left > 0)
