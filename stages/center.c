@@ -16,6 +16,7 @@
 #include "stages/common/center_slice.h"
 #include "stages/common/center_tables.h"
 #include "stages/common/center_views.h"
+#include "stages/common/view_unit.h"
 
 enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8, STRIP_SIZE = 256 };
 
@@ -122,6 +123,8 @@ static enum ts_status resolve_sinogram(const struct stage_context *context, stru
 static enum ts_status resolve_search(const struct stage_context *context, struct center_params *params, bool automatic)
 {
     const int64_t n = context->in.axes[2].n;
+    if (ts_views_need_angles(context) != TS_OK)
+        return TS_BAD_CHAIN;
     if (context->in.axes[1].n < LEAST_VIEWS || n < LEAST_DETECTORS)
         return ts_param_error(context->set, "method", "center-small", context->diag,
                               "a center is searched in at least %d views of %d detectors, and these are %lld of %lld",

@@ -57,14 +57,18 @@ static enum ts_status cpu(const struct stage_context *context, const struct ts_i
 const struct stage flip_stage = {
     .name = "flip",
     .summary = "the detectors of a sinogram in the opposite order",
-    .doc = "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at detector c is at "
-           "n - 1 - c after it. For scans whose detectors run the other way than the convention of docs/geometry.md "
-           "says: such a scan comes out mirrored, left and right exchanged. Views that turn the other way, or from "
-           "another start, are told to the input (`angle_sense`, `angle_offset`). Data in the geometry of ASTRA's "
-           "`fanflat` take both:\n\n"
-           "    input: {hdf5: fan.h5, path: /x, axes: [view, z, detector], angles: /theta, angle_offset: 180, ...}\n"
-           "    stages: [flip, fbp]\n\n"
-           "For parallel rays the same mirror image comes of `angle_sense: y-to-x`, up to half a turn of the result.",
+    .doc =
+        "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at detector c is at "
+        "n - 1 - c after it. For scans whose detectors run the other way than the convention of docs/geometry.md "
+        "says.\n\n"
+        "Of parallel rays such a scan, taken as it is, comes out turned by half a turn, not mirrored: the ray of u at "
+        "theta is that of -u at theta + 180. Mirrored is one whose views turn the other way, which `angle_sense: "
+        "y-to-x` "
+        "of the input mends. A fan whose detectors run the other way is wrong altogether. Data in the geometry of "
+        "ASTRA's "
+        "`fanflat` take `flip` and half a turn:\n\n"
+        "    input: {hdf5: fan.h5, path: /x, axes: [view, z, detector], angles: /theta, angle_offset: 180, ...}\n"
+        "    stages: [flip, fbp]",
     .axes = AXES_SINOGRAM,
     .beams = TS_ANY_BEAM,
     .dtypes = TS_ANY_DTYPE,

@@ -10,7 +10,7 @@
 
 #include "stages/common/joseph.h"
 #include "stages/common/length_unit.h"
-#include "stages/common/tensor_method.h"
+#include "stages/common/tensor_rays.h"
 #include "stages/common/view_angles.h"
 
 enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device idle */
@@ -130,26 +130,14 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
     return TS_OK;
 }
 
-/* Tensor cores multiply windows of neighboring pixels, of which rays farther apart share none. */
 static enum ts_status check_tensor(const struct stage_context *context, const struct radon_params *params)
 {
-    enum { MOST_APART = 16 }; /* pixels */
-    const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
+    const struct tensor_grid grid = {y->n, x->n, spacing_of(y), spacing_of(x)};
     const bool split = params->method == RADON_TENSOR_SPLIT;
-    const double dy = spacing_of(&context->in.axes[1]), dx = spacing_of(&context->in.axes[2]),
-                 apart = params->detector_spacing * hypot(dy, dx) / (dy * dx);
-    if ((params->method != RADON_TENSOR && !split) || !context->device)
-        return TS_OK;
-    enum ts_status status = ts_tensor_check(context, ny, nx, split);
-    if (status == TS_OK)
-        status = ts_tensor_check(context, nx, ny, split); /* lines are columns where rays are steep */
-    if (status != TS_OK || apart <= MOST_APART)
-        return status;
-    ts_param_error(context->set, "method", "tensor-apart", context->diag,
-                   "rays cross a row or column up to %.6g pixels apart, and tensor takes at most %d", apart,
-                   MOST_APART);
-    ts_diag_hint(context->diag, "method: ray, or a smaller detector_spacing");
-    return TS_BAD_CHAIN;
+    return (params->method == RADON_TENSOR || split) && context->device
+               ? ts_tensor_check_rays(context, &grid, params->detector_spacing, split)
+               : TS_OK;
 }
 
 static enum ts_status radon_resolve(const struct stage_context *context, void *values)

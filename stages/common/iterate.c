@@ -7,7 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/common/tensor_rays.h"
 #include "stages/common/view_angles.h"
+#include "stages/common/view_unit.h"
 
 enum { CHUNK = 512 };
 
@@ -27,15 +29,22 @@ const struct stage_method_tolerance ts_iterate_method_tolerances[] = {
     {0},
 };
 
+/* The projector has its own limits, beside those of the backprojection. */
+static enum ts_status check_tensor(const struct stage_context *context, const struct reconstruction_params *volume)
+{
+    const struct tensor_grid grid = {volume->rows, volume->columns, volume->row_spacing, volume->pixel_size};
+    const bool split = volume->method == BACK_METHOD_TENSOR_SPLIT;
+    return (volume->method == BACK_METHOD_TENSOR || split) && context->device
+               ? ts_tensor_check_rays(context, &grid, fabs(context->in.axes[2].spacing), split)
+               : TS_OK;
+}
+
 enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values)
 {
     struct iterate_params *params = values;
     const struct ts_image *in = &context->in;
-    if (!in->axes[1].unit || strcmp(in->axes[1].unit, "degree") != 0)
-        return ts_diag_error(
-            context->diag, TS_BAD_CHAIN,
-            &(struct diag_site){.code = "angles-missing", .span = context->set->span, .stage = context->stage->name},
-            "the views of the sinogram have no angles");
+    if (ts_views_need_angles(context) != TS_OK)
+        return TS_BAD_CHAIN;
     if (params->stop != STOP_RESIDUAL)
         ts_param_idle(context->set, "tolerance");
     if (params->stop != STOP_DISCREPANCY)
@@ -52,7 +61,9 @@ enum ts_status ts_iterate_resolve(const struct stage_context *context, void *val
     enum ts_status status = ts_view_angles_check_directions(context, false);
     if (status == TS_OK)
         status = ts_view_angles_check_unit(context);
-    return status == TS_OK ? ts_reconstruction_resolve(context, &params->volume) : status;
+    if (status == TS_OK)
+        status = ts_reconstruction_resolve(context, &params->volume);
+    return status == TS_OK ? check_tensor(context, &params->volume) : status;
 }
 
 enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out)

@@ -14,6 +14,7 @@
 #include "stages/common/joseph.h"
 #include "stages/common/tensor_method.h"
 #include "stages/common/view_angles.h"
+#include "stages/common/view_unit.h"
 
 /* Fewer leave too many lanes of a CUDA device idle: of a parallel beam, a fan, a fan's adjoint. */
 enum { STACK_FROM_SLICES = 6, FAN_STACK_FROM_SLICES = 5 };
@@ -180,7 +181,9 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
         params->row_spacing = params->pixel_size;
     if (!ts_param_given(context->set, "center"))
         params->center = -detector->first / spacing_of(detector);
-    enum ts_status status = check_geometry(context, params);
+    enum ts_status status = ts_views_need_angles(context);
+    if (status == TS_OK)
+        status = check_geometry(context, params);
     if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES)
         status = ts_view_angles_check_directions(context, params->gaps == VIEW_GAPS_ACCEPT);
     if (status == TS_OK && fan)

@@ -11,6 +11,7 @@
 
 #include "stages/common/reconstruction.h"
 #include "stages/common/view_angles.h"
+#include "stages/common/view_unit.h"
 
 /* Of a step of the views: nearer angles are the same. */
 static const double same_angle = 0.1;
@@ -162,10 +163,8 @@ static enum ts_status find_views(const struct stage_context *context, struct sti
 
 enum ts_status ts_stitch_views(const struct stage_context *context, struct stitch_params *params)
 {
-    const char *unit = context->in.axes[1].unit;
-    const struct diag_site site = site_of(context, "angles-missing");
-    if (!unit || strcmp(unit, "degree") != 0)
-        return ts_diag_error(context->diag, TS_BAD_CHAIN, &site, "the views of the sinogram have no angles");
+    if (ts_views_need_angles(context) != TS_OK)
+        return TS_BAD_CHAIN;
     enum ts_status status = ts_view_angles_check_unit(context);
     if (status == TS_OK)
         status = ts_view_angles_check_directions(context, false);

@@ -158,3 +158,31 @@ Test(sirt, one_direction_of_a_fan_is_modulo_a_turn)
     ts_test_run_clear(&run);
     free(in.data);
 }
+
+/* The projector of tensor cores counts places of pixels in 32 bits, whatever the sinogram; and rays may be too far
+ * apart for it. */
+Test(sirt, tensor_cores_refuse_what_their_projector_cannot_take)
+{
+    static const struct {
+        const char *text, *code;
+    } rows[] = {{"method=tensor-split rows=24000 columns=24000", "tensor-size"},
+                {"method=tensor rows=9000 columns=9000", NULL},
+                {"method=tensor-split pixel_size=0.02", "tensor-apart"},
+                {"method=stack rows=24000 columns=24000", NULL}};
+    static const struct scan_case which = {"", 1, 40, 33};
+    const struct cuda_device device = ts_test_device_of(CUDA_TENSOR_CODE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image in = ts_test_scan(&which, 5);
+        struct ts_diag *diag = ts_diag_create();
+        struct param_set set;
+        struct stage_context context;
+        ts_test_params(&sirt_stage, rows[i].text, &set);
+        const enum ts_status status = ts_stage_prepare(&sirt_stage, &set, &in, NULL, 1, &device, diag, &context);
+        cr_assert_eq(status, rows[i].code ? TS_BAD_CHAIN : TS_OK, "%s", rows[i].text);
+        if (rows[i].code)
+            cr_assert_str_eq(ts_diag_get(diag, 0)->code, rows[i].code);
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+        free(in.data);
+    }
+}
