@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests of the CUDA code under compute-sanitizer (memcheck, racecheck, initcheck, synccheck), on fewer cases than
 # usual, several side by side. Fails where a tool finds anything, memory that was not given back too, where a test fails,
-# does not end or was not reached in time, and where nothing ran. Lists what skips itself, and why.
+# does not end, was not reached in time or never ran, and where nothing ran. Lists what skips itself, and why.
 # usage: sanitize_cuda.sh [TESTS] [SUITES] [TOOLS]
 #   TESTS   the test program; "": the one of the bundle or of the build
 #   SUITES  "box radon/agrees_with_the_oracle_on_cuda", suites or tests; "": all that have tests of the CUDA code, but for
@@ -44,8 +44,15 @@ longest='^(bench_reduction|large|run_cuda)/|/(gives_the_same_bytes|agrees_in_eve
 names=$("$tests" --list | sed 's/\x1b\[[0-9;]*m//g' |
     awk '/^[a-z0-9_]+:/ {sub(":.*", ""); suite = $0; next}
         suite == "run_cuda" ? !/lost|too_little_memory|real_series/ : /_on_cuda/ && suite !~ /^(bench|bench_error|cuda_memory)$/ {print suite "/" $NF}')
-if [ -n "${2:-}" ]; then
-    names=$(grep -E "^(${2// /|})(/|\$)" <<<"$names")
+read -ra suites <<<"${2:-}"
+unknown=()
+for suite in "${suites[@]}"; do
+    grep -qE "^($suite)(/|\$)" <<<"$names" || unknown+=("$suite")
+done
+[ -n "$names" ] || { echo "no tests of the CUDA code in '$tests'" >&2; exit 2; }
+[ ${#unknown[@]} = 0 ] || { echo "no tests of: ${unknown[*]}" >&2; exit 2; }
+if [ ${#suites[@]} -gt 0 ]; then
+    names=$(grep -E "^($(IFS='|' && echo "${suites[*]}"))(/|\$)" <<<"$names")
 fi
 # The tests of one tool after the other, the long ones of all tools first; of these lines each share takes every third.
 work=$(for tool in $tools; do grep -E "$longest" <<<"$names" | sed "s/\$/ $tool/"; done
@@ -55,7 +62,7 @@ work=$(grep . <<<"$work" | grep -vxFf <(left_out | awk '{print $2, $1}') |
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
-touch "$logs/done"
+touch "$logs/done" "$logs/not_reached"
 end=$(($(date +%s) + ${TOMOSTAGE_SECONDS:-1500}))
 limit=${TOMOSTAGE_TEST_SECONDS:-200}
 export TOMOSTAGE_TESTS_FEW=1 TOMOSTAGE_TESTS_LEAKS=1 OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive tests sanitizer logs end limit
@@ -92,7 +99,9 @@ if [[ " $tools " == *" memcheck "* ]]; then
     grep -q 'LEAK SUMMARY: [1-9]' "$logs"/memcheck-cuda_memory-leaks*.found || { echo "memcheck did not find a leak that is there" && bad=1; }
     sed -i '/leaks_where_it_is_asked_to/d' "$logs/done"
 fi
-[ -z "$work" ] || xargs -P "${TOMOSTAGE_JOBS:-8}" -n 2 bash -c 'check "$0" "$1"' <<<"$work"
+# It stops where a child dies of a signal, and begins none of those that are left.
+# shellcheck disable=SC2016  # the shells that it starts expand them
+[ -z "$work" ] || xargs -P "${TOMOSTAGE_JOBS:-8}" -n 2 bash -c 'check "$0" "$1"' <<<"$work" || bad=$((bad + 1))
 while read -r tool name code seconds passed found reason; do
     if [ "$code$found" = 00 ]; then
         [ "$passed" = 0 ] || continue
@@ -113,6 +122,12 @@ if [ -s "$logs/not_reached" ]; then
     echo "not reached in time, $(wc -l <"$logs/not_reached"):"
     sort "$logs/not_reached" | sed 's/^/    /'
 fi
+wanted=$(grep -c . <<<"$work")
+never=$((wanted - $(cat "$logs/done" "$logs/not_reached" | wc -l)))
+if [ $never != 0 ]; then
+    bad=$((bad + never))
+    echo "never ran, or were killed: $never of $wanted"
+fi
 printf '%-10s %6s %7s %8s\n' tool passed skipped seconds
 touch "$logs/skipped"
 for tool in $tools; do
@@ -124,7 +139,7 @@ echo "the longest:" && sort -k4 -rn "$logs/done" | head -n 8 | awk '{print "    
 left_out | while read -r tool name reason; do
     [[ " $tools " != *" $tool "* ]] || ! grep -qxF "$name" <<<"$names" || echo "left out: $tool $name: $reason"
 done
-[ "$part" = 1/1 ] || echo "part $part of the work, $(wc -l <<<"$work") of its runs"
+[ "$part" = 1/1 ] || echo "part $part of the work, $wanted of its runs"
 grep -qE '^[^ ]+ [^ ]+ [0-9]+ [0-9]+ [1-9]' "$logs/done" || { echo "nothing ran" >&2; exit 1; }
 [ $bad = 0 ] || { echo "$bad runs with findings or failures, or not done"; exit 1; }
 echo "no findings"

@@ -16,6 +16,8 @@ cat >"$folder/bin/compute-sanitizer" <<'TEXT'
 while [ "$1" != --log-file ]; do [ "$1" != --tool ] || export TOOL=$2; shift; done
 export FOUND=${2/\%p/1}
 shift 2
+# The shell above `timeout`, as one that runs out of memory would be killed.
+case ${*: -1} in */kills_*) kill -KILL "$(cut -d ' ' -f 4 "/proc/$PPID/stat")" ;; esac
 "$@"
 TEXT
 cat >"$folder/tests" <<'TEXT'
@@ -26,6 +28,7 @@ if [ "$1" = --list ]; then
     printf 'large: 1 test\n└── more_than_31_bits_of_pixels_and_16_of_slices_on_cuda\n'
     printf 'cuda_memory: 1 test\n└── leaks_where_it_is_asked_to\n'
     [ -z "${BAD:-}" ] || printf 'pad: 5 tests\n├── finds_on_cuda\n├── fails_on_cuda\n├── ends_on_cuda\n├── has_no_gpu_on_cuda\n'
+    [ -z "${KILLED:-}" ] || printf 'pad: 1 test\n└── kills_on_cuda\n'
     [ -z "${SLEEPY:-}" ] || printf 'ring: 2 tests\n├── sleeps_on_cuda\n├── waits_on_cuda\n'
     exit
 fi
@@ -44,11 +47,12 @@ esac
 TEXT
 chmod +x "$folder"/bin/* "$folder/tests"
 fail() { echo "sanitize_cuda.sh: $1" >&2; cat "$folder/said" >&2; exit 1; }
+suites=
 run() { # EXPECTED-CODE [VARIABLE=VALUE]...
     local expected=$1 code=0
     shift
     : >"$folder/ran"
-    env PATH="$folder/bin:$PATH" RAN="$folder/ran" TOMOSTAGE_JOBS=2 "$@" bash "$source/tests/sanitize_cuda.sh" "$folder/tests" >"$folder/said" 2>&1 || code=$?
+    env PATH="$folder/bin:$PATH" RAN="$folder/ran" TOMOSTAGE_JOBS=2 "$@" bash "$source/tests/sanitize_cuda.sh" "$folder/tests" "$suites" >"$folder/said" 2>&1 || code=$?
     [ $code = "$expected" ] || fail "exit code $code, not $expected"
 }
 says() { for text in "$@"; do grep -qxE "$text" "$folder/said" || fail "does not say '$text'"; done; }
@@ -69,6 +73,10 @@ says 'racecheck pad/finds_on_cuda: exit code 0 .*' '=+ ERROR SUMMARY: 1 error' '
 run 1 SLEEPY=1 TOMOSTAGE_SECONDS=4 TOMOSTAGE_JOBS=1 TOMOSTAGE_TEST_SECONDS=2
 says 'racecheck ring/sleeps_on_cuda: exit code 124 after [0-9]+ s, not done in time' 'not reached in time, [0-9]+:' ' *synccheck ring/waits_on_cuda'
 
+# All of large, then the first of racecheck's: the third of those kills.
+run 1 KILLED=1 TOMOSTAGE_JOBS=1
+says 'never ran, or were killed: 10 of 15' '11 runs with findings or failures, or not done' 'racecheck +1 +1 +[0-9]+' 'synccheck +1 +0 +[0-9]+'
+
 : >"$folder/shares"
 for share in 1/3 2/3 3/3; do
     run 0 TOMOSTAGE_PART=$share
@@ -78,4 +86,15 @@ done
 sort "$folder/shares" | cmp - "$folder/whole" || fail "three shares are not the whole"
 run 2 TOMOSTAGE_PART=3/2
 says 'TOMOSTAGE_PART=3/2: expected a share such as 1/3'
+
+suites='box/passes_on_cuda large'
+run 0
+[ "$(grep -vc leaks "$folder/ran")" = 7 ] || fail "ran other than one test by 4 tools and one by 3"
+suites='nosuch'
+run 2
+says 'no tests of: nosuch'
+suites='box nosuch  bo large/none'
+run 2
+says 'no tests of: nosuch bo large/none'
+[ ! -s "$folder/ran" ] || fail "ran tests beside unknown suites"
 echo "sanitize_cuda.sh tells what it ran"
