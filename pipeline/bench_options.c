@@ -5,6 +5,8 @@
 
 #include "pipeline/bench.h"
 
+enum { MOST_THREADS = 4096 }; /* as of `tomostage run` */
+
 static const char *dtype_name(int i)
 {
     return ts_dtype_name((enum ts_dtype)i);
@@ -35,11 +37,11 @@ static bool parse_size(const char *text, struct bench_request *request)
     return true;
 }
 
-static bool parse_count(const char *text, int *count)
+static bool parse_count(const char *text, long most, int *count)
 {
     char *end;
     const long value = strtol(text, &end, 10);
-    const bool valid = value > 0 && value < INT_MAX && !*end;
+    const bool valid = value > 0 && value <= most && !*end;
     if (valid)
         *count = (int)value;
     return valid;
@@ -61,9 +63,9 @@ bool ts_bench_option(struct bench_request *request, int option, const char *valu
     case BENCH_SIZE:
         return parse_size(value, request);
     case BENCH_RUNS:
-        return parse_count(value, &request->runs);
+        return parse_count(value, INT_MAX - 1, &request->runs);
     case BENCH_THREADS:
-        return parse_count(value, &request->threads);
+        return parse_count(value, MOST_THREADS, &request->threads);
     case BENCH_DEVICE:
         request->device = value;
         return true;

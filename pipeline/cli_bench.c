@@ -56,7 +56,7 @@ const struct cli_command ts_cli_bench = {
         "      --dtype TYPE        only in this type: u8, i16, u16, f32, ...\n"
         "      --values NAME       only with these values: ct, uniform, constant or checker\n"
         "      --device DEVICE     auto (the CPU, and a CUDA device where there is one), cpu, cuda or cuda:N\n"
-        "      --threads N         on the CPU with N threads, instead of one and all\n"
+        "      --threads N         on the CPU with N threads, from 1 to 4096, instead of one and all\n"
         "      --runs N            the median of N runs\n"
         "      --json              an array of one object per row instead of the table\n"
         "      --save FILE.json    the same into a file, beside the table\n"
@@ -64,7 +64,8 @@ const struct cli_command ts_cli_bench = {
         "      --reductions        instead: speed-up and efficiency of the orders in which partial results are joined, "
         "for\n"
         "                          sum, product, min, max, variance and tables; --size ZxYxX: for at most Z Y X "
-        "values;\n"
+        "values,\n"
+        "                          1,024 values and 16 tables always;\n"
         "                          --plot: against processors; --parameters, --dtype, --values and --threads play no "
         "part\n",
     .run = bench,

@@ -178,10 +178,11 @@ Test(bench, options_take_their_own_values)
     } rows[] = {{BENCH_SIZE, "3x20x30", true},    {BENCH_SIZE, "3x20", false},     {BENCH_SIZE, "0x20x30", false},
                 {BENCH_SIZE, "3x20x30x4", false}, {BENCH_DTYPE, "f32", true},      {BENCH_DTYPE, "float", false},
                 {BENCH_DISTRIBUTION, "ct", true}, {BENCH_DISTRIBUTION, "", false}, {BENCH_RUNS, "7", true},
-                {BENCH_RUNS, "-1", false},        {BENCH_THREADS, "2x", false},    {BENCH_OPTIONS_END, "", false}};
+                {BENCH_RUNS, "-1", false},        {BENCH_THREADS, "2x", false},    {BENCH_THREADS, "0", false},
+                {BENCH_THREADS, "4097", false},   {BENCH_THREADS, "4096", true},   {BENCH_OPTIONS_END, "", false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_assert_eq(ts_bench_option(&request, rows[i].option, rows[i].value), rows[i].taken, "row %zu", i);
-    cr_assert(request.nz == 3 && request.ny == 20 && request.nx == 30 && request.runs == 7);
+    cr_assert(request.nz == 3 && request.ny == 20 && request.nx == 30 && request.runs == 7 && request.threads == 4096);
 }
 
 /* What the stages' own cases say can be said from the command line. */

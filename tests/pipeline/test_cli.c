@@ -84,6 +84,8 @@ static const struct {
     {{"stages", "bocks"}, "tomostage stages: unknown stage 'bocks'; 'tomostage stages' lists them\n"},
     {{"stages", "radom"}, "tomostage stages: unknown stage 'radom'; did you mean 'radon'?\n"},
     {{"bench", "radom"}, "tomostage bench: unknown stage 'radom'; did you mean 'radon'?\n"},
+    {{"bench", "box", "--threads", "40000"},
+     "tomostage bench: '40000' is not a value that this option takes; see --help\n"},
     {{"info"}, "tomostage info: a PATH is missing: tomostage info PATH [--json]\n"},
     {{"phantom", "disc"}, "tomostage phantom: the folder is missing: -o DIR\n"},
     {{"phantom", "disc", "-o", "x", "--size", "0"},
