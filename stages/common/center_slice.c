@@ -144,6 +144,18 @@ static void warn_if_doubtful(const struct center_slice *slice, const struct look
         warn_of_truncation(slice, look);
 }
 
+/* Near an end of the detector is where the other methods do not look. */
+static void hint_of_edge(const struct center_slice *slice)
+{
+    const struct stage_context *context = slice->context;
+    const bool turn = ts_center_overlap_lacks(slice->angles, context->in.axes[1].n) == 0;
+    ts_diag_hint(context->diag, "search further, try another slice%s, or give the center",
+                 params_of(slice)->method == CENTER_OVERLAP ? " or method"
+                 : turn ? ", or `method: overlap` for this scan of 360 degrees, whose axis may be near an end of the "
+                          "detector"
+                        : " or method");
+}
+
 /* ---- search ------------------------------------------------------------------------------------ */
 
 static double center_of_trial(const struct center_slice *slice, int64_t trial, int64_t n_trials, double step)
@@ -234,7 +246,7 @@ enum ts_status ts_center_slice_search(const struct center_slice *slice, const st
     *center = look.taken.center;
     if (look.outermost) {
         refuse(slice, "center-edge", "the best trial is the outermost");
-        ts_diag_hint(slice->context->diag, "search further, try another slice or method, or give the center");
+        hint_of_edge(slice);
         return TS_BAD_INPUT;
     }
     warn_if_doubtful(slice, &look);

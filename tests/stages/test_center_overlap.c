@@ -137,6 +137,24 @@ Test(center_overlap, noise_is_uncertain)
     }
 }
 
+/* Where another method ends at the outermost trial, a scan of a whole turn is told of this one. */
+Test(center_overlap, is_named_where_the_best_trial_is_the_outermost)
+{
+    static const char *const methods[] = {"search=8", "search=8 method=opposite"};
+    for (int halves = 1; halves <= 2; halves++)
+        for (int i = 0; i < 2; i++) {
+            struct ts_image in = ts_disc_scan(1, 90 * halves, 64, 0, 2, TS_F32);
+            struct stage_run run;
+            ts_disc_scan_draw(&in, 0, 45);
+            cr_assert_eq(ts_test_run(&run, &center_stage, methods[i], &in, NULL, 0, 2), TS_BAD_INPUT);
+            const struct ts_diag_record *record = ts_diag_get(run.diag, 0);
+            cr_assert_str_eq(record->code, "center-edge");
+            cr_assert_eq(strstr(record->hint, "method: overlap") != NULL, halves == 2, "%d: %s", i, record->hint);
+            ts_test_run_clear(&run);
+            free(in.data);
+        }
+}
+
 /* From a scan of a disc nearly as wide as the enlarged field to its value. */
 TEST_ON_BOTH(center_overlap, leads_to_the_disc_through_stitch_and_fbp)
 {
