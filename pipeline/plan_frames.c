@@ -24,6 +24,20 @@ const char *ts_plan_source_frames(const struct param_set *set)
     return ts_choice_name(row->choices, *(const int32_t *)((const unsigned char *)set->values + row->offset));
 }
 
+bool ts_plan_source_is_reference(const struct param_set *set)
+{
+    const char *frames = ts_plan_source_frames(set);
+    size_t i;
+    const struct param *row = ts_param_find(set->rows, set->n_rows, "axes", &i);
+    bool found = frames && strcmp(frames, "projections") != 0;
+    if (!row || row->kind != PARAM_TEXTS)
+        return found;
+    const struct ts_texts *axes = (const void *)((const unsigned char *)set->values + row->offset);
+    for (int64_t axis = 0; axis < axes->n; axis++)
+        found |= !strcmp(axes->items[axis], "frame");
+    return found;
+}
+
 const char *ts_plan_frames(const struct ts_plan *plan, int32_t node)
 {
     const struct plan_node *source = source_of(plan, node);
@@ -49,10 +63,12 @@ static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_n
     const struct source *image = source_of(plan, node->inputs[0])->source, *other = source_of(plan, reference)->source;
     if (image->n_whole != other->n_whole || image->first_slice == other->first_slice)
         return TS_OK;
-    return ts_param_error(&node->set, row->name, "reference-rows", diag,
-                          "its rows are read from row %" PRId64
-                          " of the detector on, those of the image from row %" PRId64,
-                          other->first_slice, image->first_slice);
+    ts_param_error(&node->set, row->name, "reference-rows", diag,
+                   "its rows are read from row %" PRId64 " of the detector on, those of the image from row %" PRId64,
+                   other->first_slice, image->first_slice);
+    ts_diag_hint(diag, "slices: [%" PRId64 ", %" PRId64 "] where '%s' is defined", image->first_slice,
+                 image->first_slice + image->n_slices, source_of(plan, reference)->label);
+    return TS_BAD_CHAIN;
 }
 
 static enum ts_status check_image(const struct ts_plan *plan, const struct plan_node *node, struct ts_diag *diag)

@@ -11,6 +11,9 @@
 /* What the row `frames` of a source's set says; NULL where it has none. */
 const char *ts_plan_source_frames(const struct param_set *set);
 
+/* Whether that is flats or darks: the row `frames` says so, or `axes` names frames, which have no angles. */
+bool ts_plan_source_is_reference(const struct param_set *set);
+
 /* Which frames of a scan the image of this node is, or is made of: the choice of the row `frames` of the source that it
  * comes from. NULL: not known. */
 const char *ts_plan_frames(const struct ts_plan *plan, int32_t node);

@@ -14,14 +14,21 @@
 static bool follow(struct plan_node *node, const struct plan_node *input)
 {
     const struct ts_numbers *slices = ts_source_slices(&input->set), *own = ts_source_slices(&node->set);
-    const char *frames = ts_plan_source_frames(&node->set);
     size_t i;
-    if (!input->source || !slices || slices->rows == 0 || !own || own->rows > 0 || !frames ||
-        !strcmp(frames, "projections"))
+    if (!input->source || !slices || slices->rows == 0 || !own || own->rows > 0 ||
+        !ts_plan_source_is_reference(&node->set))
         return false;
     const struct param *row = ts_param_find(node->set.rows, node->set.n_rows, "slices", &i);
     *(struct ts_numbers *)((unsigned char *)node->set.values + row->offset) = *slices;
     return true;
+}
+
+/* The chain says no such range of this source. */
+static void hint_if_outside(bool follows, struct ts_diag *diag)
+{
+    const size_t n = ts_diag_count(diag);
+    if (follows && n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "slices-range"))
+        ts_diag_hint(diag, "they are those of `input`; slices: [first, end] here too says which of these they are");
 }
 
 static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
@@ -31,8 +38,10 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
     const struct source_format *format = node->chain_source->format;
     const bool follows = index > 0 && follow(node, input);
     const enum ts_status status = ts_source_open(format, &node->set, &node->source, diag);
-    if (status != TS_OK)
+    if (status != TS_OK) {
+        hint_if_outside(follows, diag);
         return status;
+    }
     node->out = node->source->image;
     if (format->resolve)
         format->resolve(&node->set, node->source);

@@ -202,6 +202,25 @@ static void refused(const char *input, const char *more, const char *code)
     ts_test_chain_refused(text, ts_scan_file.folder, TS_BAD_CHAIN, code);
 }
 
+/* Frames without angles are flats or darks. */
+Test(source_slices, frames_without_angles_follow_too)
+{
+    static const char frames[] =
+        "inputs:\n  f: {hdf5: scan.h5, path: /exchange/data_white, axes: [frame, z, detector], quantity: counts%s}\n";
+    char text[400], chain[4096];
+    snprintf(text, sizeof text, frames, "");
+    run("exchange: scan.h5", text, corrected, "whole.h5");
+    run("exchange: scan.h5, slices: [1, 3]", text, corrected, "cut.h5");
+    expect_slices("/entry/data/data", SCAN_ROWS, 1, 2);
+    recorded_chain(chain, sizeof chain);
+    const char *first = strstr(chain, "slices: [1, 3]");
+    cr_assert(first && strstr(first + 1, "slices: [1, 3]"), "%s", chain);
+    snprintf(text, sizeof text, frames, ", slices: [0, 2]");
+    refused("exchange: scan.h5, slices: [1, 3]", text, "reference-rows");
+    refused("tiff: pages.tif, pages: views, pixel_size: 0.5, angle_start: 0, angle_stop: 180, slices: [3, 5]",
+            "inputs:\n  f: {hdf5: scan.h5, path: /exchange/data_white, axes: [frame, z, detector]}\n", "slices-range");
+}
+
 Test(source_slices, refuses_other_rows_of_flats)
 {
     char text[400];
