@@ -2,7 +2,7 @@
  *
  * rebin: the ray of a parallel beam at (theta, s) is in a fan that of gamma = asin(s / source_axis) in the view theta -
  * gamma, and seen from its other end that of -gamma in the view theta + 180 degrees + gamma. Values between views and
- * between detectors by linear interpolation; the mean of both ends where the scan has both.
+ * between detectors by linear interpolation; the mean of both ends where the scan has both, else the one it has.
  * (z, view, detector) -> (z, view, detector), f32. What a sample is made of is the same for all slices and worked out
  * once.
  */
@@ -12,13 +12,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_DETECTORS = 1 << 20 };
+
 /* The scan without a grid of pixels: only its rays matter. */
 static struct beam_scan scan_of(const struct stage_context *context)
 {
     return ts_beam_scan(&context->in, &context->in);
 }
 
-static enum ts_status check_range(const struct stage_context *context)
+/* Rays that no view has: between the axis and a row that does not see it, and beyond the shorter side of a short scan,
+ * which has not both ends of all rays. Said where the shorter side is less than half the longer, as fbp does. */
+static void warn_of_missing_rays(const struct stage_context *context, const struct beam_scan *scan, bool whole)
+{
+    const struct diag_site site = {.code = "rays-missing", .span = context->set->span, .stage = context->stage->name};
+    const int64_t n = scan->grid.n_detectors;
+    const double left = scan->grid.center, right = (double)(n - 1) - left, nearer = fmin(left, right);
+    const double radius = fabs(ts_beam_detector(scan, left < right ? 0 : n - 1).distance_mm);
+    if (nearer < 0) {
+        ts_diag_warning(context->diag, &site,
+                        "no view sees the rotation axis, at detector %.6g of 0 to %lld: rays within %.6g mm of it are "
+                        "missing and become 0",
+                        left, (long long)n - 1, radius);
+        ts_diag_hint(context->diag, "sirt takes any rays");
+    } else if (!whole && nearer < 0.5 * fmax(left, right)) {
+        ts_diag_warning(context->diag, &site,
+                        "the rotation axis, at detector %.6g of 0 to %lld, is near an end of the detector and the "
+                        "views cover no whole turn: some rays further than %.6g mm from it are missing and become 0",
+                        left, (long long)n - 1, radius);
+        ts_diag_hint(context->diag, "sirt takes any rays");
+    }
+}
+
+/* To where the longer side of the detector sees in a whole turn; as many as the fan has in a short scan. */
+static int64_t derive_detectors(const struct beam_scan *scan, bool whole)
+{
+    const int64_t n = scan->grid.n_detectors;
+    const double longer = fmax(scan->grid.center, (double)(n - 1) - scan->grid.center);
+    return whole ? (int64_t)fmin(MOST_DETECTORS, floor(2 * longer + 1 + 1e-6)) : n;
+}
+
+static enum ts_status check_range(const struct stage_context *context, bool *whole)
 {
     const struct beam_scan scan = scan_of(context);
     double *sorted = malloc((size_t)scan.n_views * sizeof *sorted);
@@ -26,8 +59,11 @@ static enum ts_status check_range(const struct stage_context *context)
         return ts_diag_no_memory(context->diag, (size_t)scan.n_views * sizeof *sorted);
     const struct fan_range range = ts_fan_range(&scan, sorted);
     free(sorted);
-    if (range.whole || range.degrees >= range.needed - 1e-6)
+    *whole = range.whole;
+    if (range.whole || range.degrees >= range.needed - 1e-6) {
+        warn_of_missing_rays(context, &scan, range.whole);
         return TS_OK;
+    }
     ts_diag_error(context->diag, TS_BAD_CHAIN,
                   &(struct diag_site){.code = "short-scan", .span = context->set->span, .stage = context->stage->name},
                   "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
@@ -48,12 +84,15 @@ static enum ts_status rebin_resolve(const struct stage_context *context, void *v
             "the views of the sinogram have no angles");
     if (!ts_param_given(context->set, "views"))
         params->views = view->n;
-    if (!ts_param_given(context->set, "detectors"))
-        params->detectors = detector->n;
     if (!ts_param_given(context->set, "detector_spacing"))
         params->detector_spacing =
             (detector->spacing > 0 ? detector->spacing : 1) * beam->source_axis_mm / beam->source_detector_mm;
-    return check_range(context);
+    bool whole = false;
+    const enum ts_status status = check_range(context, &whole);
+    const struct beam_scan scan = scan_of(context);
+    if (!ts_param_given(context->set, "detectors"))
+        params->detectors = derive_detectors(&scan, whole);
+    return status;
 }
 
 static enum ts_status rebin_shape(const struct stage_context *context, struct ts_image *out)
@@ -132,26 +171,40 @@ static bool find_views(const struct rebinning *rebinning, double degree, int64_t
     return true;
 }
 
-/* Four taps of the ray of gamma (radian) in the view at `degree`; false where the scan does not have it. */
-static bool find_taps(const struct rebinning *rebinning, double degree, double gamma, int32_t *index, float *weight)
+/* One end of a ray: four taps, and how much of them lies within the row: 1 where both detectors do, less where the ray
+ * passes beyond the last one, 0 where the scan does not have it. */
+struct ray_end {
+    int64_t index[REBIN_TAPS / 2];
+    double weight[REBIN_TAPS / 2], seen;
+};
+
+/* Of the ray of gamma (radian) in the view at `degree`. */
+static struct ray_end find_end(const struct rebinning *rebinning, double degree, double gamma)
 {
     const struct beam_geometry *grid = &rebinning->scan.grid;
     const double far = rebinning->scan.beam.source_detector_mm;
     const double u = rebinning->scan.beam.kind == TS_BEAM_FAN_ARC ? far * gamma : far * tan(gamma);
     const double at = grid->center + u / grid->detector_spacing, below = floor(at);
+    struct ray_end end = {.seen = 0};
     int64_t views[2];
     double past;
-    if (!find_views(rebinning, degree, views, &past))
-        return false;
-    for (int tap = 0; tap < 4; tap++) {
-        const double d = below + tap % 2, w = (tap / 2 ? past : 1 - past) * (tap % 2 ? at - below : 1 - (at - below));
+    if (!(at > -1 && at < (double)grid->n_detectors) || !find_views(rebinning, degree, views, &past))
+        return end;
+    for (int side = 0; side < 2; side++) {
+        const double d = below + side, w = side ? at - below : 1 - (at - below);
         const bool there = d >= 0 && d < (double)grid->n_detectors;
-        index[tap] = (int32_t)(views[tap / 2] * grid->n_detectors + (there ? (int64_t)d : 0));
-        weight[tap] = there ? (float)w : 0;
+        /* what the row lacks has no weight, and the index of its neighbor, for a NaN elsewhere not to come in */
+        const int64_t detector = (int64_t)(there ? d : below + 1 - side);
+        for (int view = 0; view < 2; view++) {
+            end.index[2 * view + side] = views[view] * grid->n_detectors + detector;
+            end.weight[2 * view + side] = there ? w * (view ? past : 1 - past) : 0;
+        }
+        end.seen += there ? w : 0;
     }
-    return true;
+    return end;
 }
 
+/* The end of which the row sees more; the mean where it sees as much of both. */
 static void find_sample(const struct rebinning *rebinning, double theta, double s, struct rebin_sample *sample)
 {
     const double ratio = s / rebinning->scan.beam.source_axis_mm;
@@ -159,10 +212,17 @@ static void find_sample(const struct rebinning *rebinning, double theta, double 
     if (!(fabs(ratio) < 1))
         return;
     const double gamma = asin(ratio), degree = gamma * (180 / M_PI);
-    const bool near = find_taps(rebinning, theta - degree, gamma, sample->index, sample->weight),
-               far = find_taps(rebinning, theta + 180 + degree, -gamma, sample->index + 4, sample->weight + 4);
-    for (int tap = 0; tap < REBIN_TAPS && near && far; tap++)
-        sample->weight[tap] *= 0.5F;
+    const struct ray_end ends[2] = {find_end(rebinning, theta - degree, gamma),
+                                    find_end(rebinning, theta + 180 + degree, -gamma)};
+    const bool both = fabs(ends[0].seen - ends[1].seen) < 1e-6;
+    const int more = ends[1].seen > ends[0].seen;
+    for (int tap = 0; tap < REBIN_TAPS; tap++) {
+        const int which = both ? tap / 4 : more, quarter = tap % 4;
+        sample->index[tap] = (int32_t)ends[which].index[quarter];
+        sample->weight[tap] = both              ? (float)(0.5 * ends[which].weight[quarter])
+                              : tap / 4 == more ? (float)ends[which].weight[quarter]
+                                                : 0;
+    }
 }
 
 size_t ts_rebin_table_bytes(const struct stage_context *context)
@@ -233,7 +293,9 @@ static const struct param rebin_rows[] = {
           .doc = "number of views of the parallel beam, evenly over half a turn"),
     PARAM(struct rebin_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,
           .doc = "angle of the first view"),
-    PARAM(struct rebin_params, detectors, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of detectors",
+    PARAM(struct rebin_params, detectors, .unit = "", .min = 1, .max = MOST_DETECTORS,
+          .derived =
+              "to where the longer side of the detector sees in a whole turn, the number of detectors in a short scan",
           .doc = "number of detectors of the parallel beam, the rotation axis in their middle"),
     PARAM(struct rebin_params, detector_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,
           .derived = "that of the fan times source_axis / source_detector", .doc = "distance of neighboring detectors"),
@@ -245,13 +307,16 @@ const struct stage rebin_stage = {
     .doc =
         "The ray at `(theta, s)` of the parallel beam is the fan's ray `gamma = asin(s / source_axis)` in the view "
         "`theta - gamma`, and from its other end the ray `-gamma` in the view `theta + 180 degrees + gamma` (A. C. "
-        "Kak, "
-        "M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4.3). Between views and between "
-        "detectors values are interpolated linearly, which smooths a little; where the scan has both ends of a ray, "
-        "the result is their mean. Whole turns and short scans, of 180 degrees and the fan's angle at least, give "
-        "views evenly over half a turn. Then `fbp` and all else that takes parallel beams can follow; `fbp` also takes "
-        "fans directly. A fan whose axis is not seen by the middle of the detector needs `center` with its position "
-        "before this stage: `center: {center: 70.2}`.\n\n"
+        "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4.3). Between views and "
+        "between detectors values are interpolated linearly, which smooths a little; where the scan has both ends of "
+        "a ray, the result is their mean, and where it has one, that one counts fully. So a whole turn whose axis "
+        "lies off the middle of the detector gives whole rows, as far out as the longer side of the detector sees, "
+        "and what `fbp` warns of as `axis-near-end` has no cause after this stage; a short scan of that kind has not "
+        "all these rays, which is a warning, `rays-missing`. Where a ray passes beside the last detector at both "
+        "ends, the end of which more is seen counts, and what is beyond the detector is 0. Whole turns and short "
+        "scans, of 180 degrees and the fan's angle at least, give views evenly over half a turn. Then `fbp` and all "
+        "else that takes parallel beams can follow; `fbp` also takes fans directly. A fan whose axis is not seen by "
+        "the middle of the detector needs `center` with its position before this stage: `center: {center: 70.2}`.\n\n"
         "A value that is NaN or infinite reaches the samples beside it.\n\n"
         "Cost: 8 products a sample.",
     .axes = AXES_SINOGRAM,

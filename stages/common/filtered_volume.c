@@ -30,7 +30,8 @@ static void warn_of_field(const struct stage_context *context, const struct reco
                                     "within that circle `circle` keeps what is right; sirt takes any rays");
     else
         ts_diag_hint(context->diag,
-                     "of an object within that circle `circle` keeps what is right; sirt takes any rays");
+                     "`rebin: {}` before it takes rays from the longer side in a whole turn; of an object within that "
+                     "circle `circle` keeps what is right; sirt takes any rays");
 }
 
 enum ts_status ts_filtered_volume_resolve(const struct stage_context *context, void *values)

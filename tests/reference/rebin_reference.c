@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each sample looks its ray up in the fan, from both ends; views are found by dividing by their step.
+ * Each sample looks its ray up in the fan, from both ends, and takes the one that lies less far beyond the row's last
+ * detector, or their mean; views are found by dividing by their step.
  */
 #include "tests/reference/rebin_reference.h"
 
@@ -12,8 +13,8 @@ struct rebin_fan {
     const double *slice;
 };
 
-/* False where no view is there. */
-static bool look_up(const struct rebin_fan *fan, double degree, double gamma, double *value)
+/* By how many detectors the ray passes beyond the row, 1 at most, which is also where no view is there. */
+static double look_up(const struct rebin_fan *fan, double degree, double gamma, double *value)
 {
     const struct ts_axis *view = &fan->in->axes[1], *detector = &fan->in->axes[2];
     const double far = fan->in->beam.source_detector_mm;
@@ -25,7 +26,7 @@ static bool look_up(const struct rebin_fan *fan, double degree, double gamma, do
     const double v = beta / view->spacing;
     *value = 0;
     if (!fan->whole && v > (double)(view->n - 1) + 1e-6)
-        return false;
+        return 1;
     for (int tap = 0; tap < 4; tap++) {
         const double i = floor(v + 1e-9) + tap / 2, k = floor(d) + tap % 2;
         const double w = fmax(0, 1 - fabs(v - i)) * fmax(0, 1 - fabs(d - k));
@@ -33,7 +34,7 @@ static bool look_up(const struct rebin_fan *fan, double degree, double gamma, do
         if (k >= 0 && k < (double)detector->n)
             *value += w * fan->slice[row * detector->n + (int64_t)k];
     }
-    return true;
+    return fmin(1, fmax(0, fmax(-d, d - (double)(detector->n - 1))));
 }
 
 void ts_rebin_reference(const struct stage_context *context, const double *in, double *out)
@@ -48,14 +49,14 @@ void ts_rebin_reference(const struct stage_context *context, const double *in, d
                 const double theta = view->first + (double)v * view->spacing,
                              s = detector->first + (double)d * detector->spacing,
                              ratio = s / context->in.beam.source_axis_mm;
-                double near = 0, far = 0;
-                bool has_near = false, has_far = false;
+                double near = 0, far = 0, near_beyond = 1, far_beyond = 1;
                 if (fabs(ratio) < 1) {
                     const double gamma = asin(ratio);
-                    has_near = look_up(&fan, theta - gamma * 180 / M_PI, gamma, &near);
-                    has_far = look_up(&fan, theta + 180 + gamma * 180 / M_PI, -gamma, &far);
+                    near_beyond = look_up(&fan, theta - gamma * 180 / M_PI, gamma, &near);
+                    far_beyond = look_up(&fan, theta + 180 + gamma * 180 / M_PI, -gamma, &far);
                 }
-                *out++ = has_near && has_far ? (near + far) / 2 : has_near ? near : has_far ? far : 0;
+                const bool alike = fabs(near_beyond - far_beyond) < 1e-6;
+                *out++ = alike ? (near + far) / 2 : near_beyond < far_beyond ? near : far;
             }
     }
 }

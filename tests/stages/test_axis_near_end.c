@@ -9,6 +9,7 @@
 #include "stages/backproject.h"
 #include "stages/fbp.h"
 #include "stages/fourier.h"
+#include "stages/rebin.h"
 #include "stages/stitch.h"
 #include "tests/support/scan_check.h"
 
@@ -35,7 +36,7 @@ Test(axis_near_end, is_warned_of)
         {&fourier_stage, {"", 1, 40, 31, .center = -5}, NULL, NULL},
         {&fbp_stage, {"", 1, 40, 31, .center = 5}, NULL, NULL},
         {&fbp_stage, {"center=3", 1, 40, 31}, "at detector 3 of 0 to 30", "circle"},
-        {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10}, "radius 2.49513 mm", "circle"},
+        {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10}, "radius 2.49513 mm", "rebin"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_ARC, .center = -10}, "radius 2.49837 mm", "sirt"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_ARC}, NULL, NULL},
         {&fbp_stage, {"", 1, 40, 1}, NULL, NULL},
@@ -67,6 +68,20 @@ Test(axis_near_end, is_not_after_stitch)
         cr_assert_eq(ts_diag_count(run.diag), 0);
         ts_test_run_clear(&run);
         free(joined.data);
+        free(in.data);
+    }
+}
+
+Test(axis_near_end, is_not_after_rebin)
+{
+    for (int center = -15; center <= 15; center += 3) {
+        const struct scan_case which = {"", 1, 40, 31, .beam = SCAN_FLAT, .center = center};
+        struct ts_image in = ts_test_scan(&which, 5), rebinned = ts_test_output(&rebin_stage, "", &in);
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &fbp_stage, "", &rebinned, NULL, 0, 1), TS_OK);
+        cr_assert_eq(ts_diag_count(run.diag), 0);
+        ts_test_run_clear(&run);
+        free(rebinned.data);
         free(in.data);
     }
 }

@@ -148,10 +148,13 @@ TEST_ON_BOTH(center, of_a_fan_reaches_its_reconstruction)
         cr_assert_eq(ts_test_run(&parallel, &rebin_stage, "views=360", &axis.out, NULL, 0, 2), TS_OK);
         cr_assert_eq(ts_test_run(&volume, &fbp_stage, "", &parallel.out, NULL, 0, 2), TS_OK);
         const double pixel = volume.out.axes[2].spacing;
-        const int64_t row = llround(84.5 + 14 / pixel), column = llround(84.5 + 9 / pixel);
+        const int64_t columns = volume.out.axes[2].n;
+        const double middle = 0.5 * (double)(columns - 1);
+        const int64_t row = llround(middle + 14 / pixel), column = llround(middle + 9 / pixel);
+        cr_assert_eq(columns, 198, "%lld", (long long)columns); /* twice what the longer side sees */
         for (int64_t y = -3; y <= 3; y++)
             for (int64_t x = -3; x <= 3; x++) {
-                const double is = ((const float *)volume.out.data)[(row + y) * 170 + column + x];
+                const double is = ((const float *)volume.out.data)[(row + y) * columns + column + x];
                 cr_assert(fabs(is - 1) < 0.05, "%s: %g at %lld, %lld", beams[beam], is, (long long)y, (long long)x);
             }
         ts_test_run_clear(&volume);
