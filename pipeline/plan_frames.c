@@ -41,7 +41,11 @@ bool ts_plan_source_is_reference(const struct param_set *set)
 const char *ts_plan_frames(const struct ts_plan *plan, int32_t node)
 {
     const struct plan_node *source = source_of(plan, node);
-    return ts_image_is_sinogram(&source->out) ? ts_plan_source_frames(&source->set) : NULL;
+    const char *unit = source->out.axes[1].unit;
+    if (!ts_image_is_sinogram(&source->out))
+        return NULL;
+    const char *frames = ts_plan_source_frames(&source->set);
+    return frames || !unit || strcmp(unit, "degree") != 0 ? frames : "projections"; /* they alone have angles */
 }
 
 static enum ts_status check_reference(const struct ts_plan *plan, const struct plan_node *node, const struct param *row,

@@ -7,7 +7,7 @@
 #include <math.h>
 
 /* The side of the axis that sees less may see so much of what the other does without a word. */
-static const double nearer_share = 0.5;
+static const double nearer_share = 2.0 / 3;
 
 /* A filter needs rows that see the whole object. */
 static void warn_of_field(const struct stage_context *context, const struct reconstruction_params *params)
