@@ -77,10 +77,14 @@ enum { ROWS = 5 };
 
 static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector", "angle_sense", "angle_offset"};
 
+static bool has_angles(const struct ts_axis *views)
+{
+    return views->unit && !strcmp(views->unit, "degree");
+}
+
 void ts_source_beam_resolve(struct param_set *set, const struct ts_image *image)
 {
-    const char *unit = image->axes[1].unit;
-    const bool sinogram = ts_image_is_sinogram(image), angles = sinogram && unit && !strcmp(unit, "degree");
+    const bool sinogram = ts_image_is_sinogram(image), angles = sinogram && has_angles(&image->axes[1]);
     for (int i = sinogram ? 3 : 0; i < ROWS && !angles; i++)
         ts_param_idle(set, rows[i]);
 }
@@ -97,7 +101,7 @@ static enum ts_status turn_views(const struct param_set *set, struct ts_axis *vi
     const double sign = *(const int32_t *)value_of(set, "angle_sense") == ANGLE_SENSE_Y_TO_X ? -1 : 1,
                  offset = *(const double *)value_of(set, "angle_offset");
     double *angles = (double *)views->positions;
-    for (int i = 3; i < ROWS && !(views->unit && !strcmp(views->unit, "degree")); i++)
+    for (int i = 3; i < ROWS && !has_angles(views); i++)
         if (ts_param_given(set, rows[i]))
             return ts_param_error(set, rows[i], "views-without-angles", diag, "these frames have no angles to turn");
     if (sign > 0 && offset == 0)

@@ -110,12 +110,9 @@ static enum ts_status resolve_sinogram(const struct stage_context *context, stru
         return status;
     if (params->truncated == TRUNCATED_OPPOSITE)
         return ts_center_views_check_opposite(context);
-    int64_t pairs[CENTER_PAIRS][2];
-    double *angles = ts_center_views_angles(context);
-    const int n = ts_center_views_pairs(context, angles, pairs);
-    free(angles);
+    const int n = ts_center_views_opposites(context);
     if (n < 0)
-        return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
+        return TS_RUN_FAILED;
     params->truncated = n > 0 && automatic ? TRUNCATED_OPPOSITE : TRUNCATED_KEEP;
     return TS_OK;
 }

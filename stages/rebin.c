@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/common/view_unit.h"
+
 enum { MOST_DETECTORS = 1 << 20 };
 
 /* The scan without a grid of pixels: only its rays matter. */
@@ -77,11 +79,8 @@ static enum ts_status rebin_resolve(const struct stage_context *context, void *v
     struct rebin_params *params = values;
     const struct ts_axis *view = &context->in.axes[1], *detector = &context->in.axes[2];
     const struct ts_beam *beam = &context->in.beam;
-    if (!view->unit || strcmp(view->unit, "degree") != 0)
-        return ts_diag_error(
-            context->diag, TS_BAD_CHAIN,
-            &(struct diag_site){.code = "angles-missing", .span = context->set->span, .stage = context->stage->name},
-            "the views of the sinogram have no angles");
+    if (ts_views_need_angles(context) != TS_OK)
+        return TS_BAD_CHAIN;
     if (!ts_param_given(context->set, "views"))
         params->views = view->n;
     if (!ts_param_given(context->set, "detector_spacing"))

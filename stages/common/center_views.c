@@ -36,18 +36,26 @@ int ts_center_views_pairs(const struct stage_context *context, const double *ang
     return angles ? ts_center_pairs(angles, context->in.axes[1].n, 1.001 * fabs(step_of(context)), pairs) : -1;
 }
 
-static const char by_eye[] =
-    "no method can find it here: center: NUMBER gives it, and strip: true with it draws slices for centers around it";
-
-/* Where the views are not even. */
-static enum ts_status refuse_uneven(const struct stage_context *context, int64_t view, double expected)
+int ts_center_views_opposites(const struct stage_context *context)
 {
     int64_t pairs[CENTER_PAIRS][2];
     double *angles = ts_center_views_angles(context);
     const int n = ts_center_views_pairs(context, angles, pairs);
     free(angles);
     if (n < 0)
-        return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
+        ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
+    return n;
+}
+
+static const char by_eye[] =
+    "no method can find it here: center: NUMBER gives it, and strip: true with it draws slices for centers around it";
+
+/* Where the views are not even. */
+static enum ts_status refuse_uneven(const struct stage_context *context, int64_t view, double expected)
+{
+    const int n = ts_center_views_opposites(context);
+    if (n < 0)
+        return TS_RUN_FAILED;
     ts_param_error(context->set, "method", "views-uneven", context->diag,
                    "'sinogram' needs views at even angles, and view %lld is at %g degrees, not %g", (long long)view,
                    angle_of(&context->in.axes[1], view), expected);
@@ -72,12 +80,9 @@ enum ts_status ts_center_views_check_half_turn(const struct stage_context *conte
 
 enum ts_status ts_center_views_check_opposite(const struct stage_context *context)
 {
-    int64_t pairs[CENTER_PAIRS][2];
-    double *angles = ts_center_views_angles(context);
-    const int n = ts_center_views_pairs(context, angles, pairs);
-    free(angles);
+    const int n = ts_center_views_opposites(context);
     if (n < 0)
-        return ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof(double));
+        return TS_RUN_FAILED;
     if (n > 0)
         return TS_OK;
     ts_param_error(context->set, "method", "views-opposite", context->diag,

@@ -16,6 +16,9 @@ double *ts_center_views_angles(const struct stage_context *context);
  * how many; -1 without angles. */
 int ts_center_views_pairs(const struct stage_context *context, const double *angles, int64_t pairs[CENTER_PAIRS][2]);
 
+/* How many such pairs there are; -1 where memory is out (reported). */
+int ts_center_views_opposites(const struct stage_context *context);
+
 /* For resolve(), of the methods sinogram (views-uneven, views-arc), opposite (views-opposite) and overlap (views-turn).
  */
 enum ts_status ts_center_views_check_half_turn(const struct stage_context *context);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "stages/cgls.h"
+#include "tests/reference/iterate_tables.h"
 #include "tests/reference/scan_reference.h"
 
 static double product(const double *a, const double *b, int64_t n)
@@ -90,14 +91,6 @@ void ts_cgls_reference(const struct stage_context *context, const double *in, do
 void ts_cgls_reference_tables(const struct stage_context *context, const double *in, const double *out,
                               struct bench_tables *tables)
 {
-    double *residual = ts_bench_table(tables, "residual"), *iterations = ts_bench_table(tables, "iterations");
-    const int64_t most = ((const struct iterate_params *)context->params)->iterations;
-    double *x = malloc(ts_slice_count(&context->out) * sizeof *x);
     (void)out;
-    for (int64_t i = 0; i < context->in.axes[0].n * (most + 1); i++)
-        residual[i] = (double)NAN;
-    for (int64_t z = 0; z < context->in.axes[0].n; z++)
-        iterations[z] =
-            (double)iterate(context, in + (size_t)z * ts_slice_count(&context->in), x, residual + z * (most + 1));
-    free(x);
+    ts_iterate_reference_tables(context, context->params, iterate, in, tables);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "stages/sirt.h"
+#include "tests/reference/iterate_tables.h"
 #include "tests/reference/scan_reference.h"
 
 static double length_of(const double *values, int64_t n)
@@ -78,14 +79,6 @@ void ts_sirt_reference(const struct stage_context *context, const double *in, do
 void ts_sirt_reference_tables(const struct stage_context *context, const double *in, const double *out,
                               struct bench_tables *tables)
 {
-    double *residual = ts_bench_table(tables, "residual"), *iterations = ts_bench_table(tables, "iterations");
-    const int64_t most = ((const struct sirt_params *)context->params)->iterate.iterations;
-    double *x = malloc(ts_slice_count(&context->out) * sizeof *x);
     (void)out;
-    for (int64_t i = 0; i < context->in.axes[0].n * (most + 1); i++)
-        residual[i] = (double)NAN;
-    for (int64_t z = 0; z < context->in.axes[0].n; z++)
-        iterations[z] =
-            (double)iterate(context, in + (size_t)z * ts_slice_count(&context->in), x, residual + z * (most + 1));
-    free(x);
+    ts_iterate_reference_tables(context, &((const struct sirt_params *)context->params)->iterate, iterate, in, tables);
 }

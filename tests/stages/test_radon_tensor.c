@@ -85,7 +85,30 @@ Test(radon, tensor_cores_of_older_devices_are_refused)
     }
 }
 
-/* Kernels count places of samples in 32 bits; no memory is needed to say so. */
+/* A plan for slices of this size on a device with tensor cores: refused by this code, or not (NULL). No memory is
+ * needed for that. */
+static void planned(const char *text, int64_t nz, int64_t ny, int64_t nx, const char *code)
+{
+    const struct cuda_device newer = ts_test_device_of(CUDA_TENSOR_CODE);
+    struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
+    struct ts_diag *diag = ts_diag_create();
+    struct param_set set;
+    struct stage_context context;
+    ts_test_params(&radon_stage, text, &set);
+    in.axes[0].n = nz;
+    in.axes[1].n = ny;
+    in.axes[2].n = nx;
+    cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, &newer, diag, &context),
+                 code ? TS_BAD_CHAIN : TS_OK, "%s, %lld x %lld x %lld", text, (long long)nz, (long long)ny,
+                 (long long)nx);
+    if (code)
+        cr_assert_str_eq(ts_diag_get(diag, 0)->code, code);
+    ts_test_params_clear(&set);
+    ts_diag_destroy(diag);
+    free(in.data);
+}
+
+/* Kernels count places of samples in 32 bits. */
 Test(radon, tensor_cores_refuse_slices_that_they_cannot_count)
 {
     static const struct {
@@ -97,24 +120,8 @@ Test(radon, tensor_cores_refuse_slices_that_they_cannot_count)
                 {"method=tensor-split", 64, 23160, 23160, true},  {"method=tensor-split", 128, 11570, 11570, false},
                 {"method=tensor-split", 128, 11600, 11600, true}, {"method=tensor detectors=9", 1, 17, 70000000, true},
                 {"method=stack", 128, 32768, 32768, false}};
-    const struct cuda_device newer = ts_test_device_of(CUDA_TENSOR_CODE);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
-        struct ts_diag *diag = ts_diag_create();
-        struct param_set set;
-        struct stage_context context;
-        ts_test_params(&radon_stage, rows[i].text, &set);
-        in.axes[0].n = rows[i].nz;
-        in.axes[1].n = rows[i].ny;
-        in.axes[2].n = rows[i].nx;
-        cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, &newer, diag, &context),
-                     rows[i].refused ? TS_BAD_CHAIN : TS_OK, "row %zu", i);
-        if (rows[i].refused)
-            cr_assert_str_eq(ts_diag_get(diag, 0)->code, "tensor-size");
-        ts_test_params_clear(&set);
-        ts_diag_destroy(diag);
-        free(in.data);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        planned(rows[i].text, rows[i].nz, rows[i].ny, rows[i].nx, rows[i].refused ? "tensor-size" : NULL);
 }
 
 /* Windows of neighboring pixels have no room for them, and another method is not taken in silence. */
@@ -128,19 +135,6 @@ Test(radon, tensor_cores_refuse_rays_far_apart)
                 {"method=tensor detector_spacing=6.6", true},
                 {"method=tensor-split detector_spacing=100", true},
                 {"method=ray detector_spacing=100", false}};
-    const struct cuda_device newer = ts_test_device_of(CUDA_TENSOR_CODE);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
-        struct ts_diag *diag = ts_diag_create();
-        struct param_set set;
-        struct stage_context context;
-        ts_test_params(&radon_stage, rows[i].text, &set);
-        cr_assert_eq(ts_stage_prepare(&radon_stage, &set, &in, NULL, 1, &newer, diag, &context),
-                     rows[i].refused ? TS_BAD_CHAIN : TS_OK, "%s", rows[i].text);
-        if (rows[i].refused)
-            cr_assert_str_eq(ts_diag_get(diag, 0)->code, "tensor-apart");
-        ts_test_params_clear(&set);
-        ts_diag_destroy(diag);
-        free(in.data);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        planned(rows[i].text, 1, 3, 4, rows[i].refused ? "tensor-apart" : NULL);
 }
