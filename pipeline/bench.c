@@ -173,7 +173,7 @@ static enum ts_status bench_stage(struct bench *bench, const struct stage *stage
     const int n = request->parameters ? ts_bench_split_cases(stage, request->parameters, parameters)
                                       : ts_bench_parameters(stage, parameters);
     struct ts_diag *refusals = ts_diag_create();
-    enum ts_status status = refusals ? TS_OK : TS_RUN_FAILED;
+    enum ts_status status = refusals ? TS_OK : ts_diag_no_memory(bench->diag, sizeof parameters);
     for (int i = 0; status == TS_OK && i < n * n_sizes; i++)
         status = bench_cases(bench, stage, parameters[i % n], sizes[i / n], refusals);
     if (status == TS_OK && bench->report.n_rows == before && bench->n_failed == 0) {
@@ -239,7 +239,7 @@ static enum ts_status bench_chain(struct bench *bench)
     const int n = ts_bench_split(latency_chain, &slice, cases, CUDA_BENCH_STAGES), before = bench->report.n_rows;
     struct ts_diag *diag = ts_diag_create();
     if (!diag)
-        return TS_RUN_FAILED;
+        return ts_diag_no_memory(bench->diag, sizeof *cases);
     enum ts_status status = bench->on_cpu ? chain_on_cpu(bench, cases, n, diag) : TS_OK;
     if ((status == TS_OK || refused(status)) && bench->device)
         status = chain_on_cuda(bench, cases, n, diag);
@@ -267,7 +267,7 @@ static enum ts_status choose_devices(struct bench *bench, char *why, size_t why_
     const bool automatic = choice.kind == DEVICE_AUTO;
     struct ts_diag *diag = automatic ? ts_diag_create() : bench->diag;
     if (!diag)
-        return TS_RUN_FAILED;
+        return ts_diag_no_memory(bench->diag, sizeof choice);
     status = ts_device_choice_find(choice.index, &bench->found, &index, diag);
     if (status == TS_OK)
         status = ts_cuda_bench_ceilings(&bench->found.devices[index], diag, &bench->ceilings);
@@ -391,8 +391,10 @@ int ts_bench(const struct bench_request *request, int argc, char **argv, FILE *s
     if (stream == stdout && hand_over(argc, argv, &code))
         return code;
     struct ts_diag *diag = ts_diag_create();
-    if (!diag)
+    if (!diag) {
+        fputs("tomostage: error: out of memory\n", stderr);
         return TS_RUN_FAILED;
+    }
     const enum ts_status status = ts_bench_run(request, stream, diag);
     ts_diag_print(diag, stderr);
     ts_diag_destroy(diag);

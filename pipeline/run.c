@@ -187,8 +187,8 @@ static enum ts_status run_all(struct run *run)
     if (status == TS_OK)
         status = tell_counts(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
-        status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer);
-    return status == TS_OK ? ts_provenance_end(run->plan, run->writer) : status;
+        status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer, run->diag);
+    return status == TS_OK ? ts_provenance_end(run->plan, run->writer, run->diag) : status;
 }
 
 static const struct run_back_end *back_end_of(const struct ts_plan *plan)
