@@ -28,6 +28,8 @@ static int check(int argc, char **argv)
         ts_plan_print(plan, stdout, arguments.json);
     if (status == TS_OK && arguments.picture)
         status = ts_geometry_write(plan, arguments.picture, arguments.options.force, diag);
+    if (status == TS_OK && arguments.picture)
+        ts_cli_written(arguments.picture);
     ts_plan_destroy(plan);
     ts_chain_destroy(chain);
     return ts_cli_finish_take(diag, status, arguments.json);

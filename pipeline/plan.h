@@ -77,7 +77,8 @@ struct ts_plan {
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
     atomic_bool stop;
-    _Atomic(const char *) temporary; /* the output's temporary name while a run has one */
+    _Atomic(const char *) temporary; /* the output's temporary name while a run has one; NULL where it has no name */
+    atomic_bool committing;          /* the output is about to get its final name */
 };
 
 /* Fills device, cuda and gpu_budget_bytes: "auto", "cpu", "cuda" or "cuda:N" (NULL: auto), and 0 for the default

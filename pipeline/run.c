@@ -136,9 +136,14 @@ static enum ts_status create_output(struct run *run)
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;
-    /* The plan's own copy: a signal handler may read it while commit frees the writer. */
     const char *temporary = ts_hdf5_temporary(run->writer);
-    atomic_store(&plan->temporary, ts_arena_text(plan->arena, temporary, strlen(temporary)));
+    if (temporary) {
+        /* The plan's own copy: a signal handler may read it while commit frees the writer. */
+        const char *copy = ts_arena_text(plan->arena, temporary, strlen(temporary));
+        if (!copy)
+            return ts_diag_no_memory(run->diag, strlen(temporary));
+        atomic_store(&plan->temporary, copy);
+    }
     const enum ts_status begun = ts_provenance_begin(plan, run->writer);
     return begun == TS_OK ? ts_run_create_datasets(run, 0) : begun;
 }
@@ -218,6 +223,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
         status = create_output(&run);
     if (status == TS_OK)
         status = run_all(&run);
+    atomic_store(&plan->committing, status == TS_OK);
     if (status == TS_OK)
         status = ts_hdf5_commit(run.writer);
     else if (run.writer)
