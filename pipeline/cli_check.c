@@ -24,6 +24,8 @@ static int check(int argc, char **argv)
     enum ts_status status = ts_cli_chain_load(&arguments, &chain, diag);
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments.options, &plan, diag);
+    if (status == TS_OK)
+        ts_plan_warn_output(plan, diag);
     if (status == TS_OK && !arguments.quiet)
         ts_plan_print(plan, stdout, arguments.json);
     if (status == TS_OK && arguments.picture)

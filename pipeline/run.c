@@ -128,6 +128,23 @@ static enum ts_status check_output(const struct ts_plan *plan, struct ts_diag *d
     return TS_BAD_CHAIN;
 }
 
+void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    struct ts_diag *found = plan->chain->output.path ? ts_diag_create() : NULL;
+    if (!found)
+        return;
+    (void)ts_hdf5_check_path(plan->chain->output.path, true, plan->output_bytes, found);
+    for (size_t i = 0; i < ts_diag_count(found); i++) {
+        const struct ts_diag_record *record = ts_diag_get(found, i);
+        if (record->severity != TS_WARNING)
+            continue;
+        ts_diag_warning(diag, &(struct diag_site){.code = record->code}, "%s", record->message);
+        if (record->hint)
+            ts_diag_hint(diag, "%s", record->hint);
+    }
+    ts_diag_destroy(found);
+}
+
 static enum ts_status create_output(struct run *run)
 {
     enum { DEFLATE_LEVEL = 1 };
