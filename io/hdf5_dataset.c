@@ -134,12 +134,6 @@ void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset)
 {
     if (!dataset)
         return;
-    if (dataset->dataset >= 0) {
-        struct hdf5_visit visit;
-        ts_hdf5_enter(&visit);
-        H5Dclose(dataset->dataset);
-        ts_hdf5_leave(&visit);
-    }
     if (dataset->scratch >= 0)
         close(dataset->scratch);
     ts_digest_destroy(dataset->digest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock, printing and error stack of libhdf5. The stack is read from the public call down to the driver; the driver's
- * record names the system's error ("errno = 28, error message = ..."), which is the one a user can act on.
+ * Lock, printing and error stack of libhdf5. Where a system call of the driver failed, its error is reported, since it
+ * is the one that a user can act on; else the innermost record of the stack.
  */
 #include "io/hdf5_error.h"
 
@@ -15,6 +15,8 @@
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static int kept_error; /* under the lock */
 
 /* In a child alone, which has one thread. */
 static bool notes, noted;
@@ -76,6 +78,7 @@ void ts_hdf5_enter(struct hdf5_visit *visit)
     (void)H5Eget_auto2(H5E_DEFAULT, &visit->print, &visit->print_data);
     (void)H5Eset_auto2(H5E_DEFAULT, notes ? note_failure : NULL, NULL);
     (void)H5Eclear2(H5E_DEFAULT);
+    kept_error = 0;
 }
 
 void ts_hdf5_leave(const struct hdf5_visit *visit)
@@ -85,26 +88,35 @@ void ts_hdf5_leave(const struct hdf5_visit *visit)
     pthread_mutex_unlock(&library_lock);
 }
 
+void ts_hdf5_keep_error(int error_number)
+{
+    if (!kept_error)
+        kept_error = error_number;
+}
+
+int ts_hdf5_kept_error(void)
+{
+    return kept_error;
+}
+
 static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data)
 {
     struct hdf5_failure *failure = data;
     (void)depth;
-    if (!record->desc || failure->error_number)
-        return 0;
-    ts_text_escape(failure->text, sizeof failure->text, record->desc);
-    const char *number = strstr(record->desc, "errno = ");
-    if (number)
-        failure->error_number = atoi(number + strlen("errno = "));
-    if (failure->error_number)
-        snprintf(failure->text, sizeof failure->text, "%s", strerrordesc_np(failure->error_number));
+    if (record->desc)
+        ts_text_escape(failure->text, sizeof failure->text, record->desc);
     return 0;
 }
 
 void ts_hdf5_failure(struct hdf5_failure *failure)
 {
-    failure->error_number = 0;
+    failure->error_number = kept_error;
     snprintf(failure->text, sizeof failure->text, "HDF5 gave no reason");
     (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, take_record, failure);
+    if (kept_error)
+        snprintf(failure->text, sizeof failure->text, "%s",
+                 strerrordesc_np(kept_error) ? strerrordesc_np(kept_error) : "unknown error");
+    kept_error = 0;
     (void)H5Eclear2(H5E_DEFAULT);
 }
 

@@ -12,7 +12,8 @@
 
 #include "pipeline/diag.h"
 
-/* What a failed call left behind: the innermost description and the system's error number (0: none in the stack). */
+/* What a failed call left behind: the system's error number (0: no system call failed), and its text or, without one,
+ * the innermost description. */
 struct hdf5_failure {
     int error_number;
     char text[200];
@@ -27,8 +28,13 @@ struct hdf5_visit {
 /* Every call into libhdf5 stands between these two. */
 void ts_hdf5_enter(struct hdf5_visit *visit);
 void ts_hdf5_leave(const struct hdf5_visit *visit);
-/* Reads and clears the error stack of this thread; call before leave. Text is escaped, its length bounded. */
+/* Reads and clears the error stack of this thread and the error that the driver kept; call before leave. Text is
+ * escaped, its length bounded. */
 void ts_hdf5_failure(struct hdf5_failure *failure);
+/* For the driver: a system call failed with this errno. The first one since enter is kept. */
+void ts_hdf5_keep_error(int error_number);
+/* The errno that is kept, or 0. The library does not pass on every failed write, so writers ask for it. */
+int ts_hdf5_kept_error(void);
 /* fork() with the library at rest: no other thread is in it, so that the child may enter. Not between enter and leave.
  */
 pid_t ts_hdf5_fork(void);

@@ -5,14 +5,10 @@
  */
 #include "io/hdf5_write.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "io/hdf5_driver.h"
 #include "io/hdf5_verify.h"
 #include "io/hdf5_writer.h"
 
@@ -21,67 +17,41 @@ enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, s
     return ts_file_check(path, force, bytes, diag);
 }
 
-/* Locks fail on some network file systems; our file has a name that nobody else knows, so it can do without. */
-static bool locks_work(int fd)
-{
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        flock(fd, LOCK_UN);
-        return true;
-    }
-    return errno == EWOULDBLOCK;
-}
-
 static hid_t create_file(struct hdf5_writer *writer)
 {
     struct hdf5_visit visit;
+    struct hdf5_failure failure;
     hid_t file = -1;
     ts_hdf5_enter(&visit);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = ts_hdf5_create_properties(H5P_FILE_CREATE);
-    if (access >= 0 && creation >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
-        H5Pset_file_locking(access, locks_work(writer->file.fd), true) >= 0)
-        file = H5Fcreate(writer->file.temporary, H5F_ACC_TRUNC, creation, access);
-    if (file < 0)
+    hid_t creation = ts_hdf5_create_properties(H5P_FILE_CREATE);
+    if (creation < 0)
         ts_hdf5_fail_library(writer, "the file structure", 0);
+    else if ((file = ts_hdf5_create_descriptor(writer->file.fd, creation, &failure)) < 0)
+        ts_hdf5_fail_because(writer, "the file structure", &failure, 0);
     if (creation >= 0)
         H5Pclose(creation);
-    if (access >= 0)
-        H5Pclose(access);
     ts_hdf5_leave(&visit);
     return file;
 }
 
-/* libhdf5 writes when it closes, and where that fails it keeps dead objects that spoil later files of the process. So
- * a file that will be removed anyway gets memory to write to. */
-static void redirect_writes(struct hdf5_writer *writer)
+/* The file has not been finished, so it is thrown away. */
+static void close_unfinished(struct hdf5_writer *writer)
 {
     struct hdf5_visit visit;
-    void *handle = NULL;
     ts_hdf5_enter(&visit);
-    if (H5Fget_vfd_handle(writer->h5, H5P_DEFAULT, &handle) >= 0 && handle) {
-        int memory = memfd_create("tomostage-discarded", MFD_CLOEXEC);
-        if (memory >= 0) {
-            (void)dup3(memory, *(int *)handle, O_CLOEXEC);
-            close(memory);
-        }
-    }
+    ts_hdf5_driver_discard(writer->h5);
+    H5Fclose(writer->h5); /* and all objects in it */
     ts_hdf5_leave(&visit);
 }
 
 static void destroy_writer(struct hdf5_writer *writer)
 {
     ts_chunk_queue_destroy(writer->queue); /* first: its threads use all the rest */
-    if (writer->h5 >= 0 && writer->failed)
-        redirect_writes(writer);
+    if (writer->h5 >= 0)
+        close_unfinished(writer);
     for (int i = 0; i < writer->n_datasets; i++)
         ts_hdf5_dataset_destroy(writer->datasets[i]);
     free(writer->datasets);
-    if (writer->h5 >= 0) {
-        struct hdf5_visit visit;
-        ts_hdf5_enter(&visit);
-        H5Fclose(writer->h5);
-        ts_hdf5_leave(&visit);
-    }
     ts_file_clear(&writer->file);
     free(writer->default_entry);
     free(writer->default_data);
@@ -252,7 +222,7 @@ static enum ts_status close_file(struct hdf5_writer *writer)
 {
     struct hdf5_visit visit;
     ts_hdf5_enter(&visit);
-    if (H5Fclose(writer->h5) < 0)
+    if (H5Fclose(writer->h5) < 0 || ts_hdf5_kept_error()) /* some failed writes are not reported */
         ts_hdf5_fail_library(writer, "the end", 0);
     writer->h5 = -1;
     ts_hdf5_leave(&visit);

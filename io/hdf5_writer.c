@@ -58,7 +58,13 @@ void ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t 
 {
     struct hdf5_failure failure;
     ts_hdf5_failure(&failure);
-    fail_writing(writer, "cannot write", what, failure.error_number, failure.text, bytes);
+    ts_hdf5_fail_because(writer, what, &failure, bytes);
+}
+
+void ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
+                          int64_t bytes)
+{
+    fail_writing(writer, "cannot write", what, failure->error_number, failure->text, bytes);
 }
 
 bool ts_hdf5_failed(struct hdf5_writer *writer)

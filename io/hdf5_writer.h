@@ -58,6 +58,9 @@ void ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error
                          int64_t bytes);
 /* The same for a libhdf5 call, between enter and leave. */
 void ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes);
+/* The same for a libhdf5 call whose failure is known already. */
+void ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
+                          int64_t bytes);
 /* The same for an allocation of so many bytes. */
 void ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
 /* TS_OK, or TS_RUN_FAILED after the failure went to the diag once. Only from the thread that owns the writer. */
@@ -106,7 +109,7 @@ enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *pa
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data);
 /* At commit, the queue being empty: brings scratch files over, writes digests, closes. */
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id);
-/* Closes without finishing. NULL does nothing. */
+/* Frees; an open dataset is closed with its file. NULL does nothing. */
 void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset);
 /* The queue's sink: writes an encoded chunk to the file or to its scratch file. `user` is the writer. */
 bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job);
