@@ -127,7 +127,7 @@ enum ts_status ts_hdf5_child_add_file(struct hdf5_child *child, const void *requ
         child->handed >= 0 && child->n_files < SESSION_FILES ? ts_hdf5_open_descriptor(child->handed, &failure) : -1;
     if (file < 0)
         return ts_hdf5_child_refuse(
-            child, diag, "hdf5-unreadable", "%s: %s",
+            child, diag, child->strict ? "hdf5-unreadable" : "hdf5-open", "%s: %s",
             child->n_files ? "a file that a link leads to cannot be read" : "the file cannot be read", failure.text);
     const hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
     if (root < 0)

@@ -22,8 +22,20 @@ static int kept_error; /* under the lock */
 static bool notes, noted;
 static struct hdf5_failure first_failure;
 
+static void lock_library(void)
+{
+    pthread_mutex_lock(&library_lock);
+}
+
+static void unlock_library(void)
+{
+    pthread_mutex_unlock(&library_lock);
+}
+
 static void prepare_library(void)
 {
+    /* A fork finds the library at rest, whatever other threads do: the fork server may start late in a host program. */
+    (void)pthread_atfork(lock_library, unlock_library, unlock_library);
     /* Fails where the host program has already used HDF5: then its own choice stands. */
     (void)H5dont_atexit();
 }

@@ -108,6 +108,17 @@ bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t ino
 
 /* ---- links ---------------------------------------------------------------------------------------- */
 
+/* Where the name is a symbolic link, its target is said as well. */
+static enum ts_status refuse_broken(const struct hdf5_input *input, const char *shown, const char *path, int error)
+{
+    char target[PATH_MAX], shown_target[HDF5_INPUT_PATH];
+    const ssize_t n = readlink(path, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    ts_text_escape(shown_target, sizeof shown_target, target);
+    return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s%s%s: %s", shown,
+                                n > 0 ? ", a link to " : "", shown_target, strerror(error));
+}
+
 /* Opens the file that an external link names. */
 static enum ts_status follow_external(struct hdf5_input *input, const char *name, int *file)
 {
@@ -119,8 +130,7 @@ static enum ts_status follow_external(struct hdf5_input *input, const char *name
         return ts_hdf5_input_refuse(input, "hdf5-link-outside",
                                     "an external link leads to %s, out of the file's folder", shown);
     if (!realpath(joined, real))
-        return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s: %s", shown,
-                                    strerror(errno));
+        return refuse_broken(input, shown, joined, errno);
     const size_t prefix = strlen(input->folder);
     if (strncmp(real, input->folder, prefix) != 0 || (prefix > 1 && real[prefix] != '/'))
         return ts_hdf5_input_refuse(input, "hdf5-link-outside",
