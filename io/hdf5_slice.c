@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/hdf5_describe.h"
 #include "io/hdf5_finder.h"
 #include "io/hdf5_session.h"
 #include "io/hdf5_walk.h"
@@ -117,12 +116,20 @@ static hid_t open_cached(hid_t object)
     return dataset;
 }
 
+/* The library would have to open other files. */
+static bool is_elsewhere(hid_t dataset)
+{
+    const hid_t list = H5Dget_create_plist(dataset);
+    const bool elsewhere = list < 0 || H5Pget_layout(list) == H5D_VIRTUAL || H5Pget_external_count(list) != 0;
+    if (list >= 0)
+        H5Pclose(list);
+    return elsewhere;
+}
+
 static enum ts_status check_dataset(const struct hdf5_child *child, const char *name, hid_t dataset,
                                     struct open_answer *answer, struct ts_diag *diag)
 {
     hsize_t n[3];
-    char storage[HDF5_VALUE_BYTES];
-    bool elsewhere;
     answer->is_picture = image_shape(dataset, 2, n);
     if (!answer->is_picture && !image_shape(dataset, 3, n))
         return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a numeric dataset with two or three axes",
@@ -130,9 +137,8 @@ static enum ts_status check_dataset(const struct hdf5_child *child, const char *
     if (n[0] > INT64_MAX || n[1] > SLICE_MAX || n[2] > SLICE_MAX || n[1] * n[2] > SLICE_MAX)
         return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "a slice of %s has more than %d values", name,
                                     SLICE_MAX);
-    ts_hdf5_storage_text(dataset, storage, sizeof storage, &elsewhere);
-    if (elsewhere)
-        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s cannot be shown: it is %s", name, storage);
+    if (is_elsewhere(dataset))
+        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s has its values in other files", name);
     answer->n_slices = (int64_t)n[0];
     answer->rows = (int64_t)n[1];
     answer->columns = (int64_t)n[2];
