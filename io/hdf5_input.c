@@ -137,7 +137,7 @@ static enum ts_status follow_external(struct hdf5_input *input, const char *name
                                     "an external link leads to %s, out of the file's folder", shown);
     const int fd = ts_regular_file_open(real, &found, reason, sizeof reason);
     if (fd < 0)
-        return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s: %s", shown, reason);
+        return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s", shown, reason);
     return add_file_take(input, fd, &found, file);
 }
 

@@ -33,7 +33,7 @@ static int fail(const char *path, int error, char *reason, size_t size)
     }
     target[n] = '\0';
     ts_text_escape(shown, sizeof shown, target);
-    snprintf(reason, size, "it is a link to %s, which cannot be read: %s", shown, strerror(error));
+    snprintf(reason, size, "is a link to %s, which cannot be read: %s", shown, strerror(error));
     return -1;
 }
 
@@ -52,6 +52,6 @@ int ts_regular_file_open(const char *path, struct stat *found, char *reason, siz
         return fd;
     if (fd >= 0)
         close(fd);
-    snprintf(reason, size, "it is %s, not a file", kind_name(found->st_mode));
+    snprintf(reason, size, "is %s, not a file", kind_name(found->st_mode));
     return -1;
 }

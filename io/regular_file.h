@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 /* Opens for reading; symbolic links are followed. Returns -1 with the reason where it cannot: "cannot be read: ERRNO
- * TEXT", "it is a FIFO, not a file", "it is a link to TARGET, which cannot be read: ERRNO TEXT". */
+ * TEXT", "is a FIFO, not a file", "is a link to TARGET, which cannot be read: ERRNO TEXT". */
 int ts_regular_file_open(const char *path, struct stat *found, char *reason, size_t size);
 
 #endif

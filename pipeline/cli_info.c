@@ -27,7 +27,7 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
         return ts_dicom_info(path, json, stdout, diag);
     const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
     if (fd < 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s: %s", path,
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s %s", path,
                              reason);
     const bool hdf5 = is_hdf5(fd);
     close(fd);

@@ -201,17 +201,17 @@ Test(hdf5_session, what_is_no_regular_file_is_refused_at_once, .timeout = 10)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(path, sizeof path, "%s/fifo", ts_scan_file.folder);
     cr_assert_eq(mkfifo(path, 0600), 0);
-    check_kind(path, "it is a FIFO");
+    check_kind(path, "is a FIFO");
     snprintf(address.sun_path, sizeof address.sun_path, "%.90s/socket", ts_scan_file.folder);
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     cr_assert_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    check_kind(address.sun_path, "it is a socket");
+    check_kind(address.sun_path, "is a socket");
     close(fd);
-    check_kind("/dev/zero", "it is a device");
-    check_kind(ts_scan_file.folder, "it is a folder");
+    check_kind("/dev/zero", "is a device");
+    check_kind(ts_scan_file.folder, "is a folder");
     snprintf(path, sizeof path, "%s/broken", ts_scan_file.folder);
     cr_assert_eq(symlink("no/such/file", path), 0);
-    check_kind(path, "it is a link to no/such/file, which cannot be read: No such file");
+    check_kind(path, "is a link to no/such/file, which cannot be read: No such file");
     check_kind("/no/such/file", "cannot be read: No such file");
 }
 
@@ -455,7 +455,7 @@ Test(hdf5_session, links_lead_to_regular_files_of_the_folder, .timeout = 10)
     check_link("frames.h5", NULL, NULL);
     check_link("linked.h5", NULL, NULL);
     check_link("broken.h5", "hdf5-link-broken", "an external link leads to broken.h5, a link to gone.h5: No such file");
-    check_link("fifo.h5", "hdf5-link-broken", "an external link leads to fifo.h5: it is a FIFO");
+    check_link("fifo.h5", "hdf5-link-broken", "an external link leads to fifo.h5, which is a FIFO");
     check_link("../frames.h5", "hdf5-link-broken", "an external link leads to ../frames.h5: No such file");
     check_link("../../../etc/hostname", "hdf5-link-outside", "out of the file's folder");
     check_link("/dev/stdin", "hdf5-link-outside", "out of the file's folder");
