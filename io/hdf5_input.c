@@ -203,23 +203,20 @@ enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_r
     size_t bytes, n_names = 0;
     *n = 0;
     *list = NULL;
-    enum ts_status status = ts_hdf5_session_call(input->session, ts_hdf5_task_names, &request, sizeof request, &answer,
-                                                 &bytes, input->diag);
+    const enum ts_status status = ts_hdf5_session_call(input->session, ts_hdf5_task_names, &request, sizeof request,
+                                                       &answer, &bytes, input->diag);
     if (status != TS_OK)
         return status;
-    char *text = ts_arena_alloc(input->arena, bytes + 1);
-    struct hdf5_name *names = ts_arena_alloc(input->arena, FINDER_NAMES * sizeof *names);
-    if (!text || !names) {
-        free(answer);
-        return ts_diag_no_memory(input->diag, FINDER_NAMES * sizeof *names + bytes);
-    }
-    memcpy(text, answer, bytes);
+    char *text = ts_arena_text(input->arena, answer, bytes);
     free(answer);
-    text[bytes] = '\0';
-    for (char *at = text; at < text + bytes && n_names < FINDER_NAMES; at += strlen(at) + 1)
-        names[n_names++] = (struct hdf5_name){.kind = *at, .name = *at ? at + 1 : at};
+    for (size_t i = 0; text && i < bytes; i++)
+        n_names += text[i] == '\0';
+    struct hdf5_name *names = text ? ts_arena_alloc(input->arena, (n_names + 1) * sizeof *names) : NULL;
+    if (!names)
+        return ts_diag_no_memory(input->diag, n_names * sizeof *names + bytes);
+    for (char *at = text; *n < n_names; at += strlen(at) + 1)
+        names[(*n)++] = (struct hdf5_name){.kind = *at, .name = *at ? at + 1 : at};
     *list = names;
-    *n = n_names;
     return TS_OK;
 }
 

@@ -16,7 +16,8 @@
 enum { RECORDS_BYTES = 4 << 20, TICK_MS = 20 };
 enum { LIFE_CPU_SECONDS = 300 }; /* the limits of the single tasks come first */
 
-static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60;
+/* Of one task; a session as a whole may take a few times as much. */
+static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60, session_factor = 3;
 
 struct hdf5_session {
     struct sandbox_child child;
@@ -81,26 +82,32 @@ static enum ts_status lose(struct hdf5_session *session, const char *reason, str
 
 /* What one task may take. */
 struct allowance {
-    double seconds, used_before; /* of the processor; used_before < 0: not known yet */
+    double seconds, used_before; /* of the processor */
     int64_t end_ns;
     char reason[64];
 };
+
+/* False where the child has used up what is allowed for a task or for all of them, or the clock has run out. */
+static bool may_go_on(const struct hdf5_session *session, struct allowance *allowance)
+{
+    const double used = ts_sandbox_cpu_seconds(&session->child);
+    if (used - allowance->used_before > allowance->seconds)
+        snprintf(allowance->reason, sizeof allowance->reason, "it took longer than %.2g s", allowance->seconds);
+    else if (used > session_factor * allowance->seconds)
+        snprintf(allowance->reason, sizeof allowance->reason, "it took longer than %.2g s",
+                 session_factor * allowance->seconds);
+    else if (ts_monotonic_ns() > allowance->end_ns)
+        snprintf(allowance->reason, sizeof allowance->reason, "it took longer than a minute");
+    return !*allowance->reason;
+}
 
 /* Waits for the child to say more. False where it took too long, with the reason. */
 static bool await(const struct hdf5_session *session, struct allowance *allowance)
 {
     struct pollfd ready = {.fd = session->child.channel, .events = POLLIN};
-    while (poll(&ready, 1, TICK_MS) <= 0) {
-        const double used = ts_sandbox_cpu_seconds(&session->child);
-        if (allowance->used_before < 0)
-            allowance->used_before = used;
-        if (used - allowance->used_before > allowance->seconds)
-            snprintf(allowance->reason, sizeof allowance->reason, "it took longer than %.2g s", allowance->seconds);
-        else if (ts_monotonic_ns() > allowance->end_ns)
-            snprintf(allowance->reason, sizeof allowance->reason, "it took longer than a minute");
-        if (*allowance->reason)
+    while (poll(&ready, 1, TICK_MS) <= 0)
+        if (!may_go_on(session, allowance))
             return false;
-    }
     return true;
 }
 
@@ -186,14 +193,15 @@ static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const 
     const struct task_head head = {.task = task, .bytes = bytes};
     const double seconds = cpu_seconds + cpu_seconds_a_byte * (double)session->file_bytes;
     struct allowance allowance = {.seconds = seconds < cpu_seconds_most ? seconds : cpu_seconds_most,
-                                  .used_before = -1,
+                                  .used_before = ts_sandbox_cpu_seconds(&session->child),
                                   .end_ns = ts_monotonic_ns() + SESSION_WALL_SECONDS * INT64_C(1000000000)};
     int32_t status = TS_BAD_INPUT;
     *answer = NULL;
     *answer_bytes = 0;
     if (session->child.pid == 0) /* said already */
         return TS_BAD_INPUT;
-    if (!ts_channel_send(session->child.channel, &head, sizeof head, &fd, fd >= 0 ? 1 : 0) ||
+    if (!may_go_on(session, &allowance) ||
+        !ts_channel_send(session->child.channel, &head, sizeof head, &fd, fd >= 0 ? 1 : 0) ||
         !ts_channel_write(session->child.channel, request, bytes) ||
         !take_answer(session, &allowance, &status, answer, answer_bytes, diag)) {
         free(*answer);
@@ -232,7 +240,10 @@ enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t
 {
     void *answer;
     size_t answer_bytes;
-    session->file_bytes += bytes;
+    struct stat found;
+    /* Holes in a file are no reason to take longer. */
+    const int64_t on_disk = fstat(fd, &found) == 0 ? INT64_C(512) * found.st_blocks : 0;
+    session->file_bytes += on_disk > 0 && on_disk < bytes ? on_disk : bytes;
     enum ts_status status = call(session, ts_hdf5_child_add_file, NULL, 0, fd, &answer, &answer_bytes, diag);
     if (status == TS_OK && answer_bytes != sizeof *root)
         status = ts_hdf5_session_wrong_answer(session, diag);

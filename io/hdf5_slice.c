@@ -220,11 +220,10 @@ static enum ts_status start(const char *path, struct hdf5_session **session, str
 static enum ts_status take_paths(const char *answer, size_t bytes, struct arena *arena, const char ***datasets,
                                  size_t *n, struct ts_diag *diag)
 {
-    char *text = ts_arena_text(arena, "", bytes);
+    char *text = ts_arena_text(arena, answer, bytes);
     *datasets = ts_arena_alloc(arena, VOLUMES_MAX * sizeof **datasets);
     if (!text || !*datasets)
         return ts_diag_no_memory(diag, bytes + VOLUMES_MAX * sizeof **datasets);
-    memcpy(text, answer, bytes);
     for (char *at = text; at < text + bytes && *n < VOLUMES_MAX; at += strlen(at) + 1)
         (*datasets)[(*n)++] = at;
     return TS_OK;
