@@ -54,16 +54,6 @@ static herr_t note_failure(hid_t stack, void *data)
     return 0;
 }
 
-pid_t ts_hdf5_fork(void)
-{
-    pthread_mutex_lock(&library_lock);
-    const pid_t child = fork();
-    const int error = errno;
-    pthread_mutex_unlock(&library_lock); /* on both sides: each has its own */
-    errno = error;
-    return child;
-}
-
 void ts_hdf5_note_failures(void)
 {
     notes = true;
@@ -143,7 +133,7 @@ void ts_bytes_format(char *out, size_t size, double bytes)
     snprintf(out, size, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
-void ts_space_format(char *out, size_t size, int error_number, const char *path, int64_t needed_bytes)
+void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
 {
     out[0] = '\0';
     if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
@@ -152,8 +142,8 @@ void ts_space_format(char *out, size_t size, int error_number, const char *path,
     struct stat file;
     struct statvfs disk;
     ts_bytes_format(needed, sizeof needed, (double)needed_bytes);
-    ts_bytes_format(reached, sizeof reached, stat(path, &file) == 0 ? (double)file.st_size : 0.0);
-    if (statvfs(path, &disk) == 0)
+    ts_bytes_format(reached, sizeof reached, fstat(fd, &file) == 0 ? (double)file.st_size : 0.0);
+    if (fstatvfs(fd, &disk) == 0)
         ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
     snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
              free_text);

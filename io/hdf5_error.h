@@ -8,7 +8,6 @@
 
 #define H5_USE_110_API
 #include <hdf5.h>
-#include <sys/types.h>
 
 #include "pipeline/diag.h"
 
@@ -35,10 +34,7 @@ void ts_hdf5_failure(struct hdf5_failure *failure);
 void ts_hdf5_keep_error(int error_number);
 /* The errno that is kept, or 0. The library does not pass on every failed write, so writers ask for it. */
 int ts_hdf5_kept_error(void);
-/* fork() with the library at rest: no other thread is in it, so that the child may enter. Not between enter and leave.
- */
-pid_t ts_hdf5_fork(void);
-/* For the child of a fork: from now on calls into the library that fail are noted. */
+/* For a sandboxed child: from now on calls into the library that fail are noted. */
 void ts_hdf5_note_failures(void);
 bool ts_hdf5_notes_failures(void);
 /* Whether one failed, and how the first did. */
@@ -46,6 +42,6 @@ bool ts_hdf5_noted_failure(struct hdf5_failure *failure);
 /* "20.5 MB" */
 void ts_bytes_format(char *out, size_t size, double bytes);
 /* For a full disk or a limit: "; the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
-void ts_space_format(char *out, size_t size, int error_number, const char *path, int64_t needed_bytes);
+void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes);
 
 #endif

@@ -59,6 +59,14 @@ static void destroy_writer(struct hdf5_writer *writer)
     free(writer);
 }
 
+static enum ts_status begin_root(struct hdf5_writer *writer)
+{
+    int32_t number = DIGEST_VERSION;
+    const struct ts_image version = {.rank = 0, .dtype = TS_I32, .unit = "", .data = &number};
+    const enum ts_status status = ts_hdf5_text(writer, "/@NX_class", "NXroot");
+    return status == TS_OK ? ts_hdf5_values(writer, "/@digest_version", &version) : status;
+}
+
 enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
                               struct ts_diag *diag)
 {
@@ -82,7 +90,7 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
     if (status == TS_OK && (made->h5 = create_file(made)) < 0)
         status = ts_hdf5_state(made);
     if (status == TS_OK)
-        status = ts_hdf5_text(made, "/@NX_class", "NXroot");
+        status = begin_root(made);
     if (status != TS_OK) {
         ts_hdf5_abandon(made);
         return status;
@@ -138,7 +146,7 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
 
 size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads)
 {
-    /* HDF5's caches, the compressors' tables, two chunks while the file is checked. */
+    /* HDF5's caches, the compressors' tables. */
     size_t bytes = (size_t)24 << 20, largest = 0;
     for (size_t i = 0; i < n; i++) {
         struct chunk_grid grid;
@@ -152,8 +160,9 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int 
     }
     size_t workers = (size_t)(threads > 0 ? threads : 1);
     size_t held = (size_t)ts_chunk_queue_window((int)workers);
-    /* Held: the chunk and its encoded form; per thread: the shuffled chunk and the compressor. */
-    return bytes + held * (2 * largest + (64u << 10)) + workers * (largest + (2u << 20));
+    /* Held: the chunk and its encoded form, and a leaf of the digest of which a part has come; per thread: the shuffled
+     * chunk and the compressor. The check, which comes later, needs less. */
+    return bytes + held * (2 * largest + (64u << 10) + DIGEST_LEAF_BYTES) + workers * (largest + (2u << 20));
 }
 
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
@@ -238,13 +247,12 @@ enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
         status = write_seals(writer);
     if (status == TS_OK)
         status = close_file(writer);
-    if (status == TS_OK)
-        status = ts_file_sync(&writer->file, writer->diag);
     ts_chunk_queue_destroy(writer->queue); /* the check has threads of its own */
     writer->queue = NULL;
     if (status == TS_OK)
-        status = ts_hdf5_verify_as(writer->file.temporary, writer->file.path, TS_RUN_FAILED, writer->options.threads,
-                                   writer->diag);
+        status = ts_hdf5_seal(writer->file.fd, writer->file.path, writer->options.threads, writer->diag);
+    if (status == TS_OK)
+        status = ts_file_sync(&writer->file, writer->diag);
     if (status == TS_OK)
         status = ts_file_publish(&writer->file, writer->diag);
     destroy_writer(writer);

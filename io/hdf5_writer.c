@@ -38,7 +38,7 @@ static void fail_writing(struct hdf5_writer *writer, const char *doing, const ch
                          int64_t bytes)
 {
     char space[160], text[sizeof writer->failure_text];
-    ts_space_format(space, sizeof space, error, writer->file.temporary, bytes);
+    ts_space_format(space, sizeof space, error, writer->file.fd, bytes);
     if (error)
         snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file.path, reason, error, space);
     else

@@ -10,7 +10,6 @@
 #include <pthread.h>
 
 #include "io/chunk_queue.h"
-#include "io/digest.h"
 #include "io/file_commit.h"
 #include "io/hdf5_error.h"
 #include "io/hdf5_write.h"
@@ -29,8 +28,9 @@ struct hdf5_dataset {
     unsigned char *chunk; /* being filled; NULL between chunks */
     size_t chunk_filled;
     int64_t chunk_next; /* index of the chunk being filled */
-    struct digest *digest;
-    int scratch; /* descriptor, -1: written straight to the file */
+    struct digest_tree *digest;
+    uint64_t offset; /* of the chunk being filled, in the dataset's bytes */
+    int scratch;     /* descriptor, -1: written straight to the file */
     size_t *scratch_bytes;
     int64_t scratch_end;
 };
@@ -83,7 +83,8 @@ struct hdf5_value {
 
 /* Little-endian file type; borrowed, never closed. */
 hid_t ts_hdf5_type(enum ts_dtype dtype);
-/* Creation properties without times; H5P_DATASET_CREATE or H5P_GROUP_CREATE. */
+/* Creation properties of a dataset, group or file: no times, and all links and attributes in the object's header. The
+ * library would move many of them to fractal heaps and B-trees, where one damaged byte can make it crash. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
 /* Text of so many bytes, padded with zeros; the caller closes it. */
 hid_t ts_hdf5_text_type(size_t bytes);
@@ -91,7 +92,7 @@ hid_t ts_hdf5_text_type(size_t bytes);
 hid_t ts_hdf5_value_space(const struct hdf5_value *value);
 /* Writes an attribute that is not there yet; inside enter and leave. */
 bool ts_hdf5_put_attribute(hid_t object, const char *name, const struct hdf5_value *value);
-/* Writes the attribute sha256 of an open dataset; inside enter and leave. */
+/* Writes the attribute sha256_tree of an open dataset; inside enter and leave. */
 bool ts_hdf5_put_digest(hid_t dataset, const char *text);
 
 /* An empty chunked dataset that bytes follow into. `slices` counts the first axis. */
