@@ -89,5 +89,11 @@ int main(int argc, char **argv)
     const bool json = ts_cli_json_find(argc, argv);
     const struct cli_command *command = argc < 2 ? NULL : find_command(argv[1]);
     ts_cli_signals_catch(command ? command->stopped : NULL, json);
-    return ts_cli_output_end(command ? command->run(argc - 1, argv + 1) : no_command(argc, argv));
+    const int code = ts_cli_output_end(command ? command->run(argc - 1, argv + 1) : no_command(argc, argv));
+#ifndef TS_SANITIZED
+    /* Destructors of libraries (DCMTK's log) need memory, and abort where a run has failed for want of it. */
+    if (code == TS_RUN_FAILED)
+        _exit(code);
+#endif
+    return code;
 }
