@@ -20,6 +20,11 @@ struct dicom_series {
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     const char **warnings;                     /* e.g. SpacingBetweenSlices disagrees with positions */
     size_t n_warnings;
+    /* What the chain may allow: files that may have been slices of it, the first of them; and fewer files than the
+     * header says, NULL where they are not. */
+    size_t n_suspects;
+    const struct dicom_other *first_suspect;
+    const char *incomplete;
 };
 
 /* The first refusal of a series stands. hint: a literal or arena text, or NULL. */
