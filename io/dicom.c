@@ -20,12 +20,6 @@ static const struct choice burned_in_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct choice unreadable_choices[] = {
-    {"refuse", UNREADABLE_REFUSE, "slices may be among them: the input is refused"},
-    {"skip", UNREADABLE_SKIP, "the series is read without them; the output records how many there were"},
-    {NULL, 0, NULL},
-};
-
 static const struct choice incomplete_choices[] = {
     {"refuse", INCOMPLETE_REFUSE, "the series is refused"},
     {"allow", INCOMPLETE_ALLOW, "the files that are there are read; the output records both numbers"},
@@ -42,8 +36,7 @@ static const struct param dicom_rows[] = {
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
-    PARAM(struct dicom_params, unreadable, .unit = "", .choices = unreadable_choices, .init.choice = UNREADABLE_REFUSE,
-          .doc = "what to do with files that cannot be read, and with empty, cut or damaged ones among the slices"),
+    UNREADABLE_ROW(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
     SLICES_ROW(struct dicom_params),
