@@ -10,16 +10,17 @@
 
 enum { MAX_NAMED = 3, MAX_UNREADABLE = 5, NAME_BYTES = 1024 };
 
-static const char *const kinds[DICOM_OTHER_KINDS] = {
-    [DICOM_NO_MAGIC] = "not DICOM",
-    [DICOM_EMPTY] = "empty",
-    [DICOM_SHORT] = "too short",
-    [DICOM_NO_PIXELS] = "without pixels",
-    [DICOM_DICOMDIR] = "DICOMDIR",
-    [DICOM_LINK] = "links to folders, not followed",
-    [DICOM_GIT] = "folders .git, not searched",
-    [DICOM_SPECIAL] = "not regular files",
-    [DICOM_UNREADABLE] = "unreadable",
+/* Of one name, and of several. */
+static const char *const kinds[DICOM_OTHER_KINDS][2] = {
+    [DICOM_NO_MAGIC] = {"not DICOM", "not DICOM"},
+    [DICOM_EMPTY] = {"empty", "empty"},
+    [DICOM_SHORT] = {"too short", "too short"},
+    [DICOM_NO_PIXELS] = {"without pixels", "without pixels"},
+    [DICOM_DICOMDIR] = {"DICOMDIR", "DICOMDIR"},
+    [DICOM_LINK] = {"link to a folder, not followed", "links to folders, not followed"},
+    [DICOM_GIT] = {"folder .git, not searched", "folders .git, not searched"},
+    [DICOM_SPECIAL] = {"not a regular file", "not regular files"},
+    [DICOM_UNREADABLE] = {"unreadable", "unreadable"},
 };
 
 /* Appends to `out` of `size` bytes, of which *used are taken. */
@@ -44,7 +45,7 @@ void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t s
         char count[32];
         if (folder->n_of[i] > 0) {
             snprintf(count, sizeof count, "%s%zu ", separator, folder->n_of[i]);
-            append(out, size, &used, count, kinds[i], "");
+            append(out, size, &used, count, kinds[i][folder->n_of[i] > 1], "");
             separator = ", ";
         }
     }
@@ -66,7 +67,7 @@ void ts_dicom_suspects_text(const struct dicom_folder *folder, const struct dico
     for (const struct dicom_other *other = series->first_suspect; other < end && named < MAX_NAMED; other++) {
         if (other->suspect && (other == series->first_suspect || other->folder == series->first_suspect->folder)) {
             append(out, size, &used, named++ ? ", " : "", ts_dicom_base_name(other->path), " (");
-            append(out, size, &used, kinds[other->kind], ")", "");
+            append(out, size, &used, kinds[other->kind][0], ")", "");
         }
     }
     append(out, size, &used, named < series->n_suspects ? ", ..." : "", "", "");
