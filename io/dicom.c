@@ -254,6 +254,12 @@ static enum ts_status check_lacks(const struct dicom_params *params, const struc
         }
         ts_diag_warning(diag, &site, "%s", text);
     }
+    if (series->damaged && params->unreadable == UNREADABLE_REFUSE) { /* else the choice of the series warned of it */
+        ts_diag_error(diag, TS_BAD_INPUT, &site, "damaged files of series %d may be slices of series %d: %s",
+                      series->damaged->number, series->number, series->damaged->refusal);
+        ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
+        return TS_BAD_INPUT;
+    }
     if (series->incomplete) {
         site.code = "series-incomplete";
         if (params->incomplete == INCOMPLETE_REFUSE) {
@@ -272,7 +278,8 @@ static enum ts_status list_reports(struct dicom_source *source, const struct dic
                                    struct ts_diag *diag)
 {
     char passed_over[512];
-    const size_t skipped = series->n_suspects + folder->n_of[DICOM_UNREADABLE];
+    const size_t skipped =
+        series->n_suspects + folder->n_of[DICOM_UNREADABLE] + (series->damaged ? series->damaged->n_files : 0);
     const char *warnings = params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
     struct source_attribute *attributes = (struct source_attribute *)source->base.attributes;
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);

@@ -64,8 +64,12 @@ static void print_json_lacks(FILE *stream, const struct dicom_folder *folder, co
         ts_dicom_suspects_text(folder, series, text, sizeof text);
         print_json_lack(stream, true, "slice-unreadable", text, DICOM_UNREADABLE_HINT);
     }
+    if (series->damaged) {
+        print_json_lack(stream, series->n_suspects == 0, "slice-unreadable", series->damaged->refusal,
+                        DICOM_UNREADABLE_HINT);
+    }
     if (series->incomplete) {
-        print_json_lack(stream, series->n_suspects == 0, "series-incomplete", series->incomplete,
+        print_json_lack(stream, series->n_suspects == 0 && !series->damaged, "series-incomplete", series->incomplete,
                         DICOM_INCOMPLETE_HINT);
     }
     fputc(']', stream);
@@ -187,6 +191,9 @@ static void print_series(FILE *stream, const struct dicom_folder *folder, const 
         char text[1024];
         ts_dicom_suspects_text(folder, series, text, sizeof text);
         print_refusal(stream, "slice-unreadable", text, DICOM_UNREADABLE_HINT);
+    }
+    if (series->damaged) {
+        print_refusal(stream, "slice-unreadable", series->damaged->refusal, DICOM_UNREADABLE_HINT);
     }
     if (series->incomplete) {
         print_refusal(stream, "series-incomplete", series->incomplete, DICOM_INCOMPLETE_HINT);

@@ -159,6 +159,40 @@ static void warn_of_acquisition(struct dicom_series *series, const struct relati
     }
 }
 
+/* A group whose files are damaged, rather than whole and of a kind that is not read. */
+static bool is_damaged(const struct dicom_series *group)
+{
+    static const char *const whole[] = {"dicom-color",  "dicom-float-pixels", "dicom-lossy",  "dicom-modality-lut",
+                                        "dicom-mosaic", "dicom-multi-frame",  "dicom-rescale"};
+    bool damaged = group->refusal && !strncmp(group->refusal_code, "dicom-", 6);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        damaged = damaged && strcmp(group->refusal_code, whole[i]) != 0;
+    }
+    return damaged && (!*group->series || strcmp(group->refusal_code, "dicom-syntax") != 0);
+}
+
+/* Among groups [first, end). */
+static const struct dicom_series *find_damaged(const struct dicom_series *all, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        if (is_damaged(&all[i])) {
+            return &all[i];
+        }
+    }
+    return NULL;
+}
+
+/* Who lists files chooses among them; who gives a folder means all of its series. */
+static bool is_listed(const struct dicom_series *series)
+{
+    for (size_t i = 0; i < series->n_files; i++) {
+        if (series->files[i]->folder != DICOM_NAMED) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void check_one(struct dicom_series *series, const struct relatives *relatives, struct arena *arena)
 {
     double claimed = 0;
@@ -166,10 +200,14 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
         claimed = fmax(claimed, series->files[i]->series_instances);
     }
     if (claimed > (double)relatives->n_files) {
-        const char *text = ts_arena_printf(
-            arena, "Number of Series Related Instances says %g, %zu are in the input; slices are missing", claimed,
-            relatives->n_files);
-        series->incomplete = text ? text : "memory is out";
+        const char *text = ts_arena_printf(arena, "Number of Series Related Instances says %g, %zu are in the input",
+                                           claimed, relatives->n_files);
+        text = text ? text : "memory is out";
+        if (is_listed(series)) {
+            ts_dicom_series_warn(series, arena, "%s", text);
+        } else {
+            series->incomplete = text;
+        }
     }
     if (!series->refusal) {
         warn_of_gaps(series, relatives, arena);
@@ -179,6 +217,10 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
 
 bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *arena)
 {
+    const struct dicom_series *nameless = NULL; /* damaged before its series was named */
+    for (size_t i = 0; i < n && !nameless; i++) {
+        nameless = !*all[i].series ? find_damaged(all, i, i + 1) : NULL;
+    }
     for (size_t first = 0, end; first < n; first = end) {
         struct relatives relatives;
         for (end = first + 1; end < n && is_of_series(&all[end], &all[first]); end++) {
@@ -186,8 +228,10 @@ bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *aren
         if (!gather(all, first, end, arena, &relatives)) {
             return false;
         }
+        const struct dicom_series *damaged = find_damaged(all, first, end);
         for (size_t i = first; i < end; i++) {
             check_one(&all[i], &relatives, arena);
+            all[i].damaged = all[i].refusal ? NULL : damaged ? damaged : nameless;
         }
     }
     return true;

@@ -197,8 +197,8 @@ static bool refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
     int64_t missing = 0;
     if (pages->n_skipped > 0) {
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
-                      "%lld files were skipped: evenly spaced angles would be wrong without them",
-                      (long long)pages->n_skipped);
+                      "%lld file%s skipped: evenly spaced angles would be wrong", (long long)pages->n_skipped,
+                      pages->n_skipped == 1 ? " was" : "s were");
         ts_diag_hint(diag, GAP_HINT);
         return false;
     }

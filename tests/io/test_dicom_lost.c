@@ -46,7 +46,9 @@ static void open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, e
     struct param_set set = {
         .rows = dicom_format.params, .n_rows = dicom_format.n_params, .values = &lost->params, .owner = "input"};
     const struct ts_texts paths = lost->params.dicom;
+    const char *series = lost->params.series;
     ts_params_init(&set);
+    lost->params.series = series ? series : lost->params.series;
     lost->params.dicom = paths.n > 0 ? paths : (struct ts_texts){1, &path};
     lost->params.unreadable = unreadable;
     lost->params.incomplete = incomplete;
@@ -54,6 +56,7 @@ static void open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, e
     lost->diag = ts_diag_create();
     const enum ts_status got = dicom_format.open(&set, &lost->source, lost->diag);
     lost->params.dicom = paths;
+    lost->params.series = series;
     cr_assert_eq(got, status, "%s", ts_diag_count(lost->diag) ? ts_diag_get(lost->diag, 0)->message : "opened");
 }
 
@@ -133,6 +136,14 @@ Test(dicom_lost, a_slice_cut_behind_an_element_refuses)
     ts_fixture_clear(&fixture);
     open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
     ts_test_expect(lost.diag, "dicom-missing-element", "may lack slices");
+    lost.params.series = "2";
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+    ts_test_expect(lost.diag, "slice-unreadable", "damaged files of series 1 may be slices of series 2");
+    open_as(&lost, UNREADABLE_SKIP, INCOMPLETE_REFUSE, TS_OK);
+    cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES - 1);
+    cr_expect_str_eq(attribute(&lost, "files_skipped"), "1");
+    ts_test_expect_warning(lost.diag, "dicom-missing-element", "series 2 may lack slices that series 1 holds");
+    close_source(&lost);
     end(&lost);
 }
 
@@ -253,7 +264,6 @@ Test(dicom_lost, files_beside_other_series_are_warned_of)
     cr_assert_eq(mkdir(path_of(&lost, "other"), 0755), 0);
     ts_fixture_series(lost.path, FIXTURE_SLICES, of_another_series, NULL);
     damage(path_of(&lost, "other/IM010.dcm"), 0);
-    lost.params.series = "1.2.826.0.1.3680043.10.1.7";
     char path[300];
     snprintf(path, sizeof path, "%s", lost.folder);
     for (int i = 0; i < 2; i++) {
@@ -387,13 +397,19 @@ Test(dicom_lost, fewer_files_than_the_series_has_refuse)
 {
     struct lost lost;
     struct claims claims = {.first = 1, .step = 1, .instances = "12"};
-    static const char text[] = "Number of Series Related Instances says 12, 11 are in the input; slices are missing";
+    static const char text[] = "Number of Series Related Instances says 12, 11 are in the input";
     begin(&lost, FIXTURE_SLICES, claim, &claims);
     open_as(&lost, UNREADABLE_SKIP, INCOMPLETE_REFUSE, TS_BAD_INPUT);
     ts_test_expect(lost.diag, "series-incomplete", text);
     open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_ALLOW, TS_OK);
     ts_test_expect_warning(lost.diag, "series-incomplete", text);
     cr_expect_str_eq(attribute(&lost, "warnings"), text);
+    close_source(&lost);
+    /* Who lists files chooses among them. */
+    const char *one = path_of(&lost, "IM003.dcm");
+    lost.params.dicom = (struct ts_texts){1, &one};
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    cr_expect_not_null(strstr(attribute(&lost, "warnings"), "Instances says 12, 1 are in the input"));
     close_source(&lost);
     end(&lost);
 }

@@ -99,7 +99,7 @@ Test(tiff_lost, empty_and_damaged_files_refuse)
         expect_slices(&stack, SLICES ", unreadable: skip", FILES - 1, "1", "slice-unreadable");
         /* Views that divide a range would all have other angles. */
         ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180, unreadable: skip", stack.folder, "page-missing",
-                        "1 files were skipped");
+                        "1 file was skipped");
         expect_slices(&stack, VIEWS "angle_start: 0, angle_stop: 180, unreadable: skip, gaps: accept", 23, "1",
                       "slice-unreadable");
         ts_test_remove_folder(stack.folder);
