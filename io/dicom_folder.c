@@ -139,7 +139,8 @@ static enum ts_status visit(struct search *search, int fd, const struct found *p
     if (S_ISLNK(status.st_mode)) {
         if (fstatat(fd, entry->d_name, &status, 0) != 0) {
             int error = errno;
-            return visit_other(search, &found, DICOM_UNREADABLE, error, link_target(search, found.path));
+            return visit_other(search, &found, error == ELOOP ? DICOM_LOOP : DICOM_UNREADABLE, error,
+                               link_target(search, found.path));
         }
         if (S_ISDIR(status.st_mode)) {
             return visit_other(search, &found, DICOM_LINK, 0, NULL);

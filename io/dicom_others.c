@@ -18,6 +18,7 @@ static const char *const kinds[DICOM_OTHER_KINDS][2] = {
     [DICOM_NO_PIXELS] = {"without pixels", "without pixels"},
     [DICOM_DICOMDIR] = {"DICOMDIR", "DICOMDIR"},
     [DICOM_LINK] = {"link to a folder, not followed", "links to folders, not followed"},
+    [DICOM_LOOP] = {"link that leads to itself", "links that lead to themselves"},
     [DICOM_GIT] = {"folder .git, not searched", "folders .git, not searched"},
     [DICOM_SPECIAL] = {"not a regular file", "not regular files"},
     [DICOM_UNREADABLE] = {"unreadable", "unreadable"},

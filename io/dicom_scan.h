@@ -63,6 +63,7 @@ enum dicom_other_kind {
     DICOM_NO_PIXELS,
     DICOM_DICOMDIR,
     DICOM_LINK,       /* to a folder; not followed */
+    DICOM_LOOP,       /* a link that leads to itself */
     DICOM_GIT,        /* a folder .git, which holds other names of the files beside it; not searched */
     DICOM_SPECIAL,    /* a FIFO, socket or device; not opened */
     DICOM_UNREADABLE, /* it could not be looked at, opened or read; `error` says why */

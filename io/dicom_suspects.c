@@ -195,7 +195,8 @@ static bool has_size_of_image(const struct shapes *shapes, int folder, const str
 
 static bool is_suspect(const struct shapes *shapes, const struct dicom_other *other)
 {
-    const bool blank = other->kind == DICOM_EMPTY || other->kind == DICOM_SHORT || other->kind == DICOM_NO_MAGIC;
+    const bool blank = other->kind == DICOM_EMPTY || other->kind == DICOM_SHORT || other->kind == DICOM_NO_MAGIC ||
+                       other->kind == DICOM_LOOP;
     if (other->folder == DICOM_NAMED) {
         return blank || other->kind == DICOM_SPECIAL;
     }
