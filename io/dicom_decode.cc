@@ -21,6 +21,7 @@
 #include "dcmtk/dcmdata/dcdeftag.h"
 #include "dcmtk/dcmdata/dcdict.h"
 #include "dcmtk/dcmdata/dcfilefo.h"
+#include "dcmtk/dcmdata/dcistrmb.h"
 #include "dcmtk/dcmdata/dcpixel.h"
 #include "dcmtk/dcmdata/dcuid.h"
 #include "dcmtk/dcmjpeg/djdecode.h"
@@ -74,10 +75,15 @@ int fail(char *error, size_t error_bytes, const char *what, const char *why)
     return 1;
 }
 
-int decode(const char *path, void *out, size_t out_bytes, char *error, size_t error_bytes)
+int decode(const void *bytes, size_t n_bytes, void *out, size_t out_bytes, char *error, size_t error_bytes)
 {
     DcmFileFormat file;
-    OFCondition condition = file.loadFile(path, EXS_Unknown, EGL_noChange, 4096, ERM_fileOnly);
+    DcmInputBufferStream stream;
+    stream.setBuffer(bytes, static_cast<offile_off_t>(n_bytes));
+    stream.setEos();
+    file.transferInit();
+    OFCondition condition = file.read(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
+    file.transferEnd();
     if (condition.bad())
         return fail(error, error_bytes, "DCMTK cannot read the file", condition.text());
     DcmElement *element = nullptr;
@@ -148,10 +154,11 @@ int ts_dicom_decode_init(char *error, size_t error_bytes) noexcept
     }
 }
 
-int ts_dicom_decode_frame(const char *path, void *out, size_t out_bytes, char *error, size_t error_bytes) noexcept
+int ts_dicom_decode_frame(const void *file, size_t file_bytes, void *out, size_t out_bytes, char *error,
+                          size_t error_bytes) noexcept
 {
     try {
-        return decode(path, out, out_bytes, error, error_bytes);
+        return decode(file, file_bytes, out, out_bytes, error, error_bytes);
     } catch (const std::bad_alloc &) {
         return fail(error, error_bytes, "the file needs more memory to decode", "the limit of the worker is reached");
     } catch (const std::exception &exception) {

@@ -16,9 +16,9 @@ extern "C" {
 
 /* Registers codecs, silences logging, checks the data dictionary. 0, or a message in error. */
 int ts_dicom_decode_init(char *error, size_t error_bytes) DICOM_NOEXCEPT;
-/* Decodes the frame into out: exactly out_bytes, little-endian cells of BitsAllocated. 0, or non-zero and a message.
- * No exception leaves. */
-int ts_dicom_decode_frame(const char *path, void *out, size_t out_bytes, char *error,
+/* Decodes the frame of the file, which is in memory, into out: exactly out_bytes, little-endian cells of BitsAllocated.
+ * 0, or non-zero and a message. No exception leaves. */
+int ts_dicom_decode_frame(const void *file, size_t file_bytes, void *out, size_t out_bytes, char *error,
                           size_t error_bytes) DICOM_NOEXCEPT;
 /* Of DCMTK, "3.6.7". */
 const char *ts_dicom_decode_version(void) DICOM_NOEXCEPT;

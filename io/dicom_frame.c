@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One slice, in a worker process: cells from the file (read at the offset the scan found, or through DCMTK), stored
- * values, digests, padding count, values.
+ * One slice, in a worker process: it reads cells from the file's descriptor (at the offset that the scan found, or
+ * through DCMTK), makes stored values of them, digests, counts padding, and rescales.
  *
  * pixel_sha256 = SHA-256(p), p the stored values, little-endian, sign-extended to BitsAllocated.
  * instance_hmac = HMAC-SHA256(key, SOP Instance UID), key = SHA-256(p || "tomostage instance key"): who holds the image
@@ -9,7 +9,6 @@
  * known.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdio.h>
@@ -28,19 +27,17 @@ size_t ts_dicom_cell_bytes(const struct dicom_source *source)
     return ts_slice_count(&source->base.image) * (size_t)(source->frames[0].cells.bits_allocated / 8);
 }
 
-static void refuse(struct dicom_reply *reply, const char *code, const char *text)
+/* For a decoder that has left its own text. */
+static void refuse_code(struct dicom_reply *reply, const char *code)
 {
     reply->failed = 1;
     snprintf(reply->code, sizeof reply->code, "%s", code);
-    snprintf(reply->text, sizeof reply->text, "%s", text);
 }
 
-static bool unchanged(int fd, const struct dicom_frame *frame)
+static void refuse(struct dicom_reply *reply, const char *code, const char *text)
 {
-    struct stat now;
-    return fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && now.st_dev == frame->device && now.st_ino == frame->inode &&
-           now.st_size == frame->file->file_bytes && now.st_mtim.tv_sec == frame->modified.tv_sec &&
-           now.st_mtim.tv_nsec == frame->modified.tv_nsec;
+    refuse_code(reply, code);
+    snprintf(reply->text, sizeof reply->text, "%s", text);
 }
 
 static bool read_at(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply)
@@ -62,53 +59,47 @@ static bool read_at(int fd, void *out, size_t bytes, int64_t offset, struct dico
 }
 
 /* The scan found one fragment: an item header of 8 bytes, then the frame. */
-static bool read_rle(int fd, const struct dicom_frame *frame, void *cells, size_t bytes, struct dicom_reply *reply)
+static bool read_rle(int fd, const struct dicom_job *job, void *cells, struct dicom_reply *reply)
 {
-    const size_t cell_bytes = (size_t)frame->cells.bits_allocated / 8;
-    const size_t encoded_bytes = (size_t)frame->file->pixel_bytes;
+    const size_t cell_bytes = (size_t)job->cells.bits_allocated / 8;
+    const size_t encoded_bytes = (size_t)job->pixel_bytes;
     unsigned char *encoded = malloc(encoded_bytes);
     if (encoded == NULL) {
         refuse(reply, "no-memory", "the worker's memory does not hold the compressed slice");
         return false;
     }
-    bool ok = read_at(fd, encoded, encoded_bytes, frame->file->pixel_offset + 8, reply);
-    if (ok && !ts_dicom_rle_decode(encoded, encoded_bytes, cells, bytes / cell_bytes, cell_bytes, reply->text,
-                                   sizeof reply->text)) {
-        reply->failed = 1;
-        snprintf(reply->code, sizeof reply->code, "pixel-data-damaged");
+    bool ok = read_at(fd, encoded, encoded_bytes, job->pixel_offset + 8, reply);
+    if (ok &&
+        !ts_dicom_rle_decode(encoded, encoded_bytes, cells, job->n, cell_bytes, reply->text, sizeof reply->text)) {
+        refuse_code(reply, "pixel-data-damaged");
         ok = false;
     }
     free(encoded);
     return ok;
 }
 
-static bool read_cells(const struct dicom_frame *frame, void *cells, size_t bytes, struct dicom_reply *reply)
+/* DCMTK decodes the file out of memory: a worker can open nothing. */
+static bool read_codec(int fd, const struct dicom_job *job, void *cells, size_t bytes, struct dicom_reply *reply)
 {
-    const struct dicom_file *file = frame->file;
-    bool ok = false;
-    int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        refuse(reply, "file-not-readable", strerror(errno));
+    void *file = malloc((size_t)job->file_bytes);
+    if (file == NULL) {
+        refuse(reply, "no-memory", "the worker's memory does not hold the compressed file");
         return false;
     }
-    if (!unchanged(fd, frame)) {
-        refuse(reply, "file-changed", "the file was changed after its header was checked");
-    } else if (file->syntax <= DICOM_EXPLICIT_BE) {
-        ok = read_at(fd, cells, bytes, file->pixel_offset, reply);
-    } else if (file->syntax == DICOM_RLE) {
-        ok = read_rle(fd, frame, cells, bytes, reply);
-    } else {
-        /* The file that was just checked, whatever its name stands for by now. */
-        char path[32];
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        ok = ts_dicom_decode_frame(path, cells, bytes, reply->text, sizeof reply->text) == 0;
-        if (!ok) {
-            reply->failed = 1;
-            snprintf(reply->code, sizeof reply->code, "pixel-data-damaged");
-        }
+    bool ok = read_at(fd, file, (size_t)job->file_bytes, 0, reply);
+    if (ok && ts_dicom_decode_frame(file, (size_t)job->file_bytes, cells, bytes, reply->text, sizeof reply->text)) {
+        refuse_code(reply, "pixel-data-damaged");
+        ok = false;
     }
-    close(fd);
+    free(file);
     return ok;
+}
+
+static bool read_cells(int fd, const struct dicom_job *job, void *cells, size_t bytes, struct dicom_reply *reply)
+{
+    if (job->syntax <= DICOM_EXPLICIT_BE)
+        return read_at(fd, cells, bytes, job->pixel_offset, reply);
+    return job->syntax == DICOM_RLE ? read_rle(fd, job, cells, reply) : read_codec(fd, job, cells, bytes, reply);
 }
 
 static bool digest(const void *stored, size_t bytes, const char *uid, struct dicom_reply *reply)
@@ -132,29 +123,33 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
 }
 
 /* The padding value, or the range from it to its limit, in stored values. */
-static int64_t count_padding(const struct dicom_file *file, const void *stored, enum ts_dtype dtype, size_t n)
+static int64_t count_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
 {
-    if (!file->have_padding)
+    if (!job->have_padding)
         return 0;
-    const bool is_signed = file->pixel_representation == 1;
-    int64_t first = is_signed ? (int64_t)file->padding : (int64_t)(uint32_t)file->padding;
+    const bool is_signed = job->cells.is_signed;
+    int64_t first = is_signed ? (int64_t)job->padding : (int64_t)(uint32_t)job->padding;
     int64_t last = first;
-    if (file->have_padding_limit)
-        last = is_signed ? (int64_t)file->padding_limit : (int64_t)(uint32_t)file->padding_limit;
-    return ts_dicom_count_range(stored, dtype, n, first < last ? first : last, first < last ? last : first);
+    if (job->have_padding_limit)
+        last = is_signed ? (int64_t)job->padding_limit : (int64_t)(uint32_t)job->padding_limit;
+    return ts_dicom_count_range(stored, dtype, job->n, first < last ? first : last, first < last ? last : first);
 }
 
-void ts_dicom_frame_decode(struct dicom_source *source, int64_t z, void *out, struct dicom_reply *reply)
+void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply)
 {
-    const struct dicom_frame *frame = &source->frames[z];
-    const size_t n = ts_slice_count(&source->base.image);
-    const size_t bytes = ts_dicom_cell_bytes(source);
-    const enum ts_dtype stored = ts_dicom_stored_dtype(&frame->cells);
-    if (!read_cells(frame, source->cells, bytes, reply))
+    const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
+    const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
+    if (!read_cells(fd, job, cells, bytes, reply))
         return;
-    reply->dirty = ts_dicom_cells_to_stored(source->cells, n, &frame->cells);
-    if (!digest(source->cells, bytes, frame->file->sop_instance, reply))
+    reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
+    if (!digest(cells, bytes, job->sop_instance, reply))
         return;
-    reply->padding_count = count_padding(frame->file, source->cells, stored, n);
-    ts_dicom_rescale(out, source->base.image.dtype, source->cells, stored, n, frame->slope, frame->intercept);
+    reply->padding_count = count_padding(job, cells, stored);
+    ts_dicom_rescale(out, job->dtype, cells, stored, job->n, job->slope, job->intercept);
+}
+
+bool ts_dicom_frame_prepare(void)
+{
+    struct dicom_reply reply = {0};
+    return digest("", 0, "", &reply);
 }

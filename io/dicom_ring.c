@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices decoded ahead: a fixed number of slots in memory shared with the workers. A job is slot * 2^32 + z.
+ * Slices decoded ahead: a fixed number of slots in memory that sandboxed workers share. A job's number is slot * 2^32 +
+ * z; with it goes the open file, since a worker can open nothing.
  *
  * What read() waits for goes first, then what prefetch() named, in order, while slots are free. A slice that was
  * decoded ahead and stands in the way of one that is waited for gives up its slot: a prefetch is a hint.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "io/dicom_decode.h"
 #include "io/dicom_source.h"
@@ -65,24 +69,85 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
            (size_t)clamp_workers(source, threads, slots) * ts_dicom_worker_bytes(source);
 }
 
-static bool begin(void *user, char *error, size_t error_bytes)
+/* ---- in a worker ------------------------------------------------------------------------------- */
+
+/* What every worker is told when it starts. */
+struct decoder_setup {
+    size_t ring_bytes, cell_bytes;
+    bool codecs; /* DCMTK is needed */
+};
+
+struct decoder {
+    unsigned char *ring;
+    void *cells; /* one frame as it comes from the file */
+};
+
+static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
-    struct dicom_source *source = user;
-    source->cells = malloc(ts_dicom_cell_bytes(source));
-    if (source->cells == NULL) {
-        snprintf(error, error_bytes, "could not allocate %zu bytes for a slice", ts_dicom_cell_bytes(source));
+    const struct decoder_setup *decoder = setup;
+    (void)bytes;
+    if (!ts_dicom_frame_prepare()) {
+        snprintf(error, error_bytes, "the crypto library has no SHA-256");
         return false;
     }
-    for (int64_t z = 0; z < source->base.n_slices; z++)
-        if (source->frames[z].file->syntax > DICOM_RLE)
-            return ts_dicom_decode_init(error, error_bytes) == 0;
-    return true;
+    return !decoder->codecs || ts_dicom_decode_init(error, error_bytes) == 0;
 }
 
-static void work(void *user, uint64_t job, void *reply)
+static void *begin(const void *setup, const int *fds)
 {
-    struct dicom_source *source = user;
-    ts_dicom_frame_decode(source, (int64_t)(job & UINT32_MAX), slot_data(source, (int64_t)(job >> 32)), reply);
+    static struct decoder decoder;
+    const struct decoder_setup *sizes = setup;
+    void *ring = mmap(NULL, sizes->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    decoder.ring = ring == MAP_FAILED ? NULL : ring;
+    decoder.cells = malloc(sizes->cell_bytes);
+    return decoder.ring && decoder.cells ? &decoder : NULL;
+}
+
+static void work(void *state, const void *bytes, int fd, void *reply)
+{
+    const struct decoder *decoder = state;
+    struct dicom_job job;
+    memcpy(&job, bytes, sizeof job);
+    ts_dicom_frame_decode(&job, fd, decoder->cells, decoder->ring + job.ring_offset, reply);
+}
+
+static const struct worker_kind decoder_kind = {
+    .name = "DICOM decoder",
+    .job_bytes = sizeof(struct dicom_job),
+    .reply_bytes = sizeof(struct dicom_reply),
+    .prepare = prepare,
+    .begin = begin,
+    .work = work,
+};
+
+_Static_assert(sizeof(struct dicom_job) <= WORKER_JOB_MAX && sizeof(struct dicom_reply) <= WORKER_REPLY_MAX,
+               "the messages of a worker are bounded");
+
+/* ---- the ring ---------------------------------------------------------------------------------- */
+
+/* Shared memory that no worker can make smaller. -1 with errno. */
+static int make_ring(struct dicom_source *source)
+{
+    const int fd = memfd_create("tomostage-slices", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    source->ring = MAP_FAILED;
+    if (ftruncate(fd, (off_t)source->ring_bytes) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        source->ring = mmap(NULL, source->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (source->ring != MAP_FAILED)
+        return fd;
+    source->ring = NULL;
+    close(fd);
+    return -1;
+}
+
+static bool needs_codecs(const struct dicom_source *source)
+{
+    for (int64_t z = 0; z < source->base.n_slices; z++)
+        if (source->frames[z].file->syntax > DICOM_RLE)
+            return true;
+    return false;
 }
 
 enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
@@ -96,24 +161,27 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
         return ts_diag_no_memory(diag, SIZE_MAX);
     source->slots = calloc((size_t)source->n_slots, sizeof *source->slots);
     source->slot_of = malloc((size_t)base->n_slices * sizeof *source->slot_of);
-    source->ring = mmap(NULL, source->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (source->ring == MAP_FAILED)
-        source->ring = NULL;
-    if (source->slots == NULL || source->slot_of == NULL || source->ring == NULL) {
+    const int ring = make_ring(source);
+    if (source->slots == NULL || source->slot_of == NULL || ring < 0) {
+        if (ring >= 0)
+            close(ring);
         ts_dicom_ring_end(source);
         return ts_diag_no_memory(diag, source->ring_bytes);
     }
     memset(source->slot_of, 0xFF, (size_t)base->n_slices * sizeof *source->slot_of);
+    const struct decoder_setup decoder = {source->ring_bytes, ts_dicom_cell_bytes(source), needs_codecs(source)};
     const struct worker_setup setup = {
+        .kind = &decoder_kind,
         .n_workers = clamp_workers(source, threads, source->n_slots),
-        .reply_bytes = sizeof(struct dicom_reply),
-        .address_bytes = ((size_t)256 << 20) + 4 * ts_dicom_worker_bytes(source),
+        .address_bytes = ((size_t)256 << 20) + 4 * ts_dicom_worker_bytes(source) + source->ring_bytes,
         .job_seconds = DICOM_JOB_SECONDS,
-        .user = source,
-        .begin = begin,
-        .work = work,
+        .setup = &decoder,
+        .setup_bytes = sizeof decoder,
+        .fds = &ring,
+        .n_fds = 1,
     };
     enum ts_status status = ts_workers_create(&setup, &source->pool, diag);
+    close(ring);
     if (status != TS_OK)
         ts_dicom_ring_end(source);
     return status;
@@ -125,14 +193,71 @@ static void free_slot(struct dicom_source *source, int64_t slot)
     source->slots[slot].state = SLOT_FREE;
 }
 
+static struct dicom_job job_of(const struct dicom_source *source, int64_t slot, int64_t z)
+{
+    const struct dicom_frame *frame = &source->frames[z];
+    const struct dicom_file *file = frame->file;
+    struct dicom_job job = {.ring_offset = slot * (int64_t)source->slot_bytes,
+                            .pixel_offset = file->pixel_offset,
+                            .pixel_bytes = file->pixel_bytes,
+                            .file_bytes = file->file_bytes,
+                            .n = ts_slice_count(&source->base.image),
+                            .slope = frame->slope,
+                            .intercept = frame->intercept,
+                            .cells = frame->cells,
+                            .syntax = file->syntax,
+                            .dtype = source->base.image.dtype,
+                            .have_padding = file->have_padding,
+                            .have_padding_limit = file->have_padding_limit,
+                            .padding = file->padding,
+                            .padding_limit = file->padding_limit};
+    snprintf(job.sop_instance, sizeof job.sop_instance, "%s", file->sop_instance);
+    return job;
+}
+
+static void fail_slot(struct dicom_slot *slot, const char *code, const char *text)
+{
+    slot->state = SLOT_READY;
+    slot->reply = (struct dicom_reply){.failed = 1};
+    snprintf(slot->reply.code, sizeof slot->reply.code, "%s", code);
+    snprintf(slot->reply.text, sizeof slot->reply.text, "%s", text);
+}
+
+/* The file whose header was checked, or -1 with the reason in the slot. A worker cannot open it. */
+static int open_frame(const struct dicom_frame *frame, struct dicom_slot *slot)
+{
+    struct stat now;
+    const int fd = open(frame->file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &now) != 0) {
+        fail_slot(slot, "file-not-readable", strerror(errno));
+    } else if (!S_ISREG(now.st_mode) || now.st_dev != frame->device || now.st_ino != frame->inode ||
+               now.st_size != frame->file->file_bytes || now.st_mtim.tv_sec != frame->modified.tv_sec ||
+               now.st_mtim.tv_nsec != frame->modified.tv_nsec) {
+        fail_slot(slot, "file-changed", "the file was changed after its header was checked");
+    } else {
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* False where no job can be queued now. A file that cannot be opened has its answer at once. */
 static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
 {
-    if (!ts_workers_submit(source->pool, (uint64_t)slot << 32 | (uint64_t)z))
-        return false;
-    source->slots[slot].state = SLOT_QUEUED;
-    source->slots[slot].z = z;
-    source->slot_of[z] = (int32_t)slot;
-    return true;
+    const struct dicom_job job = job_of(source, slot, z);
+    struct dicom_slot *at = &source->slots[slot];
+    at->z = z;
+    const int fd = open_frame(&source->frames[z], at);
+    bool queued = fd < 0;
+    if (fd >= 0) {
+        queued = ts_workers_submit(source->pool, (uint64_t)slot << 32 | (uint64_t)z, &job, fd);
+        at->state = queued ? SLOT_QUEUED : SLOT_FREE;
+        close(fd);
+    }
+    if (queued)
+        source->slot_of[z] = (int32_t)slot;
+    return queued;
 }
 
 /* A free slot; else one whose slice lies outside of `wanted` (wanted NULL: free ones only); else, for the slice that is

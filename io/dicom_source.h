@@ -24,6 +24,20 @@ struct dicom_frame {
     double slope, intercept; /* as applied */
 };
 
+/* What a worker is told of one slice. Its file comes as a descriptor. */
+struct dicom_job {
+    int64_t ring_offset;                           /* of the slot in the shared ring */
+    int64_t pixel_offset, pixel_bytes, file_bytes; /* as in struct dicom_file */
+    size_t n;                                      /* pixels */
+    double slope, intercept;
+    struct dicom_cells cells;
+    enum dicom_syntax syntax;
+    enum ts_dtype dtype; /* of the volume */
+    bool have_padding, have_padding_limit;
+    int32_t padding, padding_limit;
+    char sop_instance[DICOM_UID_MAX];
+};
+
 /* A worker's answer. */
 struct dicom_reply {
     int32_t failed;
@@ -53,18 +67,20 @@ struct dicom_source {
     bool noted_dirty;
 
     struct worker_pool *pool; /* NULL until started */
-    unsigned char *ring;      /* shared with the workers */
+    unsigned char *ring;      /* a memfd that the workers share */
     size_t slot_bytes, ring_bytes;
     struct dicom_slot *slots;
     int64_t n_slots;
     int32_t *slot_of;                              /* a slice's slot, or -1 */
     struct slice_range pending[DICOM_PENDING_MAX]; /* asked for, oldest first */
     int n_pending;
-    void *cells; /* in a worker: a frame as it comes from the file */
 };
 
-/* Decodes slice z into out (a slice of base.image), in a worker. */
-void ts_dicom_frame_decode(struct dicom_source *source, int64_t z, void *out, struct dicom_reply *reply);
+/* Decodes the frame of one slice into out (n elements of job->dtype), in a worker. `cells` holds the frame as it comes
+ * from the file. */
+void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply);
+/* Has the crypto library load what it needs from files, before the worker is locked. */
+bool ts_dicom_frame_prepare(void);
 /* Bytes of the cells of one frame, and what a worker may need to decode any of them. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
 size_t ts_dicom_worker_bytes(const struct dicom_source *source);

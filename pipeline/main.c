@@ -4,7 +4,9 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 
+#include "io/sandbox.h"
 #include "pipeline/cli.h"
 #include "pipeline/omp_wait.h"
 #include "pipeline/params.h"
@@ -62,6 +64,9 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     ts_omp_wait_asleep(argv);
+    /* Before anything else is made that a child could inherit. Where it fails, the first child says why. */
+    (void)ts_sandbox_begin();
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */
     ts_cli_json_find(argc, argv);
     const int code = dispatch(argc, argv);
     /* A full disk behind a redirection shows here, if at all. */

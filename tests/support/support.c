@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/support.h"
 
+#include <criterion/criterion.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,4 +58,18 @@ uint64_t ts_random_next(uint64_t *state)
 double ts_random_unit(uint64_t *state)
 {
     return (double)(ts_random_next(state) >> 11) * 0x1p-53;
+}
+
+void ts_test_no_children(void)
+{
+    char path[64], text[256] = "";
+    int n = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "%s cannot be read", path);
+    if (fgets(text, sizeof text, file))
+        for (const char *at = strtok(text, " "); at; at = strtok(NULL, " "))
+            n++;
+    fclose(file);
+    cr_assert_leq(n, 1, "children are left beside the fork server: %s", text);
 }

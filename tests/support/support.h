@@ -30,4 +30,7 @@ const char *ts_test_program(void);
 uint64_t ts_random_next(uint64_t *state);
 double ts_random_unit(uint64_t *state); /* [0, 1) */
 
+/* Fails the test where a child of this process is left other than the fork server. */
+void ts_test_no_children(void);
+
 #endif
