@@ -214,7 +214,7 @@ static bool read_secret(void)
     for (int fd = 0; fd < 256; fd++) {
         struct stat status;
         char byte;
-        if (syscall(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH) == 0 && status.st_ino == probe.secret.st_ino &&
+        if (syscall(SYS_fstat, fd, &status) == 0 && status.st_ino == probe.secret.st_ino &&
             status.st_dev == probe.secret.st_dev && syscall(SYS_pread64, fd, &byte, 1L, 0L) == 1)
             return true;
     }
@@ -341,7 +341,7 @@ static void look_at(int fd)
 {
     const int before = errno;
     struct stat status;
-    if (!probe.report || *probe.first_process || syscall(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH) != 0)
+    if (!probe.report || *probe.first_process || syscall(SYS_fstat, fd, &status) != 0)
         return;
     for (int i = 0; i < probe.n_inputs; i++)
         if (probe.inputs[i].st_ino == status.st_ino && probe.inputs[i].st_dev == status.st_dev)
