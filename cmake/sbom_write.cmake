@@ -3,15 +3,19 @@
 # that the linker took code from, with the package that it belongs to, its version and its license where that is known.
 # The licenses below are those of the libraries as their authors name them; where none stands here, the list says
 # NOASSERTION and the package's own copyright file, which the bundle holds, has the text.
-cmake_policy(SET CMP0007 NEW) # empty elements of lists count
+cmake_policy(PUSH)
+cmake_policy(VERSION 3.24)
 set(licenses
   "libyaml|MIT" "libhdf5|BSD-3-Clause" "lib(crypto|ssl)|Apache-2.0" "libdeflate|MIT" "libpng|libpng-2.0" "libtiff|libtiff"
-  "libfftw|GPL-2.0-or-later" "libkissfft|BSD-3-Clause" "lib(dcm|of|oflog)[a-z]*|BSD-3-Clause" "libijg|IJG"
+  "libfftw3f?|GPL-2.0-or-later" "libkissfft[a-z-]*|BSD-3-Clause" "lib(dcm|of)[a-z]*|BSD-3-Clause" "libijg|IJG"
   "libcharls|BSD-3-Clause" "lib(gomp|gcc|gcc_s|gcc_eh|stdc\\+\\+)|GPL-3.0-or-later WITH GCC-exception-3.1"
-  "(lib(c|m|dl|pthread|rt|resolv|c_nonshared)|ld-linux.*)|LGPL-2.1-or-later" "libz|Zlib" "libzstd|BSD-3-Clause OR GPL-2.0-only"
-  "libjpeg|IJG AND BSD-3-Clause AND Zlib" "libwebp|BSD-3-Clause" "libsharpyuv|BSD-3-Clause" "libLerc|Apache-2.0"
-  "libjbig|GPL-2.0-or-later" "libcurl|curl" "lib(sz|aec)|BSD-2-Clause" "libnghttp2|MIT" "libpsl|MIT" "libbrotli.*|MIT"
-  "libcudart.*|LicenseRef-NVIDIA-CUDA-Toolkit")
+  "(lib(c|m|dl|pthread|rt|resolv|c_nonshared)|ld-linux[a-z0-9-]*)|LGPL-2.1-or-later" "libz|Zlib"
+  "libzstd|BSD-3-Clause OR GPL-2.0-only" "libjpeg|IJG AND BSD-3-Clause AND Zlib" "lib(webp|sharpyuv)|BSD-3-Clause"
+  "libLerc|Apache-2.0" "libjbig|GPL-2.0-or-later" "libcurl[a-z-]*|curl" "lib(sz|aec)|BSD-2-Clause" "libnghttp2|MIT"
+  "libpsl|MIT" "libbrotli[a-z]*|MIT" "lib(gnutls|tasn1|rtmp)|LGPL-2.1-or-later" "lib(gssapi_krb5|k5crypto|krb5|krb5support)|MIT"
+  "lib(com_err|xml2|ffi)|MIT" "lib(ldap|lber)|OLDAP-2.8" "libssh2|BSD-3-Clause" "libp11-kit|BSD-3-Clause"
+  "lib(nettle|hogweed|gmp|idn2|unistring)|LGPL-3.0-or-later OR GPL-2.0-or-later" "libcriterion|MIT"
+  "libcudart[a-z_]*|LicenseRef-NVIDIA-CUDA-Toolkit")
 find_program(DPKG_QUERY dpkg-query)
 
 function(json_text out text)
@@ -45,7 +49,7 @@ function(license_of name)
   set(license NOASSERTION)
   foreach(row IN LISTS licenses)
     string(REGEX MATCH "^(.*)\\|(.*)$" matched "${row}")
-    set(pattern "^(${CMAKE_MATCH_1})[-_0-9.a-z]*\\.(so|a)")
+    set(pattern "^(${CMAKE_MATCH_1})(_serial|[-0-9.]*)\\.(so|a)")
     set(named "${CMAKE_MATCH_2}")
     if(license STREQUAL NOASSERTION AND name MATCHES "${pattern}")
       set(license "${named}")
@@ -175,3 +179,4 @@ file(WRITE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${sbom_path}" "{
 }
 ")
 message(STATUS "Installing: $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${sbom_path}")
+cmake_policy(POP)
