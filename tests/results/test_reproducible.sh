@@ -13,8 +13,8 @@ for place in one/src another/and/longer/path/to/source; do
     (cd "$source" && { git ls-files -z; git ls-files -z --others --exclude-standard; } | xargs -0 tar c --) | tar x -C "$folder/$place"
     build=$folder/$place/../out
     {
-        cmake -S "$folder/$place" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE="-O1 -g -DNDEBUG" \
-            -DCMAKE_CXX_FLAGS_RELEASE="-O1 -g -DNDEBUG" -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_TESTS=OFF -DTOMOSTAGE_SHARED=ON &&
+        cmake -S "$folder/$place" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTOMOSTAGE_CUDA=off \
+            -DTOMOSTAGE_TESTS=OFF -DTOMOSTAGE_SHARED=ON &&
             cmake --build "$build" && DESTDIR="$folder/$place/../installed" cmake --install "$build"
     } >"$folder/log" 2>&1 || { tail -n 40 "$folder/log" >&2; exit 1; }
 done
