@@ -99,9 +99,13 @@ static enum ts_status claim_folder(const char *folder, bool *made, struct ts_dia
     if (directory == NULL)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: %s", folder, strerror(errno));
     bool empty = true;
+    errno = 0;
     for (const struct dirent *entry = readdir(directory); entry != NULL && empty; entry = readdir(directory))
         empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    const int error = errno;
     closedir(directory);
+    if (error)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s cannot be listed: %s", folder, strerror(error));
     if (empty)
         return TS_OK;
     site.code = "folder-not-empty";

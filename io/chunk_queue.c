@@ -38,22 +38,12 @@ static void clear_job(struct chunk_job *job)
     job->chunk = job->encoded = NULL;
 }
 
-static void decode(struct chunk_coder *coder, struct chunk_job *job)
-{
-    job->chunk = coder ? malloc(job->chunk_bytes) : NULL;
-    if (job->chunk &&
-        !ts_chunk_decode(coder, &job->filters, job->encoded, job->encoded_bytes, job->chunk, job->chunk_bytes)) {
-        free(job->chunk);
-        job->chunk = NULL;
-    }
-}
-
 static void encode(struct chunk_coder *coder, struct chunk_job *job)
 {
     size_t bound = ts_chunk_bound(&job->filters, job->chunk_bytes);
     job->encoded_bytes = 0;
     job->encoded = coder ? malloc(bound) : NULL;
-    if (job->encoded)
+    if (job->encoded && ts_digest_tree_add(job->digest, job->offset, job->chunk, job->inside_bytes))
         job->encoded_bytes = ts_chunk_encode(coder, &job->filters, job->chunk, job->chunk_bytes, job->encoded, bound);
     if (job->encoded_bytes == 0) {
         free(job->encoded);
@@ -93,9 +83,7 @@ static void *run_thread(void *data)
         struct slot *slot = &queue->slots[queue->next++ % queue->window];
         bool skip = queue->failed || queue->ending;
         pthread_mutex_unlock(&queue->lock);
-        if (!skip && slot->job.decode)
-            decode(coder, &slot->job);
-        else if (!skip)
+        if (!skip)
             encode(coder, &slot->job);
         pthread_mutex_lock(&queue->lock);
         slot->ready = true;

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads that encode or decode chunks. Chunks come out in the order in which they went in, whatever thread was faster,
- * and at most `window` of them are held at a time.
+ * Threads that encode chunks and add them to their digest. Chunks come out in the order in which they went in, whatever
+ * thread was faster, and at most `window` of them are held at a time.
  */
 #ifndef IO_CHUNK_QUEUE_H
 #define IO_CHUNK_QUEUE_H
 
 #include "io/chunks.h"
+#include "io/digest_tree.h"
 
 struct chunk_job {
-    bool decode;   /* from encoded to chunk, else from chunk to encoded */
     int id;        /* of the image */
     int64_t index; /* of the chunk in its grid */
     struct chunk_filters filters;
     void *chunk; /* chunk_bytes, of which the first inside_bytes lie in the array; malloc'ed, owned by the job */
     size_t chunk_bytes, inside_bytes;
-    void *encoded; /* encoded_bytes; malloc'ed, owned by the job */
+    struct digest_tree *digest; /* of the array; borrowed */
+    uint64_t offset;            /* of the chunk in the array's bytes */
+    void *encoded;              /* encoded_bytes; malloc'ed, owned by the job */
     size_t encoded_bytes;
 };
 
-/* Takes one finished chunk; called by one thread at a time, in order. The result NULL: memory was out, or (decoding)
- * the chunk is damaged. False stops the queue: what follows is dropped. */
+/* Takes one finished chunk; called by one thread at a time, in order. Where memory was out `encoded` is NULL. False
+ * stops the queue: what follows is dropped. */
 typedef bool chunk_sink(void *user, const struct chunk_job *job);
 
 struct chunk_queue;

@@ -72,18 +72,44 @@ static uint32_t fold(uint32_t sum)
     return (sum & 0xffff) + (sum >> 16);
 }
 
+/* Eight words at a time. With n_steps steps, word j of step t counts n_steps * 8 - 8 t - j times in s2; so lane j keeps
+ * the sum of its words, and the sum of these sums, which counts word t n_steps - t times. */
+typedef uint16_t lanes_16 __attribute__((vector_size(16)));
+typedef uint32_t lanes_32 __attribute__((vector_size(32)));
+enum { CHECKSUM_LANES = 8, CHECKSUM_WORDS = 360 }; /* as many words as 32 bits hold before folding */
+
+TS_VECTORIZED
+static const unsigned char *add_words(const unsigned char *word, size_t n_words, uint32_t *s1, uint32_t *s2)
+{
+    const size_t n_steps = n_words / CHECKSUM_LANES;
+    lanes_32 sums = {0}, sums_of_sums = {0};
+    for (size_t t = 0; t < n_steps; t++, word += sizeof(lanes_16)) {
+        lanes_16 words;
+        memcpy(&words, word, sizeof words);
+        words = words << 8 | words >> 8;
+        sums += __builtin_convertvector(words, lanes_32);
+        sums_of_sums += sums;
+    }
+    *s2 += (uint32_t)(n_steps * CHECKSUM_LANES) * *s1;
+    for (uint32_t j = 0; j < CHECKSUM_LANES; j++) {
+        *s1 += sums[j];
+        *s2 += CHECKSUM_LANES * sums_of_sums[j] - j * sums[j];
+    }
+    for (size_t left = n_words % CHECKSUM_LANES; left > 0; left--, word += 2) {
+        *s1 += (uint32_t)word[0] << 8 | word[1];
+        *s2 += *s1;
+    }
+    return word;
+}
+
 uint32_t ts_chunk_checksum(const void *data, size_t bytes)
 {
     const unsigned char *word = data;
-    size_t words = bytes / 2;
     uint32_t s1 = 0, s2 = 0;
-    while (words > 0) {
-        size_t block = words < 360 ? words : 360; /* as many as 32 bits hold before folding */
+    for (size_t words = bytes / 2; words > 0;) {
+        const size_t block = words < CHECKSUM_WORDS ? words : CHECKSUM_WORDS;
+        word = add_words(word, block, &s1, &s2);
         words -= block;
-        for (; block > 0; block--, word += 2) {
-            s1 += (uint32_t)word[0] << 8 | word[1];
-            s2 += s1;
-        }
         s1 = fold(s1);
         s2 = fold(s2);
     }
@@ -130,11 +156,42 @@ static void shuffle(unsigned char *out, const unsigned char *in, size_t n, size_
         shuffle_width(out, in, n, width);
 }
 
+static inline void unshuffle_width(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
+                                   size_t width)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < width; j++)
+            out[i * width + j] = in[j * n + i];
+}
+
+TS_VECTORIZED
+static void unshuffle_2(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
+{
+    unshuffle_width(out, in, n, 2);
+}
+
+TS_VECTORIZED
+static void unshuffle_4(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
+{
+    unshuffle_width(out, in, n, 4);
+}
+
+TS_VECTORIZED
+static void unshuffle_8(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
+{
+    unshuffle_width(out, in, n, 8);
+}
+
 void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
 {
-    for (size_t j = 0; j < width; j++)
-        for (size_t i = 0; i < n; i++)
-            out[i * width + j] = in[j * n + i];
+    if (width == 2)
+        unshuffle_2(out, in, n);
+    else if (width == 4)
+        unshuffle_4(out, in, n);
+    else if (width == 8)
+        unshuffle_8(out, in, n);
+    else
+        unshuffle_width(out, in, n, width);
 }
 
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
@@ -204,32 +261,34 @@ size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *fi
     return length + CHECKSUM_BYTES;
 }
 
-bool ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data, size_t bytes,
-                     void *chunk, size_t chunk_bytes)
+bool ts_chunk_is_intact(const void *data, size_t bytes)
 {
     unsigned char sum[CHECKSUM_BYTES];
-    size_t width = filters->element_bytes;
     if (bytes < CHECKSUM_BYTES)
         return false;
     bytes -= CHECKSUM_BYTES;
     put_checksum(sum, ts_chunk_checksum(data, bytes));
-    if (memcmp(sum, (const unsigned char *)data + bytes, CHECKSUM_BYTES) != 0)
-        return false;
-    if (filters->level == 0) {
-        if (bytes != chunk_bytes)
-            return false;
-        memcpy(chunk, data, bytes);
-        return true;
-    }
+    return memcmp(sum, (const unsigned char *)data + bytes, CHECKSUM_BYTES) == 0;
+}
+
+const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
+                            size_t bytes, void *chunk, size_t chunk_bytes)
+{
+    size_t width = filters->element_bytes;
+    if (!ts_chunk_is_intact(data, bytes))
+        return NULL;
+    bytes -= CHECKSUM_BYTES;
+    if (filters->level == 0)
+        return bytes == chunk_bytes ? data : NULL;
     if (!coder->decompressor)
         coder->decompressor = libdeflate_alloc_decompressor();
     if (!coder->decompressor || (width > 1 && !reserve_scratch(coder, chunk_bytes)))
-        return false;
+        return NULL;
     /* No length out: the stream must fill the chunk exactly. */
     if (libdeflate_zlib_decompress(coder->decompressor, data, bytes, width > 1 ? coder->scratch : chunk, chunk_bytes,
                                    NULL) != LIBDEFLATE_SUCCESS)
-        return false;
+        return NULL;
     if (width > 1)
         ts_chunk_unshuffle(chunk, coder->scratch, chunk_bytes / width, width);
-    return true;
+    return chunk;
 }

@@ -32,6 +32,8 @@ size_t ts_chunk_place(const struct chunk_grid *grid, int64_t i, int64_t start[TS
 
 /* HDF5's variant of Fletcher's checksum: big-endian 16-bit words, folded every 360 words. */
 uint32_t ts_chunk_checksum(const void *data, size_t bytes);
+/* Whether the checksum at the end of an encoded chunk is that of the bytes before it. */
+bool ts_chunk_is_intact(const void *data, size_t bytes);
 /* Byte j of element i of n, from in[j * n + i] to its place. */
 void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width);
 /* Bytes that `out` of ts_chunk_encode must have. */
@@ -44,8 +46,9 @@ void ts_chunk_coder_destroy(struct chunk_coder *coder);
 /* Shuffle, deflate, checksum. Returns the encoded length, 0 where memory is out. Same input, same bytes. */
 size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *chunk,
                        size_t chunk_bytes, void *out, size_t out_bytes);
-/* The reverse; false where the checksum or the compressed stream is wrong, or its length not chunk_bytes. */
-bool ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data, size_t bytes,
-                     void *chunk, size_t chunk_bytes);
+/* The reverse. The values are in `chunk`, or in `data` itself where nothing is compressed. NULL where the checksum or
+ * the compressed stream is wrong, its length is not chunk_bytes, or memory is out. */
+const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
+                            size_t bytes, void *chunk, size_t chunk_bytes);
 
 #endif

@@ -137,8 +137,10 @@ static int make_ring(struct dicom_source *source)
         source->ring = mmap(NULL, source->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (source->ring != MAP_FAILED)
         return fd;
+    const int error = errno;
     source->ring = NULL;
     close(fd);
+    errno = error;
     return -1;
 }
 
@@ -161,12 +163,17 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
         return ts_diag_no_memory(diag, SIZE_MAX);
     source->slots = calloc((size_t)source->n_slots, sizeof *source->slots);
     source->slot_of = malloc((size_t)base->n_slices * sizeof *source->slot_of);
-    const int ring = make_ring(source);
-    if (source->slots == NULL || source->slot_of == NULL || ring < 0) {
-        if (ring >= 0)
-            close(ring);
+    if (source->slots == NULL || source->slot_of == NULL) {
         ts_dicom_ring_end(source);
-        return ts_diag_no_memory(diag, source->ring_bytes);
+        return ts_diag_no_memory(diag, (size_t)base->n_slices * sizeof *source->slot_of);
+    }
+    const int ring = make_ring(source);
+    if (ring < 0) {
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-shared-memory"},
+                      "the %zu bytes that decoded slices share with their decoders cannot be had: %s",
+                      source->ring_bytes, strerror(errno));
+        ts_dicom_ring_end(source);
+        return TS_RUN_FAILED;
     }
     memset(source->slot_of, 0xFF, (size_t)base->n_slices * sizeof *source->slot_of);
     const struct decoder_setup decoder = {source->ring_bytes, ts_dicom_cell_bytes(source), needs_codecs(source)};

@@ -38,18 +38,23 @@ bool ts_digest_add(struct digest *digest, const void *data, size_t bytes)
     return bytes == 0 || EVP_DigestUpdate(digest->context, data, bytes) == 1;
 }
 
-bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES])
+void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[32])
 {
     static const char hex[] = "0123456789abcdef";
-    unsigned char sum[EVP_MAX_MD_SIZE];
-    unsigned int length = 0;
-    if (EVP_DigestFinal_ex(digest->context, sum, &length) != 1 || length != 32)
-        return false;
-    for (unsigned int i = 0; i < length; i++) {
+    for (int i = 0; i < 32; i++) {
         text[2 * i] = hex[sum[i] >> 4];
         text[2 * i + 1] = hex[sum[i] & 15];
     }
     text[64] = '\0';
+}
+
+bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES])
+{
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned int length = 0;
+    if (EVP_DigestFinal_ex(digest->context, sum, &length) != 1 || length != 32)
+        return false;
+    ts_digest_format(text, sum);
     return true;
 }
 

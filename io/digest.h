@@ -17,6 +17,8 @@ void ts_digest_destroy(struct digest *digest);
 bool ts_digest_add(struct digest *digest, const void *data, size_t bytes);
 /* Ends the stream; the digest can only be destroyed then. */
 bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES]);
+/* 32 bytes as text. */
+void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[32]);
 /* The digest of one array of bytes. */
 bool ts_digest_of(const void *data, size_t bytes, char text[DIGEST_TEXT_BYTES]);
 

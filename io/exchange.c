@@ -46,7 +46,8 @@ static enum ts_status find_angles(struct projections *projections, const struct 
         return ts_param_error(set, start ? "theta_start" : "theta_stop", "angles-missing", input->diag,
                               "theta_start and theta_stop belong together, and %s is missing",
                               start ? "theta_stop" : "theta_start");
-    enum ts_status status = ts_hdf5_stack_numbers(input, input->files[0].id, "/exchange/theta", 1 << 20, &angles, &n);
+    enum ts_status status =
+        ts_hdf5_stack_numbers(input, &input->files[0].root, "/exchange/theta", 1 << 20, &angles, &n);
     if (status != TS_OK)
         return status;
     if (angles && start)
@@ -76,7 +77,7 @@ static enum ts_status check_axes(const struct projections *projections)
 {
     char axes[64], shown[256];
     const enum ts_status status =
-        ts_hdf5_input_text(&projections->input, projections->stack.dataset, "axes", axes, sizeof axes);
+        ts_hdf5_input_text(&projections->input, &projections->stack.dataset, "axes", axes, sizeof axes);
     if (status != TS_OK)
         return status;
     if (!*axes || !strcmp(axes, "theta:y:x"))
@@ -91,17 +92,9 @@ static enum ts_status check_axes(const struct projections *projections)
 }
 
 /* One flat or dark may be stored as (y, x); it is read as frames of which there is one, the axis after those. */
-static int frame_axes(hid_t dataset, int32_t frames)
+static int frame_axes(const struct hdf5_ref *dataset, int32_t frames)
 {
-    int rank = 3;
-    if (frames == FRAMES_PROJECTIONS || H5Iget_type(dataset) != H5I_DATASET)
-        return rank;
-    const hid_t space = H5Dget_space(dataset);
-    if (space >= 0) {
-        rank = H5Sget_simple_extent_ndims(space) == 2 ? 2 : 3;
-        H5Sclose(space);
-    }
-    return rank;
+    return frames != FRAMES_PROJECTIONS && dataset->rank == 2 ? 2 : 3;
 }
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
@@ -110,14 +103,14 @@ static enum ts_status find_all(struct projections *projections, const struct par
     static const int many_frames[3] = {1, 0, 2}, one_frame[3] = {0, 2, 1};
     const struct exchange_params *params = set->values;
     const char *name = names[params->frames];
-    hid_t dataset;
-    enum ts_status status = ts_hdf5_input_find(&projections->input, projections->input.files[0].id, name, &dataset);
-    if (status == TS_OK && dataset < 0)
+    struct hdf5_ref dataset;
+    enum ts_status status = ts_hdf5_input_find_root(&projections->input, name, &dataset);
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = ts_hdf5_input_refuse(&projections->input, "frames-missing", "there is no %s, which holds the %s", name,
                                       ts_projections_frames_name(params->frames));
     if (status == TS_OK)
-        status = ts_hdf5_stack_open_take(&projections->input, dataset, name, frame_axes(dataset, params->frames),
-                                         &projections->stack);
+        status = ts_hdf5_stack_open(&projections->input, &dataset, name, frame_axes(&dataset, params->frames),
+                                    &projections->stack);
     if (status == TS_OK)
         status = check_axes(projections);
     memcpy(projections->order, projections->stack.rank == 2 ? one_frame : many_frames, sizeof many_frames);

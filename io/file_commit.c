@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Temporary name, fsync, rename without replacing, fsync of the folder. A process is alive if its number answers to
- * kill(pid, 0): folders shared by several hosts are taken to be written by one at a time.
+ * The file without a name, its link or rename without replacing, fsync of the file and of the folder. A process is
+ * alive if its number answers to kill(pid, 0): folders shared by several hosts are taken to be written by one at a
+ * time.
  */
 #include "io/file_commit.h"
 
@@ -58,6 +59,35 @@ static void check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
                     "the output may take up to %s where it does not compress, and '%s' has %s free", needed_text,
                     folder, free_text);
     ts_diag_hint(diag, "free some space or write the output to another disk");
+}
+
+static bool temporary_path(const char *folder, const char *base, char **path)
+{
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        random = (uint64_t)(uintptr_t)&random; /* O_EXCL refuses a name that is taken */
+    return asprintf(path, "%s/.%s%s%ld.%016llx", folder, base, temporary_mark, (long)getpid(),
+                    (unsigned long long)random) > 0;
+}
+
+/* A file without a name needs /proc to get one, unless the process may read everything. */
+static int link_descriptor(int fd, const char *path)
+{
+    char own[32];
+    snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
+/* Whether a file of the folder can be made without a name and get one later: only a trial tells. */
+static bool can_link(const char *folder, const char *temporary)
+{
+    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const bool done = fd >= 0 && link_descriptor(fd, temporary) == 0;
+    if (done)
+        unlink(temporary);
+    if (fd >= 0)
+        close(fd);
+    return done;
 }
 
 /* Some folders take no files whatever their mode says, as those of /proc do: only a trial tells. */
@@ -171,15 +201,6 @@ static void remove_stale(const char *folder, const char *base, struct ts_diag *d
     closedir(directory);
 }
 
-static bool temporary_path(const char *folder, const char *base, char **path)
-{
-    uint64_t random = 0;
-    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        random = (uint64_t)(uintptr_t)&random; /* O_EXCL refuses a name that is taken */
-    return asprintf(path, "%s/.%s%s%ld.%016llx", folder, base, temporary_mark, (long)getpid(),
-                    (unsigned long long)random) > 0;
-}
-
 enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag)
 {
     *file = (struct file_commit){.fd = -1, .force = force};
@@ -195,7 +216,11 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
         file->temporary = NULL;
         return ts_diag_no_memory(diag, strlen(path) + 64);
     }
-    file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    file->named = !can_link(file->folder, file->temporary);
+    if (file->named)
+        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    else
+        file->fd = open(file->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (file->fd < 0)
         return fail(diag, "output-create", "create a file in the output folder", file->folder, errno);
     return TS_OK;
@@ -258,6 +283,28 @@ static int rename_new(const struct file_commit *file)
     return rename(file->temporary, file->path) == 0 ? 0 : errno;
 }
 
+/* Over an existing file there is no link: the file gets its temporary name first. */
+static int publish_unnamed(struct file_commit *file)
+{
+    if (link_descriptor(file->fd, file->path) == 0)
+        return 0;
+    if (errno != EEXIST || !file->force)
+        return errno;
+    if (link_descriptor(file->fd, file->temporary) != 0)
+        return errno;
+    file->named = true;
+    return rename(file->temporary, file->path) == 0 ? 0 : errno;
+}
+
+static int publish(struct file_commit *file)
+{
+    if (!file->named)
+        return publish_unnamed(file);
+    if (!file->force)
+        return rename_new(file);
+    return rename(file->temporary, file->path) == 0 ? 0 : errno;
+}
+
 static void sync_folder(const struct file_commit *file, struct ts_diag *diag)
 {
     int fd = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -276,12 +323,8 @@ static void sync_folder(const struct file_commit *file, struct ts_diag *diag)
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)
 {
     if (fchmod(file->fd, 0666 & ~creation_mask()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
-        return fail(diag, "output-rename", "set the mode of", file->temporary, errno);
-    int error = 0;
-    if (!file->force)
-        error = rename_new(file);
-    else if (rename(file->temporary, file->path) != 0)
-        error = errno;
+        return fail(diag, "output-rename", "set the mode of", file->path, errno);
+    const int error = publish(file);
     if (error == EEXIST) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
                       "the output '%s' came into being during the run", file->path);
@@ -289,16 +332,15 @@ enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)
         return TS_RUN_FAILED;
     }
     if (error)
-        return fail(diag, "output-rename", "rename the finished file to", file->path, error);
-    free(file->temporary);
-    file->temporary = NULL;
+        return fail(diag, "output-rename", "give the finished file the name", file->path, error);
+    file->named = false; /* the temporary name is gone */
     sync_folder(file, diag);
     return TS_OK;
 }
 
 void ts_file_clear(struct file_commit *file)
 {
-    if (file->temporary && file->fd >= 0)
+    if (file->named && file->fd >= 0)
         unlink(file->temporary);
     if (file->fd >= 0 && file->path)
         close(file->fd);

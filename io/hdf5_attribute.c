@@ -31,8 +31,12 @@ hid_t ts_hdf5_type(enum ts_dtype dtype)
 
 hid_t ts_hdf5_create_properties(hid_t class_id)
 {
+    enum { MANY = 65535 }; /* the format's limit */
     hid_t list = H5Pcreate(class_id);
-    if (list >= 0 && H5Pset_obj_track_times(list, false) < 0) {
+    bool done = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 && H5Pset_attr_phase_change(list, MANY, 0) >= 0;
+    if (done && class_id != H5P_DATASET_CREATE)
+        done = H5Pset_link_phase_change(list, MANY, 0) >= 0;
+    if (list >= 0 && !done) {
         H5Pclose(list);
         return -1;
     }
@@ -75,7 +79,7 @@ bool ts_hdf5_put_digest(hid_t dataset, const char *text)
 {
     struct hdf5_value value = {
         .type = ts_hdf5_text_type(64), .text = true, .element_bytes = 64, .bytes = 64, .data = text};
-    bool done = value.type >= 0 && ts_hdf5_put_attribute(dataset, "sha256", &value);
+    bool done = value.type >= 0 && ts_hdf5_put_attribute(dataset, "sha256_tree", &value);
     if (value.type >= 0)
         H5Tclose(value.type);
     return done;

@@ -1,224 +1,214 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a dataset back. Chunks of the shape and with the filters that this program writes are taken as they are and
- * decoded by own threads, about three times as fast as libhdf5 does and on all processors; all else goes through
- * H5Dread. Only integer, float and fixed text datasets whose chunks are all there are read.
+ * Writes the lines. Types have NumPy's names; one that this program does not write is "?", and its values stay away.
  */
 #include "io/hdf5_content.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/chunk_queue.h"
+#include "io/hdf5_storage.h"
 
-/* The dataset while it is read. */
+enum { DTYPE_BYTES = 32, ATTRIBUTE_BYTES = 64 << 10 }; /* the longest attribute that lies in an object header */
+
 struct content {
-    hid_t dataset, type, space, list;
-    struct chunk_grid grid;
-    struct chunk_filters filters;
-    struct digest *digest;
-    int64_t damaged; /* chunk that did not decode (set by the sink), */
-    int64_t misfit;  /* chunk of impossible size (set by the reader); -1: none */
+    FILE *out;
+    bool places;
+    bool root; /* the object at hand is the root group */
+    char problem[160];
 };
 
-/* What may be read at all. NULL, or what is wrong. */
-static const char *refuse_storage(hid_t list, hid_t space, hid_t dataset, const struct chunk_grid *grid)
+static bool is_plain(const char *name)
 {
-    H5D_layout_t layout = H5Pget_layout(list);
-    hsize_t chunk[TS_MAX_RANK], n_chunks = 0, expected = 1;
-    if (layout == H5D_VIRTUAL || H5Pget_external_count(list) > 0)
-        return "its values lie in other files";
-    int n_filters = H5Pget_nfilters(list);
-    for (int i = 0; i < n_filters; i++) {
-        unsigned flags, config;
-        size_t n_values = 0;
-        H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, NULL, 0, NULL, &config);
-        if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_FLETCHER32)
-            return "its filters are not those of this program";
-    }
-    if (layout != H5D_CHUNKED)
-        return NULL;
-    size_t bytes = grid->element_bytes;
-    if (H5Pget_chunk(list, TS_MAX_RANK, chunk) != grid->rank)
-        return "its chunks cannot be told";
-    for (int d = 0; d < grid->rank; d++) {
-        if (chunk[d] == 0 || !ts_mul_size(bytes, (size_t)chunk[d], &bytes) || bytes > (64u << 20))
-            return "its chunks are larger than 64 MiB";
-        expected *= ((hsize_t)grid->n[d] + chunk[d] - 1) / chunk[d];
-    }
-    /* A chunk that is missing would read as fill values without any error. */
-    if (H5Dget_num_chunks(dataset, space, &n_chunks) < 0 || n_chunks != expected)
-        return "chunks are missing";
-    return NULL;
-}
-
-static bool read_part(hid_t dataset, hid_t type, hid_t space, const struct chunk_grid *grid, int64_t i, void *buffer,
-                      size_t *bytes)
-{
-    int64_t first[TS_MAX_RANK];
-    hsize_t start[TS_MAX_RANK], count[TS_MAX_RANK];
-    *bytes = ts_chunk_place(grid, i, first);
-    for (int d = 0; d < grid->rank; d++) {
-        int64_t left = grid->n[d] - first[d];
-        start[d] = (hsize_t)first[d];
-        count[d] = (hsize_t)(left < grid->chunk[d] ? left : grid->chunk[d]);
-    }
-    hid_t memory = H5Screate_simple(grid->rank, count, NULL);
-    bool done = memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
-                H5Dread(dataset, type, memory, space, H5P_DEFAULT, buffer) >= 0;
-    if (memory >= 0)
-        H5Sclose(memory);
-    return done;
-}
-
-/* Whether the chunks are such as this program writes; then content->filters says how to decode them. */
-static bool has_own_chunks(struct content *content)
-{
-    hsize_t chunk[TS_MAX_RANK];
-    H5Z_filter_t filters[3] = {0};
-    unsigned flags, config, level = 0;
-    int n = H5Pget_nfilters(content->list), next = 0;
-    if (H5Pget_layout(content->list) != H5D_CHUNKED || n < 1 || n > 3 ||
-        H5Pget_chunk(content->list, TS_MAX_RANK, chunk) != content->grid.rank)
-        return false;
-    for (int d = 0; d < content->grid.rank; d++)
-        if ((int64_t)chunk[d] != content->grid.chunk[d])
+    for (; *name; name++)
+        if ((unsigned char)*name < 0x20 || *name == 0x7f)
             return false;
-    for (int i = 0; i < n; i++) {
-        size_t n_values = 1;
-        filters[i] = H5Pget_filter2(content->list, (unsigned)i, &flags, &n_values, &level, 0, NULL, &config);
-    }
-    content->filters = (struct chunk_filters){.element_bytes = content->grid.element_bytes, .level = n > 1};
-    if (n > 1 && content->grid.element_bytes > 1 && filters[next++] != H5Z_FILTER_SHUFFLE)
-        return false;
-    if (n > 1 && filters[next++] != H5Z_FILTER_DEFLATE)
-        return false;
-    return filters[next] == H5Z_FILTER_FLETCHER32 && next + 1 == n;
+    return true;
 }
 
-static bool digest_chunk(void *user, const struct chunk_job *job)
+static void name_type(hid_t type, char out[DTYPE_BYTES])
 {
-    struct content *content = user;
-    if (!job->chunk)
-        content->damaged = job->index;
-    return job->chunk && ts_digest_add(content->digest, job->chunk, job->inside_bytes);
+    const struct {
+        hid_t type;
+        const char *name;
+    } numbers[] = {{H5T_STD_U8LE, "|u1"},   {H5T_STD_I8LE, "|i1"},  {H5T_STD_U16LE, "<u2"}, {H5T_STD_I16LE, "<i2"},
+                   {H5T_STD_U32LE, "<u4"},  {H5T_STD_I32LE, "<i4"}, {H5T_STD_U64LE, "<u8"}, {H5T_STD_I64LE, "<i8"},
+                   {H5T_IEEE_F32LE, "<f4"}, {H5T_IEEE_F64LE, "<f8"}};
+    snprintf(out, DTYPE_BYTES, "?");
+    if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0)
+        snprintf(out, DTYPE_BYTES, "|S%zu", H5Tget_size(type));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (H5Tequal(type, numbers[i].type) > 0)
+            snprintf(out, DTYPE_BYTES, "%s", numbers[i].name);
 }
 
-static bool put_encoded(struct content *content, struct chunk_queue *queue, int64_t i)
+static void put_hex(FILE *out, const unsigned char *bytes, size_t n)
 {
-    int64_t start[TS_MAX_RANK];
-    hsize_t offset[TS_MAX_RANK], bytes = 0;
-    uint32_t skipped_filters = 0;
-    int error;
-    struct chunk_job job = {.decode = true, .index = i, .filters = content->filters};
-    job.inside_bytes = ts_chunk_place(&content->grid, i, start);
-    job.chunk_bytes = content->grid.chunk_bytes;
-    for (int d = 0; d < content->grid.rank; d++)
-        offset[d] = (hsize_t)start[d];
-    if (H5Dget_chunk_storage_size(content->dataset, offset, &bytes) < 0)
-        return false;
-    if (bytes == 0 || bytes > ts_chunk_bound(&content->filters, job.chunk_bytes)) {
-        content->misfit = i;
-        return false;
+    static const char hex[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        putc(hex[bytes[i] >> 4], out);
+        putc(hex[bytes[i] & 15], out);
     }
-    job.encoded_bytes = (size_t)bytes;
-    job.encoded = malloc(job.encoded_bytes);
-    if (!job.encoded)
-        return false;
-    if (H5Dread_chunk(content->dataset, H5P_DEFAULT, offset, &skipped_filters, job.encoded) < 0 || skipped_filters) {
-        free(job.encoded);
-        return false;
-    }
-    return ts_chunk_queue_put_take(queue, &job, &error);
 }
 
-static bool read_own_chunks(struct content *content, int threads)
+static void put_numbers(FILE *out, const hsize_t *numbers, int n)
 {
-    struct chunk_queue *queue = ts_chunk_queue_create(threads, digest_chunk, content);
-    bool done = queue;
-    for (int64_t i = 0; i < content->grid.n_chunks && done; i++)
-        done = put_encoded(content, queue, i);
-    if (queue)
-        done = ts_chunk_queue_drain(queue) && done;
-    ts_chunk_queue_destroy(queue);
-    return done;
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%s%llu", i > 0 ? " " : "", (unsigned long long)numbers[i]);
 }
 
-static bool read_parts(struct content *content)
-{
-    unsigned char *buffer = malloc(content->grid.chunk_bytes);
-    bool done = buffer;
-    for (int64_t i = 0; i < content->grid.n_chunks && done; i++) {
-        size_t bytes = content->grid.chunk_bytes;
-        if (content->grid.rank == 0)
-            done = H5Dread(content->dataset, content->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) >= 0;
-        else
-            done = read_part(content->dataset, content->type, content->space, &content->grid, i, buffer, &bytes);
-        done = done && ts_digest_add(content->digest, buffer, bytes);
-    }
-    free(buffer);
-    return done;
-}
-
-/* Sets the grid; NULL, or why the dataset is not read. */
-static const char *describe(struct content *content)
+/* A shape is its lengths; a scalar has none. */
+static void put_shape(FILE *out, hid_t space)
 {
     hsize_t n[H5S_MAX_RANK];
-    int64_t length[TS_MAX_RANK];
-    H5T_class_t class = H5Tget_class(content->type);
-    int rank = H5Sget_simple_extent_dims(content->space, n, NULL);
-    size_t element_bytes = H5Tget_size(content->type);
-    if ((class != H5T_INTEGER && class != H5T_FLOAT && class != H5T_STRING) || H5Tis_variable_str(content->type) > 0)
-        return "its type is not one of this program";
-    if (rank < 0 || rank > TS_MAX_RANK)
-        return "its rank is not one of this program";
-    for (int d = 0; d < rank; d++)
-        length[d] = (int64_t)n[d];
-    content->grid = (struct chunk_grid){.n_chunks = 1, .element_bytes = element_bytes, .chunk_bytes = element_bytes};
-    if (H5Sget_simple_extent_npoints(content->space) == 0) {
-        content->grid.n_chunks = 0;
-        return NULL;
-    }
-    if (rank > 0 && !ts_chunk_grid_init(&content->grid, rank, length, element_bytes))
-        return "its size cannot be addressed";
-    return refuse_storage(content->list, content->space, content->dataset, &content->grid);
+    const int rank = H5Sget_simple_extent_dims(space, n, NULL);
+    if (H5Sget_simple_extent_type(space) == H5S_NULL || rank < 0)
+        fputs("null", out);
+    else
+        put_numbers(out, n, rank);
 }
 
-/* A chunk's place in words: its first slice. */
-static void name_chunk(const struct content *content, int64_t index, char *problem, size_t size)
+/* Bytes of all values, or 0 where they are none, too many or of a type that is not known. */
+static size_t value_bytes(hid_t type, hid_t space, const char *dtype)
 {
-    int64_t start[TS_MAX_RANK];
-    ts_chunk_place(&content->grid, index, start);
-    snprintf(problem, size, "the chunk at slice %lld is damaged", (long long)start[0]);
+    const hssize_t points = H5Sget_simple_extent_npoints(space);
+    const size_t width = H5Tget_size(type);
+    if (*dtype == '?' || points <= 0 || width == 0 || (uint64_t)points > ATTRIBUTE_BYTES / width)
+        return 0;
+    return (size_t)points * width;
 }
 
-bool ts_hdf5_dataset_digest(hid_t dataset, int threads, char text[DIGEST_TEXT_BYTES], char *problem, size_t size)
+static bool put_attribute_of(struct content *content, const char *name, hid_t attribute, hid_t type, hid_t space)
 {
-    struct content content = {.dataset = dataset,
-                              .type = H5Dget_type(dataset),
-                              .space = H5Dget_space(dataset),
-                              .list = H5Dget_create_plist(dataset),
-                              .digest = ts_digest_create(),
-                              .damaged = -1,
-                              .misfit = -1};
-    const char *refusal = NULL;
-    bool done = content.type >= 0 && content.space >= 0 && content.list >= 0 && content.digest;
-    if (done)
-        refusal = describe(&content);
-    if (done && !refusal) {
-        bool own = content.grid.n_chunks > 0 && has_own_chunks(&content);
-        done = own ? read_own_chunks(&content, threads) : read_parts(&content);
-        done = done && ts_digest_end(content.digest, text);
+    char dtype[DTYPE_BYTES];
+    name_type(type, dtype);
+    const size_t bytes = value_bytes(type, space, dtype);
+    unsigned char *values = malloc(bytes + 1);
+    bool done = values && (bytes == 0 || H5Aread(attribute, type, values) >= 0);
+    if (done && content->root && (strcmp(name, "digest") == 0 || strcmp(name, "complete") == 0)) {
+        fprintf(content->out, "=%s\t", name);
+    } else if (done) {
+        fprintf(content->out, "attribute\t%s\t%s\t", name, dtype);
+        put_shape(content->out, space);
+        putc('\t', content->out);
     }
-    snprintf(problem, size, "%s", refusal ? refusal : "");
-    if (content.damaged >= 0 || content.misfit >= 0)
-        name_chunk(&content, content.damaged >= 0 ? content.damaged : content.misfit, problem, size);
-    ts_digest_destroy(content.digest);
-    if (content.list >= 0)
-        H5Pclose(content.list);
-    if (content.space >= 0)
-        H5Sclose(content.space);
-    if (content.type >= 0)
-        H5Tclose(content.type);
-    return done && !refusal;
+    if (done) {
+        put_hex(content->out, values, bytes);
+        putc('\n', content->out);
+    }
+    free(values);
+    return done;
+}
+
+static herr_t put_attribute(hid_t object, const char *name, const H5A_info_t *info, void *user)
+{
+    (void)info;
+    struct content *content = user;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1, space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+    const bool known = is_plain(name);
+    if (!known)
+        snprintf(content->problem, sizeof content->problem, "has an attribute with a control character in its name");
+    const bool done = known && type >= 0 && space >= 0 && put_attribute_of(content, name, attribute, type, space);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    return done ? 0 : -1;
+}
+
+/* What `write` prints about the dataset, behind a line with its length. */
+static bool put_block(struct content *content, hid_t dataset, const char *name, bool (*write)(hid_t, FILE *))
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    FILE *block = open_memstream(&bytes, &n);
+    bool done = block && write(dataset, block);
+    if (block)
+        done = fclose(block) == 0 && done;
+    if (done) {
+        fprintf(content->out, "=%s\t%zu\n", name, n);
+        fwrite(bytes, 1, n, content->out);
+    }
+    free(bytes);
+    return done;
+}
+
+static bool put_places(struct content *content, hid_t dataset)
+{
+    const hid_t list = H5Dget_create_plist(dataset);
+    const H5D_layout_t layout = list >= 0 ? H5Pget_layout(list) : H5D_LAYOUT_ERROR;
+    if (list >= 0)
+        H5Pclose(list);
+    return layout != H5D_LAYOUT_ERROR && put_block(content, dataset, "storage", ts_hdf5_storage_describe) &&
+           (layout != H5D_CHUNKED || put_block(content, dataset, "chunks", ts_hdf5_storage_table));
+}
+
+/* ---- objects ----------------------------------------------------------------------------------- */
+
+static bool put_dataset(struct content *content, const struct hdf5_object *object)
+{
+    char dtype[DTYPE_BYTES];
+    hid_t type = H5Dget_type(object->id), space = H5Dget_space(object->id);
+    bool done = type >= 0 && space >= 0;
+    if (done) {
+        name_type(type, dtype);
+        fprintf(content->out, "dataset\t%s\t%s\t", object->path, dtype);
+        put_shape(content->out, space);
+        putc('\n', content->out);
+        if (content->places && *dtype != '?')
+            done = put_places(content, object->id);
+    }
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return done;
+}
+
+static bool put_object(void *user, const struct hdf5_object *object)
+{
+    struct content *content = user;
+    static const char *const kinds[] = {
+        [HDF5_GROUP] = "group",     [HDF5_TYPE] = "type", [HDF5_SOFT_LINK] = "soft", [HDF5_EXTERNAL_LINK] = "external",
+        [HDF5_OTHER_LINK] = "link", [HDF5_SEEN] = "again"};
+    bool done = is_plain(object->path) && (!object->target || is_plain(object->target)) &&
+                (!object->inside || is_plain(object->inside));
+    if (!done)
+        snprintf(content->problem, sizeof content->problem, "has a control character in its name or target");
+    else if (object->kind == HDF5_DATASET)
+        done = put_dataset(content, object);
+    else if (object->kind == HDF5_EXTERNAL_LINK)
+        fprintf(content->out, "external\t%s\t%s\t%s\n", object->path, object->target, object->inside);
+    else if (object->kind == HDF5_SOFT_LINK || object->kind == HDF5_SEEN)
+        fprintf(content->out, "%s\t%s\t%s\n", kinds[object->kind], object->path, object->target);
+    else
+        fprintf(content->out, "%s\t%s\n", kinds[object->kind], object->path);
+    content->root = strcmp(object->path, "/") == 0;
+    if (done && object->id >= 0 && object->kind != HDF5_SEEN)
+        done = H5Aiterate2(object->id, H5_INDEX_NAME, H5_ITER_INC, NULL, put_attribute, content) >= 0;
+    if (done && ferror(content->out)) {
+        snprintf(content->problem, sizeof content->problem, "cannot be listed: no memory");
+        done = false;
+    }
+    return done;
+}
+
+bool ts_hdf5_content(hid_t file, bool places, FILE *out, char *at, char *problem, size_t size)
+{
+    struct content content = {.out = out, .places = places};
+    const enum hdf5_walk_end end = ts_hdf5_walk(file, put_object, &content, at);
+    if (end == HDF5_WALK_DONE)
+        return true;
+    struct hdf5_failure failure;
+    ts_hdf5_failure(&failure);
+    if (end == HDF5_WALK_LIMIT)
+        snprintf(problem, size, "is more than %d links or %d levels", HDF5_WALK_OBJECTS, HDF5_WALK_DEPTH);
+    else if (*content.problem)
+        snprintf(problem, size, "%s", content.problem);
+    else
+        snprintf(problem, size, "cannot be %s: %.100s", end == HDF5_WALK_STOPPED ? "read" : "opened", failure.text);
+    return false;
 }

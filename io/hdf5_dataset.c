@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Chunked datasets that come in pieces: bytes are appended to the chunk being filled, full chunks go through the
- * queue, and its sink adds them to the digest and writes them, in order.
+ * queue, which adds them to the digest, and its sink writes them, in order.
  * Axis order: the image's; a chunk is one range of the row-major array (io/chunks.h).
  */
 #include <errno.h>
@@ -96,7 +96,6 @@ enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *pa
     dataset->dataset = -1;
     dataset->scratch = -1;
     dataset->path = strdup(path);
-    dataset->digest = ts_digest_create();
     if (!ts_chunk_grid_init(&dataset->grid, shape->rank, shape->n, shape->element_bytes)) {
         ts_hdf5_fail(writer, "output-size", "the dataset '%s' has no elements or more than can be addressed", path);
         goto failed;
@@ -105,6 +104,7 @@ enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *pa
     for (int d = 1; d < shape->rank; d++)
         dataset->slice_bytes *= (size_t)shape->n[d];
     dataset->filters = (struct chunk_filters){.element_bytes = shape->element_bytes, .level = writer->options.level};
+    dataset->digest = ts_digest_tree_create((uint64_t)shape->n[0] * dataset->slice_bytes);
     set_fill(dataset, shape);
     dataset->scratch_bytes = calloc((size_t)dataset->grid.n_chunks, sizeof *dataset->scratch_bytes);
     if (!dataset->path || !dataset->digest || !dataset->scratch_bytes) {
@@ -134,15 +134,9 @@ void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset)
 {
     if (!dataset)
         return;
-    if (dataset->dataset >= 0) {
-        struct hdf5_visit visit;
-        ts_hdf5_enter(&visit);
-        H5Dclose(dataset->dataset);
-        ts_hdf5_leave(&visit);
-    }
     if (dataset->scratch >= 0)
         close(dataset->scratch);
-    ts_digest_destroy(dataset->digest);
+    ts_digest_tree_destroy(dataset->digest);
     free(dataset->scratch_bytes);
     free(dataset->chunk);
     free(dataset->path);
@@ -164,8 +158,11 @@ static void put_chunk(struct hdf5_writer *writer, int id)
                             .filters = dataset->filters,
                             .chunk = dataset->chunk,
                             .chunk_bytes = bytes,
-                            .inside_bytes = dataset->chunk_filled};
+                            .inside_bytes = dataset->chunk_filled,
+                            .digest = dataset->digest,
+                            .offset = dataset->offset};
     int error = 0;
+    dataset->offset += job.inside_bytes;
     dataset->chunk = NULL;
     dataset->chunk_filled = 0;
     if (!ts_chunk_queue_put_take(writer->queue, &job, &error) && error)
@@ -246,10 +243,6 @@ bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job)
         ts_hdf5_fail_memory(writer, ts_chunk_bound(&job->filters, job->chunk_bytes));
         return false;
     }
-    if (!ts_digest_add(dataset->digest, job->chunk, job->inside_bytes)) {
-        ts_hdf5_fail(writer, "digest", "the crypto library failed at SHA-256 of '%s'", dataset->path);
-        return false;
-    }
     if (dataset->scratch >= 0)
         return write_scratch(writer, dataset, job);
     return write_chunk(writer, dataset, job->index, job->encoded, job->encoded_bytes);
@@ -298,7 +291,7 @@ enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id)
     }
     if (dataset->scratch >= 0 && !move_chunks(writer, dataset))
         return ts_hdf5_state(writer);
-    if (!ts_digest_end(dataset->digest, text)) {
+    if (!ts_digest_tree_text(dataset->digest, text)) {
         ts_hdf5_fail(writer, "digest", "the crypto library failed at SHA-256 of '%s'", dataset->path);
         return ts_hdf5_state(writer);
     }

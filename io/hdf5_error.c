@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock, printing and error stack of libhdf5. The stack is read from the public call down to the driver; the driver's
- * record names the system's error ("errno = 28, error message = ..."), which is the one a user can act on.
+ * Lock, printing and error stack of libhdf5. Where a system call of the driver failed, its error is reported, since it
+ * is the one that a user can act on; else the innermost record of the stack.
  */
 #include "io/hdf5_error.h"
 
@@ -16,12 +16,26 @@
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
+static int kept_error; /* under the lock */
+
 /* In a child alone, which has one thread. */
 static bool notes, noted;
 static struct hdf5_failure first_failure;
 
+static void lock_library(void)
+{
+    pthread_mutex_lock(&library_lock);
+}
+
+static void unlock_library(void)
+{
+    pthread_mutex_unlock(&library_lock);
+}
+
 static void prepare_library(void)
 {
+    /* A fork finds the library at rest, whatever other threads do: the fork server may start late in a host program. */
+    (void)pthread_atfork(lock_library, unlock_library, unlock_library);
     /* Fails where the host program has already used HDF5: then its own choice stands. */
     (void)H5dont_atexit();
 }
@@ -38,16 +52,6 @@ static herr_t note_failure(hid_t stack, void *data)
     }
     noted = true;
     return 0;
-}
-
-pid_t ts_hdf5_fork(void)
-{
-    pthread_mutex_lock(&library_lock);
-    const pid_t child = fork();
-    const int error = errno;
-    pthread_mutex_unlock(&library_lock); /* on both sides: each has its own */
-    errno = error;
-    return child;
 }
 
 void ts_hdf5_note_failures(void)
@@ -76,6 +80,7 @@ void ts_hdf5_enter(struct hdf5_visit *visit)
     (void)H5Eget_auto2(H5E_DEFAULT, &visit->print, &visit->print_data);
     (void)H5Eset_auto2(H5E_DEFAULT, notes ? note_failure : NULL, NULL);
     (void)H5Eclear2(H5E_DEFAULT);
+    kept_error = 0;
 }
 
 void ts_hdf5_leave(const struct hdf5_visit *visit)
@@ -85,26 +90,35 @@ void ts_hdf5_leave(const struct hdf5_visit *visit)
     pthread_mutex_unlock(&library_lock);
 }
 
+void ts_hdf5_keep_error(int error_number)
+{
+    if (!kept_error)
+        kept_error = error_number;
+}
+
+int ts_hdf5_kept_error(void)
+{
+    return kept_error;
+}
+
 static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data)
 {
     struct hdf5_failure *failure = data;
     (void)depth;
-    if (!record->desc || failure->error_number)
-        return 0;
-    ts_text_escape(failure->text, sizeof failure->text, record->desc);
-    const char *number = strstr(record->desc, "errno = ");
-    if (number)
-        failure->error_number = atoi(number + strlen("errno = "));
-    if (failure->error_number)
-        snprintf(failure->text, sizeof failure->text, "%s", strerrordesc_np(failure->error_number));
+    if (record->desc)
+        ts_text_escape(failure->text, sizeof failure->text, record->desc);
     return 0;
 }
 
 void ts_hdf5_failure(struct hdf5_failure *failure)
 {
-    failure->error_number = 0;
+    failure->error_number = kept_error;
     snprintf(failure->text, sizeof failure->text, "HDF5 gave no reason");
     (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, take_record, failure);
+    if (kept_error)
+        snprintf(failure->text, sizeof failure->text, "%s",
+                 strerrordesc_np(kept_error) ? strerrordesc_np(kept_error) : "unknown error");
+    kept_error = 0;
     (void)H5Eclear2(H5E_DEFAULT);
 }
 
@@ -119,7 +133,7 @@ void ts_bytes_format(char *out, size_t size, double bytes)
     snprintf(out, size, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
-void ts_space_format(char *out, size_t size, int error_number, const char *path, int64_t needed_bytes)
+void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
 {
     out[0] = '\0';
     if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
@@ -128,8 +142,8 @@ void ts_space_format(char *out, size_t size, int error_number, const char *path,
     struct stat file;
     struct statvfs disk;
     ts_bytes_format(needed, sizeof needed, (double)needed_bytes);
-    ts_bytes_format(reached, sizeof reached, stat(path, &file) == 0 ? (double)file.st_size : 0.0);
-    if (statvfs(path, &disk) == 0)
+    ts_bytes_format(reached, sizeof reached, fstat(fd, &file) == 0 ? (double)file.st_size : 0.0);
+    if (fstatvfs(fd, &disk) == 0)
         ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
     snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
              free_text);

@@ -8,11 +8,11 @@
 
 #define H5_USE_110_API
 #include <hdf5.h>
-#include <sys/types.h>
 
 #include "pipeline/diag.h"
 
-/* What a failed call left behind: the innermost description and the system's error number (0: none in the stack). */
+/* What a failed call left behind: the system's error number (0: no system call failed), and its text or, without one,
+ * the innermost description. */
 struct hdf5_failure {
     int error_number;
     char text[200];
@@ -27,12 +27,14 @@ struct hdf5_visit {
 /* Every call into libhdf5 stands between these two. */
 void ts_hdf5_enter(struct hdf5_visit *visit);
 void ts_hdf5_leave(const struct hdf5_visit *visit);
-/* Reads and clears the error stack of this thread; call before leave. Text is escaped, its length bounded. */
+/* Reads and clears the error stack of this thread and the error that the driver kept; call before leave. Text is
+ * escaped, its length bounded. */
 void ts_hdf5_failure(struct hdf5_failure *failure);
-/* fork() with the library at rest: no other thread is in it, so that the child may enter. Not between enter and leave.
- */
-pid_t ts_hdf5_fork(void);
-/* For the child of a fork: from now on calls into the library that fail are noted. */
+/* For the driver: a system call failed with this errno. The first one since enter is kept. */
+void ts_hdf5_keep_error(int error_number);
+/* The errno that is kept, or 0. The library does not pass on every failed write, so writers ask for it. */
+int ts_hdf5_kept_error(void);
+/* For a sandboxed child: from now on calls into the library that fail are noted. */
 void ts_hdf5_note_failures(void);
 bool ts_hdf5_notes_failures(void);
 /* Whether one failed, and how the first did. */
@@ -40,6 +42,6 @@ bool ts_hdf5_noted_failure(struct hdf5_failure *failure);
 /* "20.5 MB" */
 void ts_bytes_format(char *out, size_t size, double bytes);
 /* For a full disk or a limit: "; the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
-void ts_space_format(char *out, size_t size, int error_number, const char *path, int64_t needed_bytes);
+void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes);
 
 #endif

@@ -9,8 +9,8 @@
 #include "io/hdf5_describe.h"
 #include "io/hdf5_list.h"
 #include "io/hdf5_read.h"
-#include "io/hdf5_rehearsal.h"
 #include "io/hdf5_scan.h"
+#include "io/hdf5_session.h"
 #include "pipeline/json.h"
 
 static void print_escaped(FILE *stream, const char *text)
@@ -56,7 +56,7 @@ static void print_text(const struct hdf5_listing *listing, const struct hdf5_sca
                                         "link of unknown kind, not followed",
                                         "another name of an object above"};
     fprintf(stream, "  %s\n", state);
-    if (scan->format)
+    if (scan->format != SCAN_NONE)
         ts_hdf5_scan_print(scan, stream);
     fputc('\n', stream);
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
@@ -173,7 +173,7 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
     ts_json_open(&json, '{');
     ts_json_member_text(&json, "file", path);
     ts_json_member_text(&json, "state", state);
-    if (scan->format) {
+    if (scan->format != SCAN_NONE) {
         ts_json_key(&json, "scan");
         ts_hdf5_scan_json(scan, &json);
     }
@@ -190,89 +190,139 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
     ts_json_close(&json, '}');
 }
 
-struct info {
-    const char *path, *state; /* state: of a file of this program, else NULL */
-    bool json;
+/* ---- the child ---------------------------------------------------------------------------------- */
+
+struct look_answer {
+    int32_t ours; /* it is a file of this program */
+    struct hdf5_scan scan;
 };
 
-/* Prints 1 for a file of this program. */
-static enum ts_status look(void *user, FILE *out, struct ts_diag *diag)
+static enum ts_status look(struct hdf5_child *child, const void *request, size_t bytes, FILE *out, struct ts_diag *diag)
 {
-    const struct info *info = user;
     struct hdf5_listing listing = {.arena = ts_arena_create()};
+    struct look_answer answer = {0};
+    (void)request;
+    (void)bytes;
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
-    const enum ts_status status = ts_hdf5_list(info->path, &listing, diag);
-    fputc(status == TS_OK && listing.ours ? '1' : '0', out);
+    /* What is wrong with the listing is reported when it is printed. */
+    answer.ours = ts_hdf5_list(child, &listing, diag) == TS_OK && listing.ours;
+    ts_hdf5_scan_look(&listing, &answer.scan);
     ts_arena_destroy(listing.arena);
-    return status;
+    fwrite(&answer, sizeof answer, 1, out);
+    return TS_OK;
 }
 
-static enum ts_status describe_file(void *user, FILE *out, struct ts_diag *diag)
+struct print_request {
+    char state[128];
+    int32_t json;
+    struct hdf5_scan scan;
+};
+
+/* The answer's first byte says whether all could be listed; the text follows. */
+static enum ts_status print(struct hdf5_child *child, const void *data, size_t bytes, FILE *out, struct ts_diag *diag)
 {
-    const struct info *info = user;
+    const struct print_request *request = data;
     struct hdf5_listing listing = {.arena = ts_arena_create()};
-    struct hdf5_scan scan = {0};
+    (void)bytes;
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
-    enum ts_status status = ts_hdf5_list(info->path, &listing, diag);
-    const char *state = info->state ? info->state : "not a file of this program, or one that was never finished";
-    if (status == TS_OK && !info->state) {
-        status = ts_hdf5_scan_find(info->path, &listing, &scan, diag);
-        state = scan.format ? scan.state : state;
-    }
-    if (status != TS_OK)
-        state = "damaged or not complete";
+    const enum ts_status status = ts_hdf5_list(child, &listing, diag);
+    const char *state = status == TS_OK ? request->state : "damaged or not complete";
+    fputc(status == TS_OK ? 'y' : 'n', out);
     if (listing.objects || listing.n_groups > 0) {
-        if (info->json) {
-            print_json(&listing, &scan, info->path, state, out);
+        if (request->json) {
+            print_json(&listing, &request->scan, child->path, state, out);
         } else {
-            print_escaped(out, info->path);
+            print_escaped(out, child->path);
             fputc('\n', out);
-            print_text(&listing, &scan, state, out);
+            print_text(&listing, &request->scan, state, out);
         }
     }
     ts_arena_destroy(listing.arena);
+    return TS_OK;
+}
+
+/* ---- the parent --------------------------------------------------------------------------------- */
+
+/* Has the child look. The records of a listing that failed are not kept. */
+static enum ts_status ask_look(struct hdf5_session *session, struct look_answer *answer, struct ts_diag *diag)
+{
+    struct ts_diag *found = ts_diag_create();
+    if (!found)
+        return ts_diag_no_memory(diag, sizeof *answer);
+    enum ts_status status = ts_hdf5_session_ask(session, look, NULL, 0, answer, sizeof *answer, found);
+    for (size_t i = 0; status != TS_OK && i < ts_diag_count(found); i++) {
+        const struct ts_diag_record *record = ts_diag_get(found, i);
+        status = ts_diag_error(diag, record->status, &(struct diag_site){.code = record->code}, "%s", record->message);
+    }
+    ts_diag_destroy(found);
+    answer->scan.refused[0] = '\0';
+    answer->scan.angle_unit[sizeof answer->scan.angle_unit - 1] = '\0';
+    answer->scan.rotation_column[0] = '\0';
     return status;
+}
+
+/* Text from the child; it has escaped what could harm a terminal, and is not believed. */
+static void put_text(const char *text, size_t bytes, FILE *stream)
+{
+    for (size_t i = 0; i < bytes; i++)
+        fputc((unsigned char)text[i] < ' ' && text[i] != '\n' ? '?' : text[i], stream);
+}
+
+static enum ts_status ask_print(struct hdf5_session *session, const struct print_request *request, FILE *stream,
+                                struct ts_diag *diag)
+{
+    void *answer;
+    size_t bytes;
+    const enum ts_status status = ts_hdf5_session_call(session, print, request, sizeof *request, &answer, &bytes, diag);
+    if (status != TS_OK)
+        return status;
+    const char *text = answer;
+    const bool whole = bytes > 0 && *text == 'y';
+    if (bytes > 1)
+        put_text(text + 1, bytes - 1, stream);
+    free(answer);
+    return whole ? TS_OK : TS_BAD_INPUT;
 }
 
 enum ts_status ts_hdf5_look(const char *path, bool *ours, struct ts_diag *diag)
 {
-    struct info info = {.path = path};
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    struct ts_diag *found = ts_diag_create();
-    enum ts_status status = TS_OK;
-    if (!out || !found)
-        status = ts_diag_no_memory(diag, sizeof info);
-    else
-        (void)ts_hdf5_delegate(&(struct hdf5_rehearsal){.path = path, .work = look, .user = &info}, out, found);
-    if (out && fclose(out) != 0)
-        status = ts_diag_no_memory(diag, bytes);
-    *ours = status == TS_OK && bytes == 1 && *text == '1';
-    for (size_t i = 0; status == TS_OK && bytes == 0 && i < ts_diag_count(found); i++) {
-        const struct ts_diag_record *record = ts_diag_get(found, i);
-        status = ts_diag_error(diag, record->status, &(struct diag_site){.code = record->code}, "%s", record->message);
-    }
-    free(text);
-    ts_diag_destroy(found);
+    struct hdf5_session *session;
+    struct look_answer answer = {0};
+    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag);
+    if (status == TS_OK)
+        status = ask_look(session, &answer, diag);
+    ts_hdf5_session_end(session);
+    *ours = status == TS_OK && answer.ours;
     return status;
 }
 
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
 {
-    struct info info = {.path = path, .json = json};
+    struct hdf5_session *session;
+    struct look_answer answer = {0};
+    struct print_request request = {.json = json};
     enum ts_status verified = TS_OK;
-    bool ours = false;
-    enum ts_status status = ts_hdf5_look(path, &ours, diag);
-    if (status != TS_OK)
-        return status;
-    if (ours) {
+    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag);
+    if (status == TS_OK)
+        status = ask_look(session, &answer, diag);
+    if (status == TS_OK && answer.ours)
         verified = ts_hdf5_verify(path, diag);
-        info.state = verified == TS_OK ? "complete, all digests right" : "damaged or not complete";
+    else if (status == TS_OK)
+        status = ts_hdf5_scan_open(path, &answer.scan, diag);
+    if (status == TS_OK) {
+        const bool scan = !answer.ours && answer.scan.format != SCAN_NONE;
+        snprintf(request.state, sizeof request.state, "%s%s",
+                 scan                ? "a scan in "
+                 : !answer.ours      ? "not a file of this program, or one that was never finished"
+                 : verified == TS_OK ? "complete, all digests right"
+                                     : "damaged or not complete",
+                 scan ? ts_hdf5_scan_name(&answer.scan) : "");
+        if (scan)
+            request.scan = answer.scan;
+        status = ask_print(session, &request, stream, diag);
     }
-    status =
-        ts_hdf5_delegate(&(struct hdf5_rehearsal){.path = path, .work = describe_file, .user = &info}, stream, diag);
+    ts_hdf5_session_end(session);
     return verified != TS_OK ? verified : status;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening foreign files and finding objects in them, one name at a time. A file that an external link leads to must
- * lie, all symbolic links resolved, in the folder of the first file or below it.
+ * A file that an external link leads to must lie, all symbolic links resolved, in the folder of the first file or below
+ * it.
  */
 #include "io/hdf5_input.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include "io/hdf5_verify.h"
+#include "io/regular_file.h"
 
 enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code, const char *format, ...)
 {
@@ -26,65 +27,74 @@ enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *
     return ts_diag_error(input->diag, TS_BAD_INPUT, &site, "%s: %s", input->path, message);
 }
 
-enum ts_status ts_hdf5_input_unreadable(const struct hdf5_input *input, const char *what)
-{
-    struct hdf5_failure failure;
-    char shown[HDF5_INPUT_PATH];
-    ts_hdf5_failure(&failure);
-    ts_text_escape(shown, sizeof shown, what);
-    return ts_hdf5_input_refuse(input, "hdf5-unreadable", "%s cannot be read: %s", shown, failure.text);
-}
+/* ---- files ---------------------------------------------------------------------------------------- */
 
-/* Opens one more file; *id is the one that is already open where it is the same. */
-static enum ts_status open_file(struct hdf5_input *input, const char *path, hid_t *id)
+/* Takes the descriptor over and hands the file to the child; *file is its number, that of one which is open already
+ * where it is the same. */
+static enum ts_status add_file_take(struct hdf5_input *input, int fd, const struct stat *found, int *file)
 {
-    struct stat found;
-    struct hdf5_failure failure;
-    if (stat(path, &found) != 0)
-        return ts_hdf5_input_refuse(input, "input-unreadable", "cannot be read: %s", strerror(errno));
-    if (!S_ISREG(found.st_mode))
-        return ts_hdf5_input_refuse(input, "input-unreadable", "it is not a file");
-    for (int i = 0; i < input->n_files; i++)
-        if (input->files[i].device == found.st_dev && input->files[i].inode == found.st_ino) {
-            *id = input->files[i].id;
+    enum ts_status status = TS_OK;
+    for (*file = 0; *file < input->n_files; ++*file)
+        if (input->files[*file].device == found->st_dev && input->files[*file].inode == found->st_ino) {
+            close(fd);
             return TS_OK;
         }
-    if (input->n_files == HDF5_INPUT_FILES)
-        return ts_hdf5_input_refuse(input, "hdf5-links", "its links lead to more than %d files", HDF5_INPUT_FILES);
-    *id = ts_hdf5_open_file(path, &failure);
-    if (*id < 0)
-        return ts_hdf5_input_refuse(
-            input, "hdf5-unreadable", "%s: %s",
-            input->n_files ? "a file that a link leads to cannot be read" : "the file cannot be read", failure.text);
-    input->files[input->n_files++] =
-        (struct hdf5_input_file){.id = *id, .device = found.st_dev, .inode = found.st_ino, .bytes = found.st_size};
-    return TS_OK;
+    struct hdf5_input_file *added = &input->files[*file];
+    if (*file == HDF5_INPUT_FILES) {
+        status = ts_hdf5_input_refuse(input, "hdf5-links", "its links lead to more than %d files", HDF5_INPUT_FILES);
+    } else {
+        *added = (struct hdf5_input_file){.fd = fd,
+                                          .device = found->st_dev,
+                                          .inode = found->st_ino,
+                                          .bytes = found->st_size,
+                                          .root = {.kind = FINDER_GROUP, .file = *file}};
+        status = ts_hdf5_session_add(input->session, fd, found->st_size, &added->root.object, input->diag);
+    }
+    if (status == TS_OK)
+        input->n_files++;
+    else
+        close(fd);
+    return status;
 }
 
 enum ts_status ts_hdf5_input_open(struct hdf5_input *input)
 {
-    struct hdf5_visit visit;
-    hid_t id;
-    char real[PATH_MAX];
-    if (!realpath(input->path, real))
+    struct stat found;
+    char real[PATH_MAX], reason[PATH_MAX];
+    int file;
+    const int fd = ts_regular_file_open(input->path, &found, reason, sizeof reason);
+    if (fd < 0)
+        return ts_hdf5_input_refuse(input, "input-unreadable", "%s", reason);
+    if (!realpath(input->path, real)) {
+        close(fd);
         return ts_hdf5_input_refuse(input, "input-unreadable", "cannot be read: %s", strerror(errno));
+    }
     char *slash = strrchr(real, '/');
     input->folder = ts_arena_text(input->arena, real, slash == real ? 1 : (size_t)(slash - real));
-    if (!input->folder)
-        return ts_diag_no_memory(input->diag, sizeof real);
-    ts_hdf5_enter(&visit);
-    const enum ts_status status = open_file(input, input->path, &id);
-    ts_hdf5_leave(&visit);
+    const struct hdf5_session_options options = {.path = input->path,
+                                                 .span = input->set ? input->set->spans[0] : (struct ts_span){0},
+                                                 .owner = input->set ? input->set->owner : NULL,
+                                                 .strict = true};
+    enum ts_status status = input->folder ? TS_OK : ts_diag_no_memory(input->diag, sizeof real);
+    if (status == TS_OK)
+        status = ts_hdf5_session_start(&options, &input->session, input->diag);
+    if (status == TS_OK)
+        return add_file_take(input, fd, &found, &file);
+    close(fd);
     return status;
+}
+
+void ts_hdf5_input_found(struct hdf5_input *input)
+{
+    ts_hdf5_session_end(input->session);
+    input->session = NULL;
 }
 
 void ts_hdf5_input_close(struct hdf5_input *input)
 {
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_input_found(input);
     for (int i = 0; i < input->n_files; i++)
-        (void)H5Fclose(input->files[i].id); /* read only: nothing can be lost */
-    ts_hdf5_leave(&visit);
+        close(input->files[i].fd);
     input->n_files = 0;
 }
 
@@ -96,190 +106,158 @@ bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t ino
     return false;
 }
 
-/* ---- links ------------------------------------------------------------------------------------- */
+/* ---- links ---------------------------------------------------------------------------------------- */
 
-static enum ts_status find(struct hdf5_input *input, hid_t from, const char *path, int n_links, hid_t *object);
-
-static enum ts_status follow_external(struct hdf5_input *input, const char *value, size_t bytes, int n_links,
-                                      hid_t *object)
+/* Where the name is a symbolic link, its target is said as well. */
+static enum ts_status refuse_broken(const struct hdf5_input *input, const char *shown, const char *path, int error)
 {
-    const char *name = NULL, *target = NULL;
-    char shown[HDF5_INPUT_PATH], joined[PATH_MAX], real[PATH_MAX];
-    unsigned flags;
-    hid_t file;
-    if (H5Lunpack_elink_val(value, bytes, &flags, &name, &target) < 0)
-        return ts_hdf5_input_unreadable(input, "an external link");
+    char target[PATH_MAX], shown_target[HDF5_INPUT_PATH];
+    const ssize_t n = readlink(path, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    ts_text_escape(shown_target, sizeof shown_target, target);
+    return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s%s%s: %s", shown,
+                                n > 0 ? ", a link to " : "", shown_target, strerror(error));
+}
+
+/* Opens the file that an external link names. */
+static enum ts_status follow_external(struct hdf5_input *input, const char *name, int *file)
+{
+    char shown[HDF5_INPUT_PATH], joined[PATH_MAX], real[PATH_MAX], reason[PATH_MAX];
+    struct stat found;
     ts_text_escape(shown, sizeof shown, name);
     const int length = snprintf(joined, sizeof joined, "%s/%s", input->folder, name);
     if (length >= (int)sizeof joined || *name == '/')
         return ts_hdf5_input_refuse(input, "hdf5-link-outside",
                                     "an external link leads to %s, out of the file's folder", shown);
     if (!realpath(joined, real))
-        return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s: %s", shown,
-                                    strerror(errno));
+        return refuse_broken(input, shown, joined, errno);
     const size_t prefix = strlen(input->folder);
     if (strncmp(real, input->folder, prefix) != 0 || (prefix > 1 && real[prefix] != '/'))
         return ts_hdf5_input_refuse(input, "hdf5-link-outside",
                                     "an external link leads to %s, out of the file's folder", shown);
-    const enum ts_status status = open_file(input, real, &file);
-    return status == TS_OK ? find(input, file, target, n_links, object) : status;
+    const int fd = ts_regular_file_open(real, &found, reason, sizeof reason);
+    if (fd < 0)
+        return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s", shown, reason);
+    return add_file_take(input, fd, &found, file);
 }
 
-/* The object that one link of a group leads to. */
-static enum ts_status follow(struct hdf5_input *input, hid_t group, const char *name, int n_links, hid_t *object)
+static enum ts_status take_found(struct hdf5_input *input, struct find_answer *answer, int file, struct hdf5_ref *found)
 {
-    H5L_info_t info;
-    char value[HDF5_INPUT_PATH + 1] = "";
-    if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
-        return TS_OK;
-    if (H5Lget_info(group, name, &info, H5P_DEFAULT) < 0)
-        return ts_hdf5_input_unreadable(input, name);
-    if (info.type == H5L_TYPE_HARD) {
-        *object = H5Oopen(group, name, H5P_DEFAULT);
-        return *object >= 0 ? TS_OK : ts_hdf5_input_unreadable(input, name);
-    }
-    if (info.type != H5L_TYPE_SOFT && info.type != H5L_TYPE_EXTERNAL)
-        return ts_hdf5_input_refuse(input, "hdf5-links", "a link of a kind that only the writing program knows");
-    if (n_links >= HDF5_INPUT_LINKS)
-        return ts_hdf5_input_refuse(input, "hdf5-links", "more than %d links one after the other", HDF5_INPUT_LINKS);
-    if (info.u.val_size >= sizeof value || H5Lget_val(group, name, value, sizeof value - 1, H5P_DEFAULT) < 0)
-        return ts_hdf5_input_refuse(input, "hdf5-links", "a link of %zu bytes, at most %d are followed",
-                                    info.u.val_size, HDF5_INPUT_PATH);
-    return info.type == H5L_TYPE_SOFT ? find(input, group, value, n_links + 1, object)
-                                      : follow_external(input, value, info.u.val_size, n_links + 1, object);
-}
-
-static enum ts_status find(struct hdf5_input *input, hid_t from, const char *path, int n_links, hid_t *object)
-{
-    char name[HDF5_INPUT_PATH];
-    enum ts_status status = TS_OK;
-    hid_t at = H5Oopen(from, *path == '/' ? "/" : ".", H5P_DEFAULT);
-    *object = -1;
-    if (at < 0)
-        return ts_hdf5_input_unreadable(input, "a group");
-    while (status == TS_OK && at >= 0) {
-        path += strspn(path, "/");
-        const size_t length = strcspn(path, "/");
-        hid_t next = -1;
-        if (length == 0)
-            break;
-        if (length < sizeof name && H5Iget_type(at) == H5I_GROUP) {
-            snprintf(name, sizeof name, "%.*s", (int)length, path);
-            status = follow(input, at, name, n_links, &next);
-        }
-        path += length;
-        H5Oclose(at);
-        at = next;
-    }
-    if (status != TS_OK && at >= 0)
-        H5Oclose(at);
-    *object = status == TS_OK ? at : -1;
-    return status;
-}
-
-enum ts_status ts_hdf5_input_find(struct hdf5_input *input, hid_t from, const char *path, hid_t *object)
-{
-    return find(input, from, path, 0, object);
-}
-
-/* ---- names and texts --------------------------------------------------------------------------- */
-
-struct names {
-    struct arena *arena;
-    const char **at;
-    size_t n;
-    bool no_memory;
-};
-
-static herr_t add_name(hid_t group, const char *name, const H5L_info_t *link, void *data)
-{
-    struct names *names = data;
-    (void)group;
-    (void)link;
-    if (names->n == HDF5_INPUT_NAMES)
-        return 1;
-    names->at[names->n] = ts_arena_text(names->arena, name, strlen(name));
-    names->no_memory = !names->at[names->n];
-    names->n++;
-    return names->no_memory;
-}
-
-enum ts_status ts_hdf5_input_names(struct hdf5_input *input, hid_t group, const char ***list, size_t *n)
-{
-    struct names names = {.arena = input->arena,
-                          .at = ts_arena_alloc(input->arena, HDF5_INPUT_NAMES * sizeof *names.at)};
-    *n = 0;
-    if (!names.at)
-        return ts_diag_no_memory(input->diag, HDF5_INPUT_NAMES * sizeof *names.at);
-    if (H5Iget_type(group) != H5I_DATASET && H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, &names) < 0)
-        return ts_hdf5_input_unreadable(input, "a group");
-    if (names.no_memory)
-        return ts_diag_no_memory(input->diag, HDF5_INPUT_PATH);
-    *list = names.at;
-    *n = names.n;
+    if (answer->kind < FINDER_NONE || answer->kind > FINDER_OTHER)
+        return ts_hdf5_session_wrong_answer(input->session, input->diag);
+    *found = (struct hdf5_ref){
+        .kind = (enum finder_kind)answer->kind, .file = file, .rank = answer->rank, .object = answer->object};
+    answer->nx_class[sizeof answer->nx_class - 1] = '\0';
+    memcpy(found->nx_class, answer->nx_class, sizeof found->nx_class);
     return TS_OK;
 }
 
-/* Of a scalar of `type`; false where the library fails. */
-static bool read_text(hid_t value, bool attribute, hid_t type, char *out, size_t size)
+enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                  struct hdf5_ref *found)
 {
-    const size_t bytes = H5Tget_size(type);
-    char *text = NULL;
-    herr_t done = 0;
-    if (H5Tis_variable_str(type) > 0) {
-        done = attribute ? H5Aread(value, type, &text) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
-        if (done >= 0 && text) {
-            snprintf(out, size, "%s", text);
-            (void)H5free_memory(text);
-        }
-    } else if (bytes > 0 && bytes < size) {
-        done = attribute ? H5Aread(value, type, out) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
-        out[done >= 0 ? bytes : 0] = '\0';
+    struct find_request request = {.from = from->object};
+    struct find_answer answer;
+    int file = from->file;
+    *found = (struct hdf5_ref){0};
+    if (from->kind != FINDER_GROUP || strlen(path) >= sizeof request.path)
+        return TS_OK; /* nothing has such a name */
+    snprintf(request.path, sizeof request.path, "%s", path);
+    for (int i = 0; i <= HDF5_INPUT_LINKS; i++) {
+        enum ts_status status = ts_hdf5_session_ask(input->session, ts_hdf5_task_find, &request, sizeof request,
+                                                    &answer, sizeof answer, input->diag);
+        if (status != TS_OK)
+            return status;
+        if (!*answer.file)
+            return take_found(input, &answer, file, found);
+        answer.file[sizeof answer.file - 1] = answer.path[sizeof answer.path - 1] = '\0';
+        status = follow_external(input, answer.file, &file);
+        if (status != TS_OK)
+            return status;
+        request.from = input->files[file].root.object;
+        request.n_links = answer.n_links;
+        memcpy(request.path, answer.path, sizeof request.path);
     }
-    return done >= 0;
+    return ts_hdf5_session_wrong_answer(input->session, input->diag);
 }
 
-static enum ts_status text_unreadable(const struct hdf5_input *input, hid_t object, const char *attribute)
+enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path, struct hdf5_ref *found)
 {
-    struct hdf5_failure failure;
-    char path[HDF5_INPUT_PATH] = "", shown[HDF5_INPUT_PATH];
-    ts_hdf5_failure(&failure);
-    (void)H5Iget_name(object, path, sizeof path);
-    ts_text_escape(shown, sizeof shown, path);
-    return ts_hdf5_input_refuse(input, "hdf5-text", "the text %s%s%s cannot be read: %s", shown, attribute ? "@" : "",
-                                attribute ? attribute : "", failure.text);
+    return ts_hdf5_input_find(input, &input->files[0].root, path, found);
 }
 
-enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, hid_t object, const char *name, char *out,
-                                  size_t size)
+void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref)
 {
-    const htri_t there = name ? H5Aexists(object, name) : 1;
+    const struct object_request request = {.object = ref->object};
+    if (ref->kind != FINDER_NONE)
+        (void)ts_hdf5_session_ask(input->session, ts_hdf5_task_release, &request, sizeof request, NULL, 0, input->diag);
+    *ref = (struct hdf5_ref){0};
+}
+
+/* ---- names, texts, numbers -------------------------------------------------------------------------- */
+
+enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group, struct hdf5_name **list,
+                                   size_t *n)
+{
+    const struct object_request request = {.object = group->object};
+    void *answer;
+    size_t bytes, n_names = 0;
+    *n = 0;
+    *list = NULL;
+    const enum ts_status status = ts_hdf5_session_call(input->session, ts_hdf5_task_names, &request, sizeof request,
+                                                       &answer, &bytes, input->diag);
+    if (status != TS_OK)
+        return status;
+    char *text = ts_arena_text(input->arena, answer, bytes);
+    free(answer);
+    for (size_t i = 0; text && i < bytes; i++)
+        n_names += text[i] == '\0';
+    struct hdf5_name *names = text ? ts_arena_alloc(input->arena, (n_names + 1) * sizeof *names) : NULL;
+    if (!names)
+        return ts_diag_no_memory(input->diag, n_names * sizeof *names + bytes);
+    for (char *at = text; *n < n_names; at += strlen(at) + 1)
+        names[(*n)++] = (struct hdf5_name){.kind = *at, .name = *at ? at + 1 : at};
+    *list = names;
+    return TS_OK;
+}
+
+enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *attribute,
+                                  char *out, size_t size)
+{
+    struct attribute_request request = {.object = object->object, .of_dataset = attribute == NULL};
+    char text[FINDER_NAME];
     out[0] = '\0';
-    if (there <= 0)
-        return there < 0 ? text_unreadable(input, object, name) : TS_OK;
-    const hid_t value = name ? H5Aopen(object, name, H5P_DEFAULT) : object;
-    const hid_t type = value < 0 ? -1 : name ? H5Aget_type(value) : H5Dget_type(value);
-    const hid_t space = value < 0 ? -1 : name ? H5Aget_space(value) : H5Dget_space(value);
-    bool done = type >= 0 && space >= 0;
-    if (done && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
-        done = read_text(value, name != NULL, type, out, size);
-    const enum ts_status status = done ? TS_OK : text_unreadable(input, object, name);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (name && value >= 0)
-        H5Aclose(value);
-    for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
-        out[n - 1] = '\0';
-    return status;
+    snprintf(request.name, sizeof request.name, "%s", attribute ? attribute : "");
+    const enum ts_status status = ts_hdf5_session_ask(input->session, ts_hdf5_task_text, &request, sizeof request, text,
+                                                      sizeof text, input->diag);
+    if (status != TS_OK)
+        return status;
+    text[sizeof text - 1] = '\0';
+    snprintf(out, size, "%s", text);
+    return TS_OK;
 }
 
-bool ts_hdf5_input_is_class(const struct hdf5_input *input, hid_t object, const char *nx_class, enum ts_status *status)
+enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
+                                     int n, double *values, bool *there, bool *found)
 {
-    char text[64];
-    if (*status != TS_OK || object < 0 || H5Iget_type(object) != H5I_GROUP)
-        return false;
-    *status = ts_hdf5_input_text(input, object, "NX_class", text, sizeof text);
-    return *status == TS_OK && !strcmp(text, nx_class);
+    struct attribute_request request = {.object = object->object, .n = n};
+    struct numbers_answer answer;
+    *found = false;
+    snprintf(request.name, sizeof request.name, "%s", name);
+    const enum ts_status status = ts_hdf5_session_ask(input->session, ts_hdf5_task_numbers, &request, sizeof request,
+                                                      &answer, sizeof answer, input->diag);
+    if (status != TS_OK)
+        return status;
+    *found = answer.there && answer.n == n;
+    for (int i = 0; i < n && *found; i++)
+        *found = isfinite(answer.values[i]);
+    if (*found)
+        memcpy(values, answer.values, (size_t)n * sizeof *values);
+    if (there)
+        *there = answer.there != 0;
+    return TS_OK;
+}
+
+bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class)
+{
+    return object->kind == FINDER_GROUP && !strcmp(object->nx_class, nx_class);
 }

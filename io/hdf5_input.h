@@ -1,25 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An HDF5 file that another program wrote, opened as an input. The library follows no link by itself here: paths are
- * walked name by name, soft links within the file, external links only to files inside the folder of the first.
- * All functions but open and close stand between ts_hdf5_enter and ts_hdf5_leave.
+ * An HDF5 file that another program wrote, opened as an input. A sandboxed child (io/hdf5_session.h) finds objects in
+ * it with libhdf5; this process opens the files, of which those that external links lead to must lie in the folder of
+ * the first, and reads the values. Once everything has been described the child ends and the open files stay.
  */
 #ifndef IO_HDF5_INPUT_H
 #define IO_HDF5_INPUT_H
 
 #include <sys/types.h>
 
-#include "io/hdf5_error.h"
+#include "io/hdf5_finder.h"
+#include "io/hdf5_session.h"
 #include "pipeline/arena.h"
 #include "pipeline/params.h"
 
-enum { HDF5_INPUT_FILES = 8, HDF5_INPUT_LINKS = 16, HDF5_INPUT_PATH = 1024, HDF5_INPUT_NAMES = 4096 };
+enum { HDF5_INPUT_FILES = SESSION_FILES, HDF5_INPUT_LINKS = FINDER_LINKS, HDF5_INPUT_PATH = FINDER_NAME };
+
+/* An object of the file, as the child knows it. */
+struct hdf5_ref {
+    enum finder_kind kind; /* FINDER_NONE: there is no such object */
+    int file;              /* of input->files */
+    int rank;              /* of a dataset; -1: not known */
+    int64_t object;        /* the child's number */
+    char nx_class[64];     /* of a group; "": none */
+};
 
 struct hdf5_input_file {
-    hid_t id;
+    int fd;
     dev_t device;
     ino_t inode;
     int64_t bytes;
+    struct hdf5_ref root;
+};
+
+/* A link of a group: 'h' hard, 's' soft, 'e' external, 'o' of another kind. */
+struct hdf5_name {
+    const char *name;
+    char kind;
 };
 
 struct hdf5_input {
@@ -27,14 +44,17 @@ struct hdf5_input {
     const struct param_set *set; /* of the source; its first row is the path; only used while opening */
     struct ts_diag *diag;        /* likewise */
     struct arena *arena;
-    char *folder; /* real path of the folder that holds the file; external links stay in it */
+    char *folder;                 /* real path of the folder that holds the file; external links stay in it */
+    struct hdf5_session *session; /* NULL: ended */
     int n_files;
     struct hdf5_input_file files[HDF5_INPUT_FILES]; /* the file itself, then those that links lead to */
 };
 
 /* input->path, set, diag and arena are set. TS_BAD_INPUT where the file is none, truncated or not readable. */
 enum ts_status ts_hdf5_input_open(struct hdf5_input *input);
-/* The files, those that links led to as well. */
+/* Ends the child: nothing more is found from now on. */
+void ts_hdf5_input_found(struct hdf5_input *input);
+/* The child, and the files, those that links led to as well. */
 void ts_hdf5_input_close(struct hdf5_input *input);
 /* Whether this file is one of them. */
 bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t inode);
@@ -42,20 +62,26 @@ bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t ino
 /* A record of status TS_BAD_INPUT: "PATH: message". */
 enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same out of the error stack: "PATH: WHAT cannot be read: reason". */
-enum ts_status ts_hdf5_input_unreadable(const struct hdf5_input *input, const char *what);
 
-/* Opens the object of this path below `from`; *object is -1 where there is none. TS_BAD_INPUT where a link on the way
- * leads where it may not. */
-enum ts_status ts_hdf5_input_find(struct hdf5_input *input, hid_t from, const char *path, hid_t *object);
-/* The names of a group's links, in order; the arena holds them. At most HDF5_INPUT_NAMES. */
-enum ts_status ts_hdf5_input_names(struct hdf5_input *input, hid_t group, const char ***names, size_t *n);
+/* Finds the object of this path below `from`. TS_BAD_INPUT where a link on the way leads where it may not. */
+enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                  struct hdf5_ref *found);
+/* The same from the root of the file. */
+enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path, struct hdf5_ref *found);
+/* Has the child forget an object; for loops over many. NONE: nothing. */
+void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref);
+/* A group's links by their names, in order; the arena holds them. At most FINDER_NAMES; of what is no group none. */
+enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group, struct hdf5_name **names,
+                                   size_t *n);
 /* Text of an attribute, or of a scalar dataset where `attribute` is NULL; "" where there is none such. TS_BAD_INPUT
  * where there is one that cannot be read. */
-enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, hid_t object, const char *attribute, char *out,
-                                  size_t size);
-/* Whether it is a group whose NX_class is this one; looked at where *status is TS_OK alone, which a class that cannot
- * be read ends. */
-bool ts_hdf5_input_is_class(const struct hdf5_input *input, hid_t object, const char *nx_class, enum ts_status *status);
+enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *attribute,
+                                  char *out, size_t size);
+/* n finite numbers of an attribute. *there: whether the attribute exists (may be NULL); *found: whether it holds them.
+ * n is at most FINDER_NUMBERS. */
+enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
+                                     int n, double *values, bool *there, bool *found);
+/* Whether it is a group of this NX_class. */
+bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class);
 
 #endif

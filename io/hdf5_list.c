@@ -6,10 +6,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "io/hdf5_describe.h"
-#include "io/hdf5_verify.h"
 
 /* The listing while it grows. */
 struct collection {
@@ -144,39 +142,23 @@ static void sort_processes(struct hdf5_listing *listing)
     listing->processes = sorted;
 }
 
-enum ts_status ts_hdf5_list(const char *path, struct hdf5_listing *listing, struct ts_diag *diag)
+enum ts_status ts_hdf5_list(const struct hdf5_child *child, struct hdf5_listing *listing, struct ts_diag *diag)
 {
     struct collection collection = {.listing = listing, .last_object = &listing->objects};
-    struct hdf5_visit visit;
-    struct hdf5_failure failure = {0};
-    struct stat status;
     char at[HDF5_WALK_PATH] = "/", shown[256];
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"},
-                             "'%s' does not exist or is not a file", path);
-    ts_hdf5_enter(&visit);
-    hid_t file = ts_hdf5_open_file(path, &failure);
-    enum hdf5_walk_end end = HDF5_WALK_FAILED;
-    if (file >= 0)
-        end = ts_hdf5_walk(file, visit_object, &collection, at);
-    if (file >= 0 && end == HDF5_WALK_FAILED)
-        ts_hdf5_failure(&failure);
-    if (file >= 0)
-        H5Fclose(file);
-    ts_hdf5_leave(&visit);
+    const enum hdf5_walk_end end = ts_hdf5_walk(child->files[0], visit_object, &collection, at);
     sort_processes(listing);
     ts_text_escape(shown, sizeof shown, at);
     if (collection.no_memory)
         return ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
-    if (file < 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"}, "cannot open '%s': %s", path,
-                             failure.text);
-    if (end == HDF5_WALK_FAILED)
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-damaged"}, "'%s': %s cannot be read: %s",
-                      path, shown, failure.text);
+    if (end == HDF5_WALK_FAILED) {
+        struct hdf5_failure failure;
+        ts_hdf5_failure(&failure);
+        return ts_hdf5_child_refuse(child, diag, "hdf5-damaged", "%s cannot be read: %s", shown, failure.text);
+    }
     if (end == HDF5_WALK_LIMIT)
         ts_diag_warning(diag, &(struct diag_site){.code = "hdf5-large"},
-                        "'%s' has more than %d objects or %d levels; the list ends at %s", path, HDF5_WALK_OBJECTS,
-                        HDF5_WALK_DEPTH, shown);
-    return end == HDF5_WALK_FAILED ? TS_BAD_INPUT : TS_OK;
+                        "'%s' has more than %d objects or %d levels; the list ends at %s", child->path,
+                        HDF5_WALK_OBJECTS, HDF5_WALK_DEPTH, shown);
+    return TS_OK;
 }

@@ -5,6 +5,7 @@
 #ifndef IO_HDF5_LIST_H
 #define IO_HDF5_LIST_H
 
+#include "io/hdf5_child.h"
 #include "io/hdf5_walk.h"
 #include "pipeline/arena.h"
 
@@ -43,7 +44,8 @@ struct hdf5_listing {
     bool ours; /* carries the marks of this program's files */
 };
 
-/* Lists a file; what was listed until an error or a limit stays. TS_BAD_INPUT where the file cannot be read. */
-enum ts_status ts_hdf5_list(const char *path, struct hdf5_listing *listing, struct ts_diag *diag);
+/* In the child: lists its first file. What was listed until an error or a limit stays. TS_BAD_INPUT where the file
+ * cannot be read. */
+enum ts_status ts_hdf5_list(const struct hdf5_child *child, struct hdf5_listing *listing, struct ts_diag *diag);
 
 #endif

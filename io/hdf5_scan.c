@@ -35,6 +35,24 @@ static int64_t count_frames(const struct hdf5_listing *listing, const char *path
     return !entry ? 0 : entry->rank == 2 ? 1 : entry->rank == 3 ? (int64_t)entry->n[0] : 0;
 }
 
+void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *scan)
+{
+    const bool nexus = find_listed(listing, "/definition", "NXtomo") != NULL;
+    *scan = (struct hdf5_scan){0};
+    if (!nexus && !find_listed(listing, "/exchange/data", NULL))
+        return;
+    scan->format = nexus ? SCAN_NXTOMO : SCAN_EXCHANGE;
+    const struct hdf5_listed *angles = find_listed(listing, nexus ? "/rotation_angle" : "/exchange/theta", NULL);
+    snprintf(scan->angle_unit, sizeof scan->angle_unit, "%s", angles && angles->units ? angles->units : "");
+    scan->n_flats = count_frames(listing, "/exchange/data_white");
+    scan->n_darks = count_frames(listing, "/exchange/data_dark");
+}
+
+const char *ts_hdf5_scan_name(const struct hdf5_scan *scan)
+{
+    return scan->format == SCAN_NXTOMO ? "NXtomo" : "Data Exchange";
+}
+
 static const char *first_error(const struct ts_diag *diag)
 {
     for (size_t i = 0; i < ts_diag_count(diag); i++)
@@ -43,7 +61,7 @@ static const char *first_error(const struct ts_diag *diag)
     return "it cannot be read";
 }
 
-static void describe_source(const struct source *source, struct hdf5_scan *scan, struct arena *arena)
+static void describe_source(const struct source *source, struct hdf5_scan *scan)
 {
     const struct ts_axis *axes = source->image.axes;
     scan->rows = axes[0].n;
@@ -60,44 +78,35 @@ static void describe_source(const struct source *source, struct hdf5_scan *scan,
     for (size_t i = 0; i < source->n_attributes; i++) {
         const struct source_attribute *attribute = &source->attributes[i];
         if (!strcmp(attribute->name, "x_rotation_axis_pixel_position"))
-            scan->rotation_column = ts_arena_text(arena, attribute->value, strlen(attribute->value));
+            snprintf(scan->rotation_column, sizeof scan->rotation_column, "%s", attribute->value);
         if (!strcmp(attribute->name, "frames_in_file"))
             sscanf(attribute->value, TS_FRAMES_IN_FILE_SCAN, &scan->n_projections, &scan->n_flats, &scan->n_darks,
                    &scan->n_invalid, &scan->n_alignment);
     }
 }
 
-enum ts_status ts_hdf5_scan_find(const char *path, const struct hdf5_listing *listing, struct hdf5_scan *scan,
-                                 struct ts_diag *diag)
+enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struct ts_diag *diag)
 {
     union {
         struct nexus_params nexus;
         struct exchange_params exchange;
     } values = {0};
-    const bool nexus = find_listed(listing, "/definition", "NXtomo") != NULL;
+    const bool nexus = scan->format == SCAN_NXTOMO;
     const struct source_format *format = nexus ? &nexus_format : &exchange_format;
     struct param_set set = {.rows = format->params, .n_rows = format->n_params, .values = &values, .owner = "input"};
     struct source *source = NULL;
-    *scan = (struct hdf5_scan){0};
-    if (!nexus && !find_listed(listing, "/exchange/data", NULL))
+    if (scan->format == SCAN_NONE)
         return TS_OK;
-    scan->format = nexus ? "NXtomo" : "Data Exchange";
-    scan->state = nexus ? "a scan in NXtomo" : "a scan in Data Exchange";
     struct ts_diag *found = ts_diag_create();
     if (!found)
         return ts_diag_no_memory(diag, sizeof set);
     ts_params_init(&set);
     *(nexus ? &values.nexus.nexus : &values.exchange.exchange) = path;
     if (format->open(&set, &source, found) == TS_OK) {
-        const struct hdf5_listed *angles = find_listed(listing, nexus ? "/rotation_angle" : "/exchange/theta", NULL);
-        scan->angle_unit = angles ? angles->units : NULL;
-        scan->n_flats = count_frames(listing, "/exchange/data_white");
-        scan->n_darks = count_frames(listing, "/exchange/data_dark");
-        describe_source(source, scan, listing->arena);
+        describe_source(source, scan);
         source->ops->close(source);
     } else {
-        const char *message = first_error(found);
-        scan->refused = ts_arena_text(listing->arena, message, strlen(message));
+        snprintf(scan->refused, sizeof scan->refused, "%s", first_error(found));
     }
     ts_diag_destroy(found);
     return TS_OK;
@@ -112,7 +121,7 @@ static void print_escaped(FILE *stream, const char *text)
 
 void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
 {
-    if (scan->refused) {
+    if (*scan->refused) {
         fputs("  as an input it is refused: ", stream);
         print_escaped(stream, scan->refused);
         fputc('\n', stream);
@@ -130,8 +139,8 @@ void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
     else
         fputs("their size is not in the file\n", stream);
     fprintf(stream, "  angles: %.9g to %.9g degree, unit in the file: ", scan->low, scan->high);
-    print_escaped(stream, scan->angle_unit ? scan->angle_unit : "none");
-    if (scan->rotation_column) {
+    print_escaped(stream, *scan->angle_unit ? scan->angle_unit : "none");
+    if (*scan->rotation_column) {
         fputs("\n  rotation axis: x_rotation_axis_pixel_position ", stream);
         print_escaped(stream, scan->rotation_column);
     }
@@ -141,8 +150,8 @@ void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
 void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json)
 {
     ts_json_open(json, '{');
-    ts_json_member_text(json, "format", scan->format);
-    if (scan->refused) {
+    ts_json_member_text(json, "format", ts_hdf5_scan_name(scan));
+    if (*scan->refused) {
         ts_json_member_text(json, "refused", scan->refused);
     } else {
         ts_json_member_integer(json, "projections", scan->n_projections);
@@ -156,8 +165,9 @@ void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json)
         ts_json_member_real(json, "column_distance_mm", scan->column_mm > 0 ? scan->column_mm : NAN);
         ts_json_member_real(json, "lowest_angle_degree", scan->low);
         ts_json_member_real(json, "highest_angle_degree", scan->high);
-        ts_json_member_text(json, "angle_unit", scan->angle_unit);
-        ts_json_member_text(json, "x_rotation_axis_pixel_position", scan->rotation_column);
+        ts_json_member_text(json, "angle_unit", *scan->angle_unit ? scan->angle_unit : NULL);
+        ts_json_member_text(json, "x_rotation_axis_pixel_position",
+                            *scan->rotation_column ? scan->rotation_column : NULL);
     }
     ts_json_close(json, '}');
 }

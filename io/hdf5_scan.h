@@ -10,21 +10,26 @@
 #include "io/hdf5_list.h"
 #include "pipeline/json.h"
 
-/* Texts live in the listing's arena. */
+enum scan_format { SCAN_NONE, SCAN_NXTOMO, SCAN_EXCHANGE };
+
+/* Travels between the child that lists the file and the parent that opens the scan; texts are "" where there are none.
+ */
 struct hdf5_scan {
-    const char *format, *state; /* "NXtomo", "Data Exchange", and in a sentence; NULL: the file holds no scan */
-    const char *refused;        /* why a chain could not read it as it is; then nothing below is known. NULL: it can */
+    int32_t format;     /* enum scan_format */
+    char refused[1024]; /* why a chain could not read it as it is; then nothing below is known. "": it can */
     int64_t n_projections, n_flats, n_darks, n_invalid, n_alignment;
-    int64_t rows, columns;       /* of the detector */
-    double row_mm, column_mm;    /* distances of neighboring rows and columns; 0: not in the file */
-    double low, high;            /* of the angles, in degrees */
-    const char *angle_unit;      /* as the file names it; NULL: it does not */
-    const char *rotation_column; /* position of the rotation axis, in columns; NULL: not in the file */
+    int64_t rows, columns;    /* of the detector */
+    double row_mm, column_mm; /* distances of neighboring rows and columns; 0: not in the file */
+    double low, high;         /* of the angles, in degrees */
+    char angle_unit[256];     /* as the file names it */
+    char rotation_column[64]; /* position of the rotation axis, in columns */
 };
 
-/* Opens the scan as an input does that says nothing but its path; no pixel is read. */
-enum ts_status ts_hdf5_scan_find(const char *path, const struct hdf5_listing *listing, struct hdf5_scan *scan,
-                                 struct ts_diag *diag);
+/* In the child: what the listing says. */
+void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *scan);
+/* In the parent: opens the scan as an input does that says nothing but its path; no pixel is read. */
+enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struct ts_diag *diag);
+const char *ts_hdf5_scan_name(const struct hdf5_scan *scan); /* "NXtomo", "Data Exchange" */
 void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream);
 void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json); /* an object */
 

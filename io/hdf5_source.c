@@ -120,7 +120,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     if (start)
         return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint,
                                     (enum angle_unit)params->angle_unit);
-    enum ts_status status = ts_hdf5_stack_numbers(input, input->files[0].id, params->angles, 1 << 20, &angles, &n);
+    enum ts_status status = ts_hdf5_stack_numbers(input, &input->files[0].root, params->angles, 1 << 20, &angles, &n);
     if (status != TS_OK)
         return status;
     if (!angles)
@@ -139,16 +139,16 @@ static enum ts_status find_angles(struct projections *projections, const struct 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
     const struct hdf5_params *params = set->values;
-    hid_t dataset = -1;
+    struct hdf5_ref dataset = {0};
     enum ts_status status = find_order(projections, set);
     if (status == TS_OK)
         status = find_spacing(projections, set);
     if (status == TS_OK)
-        status = ts_hdf5_input_find(&projections->input, projections->input.files[0].id, params->path, &dataset);
-    if (status == TS_OK && dataset < 0)
+        status = ts_hdf5_input_find_root(&projections->input, params->path, &dataset);
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = ts_hdf5_input_refuse(&projections->input, "hdf5-no-dataset", "there is no %s", params->path);
     if (status == TS_OK)
-        status = ts_hdf5_stack_open_take(&projections->input, dataset, params->path, 3, &projections->stack);
+        status = ts_hdf5_stack_open(&projections->input, &dataset, params->path, 3, &projections->stack);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
     projections->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};

@@ -3,6 +3,7 @@
  * Boxes of a stack: block by block (a chunk, or one index of the first axis of what is not chunked), each scattered to
  * its place with the byte order and type changed on the way.
  */
+#include <errno.h>
 #include <float.h>
 #include <inttypes.h>
 #include <libdeflate.h>
@@ -19,7 +20,6 @@ struct reading {
     const struct hdf5_input *input;
     const struct hdf5_stack *stack;
     const struct hdf5_box *box;
-    bool inside; /* between enter and leave already */
     bool overflow, inexact;
     struct libdeflate_decompressor *decompressor;
     unsigned char *encoded, *block, *other;
@@ -168,27 +168,25 @@ static enum ts_status damaged(const struct reading *reading, const int64_t start
                                 start[2], reading->stack->name, what);
 }
 
+/* After a read that failed. */
+static enum ts_status unreadable(const struct reading *reading)
+{
+    return ts_hdf5_input_refuse(reading->input, "hdf5-unreadable", "%s cannot be read: %s", reading->stack->name,
+                                errno ? strerror(errno) : "the file has become shorter");
+}
+
 /* Takes the chunk as it is stored. */
 static enum ts_status fetch(struct reading *reading, const int64_t start[3], size_t *bytes, uint32_t *skipped)
 {
-    struct hdf5_visit visit;
-    const hsize_t offset[3] = {(hsize_t)start[0], (hsize_t)start[1], (hsize_t)start[2]};
-    hsize_t stored = 0;
-    enum ts_status status = TS_OK;
-    if (!reading->inside)
-        ts_hdf5_enter(&visit);
-    if (H5Dget_chunk_storage_size(reading->stack->dataset, offset, &stored) < 0)
-        status = ts_hdf5_input_unreadable(reading->input, reading->stack->name);
-    else if (stored == 0)
-        status = damaged(reading, start, "was never written");
-    else if (stored > reading->encoded_bytes)
-        status = damaged(reading, start, "is damaged: it is stored in more bytes than it has");
-    else if (H5Dread_chunk(reading->stack->dataset, H5P_DEFAULT, offset, skipped, reading->encoded) < 0)
-        status = ts_hdf5_input_unreadable(reading->input, reading->stack->name);
-    if (!reading->inside)
-        ts_hdf5_leave(&visit);
-    *bytes = (size_t)stored;
-    return status;
+    const struct hdf5_stack *stack = reading->stack;
+    const struct storage_chunk *chunk = &stack->table[ts_hdf5_storage_chunk_at(&stack->storage, start)];
+    *bytes = chunk->bytes;
+    *skipped = chunk->skipped;
+    if (chunk->bytes == 0)
+        return damaged(reading, start, "was never written");
+    if (chunk->bytes > reading->encoded_bytes)
+        return damaged(reading, start, "is damaged: it is stored in more bytes than it has");
+    return ts_hdf5_storage_read(stack->fd, reading->encoded, chunk->bytes, chunk->offset) ? TS_OK : unreadable(reading);
 }
 
 static bool checksum_is_right(const unsigned char *data, size_t bytes)
@@ -280,50 +278,33 @@ static enum ts_status read_chunks(struct reading *reading)
 
 /* ---- storage in one piece ------------------------------------------------------------------------ */
 
+/* Whole rows of the last axis: n elements of one index of the first axis, or of a list. */
 static enum ts_status read_piece(struct reading *reading, const int64_t start[3], const int64_t n[3])
 {
     const struct hdf5_stack *stack = reading->stack;
-    const hsize_t first[3] = {(hsize_t)start[0], (hsize_t)start[1], (hsize_t)start[2]},
-                  count[3] = {(hsize_t)n[0], (hsize_t)n[1], (hsize_t)n[2]};
-    struct hdf5_visit visit;
-    if (!reading->inside)
-        ts_hdf5_enter(&visit);
-    const hid_t file = H5Scopy(stack->space);
-    const hid_t memory = stack->rank > 0 ? H5Screate_simple(stack->rank, count, NULL) : H5Screate(H5S_SCALAR);
-    const bool selected =
-        file >= 0 && memory >= 0 &&
-        (stack->rank == 0 || H5Sselect_hyperslab(file, H5S_SELECT_SET, first, NULL, count, NULL) >= 0);
-    enum ts_status status = TS_OK;
-    if (!selected || H5Dread(stack->dataset, stack->type, memory, file, H5P_DEFAULT, reading->block) < 0)
-        status = ts_hdf5_input_unreadable(reading->input, stack->name);
-    if (memory >= 0)
-        H5Sclose(memory);
-    if (file >= 0)
-        H5Sclose(file);
-    if (!reading->inside)
-        ts_hdf5_leave(&visit);
-    return status;
+    const size_t size = ts_dtype_bytes(stack->stored), bytes = (size_t)(n[0] * n[1] * n[2]) * size;
+    const size_t offset = (size_t)((start[0] * stack->n[1] + start[1]) * stack->n[2]) * size;
+    if (stack->compact)
+        memcpy(reading->block, (const unsigned char *)stack->compact + offset, bytes);
+    else if (!ts_hdf5_storage_read(stack->fd, reading->block, bytes, (uint64_t)stack->storage.offset + offset))
+        return unreadable(reading);
+    put_block(reading, start, n);
+    return TS_OK;
 }
 
 static enum ts_status read_pieces(struct reading *reading)
 {
     const struct hdf5_box *box = reading->box;
-    const int64_t n[3] = {1, box->end[1] - box->first[1], box->end[2] - box->first[2]};
+    const int64_t n[3] = {1, box->end[1] - box->first[1], reading->stack->n[2]};
     enum ts_status status = TS_OK;
     if (reading->stack->rank < 2) { /* a list of numbers: at once */
         const int64_t all[3] = {box->end[0] - box->first[0], 1, 1};
-        status = read_piece(reading, box->first, all);
-        if (status == TS_OK)
-            put_block(reading, box->first, all);
-        return status;
+        return read_piece(reading, box->first, all);
     }
     for (int64_t i = box->first[0]; status == TS_OK && i < box->end[0]; i++) {
-        const int64_t start[3] = {i, box->first[1], box->first[2]};
-        if (place_of(box, 0, i) < 0)
-            continue;
-        status = read_piece(reading, start, n);
-        if (status == TS_OK)
-            put_block(reading, start, n);
+        const int64_t start[3] = {i, box->first[1], 0};
+        if (place_of(box, 0, i) >= 0)
+            status = read_piece(reading, start, n);
     }
     return status;
 }
@@ -353,8 +334,8 @@ static enum ts_status read_box(struct reading *reading)
         reading->other = malloc(reading->block_bytes);
         reading->decompressor = libdeflate_alloc_decompressor();
     } else {
-        reading->block_bytes = (size_t)(box->end[1] - box->first[1]) * (size_t)(box->end[2] - box->first[2]) *
-                               ts_dtype_bytes(stack->stored);
+        reading->block_bytes =
+            (size_t)(box->end[1] - box->first[1]) * (size_t)stack->n[2] * ts_dtype_bytes(stack->stored);
         if (stack->rank < 2)
             reading->block_bytes *= (size_t)(box->end[0] - box->first[0]);
     }
@@ -385,30 +366,36 @@ enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct h
     return read_box(&reading);
 }
 
-enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, hid_t from, const char *path, int64_t most,
-                                     double **values, int64_t *n)
+/* The numbers of an open list. */
+static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most, double **values)
+{
+    if (stack->n[0] > most)
+        return ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " values, expected at most %" PRId64,
+                                    stack->name, stack->n[0], most);
+    enum ts_status status = ts_hdf5_stack_locate(input, stack);
+    if (status != TS_OK)
+        return status;
+    *values = ts_arena_alloc(input->arena, (size_t)stack->n[0] * sizeof **values);
+    if (!*values)
+        return ts_diag_no_memory(input->diag, (size_t)stack->n[0] * sizeof **values);
+    const struct hdf5_box box = {.end = {stack->n[0], 1, 1}, .stride = {1, 1, 1}, .out = *values, .doubles = true};
+    return ts_hdf5_stack_read(input, stack, &box);
+}
+
+enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t most, double **values, int64_t *n)
 {
     struct hdf5_stack stack;
-    hid_t dataset;
+    struct hdf5_ref dataset;
     *values = NULL;
     *n = 0;
     enum ts_status status = ts_hdf5_input_find(input, from, path, &dataset);
-    if (status != TS_OK || dataset < 0)
+    if (status != TS_OK || dataset.kind == FINDER_NONE)
         return status;
-    status = ts_hdf5_stack_open_take(input, dataset, path, 1, &stack);
-    if (status != TS_OK)
-        return status;
-    if (stack.n[0] > most)
-        status = ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " values, expected at most %" PRId64,
-                                      stack.name, stack.n[0], most);
-    else if (!(*values = ts_arena_alloc(input->arena, (size_t)stack.n[0] * sizeof **values)))
-        status = ts_diag_no_memory(input->diag, (size_t)stack.n[0] * sizeof **values);
-    if (status == TS_OK) {
-        const struct hdf5_box box = {.end = {stack.n[0], 1, 1}, .stride = {1, 1, 1}, .out = *values, .doubles = true};
-        struct reading reading = {.input = input, .stack = &stack, .box = &box, .inside = true};
-        status = read_box(&reading);
-        *n = stack.n[0];
-    }
+    status = ts_hdf5_stack_open(input, &dataset, path, 1, &stack);
+    if (status == TS_OK)
+        status = read_numbers(input, &stack, most, values);
+    *n = stack.n[0];
     ts_hdf5_stack_close(&stack);
     return status;
 }

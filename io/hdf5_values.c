@@ -16,7 +16,7 @@ static bool put_compact(struct hdf5_writer *writer, const char *path, const stru
 {
     char digest[DIGEST_TEXT_BYTES];
     hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE), space = ts_hdf5_value_space(value), dataset = -1;
-    bool done = list >= 0 && space >= 0 && ts_digest_of(value->data, value->bytes, digest);
+    bool done = list >= 0 && space >= 0 && ts_digest_tree_of(value->data, value->bytes, digest);
     if (value->bytes > 0 && value->bytes <= COMPACT_BYTES)
         done = done && H5Pset_layout(list, H5D_COMPACT) >= 0;
     if (done)

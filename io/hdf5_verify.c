@@ -1,271 +1,278 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads every dataset and every attribute back and compares the SHA-256 of the datasets, then that of the file.
+ * The verdict: a sandboxed child lists the file and says where values are (libhdf5 runs nowhere else on a foreign
+ * file), threads read all of it once, and the digests are compared. What is wrong is named by the smallest thing that
+ * shows it: a dataset, then the root, which stands for attributes, links and structure, then the bytes.
  */
 #include "io/hdf5_verify.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "io/hdf5_content.h"
+#include "io/hdf5_driver.h"
 #include "io/hdf5_read.h"
-#include "io/hdf5_walk.h"
+#include "io/hdf5_session.h"
+#include "io/hdf5_trailer.h"
+#include "io/hdf5_verify_parts.h"
+#include "io/regular_file.h"
 
-enum { VERIFY_THREADS = 4 }; /* where the caller gives no number */
-
-struct entry {
-    char *path;
-    char digest[DIGEST_TEXT_BYTES];
-};
-
-struct verification {
-    struct entry *entries;
-    size_t n, capacity;
-    int threads;
-    bool recompute, no_memory;
-    char problem[160]; /* with the dataset that the walk ended at */
-    struct hdf5_failure failure;
-};
-
-bool ts_hdf5_get_text(hid_t object, const char *name, char *out, size_t size)
+static void clear(struct verification *check)
 {
-    if (H5Aexists(object, name) <= 0)
-        return false;
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0)
-        return false;
-    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    size_t bytes = type >= 0 ? H5Tget_size(type) : 0;
-    bool done = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-                bytes > 0 && bytes < size && H5Sget_simple_extent_npoints(space) == 1 &&
-                H5Aread(attribute, type, out) >= 0;
-    if (done)
-        out[bytes] = '\0';
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    H5Aclose(attribute);
+    for (size_t i = 0; i < check->n_datasets; i++) {
+        struct verify_dataset *dataset = &check->datasets[i];
+        ts_digest_tree_destroy(dataset->tree);
+        ts_digest_destroy(dataset->flat);
+        free(dataset->chunks);
+        free(dataset->path);
+    }
+    ts_digest_tree_destroy(check->body);
+    free(check->datasets);
+    free(check->lines);
+    free(check->content);
+}
+
+/* ---- the root's digest ------------------------------------------------------------------------- */
+
+static bool add_line(struct digest *digest, const char *line, const char *separator, const char *last)
+{
+    return ts_digest_add(digest, line, strlen(line)) && ts_digest_add(digest, separator, strlen(separator)) &&
+           ts_digest_add(digest, last, strlen(last)) && ts_digest_add(digest, "\n", 1);
+}
+
+static bool add_listing(const struct verification *check, struct digest *digest)
+{
+    size_t next = 0;
+    bool done = true;
+    for (size_t i = 0; i < check->n_lines && done; i++) {
+        const struct verify_dataset *dataset = next < check->n_datasets ? &check->datasets[next] : NULL;
+        const bool is_dataset = dataset && dataset->line == i;
+        done = add_line(digest, check->lines[i], is_dataset ? "\t" : "", is_dataset ? dataset->found : "");
+        next += is_dataset;
+    }
     return done;
 }
 
-hid_t ts_hdf5_open_file(const char *path, struct hdf5_failure *failure)
+static int compare_paths(const void *a, const void *b)
 {
-    hid_t file = -1, access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access < 0) {
-        ts_hdf5_failure(failure);
-        return -1;
-    }
-    /* No foreign code for foreign files; no lock needed on what nobody writes. */
-    if (H5PLset_loading_state(0) >= 0 && H5Pset_file_locking(access, false, true) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    if (file < 0)
-        ts_hdf5_failure(failure); /* before another call clears the reason */
-    H5Pclose(access);
-    /* The library says "bad superblock" or less of a file without its signature. */
-    if (file < 0 && H5Fis_hdf5(path) == 0) {
-        failure->error_number = 0;
-        snprintf(failure->text, sizeof failure->text, "it is not an HDF5 file");
-    }
-    return file;
+    return strcmp((*(const struct verify_dataset *const *)a)->path, (*(const struct verify_dataset *const *)b)->path);
 }
 
-static int compare_entries(const void *a, const void *b)
+/* Version 1: datasets alone, by path. */
+static bool add_paths(const struct verification *check, struct digest *digest)
 {
-    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+    const struct verify_dataset **sorted = calloc(check->n_datasets + 1, sizeof *sorted);
+    bool done = sorted;
+    for (size_t i = 0; i < check->n_datasets && done; i++)
+        sorted[i] = &check->datasets[i];
+    if (done)
+        qsort(sorted, check->n_datasets, sizeof *sorted, compare_paths);
+    for (size_t i = 0; i < check->n_datasets && done; i++)
+        done = add_line(digest, sorted[i]->path, " ", sorted[i]->found);
+    free(sorted);
+    return done;
 }
 
-static bool digest_entries(struct verification *check, char text[DIGEST_TEXT_BYTES])
+static bool root_digest(const struct verification *check, char text[DIGEST_TEXT_BYTES])
 {
     struct digest *digest = ts_digest_create();
-    bool done = digest;
-    if (check->n > 0)
-        qsort(check->entries, check->n, sizeof *check->entries, compare_entries);
-    for (size_t i = 0; i < check->n && done; i++) {
-        const struct entry *entry = &check->entries[i];
-        done = ts_digest_add(digest, entry->path, strlen(entry->path)) && ts_digest_add(digest, " ", 1) &&
-               ts_digest_add(digest, entry->digest, strlen(entry->digest)) && ts_digest_add(digest, "\n", 1);
-    }
-    done = done && ts_digest_end(digest, text);
+    const bool done = digest && (check->version == 1 ? add_paths(check, digest) : add_listing(check, digest)) &&
+                      ts_digest_end(digest, text);
     ts_digest_destroy(digest);
     return done;
 }
 
-static void clear_entries(struct verification *check)
+/* What `file` holds as check->content. Between enter and leave. */
+static bool list(hid_t file, bool places, struct verification *check, size_t *bytes)
 {
-    for (size_t i = 0; i < check->n; i++)
-        free(check->entries[i].path);
-    free(check->entries);
-}
-
-static bool add_entry(struct verification *check, const char *path, const char *digest)
-{
-    if (check->n == check->capacity) {
-        size_t capacity = check->capacity ? 2 * check->capacity : 64;
-        struct entry *grown = realloc(check->entries, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        check->entries = grown;
-        check->capacity = capacity;
-    }
-    struct entry *entry = &check->entries[check->n];
-    entry->path = strdup(path);
-    memcpy(entry->digest, digest, DIGEST_TEXT_BYTES);
-    check->n += entry->path != NULL;
-    return entry->path;
-}
-
-static bool check_dataset(struct verification *check, hid_t dataset, const char *expected)
-{
-    char found[DIGEST_TEXT_BYTES], problem[100];
-    if (ts_hdf5_dataset_digest(dataset, check->threads, found, problem, sizeof problem)) {
-        if (strcmp(found, expected) != 0)
-            snprintf(check->problem, sizeof check->problem, "has other values than were written (SHA-256 differs)");
-    } else if (*problem) {
-        snprintf(check->problem, sizeof check->problem, "cannot be checked: %s", problem);
-    } else {
-        ts_hdf5_failure(&check->failure);
-        snprintf(check->problem, sizeof check->problem, "cannot be read: %.100s", check->failure.text);
-    }
-    return check->problem[0] == '\0';
-}
-
-static herr_t pass_attribute(hid_t object, const char *name, const H5A_info_t *info, void *data)
-{
-    (void)object, (void)name, (void)info, (void)data;
-    return 0;
-}
-
-/* Attributes have no digest, but every piece of metadata has a checksum: it is compared when they are read. */
-static bool check_attributes(struct verification *check, hid_t object)
-{
-    if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, pass_attribute, NULL) >= 0)
-        return true;
-    ts_hdf5_failure(&check->failure);
-    snprintf(check->problem, sizeof check->problem, "has attributes that cannot be read: %.80s", check->failure.text);
-    return false;
-}
-
-static bool visit_dataset(void *user, const struct hdf5_object *object)
-{
-    struct verification *check = user;
-    char digest[DIGEST_TEXT_BYTES];
-    if (check->recompute && object->id >= 0 && object->kind != HDF5_SEEN && !check_attributes(check, object->id))
-        return false;
-    if (object->kind != HDF5_DATASET)
-        return true;
-    if (!ts_hdf5_get_text(object->id, "sha256", digest, sizeof digest)) {
-        snprintf(check->problem, sizeof check->problem, "has no SHA-256");
-        return false;
-    }
-    if (check->recompute && !check_dataset(check, object->id, digest))
-        return false;
-    check->no_memory = !add_entry(check, object->path, digest);
-    return !check->no_memory;
+    char at[HDF5_WALK_PATH] = "", problem[160];
+    FILE *out = open_memstream(&check->content, bytes);
+    if (!out)
+        return ts_verify_no_memory(check);
+    const bool done = ts_hdf5_content(file, places, out, at, problem, sizeof problem);
+    if (fclose(out) != 0)
+        return ts_verify_no_memory(check);
+    return done || ts_verify_wrong(check, at, "%s", problem);
 }
 
 bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES])
 {
     struct verification check = {0};
-    char at[HDF5_WALK_PATH];
-    bool done = ts_hdf5_walk(file, visit_dataset, &check, at) == HDF5_WALK_DONE && digest_entries(&check, text);
-    clear_entries(&check);
+    size_t bytes = 0;
+    bool done = list(file, false, &check, &bytes) && ts_verify_content(&check, bytes);
+    for (size_t i = 0; i < check.n_datasets; i++)
+        memcpy(check.datasets[i].found, check.datasets[i].expected, DIGEST_TEXT_BYTES);
+    done = done && root_digest(&check, text);
+    clear(&check);
     return done;
 }
 
-static bool is_complete(hid_t file)
-{
-    int complete = 0;
-    if (H5Aexists(file, "complete") <= 0)
-        return false;
-    hid_t attribute = H5Aopen(file, "complete", H5P_DEFAULT);
-    if (attribute < 0)
-        return false;
-    hid_t space = H5Aget_space(attribute);
-    bool done = space >= 0 && H5Sget_simple_extent_npoints(space) == 1 &&
-                H5Aread(attribute, H5T_NATIVE_INT, &complete) >= 0 && complete == 1;
-    if (space >= 0)
-        H5Sclose(space);
-    H5Aclose(attribute);
-    return done;
-}
+/* ---- the verdict ------------------------------------------------------------------------------- */
 
-/* The root's attributes, then every dataset. False with check->problem set, about the object at `at`. */
-static bool verify_open(hid_t file, struct verification *check, char *at)
+static bool judge_datasets(struct verification *check)
 {
-    char expected[DIGEST_TEXT_BYTES], found[DIGEST_TEXT_BYTES];
-    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
-    bool complete = root >= 0 && is_complete(root);
-    bool known = root >= 0 && ts_hdf5_get_text(root, "digest", expected, sizeof expected);
-    if (root >= 0)
-        H5Gclose(root);
-    snprintf(at, HDF5_WALK_PATH, "/");
-    if (!complete) {
-        snprintf(check->problem, sizeof check->problem,
-                 "is not marked complete: the writer was stopped, or it is not "
-                 "a file of this program");
-        return false;
-    }
-    if (!known) {
-        snprintf(check->problem, sizeof check->problem, "has no digest");
-        return false;
-    }
-    enum hdf5_walk_end end = ts_hdf5_walk(file, visit_dataset, check, at);
-    if (end == HDF5_WALK_LIMIT)
-        snprintf(check->problem, sizeof check->problem, "is more than %d links or %d levels", HDF5_WALK_OBJECTS,
-                 HDF5_WALK_DEPTH);
-    if (end == HDF5_WALK_FAILED) {
-        ts_hdf5_failure(&check->failure);
-        snprintf(check->problem, sizeof check->problem, "cannot be opened: %.100s", check->failure.text);
-    }
-    if (end != HDF5_WALK_DONE)
-        return false;
-    if (!digest_entries(check, found)) {
-        check->no_memory = true;
-        return false;
-    }
-    if (strcmp(found, expected) != 0) {
-        snprintf(at, HDF5_WALK_PATH, "/");
-        snprintf(check->problem, sizeof check->problem, "has a digest that does not fit its datasets");
-        return false;
+    for (size_t i = 0; i < check->n_datasets; i++) {
+        const struct verify_dataset *dataset = &check->datasets[i];
+        int64_t start[TS_MAX_RANK] = {0};
+        if (dataset->damaged >= 0 && dataset->storage.layout == STORAGE_CHUNKED)
+            ts_chunk_place(&dataset->grid, dataset->damaged, start);
+        if (dataset->damaged >= 0)
+            return ts_verify_wrong(check, dataset->path, "cannot be checked: the chunk at slice %lld is damaged",
+                                   (long long)start[0]);
+        if (strcmp(dataset->found, dataset->expected) != 0)
+            return ts_verify_wrong(check, dataset->path, "has other values than were written (SHA-256 differs)");
     }
     return true;
 }
 
-enum ts_status ts_hdf5_verify_as(const char *path, const char *shown, enum ts_status failed, int threads,
-                                 struct ts_diag *diag)
+/* Reads all of the file, and compares all digests but that of the trailer. */
+static bool judge(struct verification *check, size_t content_bytes)
 {
-    struct verification check = {.recompute = true, .threads = threads};
+    char found[DIGEST_TEXT_BYTES];
+    if (!ts_verify_content(check, content_bytes))
+        return false;
+    if (!check->complete)
+        return ts_verify_wrong(check, "/",
+                               "is not marked complete: the writer was stopped, or it is not a file of "
+                               "this program");
+    if (!*check->expected)
+        return ts_verify_wrong(check, "/", "has no digest");
+    if (check->version == 0)
+        return ts_verify_wrong(check, "/", "has digests of a version that this program does not know");
+    if (check->version == DIGEST_VERSION && !(check->body = ts_digest_tree_create(check->body_bytes)))
+        return ts_verify_no_memory(check);
+    if (!ts_verify_describe(check) || !ts_verify_pass(check) || !judge_datasets(check))
+        return false;
+    if (!root_digest(check, found))
+        return ts_verify_no_memory(check);
+    return strcmp(found, check->expected) == 0 ||
+           ts_verify_wrong(check, "/", "has a digest that does not fit its %s",
+                           check->version == DIGEST_VERSION ? "attributes, links and structure" : "datasets");
+}
+
+/* `expected` is what the trailer says, NULL where there is none. */
+static bool judge_body(struct verification *check, const unsigned char *expected)
+{
+    unsigned char found[DIGEST_SUM_BYTES];
+    if (check->version != DIGEST_VERSION)
+        return true;
+    if (!expected)
+        return ts_verify_wrong(check, "", "does not end with its trailer: it was cut, added to or written again");
+    if (!ts_digest_tree_end(check->body, found))
+        return ts_verify_no_memory(check);
+    return memcmp(found, expected, sizeof found) == 0 ||
+           ts_verify_wrong(check, "", "has changed: bytes outside of values, attributes and structure differ");
+}
+
+static enum ts_status report(const struct verification *check, const char *shown, enum ts_status failed,
+                             struct ts_diag *diag)
+{
+    char at[256];
+    if (check->no_memory)
+        return ts_diag_no_memory(diag, (size_t)check->body_bytes);
+    if (check->read_error)
+        return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-read"}, "cannot read '%s': %s", shown,
+                             check->read_error < 0 ? "it became shorter" : strerror(check->read_error));
+    ts_text_escape(at, sizeof at, check->at);
+    return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-damaged"}, "'%s'%s %s%s%s", shown,
+                         *at ? ":" : "", at, *at ? " " : "", check->problem);
+}
+
+/* ---- whose file it is -------------------------------------------------------------------------- */
+
+enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_diag *diag)
+{
+    struct stat status;
     struct hdf5_visit visit;
-    char at[HDF5_WALK_PATH] = "", escaped[256];
+    struct hdf5_failure failure;
+    unsigned char sum[DIGEST_SUM_BYTES];
+    struct verification check = {.fd = fd, .threads = threads};
+    size_t bytes = 0;
+    if (fstat(fd, &status) != 0)
+        check.read_error = errno;
+    check.body_bytes = (uint64_t)status.st_size;
     ts_hdf5_enter(&visit);
-    hid_t file = ts_hdf5_open_file(path, &check.failure);
-    bool opened = file >= 0, sound = false;
-    if (opened) {
-        sound = verify_open(file, &check, at);
+    const hid_t file = check.read_error ? -1 : ts_hdf5_open_descriptor(fd, &failure);
+    bool done = file >= 0 && list(file, true, &check, &bytes);
+    if (file >= 0)
         H5Fclose(file);
-    }
+    else if (!check.read_error)
+        ts_verify_wrong(&check, "", "cannot be opened: %.100s", failure.text);
     ts_hdf5_leave(&visit);
-    clear_entries(&check);
+    done = done && judge(&check, bytes);
+    if (done && !ts_digest_tree_end(check.body, sum))
+        done = ts_verify_no_memory(&check);
+    enum ts_status result = done ? TS_OK : report(&check, shown, TS_RUN_FAILED, diag);
+    if (done && !ts_hdf5_trailer_write(fd, check.body_bytes, sum))
+        result = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
+                               "cannot write the trailer of '%s': %s", shown, strerror(errno));
+    clear(&check);
+    return result;
+}
+
+static enum ts_status list_task(struct hdf5_child *child, const void *request, size_t request_bytes, FILE *out,
+                                struct ts_diag *diag)
+{
+    char at[HDF5_WALK_PATH] = "", escaped[256], problem[160];
+    (void)request, (void)request_bytes;
+    if (ts_hdf5_content(child->files[0], true, out, at, problem, sizeof problem))
+        return TS_OK;
     ts_text_escape(escaped, sizeof escaped, at);
-    if (!opened)
-        return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-open"}, "cannot open '%s': %s", shown,
-                             check.failure.text);
-    if (check.no_memory)
-        return ts_diag_no_memory(diag, sizeof(struct entry));
-    if (!sound)
-        return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-damaged"}, "'%s': %s %s", shown, escaped,
-                             check.problem);
-    return TS_OK;
+    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-damaged"}, "'%s': %s %s", child->path,
+                         escaped, problem);
+}
+
+static int count_processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static enum ts_status prove(int fd, uint64_t file_bytes, const char *path, struct hdf5_proof *proof,
+                            struct ts_diag *diag)
+{
+    const struct hdf5_session_options options = {.path = path};
+    struct hdf5_session *session = NULL;
+    struct verification check = {.fd = fd, .threads = count_processors()};
+    unsigned char sum[DIGEST_SUM_BYTES];
+    size_t bytes = 0;
+    int64_t root;
+    const bool has_trailer = ts_hdf5_trailer_read(fd, file_bytes, sum);
+    check.body_bytes = file_bytes - (has_trailer ? TRAILER_BYTES : 0);
+    enum ts_status status = ts_hdf5_session_start(&options, &session, diag);
+    if (status == TS_OK)
+        status = ts_hdf5_session_add(session, fd, (int64_t)file_bytes, &root, diag);
+    if (status == TS_OK)
+        status = ts_hdf5_session_call(session, list_task, NULL, 0, (void **)&check.content, &bytes, diag);
+    ts_hdf5_session_end(session);
+    if (status == TS_OK &&
+        !(judge(&check, bytes) && judge_body(&check, has_trailer ? sum : NULL) && ts_verify_sense(&check)))
+        status = report(&check, path, TS_BAD_INPUT, diag);
+    *proof =
+        (struct hdf5_proof){.version = check.version, .datasets = check.n_datasets, .attributes = check.n_attributes};
+    for (size_t i = 0; i < check.n_datasets; i++)
+        proof->value_bytes += check.datasets[i].bytes;
+    clear(&check);
+    return status;
+}
+
+enum ts_status ts_hdf5_prove(const char *path, struct hdf5_proof *proof, struct ts_diag *diag)
+{
+    struct stat found;
+    char reason[200];
+    const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
+    if (fd < 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"}, "'%s' %s", path, reason);
+    const enum ts_status status = prove(fd, (uint64_t)found.st_size, path, proof, diag);
+    close(fd);
+    return status;
 }
 
 enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int threads = processors < 1 ? 1 : processors > VERIFY_THREADS ? VERIFY_THREADS : (int)processors;
-    bool ours;
-    const enum ts_status status = ts_hdf5_look(path, &ours, diag);
-    return status == TS_OK ? ts_hdf5_verify_as(path, path, TS_BAD_INPUT, threads, diag) : status;
+    struct hdf5_proof proof;
+    return ts_hdf5_prove(path, &proof, diag);
 }

@@ -7,29 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An object that has several names. */
+struct known {
+    haddr_t address;
+    char *path;
+};
+
 struct walk {
     hdf5_visitor *visitor;
     void *user;
     enum hdf5_walk_end end;
     int n_links, depth;
-    haddr_t seen[HDF5_WALK_OBJECTS + 1];
-    int n_seen;
-    char path[HDF5_WALK_PATH];
+    struct known known[HDF5_WALK_OBJECTS + 1];
+    int n_known;
+    char path[HDF5_WALK_PATH], target[HDF5_WALK_PATH];
 };
 
-/* Objects with one link cannot come twice; the root group has none that it counts. */
-static bool seen_before(struct walk *walk, hid_t object, bool *failed)
+/* The first path of an object that came before, or NULL. Objects with one link cannot come twice; the root group has
+ * none that it counts. */
+static const char *first_path(struct walk *walk, hid_t object, bool *failed)
 {
     H5O_info_t info;
-    *failed = H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0;
+    /* The size of its metadata has the library look at heaps, trees and indices, where other readers would stumble. */
+    *failed = H5Oget_info2(object, &info, H5O_INFO_BASIC | H5O_INFO_META_SIZE) < 0;
     if (*failed)
-        return false;
-    for (int i = 0; i < walk->n_seen; i++)
-        if (walk->seen[i] == info.addr)
-            return true;
-    if (info.rc > 1 || walk->depth == 0)
-        walk->seen[walk->n_seen++] = info.addr;
-    return false;
+        return NULL;
+    for (int i = 0; i < walk->n_known; i++)
+        if (walk->known[i].address == info.addr)
+            return walk->known[i].path;
+    if (info.rc > 1 || walk->depth == 0) {
+        char *path = strdup(walk->path);
+        *failed = !path;
+        if (path)
+            walk->known[walk->n_known++] = (struct known){info.addr, path};
+    }
+    return NULL;
 }
 
 static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, void *data);
@@ -44,7 +56,7 @@ static void visit_hard(struct walk *walk, hid_t group, const char *name)
         return;
     }
     H5I_type_t type = H5Iget_type(object.id);
-    if (seen_before(walk, object.id, &failed))
+    if ((object.target = first_path(walk, object.id, &failed)))
         object.kind = HDF5_SEEN;
     else if (type == H5I_GROUP)
         object.kind = HDF5_GROUP;
@@ -67,15 +79,25 @@ static void visit_hard(struct walk *walk, hid_t group, const char *name)
         walk->end = HDF5_WALK_FAILED;
 }
 
-static void visit_soft(struct walk *walk, hid_t group, const char *name, size_t bytes)
+static void visit_named(struct walk *walk, hid_t group, const char *name, const H5L_info_t *link)
 {
-    char target[512] = "?";
-    if (bytes < sizeof target && H5Lget_val(group, name, target, sizeof target, H5P_DEFAULT) < 0) {
-        walk->end = HDF5_WALK_FAILED;
-        return;
+    struct hdf5_object object = {.path = walk->path, .id = -1, .kind = HDF5_OTHER_LINK, .target = "?", .inside = "?"};
+    const size_t bytes = link->u.val_size;
+    if (link->type == H5L_TYPE_SOFT)
+        object.kind = HDF5_SOFT_LINK;
+    else if (link->type == H5L_TYPE_EXTERNAL)
+        object.kind = HDF5_EXTERNAL_LINK;
+    if (object.kind != HDF5_OTHER_LINK && bytes < sizeof walk->target) {
+        memset(walk->target, 0, sizeof walk->target);
+        if (H5Lget_val(group, name, walk->target, bytes, H5P_DEFAULT) < 0 ||
+            (object.kind == HDF5_EXTERNAL_LINK &&
+             H5Lunpack_elink_val(walk->target, bytes, NULL, &object.target, &object.inside) < 0)) {
+            walk->end = HDF5_WALK_FAILED;
+            return;
+        }
+        if (object.kind == HDF5_SOFT_LINK)
+            object.target = walk->target;
     }
-    target[sizeof target - 1] = '\0';
-    struct hdf5_object object = {.path = walk->path, .kind = HDF5_SOFT_LINK, .id = -1, .target = target};
     if (!walk->visitor(walk->user, &object))
         walk->end = HDF5_WALK_STOPPED;
 }
@@ -89,17 +111,10 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, 
         return 1;
     }
     snprintf(walk->path + length, sizeof walk->path - length, "%s%s", length > 1 ? "/" : "", name);
-    if (link->type == H5L_TYPE_HARD) {
+    if (link->type == H5L_TYPE_HARD)
         visit_hard(walk, group, name);
-    } else if (link->type == H5L_TYPE_SOFT) {
-        visit_soft(walk, group, name, link->u.val_size);
-    } else {
-        struct hdf5_object object = {.path = walk->path, .id = -1, .kind = HDF5_OTHER_LINK};
-        if (link->type == H5L_TYPE_EXTERNAL)
-            object.kind = HDF5_EXTERNAL_LINK;
-        if (!walk->visitor(walk->user, &object))
-            walk->end = HDF5_WALK_STOPPED;
-    }
+    else
+        visit_named(walk, group, name, link);
     if (walk->end != HDF5_WALK_DONE)
         return 1; /* the path stays, to say where it ended */
     walk->path[length] = '\0';
@@ -119,6 +134,8 @@ enum hdf5_walk_end ts_hdf5_walk(hid_t file, hdf5_visitor *visitor, void *user, c
     enum hdf5_walk_end end = walk->end;
     if (end != HDF5_WALK_DONE)
         memcpy(at, walk->path, sizeof walk->path);
+    for (int i = 0; i < walk->n_known; i++)
+        free(walk->known[i].path);
     free(walk);
     return end;
 }

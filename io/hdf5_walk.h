@@ -16,7 +16,8 @@ struct hdf5_object {
     const char *path;
     enum hdf5_kind kind; /* HDF5_SEEN: a further hard link to an object that came before */
     hid_t id;            /* open; only of groups, datasets and types */
-    const char *target;  /* of soft links */
+    const char *target;  /* of soft links the path, of external links the file, of HDF5_SEEN the first path */
+    const char *inside;  /* of external links: the path in that file */
 };
 
 /* False ends the walk. */

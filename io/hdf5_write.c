@@ -5,14 +5,10 @@
  */
 #include "io/hdf5_write.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "io/hdf5_driver.h"
 #include "io/hdf5_verify.h"
 #include "io/hdf5_writer.h"
 
@@ -21,72 +17,54 @@ enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, s
     return ts_file_check(path, force, bytes, diag);
 }
 
-/* Locks fail on some network file systems; our file has a name that nobody else knows, so it can do without. */
-static bool locks_work(int fd)
-{
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        flock(fd, LOCK_UN);
-        return true;
-    }
-    return errno == EWOULDBLOCK;
-}
-
 static hid_t create_file(struct hdf5_writer *writer)
 {
     struct hdf5_visit visit;
+    struct hdf5_failure failure;
     hid_t file = -1;
     ts_hdf5_enter(&visit);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = ts_hdf5_create_properties(H5P_FILE_CREATE);
-    if (access >= 0 && creation >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
-        H5Pset_file_locking(access, locks_work(writer->file.fd), true) >= 0)
-        file = H5Fcreate(writer->file.temporary, H5F_ACC_TRUNC, creation, access);
-    if (file < 0)
+    hid_t creation = ts_hdf5_create_properties(H5P_FILE_CREATE);
+    if (creation < 0)
         ts_hdf5_fail_library(writer, "the file structure", 0);
+    else if ((file = ts_hdf5_create_descriptor(writer->file.fd, creation, &failure)) < 0)
+        ts_hdf5_fail_because(writer, "the file structure", &failure, 0);
     if (creation >= 0)
         H5Pclose(creation);
-    if (access >= 0)
-        H5Pclose(access);
     ts_hdf5_leave(&visit);
     return file;
 }
 
-/* libhdf5 writes when it closes, and where that fails it keeps dead objects that spoil later files of the process. So
- * a file that will be removed anyway gets memory to write to. */
-static void redirect_writes(struct hdf5_writer *writer)
+/* The file has not been finished, so it is thrown away. */
+static void close_unfinished(struct hdf5_writer *writer)
 {
     struct hdf5_visit visit;
-    void *handle = NULL;
     ts_hdf5_enter(&visit);
-    if (H5Fget_vfd_handle(writer->h5, H5P_DEFAULT, &handle) >= 0 && handle) {
-        int memory = memfd_create("tomostage-discarded", MFD_CLOEXEC);
-        if (memory >= 0) {
-            (void)dup3(memory, *(int *)handle, O_CLOEXEC);
-            close(memory);
-        }
-    }
+    ts_hdf5_driver_discard(writer->h5);
+    H5Fclose(writer->h5); /* and all objects in it */
     ts_hdf5_leave(&visit);
 }
 
 static void destroy_writer(struct hdf5_writer *writer)
 {
     ts_chunk_queue_destroy(writer->queue); /* first: its threads use all the rest */
-    if (writer->h5 >= 0 && writer->failed)
-        redirect_writes(writer);
+    if (writer->h5 >= 0)
+        close_unfinished(writer);
     for (int i = 0; i < writer->n_datasets; i++)
         ts_hdf5_dataset_destroy(writer->datasets[i]);
     free(writer->datasets);
-    if (writer->h5 >= 0) {
-        struct hdf5_visit visit;
-        ts_hdf5_enter(&visit);
-        H5Fclose(writer->h5);
-        ts_hdf5_leave(&visit);
-    }
     ts_file_clear(&writer->file);
     free(writer->default_entry);
     free(writer->default_data);
     pthread_mutex_destroy(&writer->failure_lock);
     free(writer);
+}
+
+static enum ts_status begin_root(struct hdf5_writer *writer)
+{
+    int32_t number = DIGEST_VERSION;
+    const struct ts_image version = {.rank = 0, .dtype = TS_I32, .unit = "", .data = &number};
+    const enum ts_status status = ts_hdf5_text(writer, "/@NX_class", "NXroot");
+    return status == TS_OK ? ts_hdf5_values(writer, "/@digest_version", &version) : status;
 }
 
 enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
@@ -112,7 +90,7 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
     if (status == TS_OK && (made->h5 = create_file(made)) < 0)
         status = ts_hdf5_state(made);
     if (status == TS_OK)
-        status = ts_hdf5_text(made, "/@NX_class", "NXroot");
+        status = begin_root(made);
     if (status != TS_OK) {
         ts_hdf5_abandon(made);
         return status;
@@ -168,7 +146,7 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
 
 size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads)
 {
-    /* HDF5's caches, the compressors' tables, two chunks while the file is checked. */
+    /* HDF5's caches, the compressors' tables. */
     size_t bytes = (size_t)24 << 20, largest = 0;
     for (size_t i = 0; i < n; i++) {
         struct chunk_grid grid;
@@ -182,8 +160,9 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int 
     }
     size_t workers = (size_t)(threads > 0 ? threads : 1);
     size_t held = (size_t)ts_chunk_queue_window((int)workers);
-    /* Held: the chunk and its encoded form; per thread: the shuffled chunk and the compressor. */
-    return bytes + held * (2 * largest + (64u << 10)) + workers * (largest + (2u << 20));
+    /* Held: the chunk and its encoded form, and a leaf of the digest of which a part has come; per thread: the shuffled
+     * chunk and the compressor. The check, which comes later, needs less. */
+    return bytes + held * (2 * largest + (64u << 10) + DIGEST_LEAF_BYTES) + workers * (largest + (2u << 20));
 }
 
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
@@ -252,7 +231,7 @@ static enum ts_status close_file(struct hdf5_writer *writer)
 {
     struct hdf5_visit visit;
     ts_hdf5_enter(&visit);
-    if (H5Fclose(writer->h5) < 0)
+    if (H5Fclose(writer->h5) < 0 || ts_hdf5_kept_error()) /* some failed writes are not reported */
         ts_hdf5_fail_library(writer, "the end", 0);
     writer->h5 = -1;
     ts_hdf5_leave(&visit);
@@ -268,13 +247,12 @@ enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
         status = write_seals(writer);
     if (status == TS_OK)
         status = close_file(writer);
-    if (status == TS_OK)
-        status = ts_file_sync(&writer->file, writer->diag);
     ts_chunk_queue_destroy(writer->queue); /* the check has threads of its own */
     writer->queue = NULL;
     if (status == TS_OK)
-        status = ts_hdf5_verify_as(writer->file.temporary, writer->file.path, TS_RUN_FAILED, writer->options.threads,
-                                   writer->diag);
+        status = ts_hdf5_seal(writer->file.fd, writer->file.path, writer->options.threads, writer->diag);
+    if (status == TS_OK)
+        status = ts_file_sync(&writer->file, writer->diag);
     if (status == TS_OK)
         status = ts_file_publish(&writer->file, writer->diag);
     destroy_writer(writer);

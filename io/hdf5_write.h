@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output file. Written under a temporary name in the same folder, closed, synced, reopened, checked against its
- * digests and only then renamed. Slabs are compressed and written by own threads; the file's bytes depend neither
- * on their number nor on how z was cut. HDF5 is called by one thread at a time, under the writer's lock.
+ * The output file. Written without a name, or under a temporary one where the file system wants a name, closed, checked
+ * against its digests, synced, and only then given its name. Slabs are compressed and written by own threads; the
+ * file's bytes depend neither on their number nor on how z was cut. HDF5 is called by one thread at a time, under the
+ * writer's lock.
  */
 #ifndef IO_HDF5_WRITE_H
 #define IO_HDF5_WRITE_H
@@ -49,10 +50,12 @@ enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts
  * from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size does not fit. */
 size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads);
 
-/* Ends the file: drains the queue, writes digests and the root attributes, closes, syncs, reopens and verifies,
- * renames. Frees the writer in every case; on failure nothing is left under either name but what was there before. */
+/* Ends the file: drains the queue, writes digests and the root attributes, closes, checks, appends the trailer, syncs
+ * and gives the file its name. Frees the writer in every case; on failure nothing is left under either name but what
+ * was there before. */
 enum ts_status ts_hdf5_commit(struct hdf5_writer *writer);
-/* The temporary file's path, valid until the writer is freed: for a signal handler's unlink. */
+/* The path of the temporary file where there is one, valid until the writer is freed: for a signal handler's unlink,
+ * which does no harm where there is none. */
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer);
 /* Gives up: removes the temporary file, frees the writer. */
 void ts_hdf5_abandon(struct hdf5_writer *writer);

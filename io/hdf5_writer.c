@@ -38,7 +38,7 @@ static void fail_writing(struct hdf5_writer *writer, const char *doing, const ch
                          int64_t bytes)
 {
     char space[160], text[sizeof writer->failure_text];
-    ts_space_format(space, sizeof space, error, writer->file.temporary, bytes);
+    ts_space_format(space, sizeof space, error, writer->file.fd, bytes);
     if (error)
         snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file.path, reason, error, space);
     else
@@ -58,7 +58,13 @@ void ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t 
 {
     struct hdf5_failure failure;
     ts_hdf5_failure(&failure);
-    fail_writing(writer, "cannot write", what, failure.error_number, failure.text, bytes);
+    ts_hdf5_fail_because(writer, what, &failure, bytes);
+}
+
+void ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
+                          int64_t bytes)
+{
+    fail_writing(writer, "cannot write", what, failure->error_number, failure->text, bytes);
 }
 
 bool ts_hdf5_failed(struct hdf5_writer *writer)

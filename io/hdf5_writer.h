@@ -10,7 +10,6 @@
 #include <pthread.h>
 
 #include "io/chunk_queue.h"
-#include "io/digest.h"
 #include "io/file_commit.h"
 #include "io/hdf5_error.h"
 #include "io/hdf5_write.h"
@@ -29,8 +28,9 @@ struct hdf5_dataset {
     unsigned char *chunk; /* being filled; NULL between chunks */
     size_t chunk_filled;
     int64_t chunk_next; /* index of the chunk being filled */
-    struct digest *digest;
-    int scratch; /* descriptor, -1: written straight to the file */
+    struct digest_tree *digest;
+    uint64_t offset; /* of the chunk being filled, in the dataset's bytes */
+    int scratch;     /* descriptor, -1: written straight to the file */
     size_t *scratch_bytes;
     int64_t scratch_end;
 };
@@ -58,6 +58,9 @@ void ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error
                          int64_t bytes);
 /* The same for a libhdf5 call, between enter and leave. */
 void ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes);
+/* The same for a libhdf5 call whose failure is known already. */
+void ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
+                          int64_t bytes);
 /* The same for an allocation of so many bytes. */
 void ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
 /* TS_OK, or TS_RUN_FAILED after the failure went to the diag once. Only from the thread that owns the writer. */
@@ -80,7 +83,8 @@ struct hdf5_value {
 
 /* Little-endian file type; borrowed, never closed. */
 hid_t ts_hdf5_type(enum ts_dtype dtype);
-/* Creation properties without times; H5P_DATASET_CREATE or H5P_GROUP_CREATE. */
+/* Creation properties of a dataset, group or file: no times, and all links and attributes in the object's header. The
+ * library would move many of them to fractal heaps and B-trees, where one damaged byte can make it crash. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
 /* Text of so many bytes, padded with zeros; the caller closes it. */
 hid_t ts_hdf5_text_type(size_t bytes);
@@ -88,7 +92,7 @@ hid_t ts_hdf5_text_type(size_t bytes);
 hid_t ts_hdf5_value_space(const struct hdf5_value *value);
 /* Writes an attribute that is not there yet; inside enter and leave. */
 bool ts_hdf5_put_attribute(hid_t object, const char *name, const struct hdf5_value *value);
-/* Writes the attribute sha256 of an open dataset; inside enter and leave. */
+/* Writes the attribute sha256_tree of an open dataset; inside enter and leave. */
 bool ts_hdf5_put_digest(hid_t dataset, const char *text);
 
 /* An empty chunked dataset that bytes follow into. `slices` counts the first axis. */
@@ -106,7 +110,7 @@ enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *pa
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data);
 /* At commit, the queue being empty: brings scratch files over, writes digests, closes. */
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id);
-/* Closes without finishing. NULL does nothing. */
+/* Frees; an open dataset is closed with its file. NULL does nothing. */
 void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset);
 /* The queue's sink: writes an encoded chunk to the file or to its scratch file. `user` is the writer. */
 bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job);

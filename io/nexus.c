@@ -49,49 +49,48 @@ struct nexus {
     struct hdf5_input *input;
     const struct param_set *set;
     const struct nexus_params *params;
-    hid_t entry, detector; /* -1: none */
+    struct hdf5_ref entry, detector;
 };
 
 /* ---- the entry and what is in it ----------------------------------------------------------------- */
 
-static bool is_tomo(struct nexus *nexus, hid_t group, enum ts_status *status)
+static enum ts_status is_tomo(struct nexus *nexus, const struct hdf5_ref *group, bool *found)
 {
     char text[64] = "";
-    hid_t definition = -1;
-    if (!ts_hdf5_input_is_class(nexus->input, group, "NXentry", status) &&
-        !ts_hdf5_input_is_class(nexus->input, group, "NXsubentry", status))
-        return false;
-    *status = ts_hdf5_input_find(nexus->input, group, "definition", &definition);
-    if (definition < 0)
-        return false;
-    if (H5Iget_type(definition) == H5I_DATASET)
-        *status = ts_hdf5_input_text(nexus->input, definition, NULL, text, sizeof text);
-    H5Oclose(definition);
-    return *status == TS_OK && !strcmp(text, "NXtomo");
+    struct hdf5_ref definition;
+    *found = false;
+    if (!ts_hdf5_input_is_class(group, "NXentry") && !ts_hdf5_input_is_class(group, "NXsubentry"))
+        return TS_OK;
+    enum ts_status status = ts_hdf5_input_find(nexus->input, group, "definition", &definition);
+    if (status == TS_OK && definition.kind == FINDER_DATASET)
+        status = ts_hdf5_input_text(nexus->input, &definition, NULL, text, sizeof text);
+    ts_hdf5_input_release(nexus->input, &definition);
+    *found = !strcmp(text, "NXtomo");
+    return status;
 }
 
 /* Looks for NXtomo among the members of a group, and one level further in entries. */
-static enum ts_status search(struct nexus *nexus, hid_t group, int level, int *n_found)
+static enum ts_status search(struct nexus *nexus, const struct hdf5_ref *group, int level, int *n_found)
 {
-    const char **names;
+    struct hdf5_name *names;
     size_t n;
     enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
     for (size_t i = 0; status == TS_OK && i < n; i++) {
-        H5L_info_t link;
-        if (H5Lget_info(group, names[i], &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
+        struct hdf5_ref member;
+        bool found = false;
+        if (names[i].kind != 'h')
             continue; /* entries are members; what links lead to is looked at by its path */
-        const hid_t member = H5Oopen(group, names[i], H5P_DEFAULT);
-        if (member < 0)
-            return ts_hdf5_input_unreadable(nexus->input, names[i]);
-        const bool found = is_tomo(nexus, member, &status);
+        status = ts_hdf5_input_find(nexus->input, group, names[i].name, &member);
+        if (status == TS_OK)
+            status = is_tomo(nexus, &member, &found);
         if (found)
             ++*n_found;
-        else if (level == 0 && ts_hdf5_input_is_class(nexus->input, member, "NXentry", &status))
-            status = search(nexus, member, 1, n_found);
-        if (found && nexus->entry < 0)
+        else if (status == TS_OK && level == 0 && ts_hdf5_input_is_class(&member, "NXentry"))
+            status = search(nexus, &member, 1, n_found);
+        if (found && nexus->entry.kind == FINDER_NONE)
             nexus->entry = member;
         else
-            H5Oclose(member);
+            ts_hdf5_input_release(nexus->input, &member);
     }
     return status;
 }
@@ -102,12 +101,12 @@ static enum ts_status find_entry(struct nexus *nexus)
     int n_found = 0;
     enum ts_status status;
     if (*params->entry) {
-        status = ts_hdf5_input_find(nexus->input, nexus->input->files[0].id, params->entry, &nexus->entry);
-        if (status == TS_OK && (nexus->entry < 0 || H5Iget_type(nexus->entry) != H5I_GROUP))
+        status = ts_hdf5_input_find_root(nexus->input, params->entry, &nexus->entry);
+        if (status == TS_OK && nexus->entry.kind != FINDER_GROUP)
             return ts_hdf5_input_refuse(nexus->input, "nexus-entry", "there is no group %s", params->entry);
         return status;
     }
-    status = search(nexus, nexus->input->files[0].id, 0, &n_found);
+    status = search(nexus, &nexus->input->files[0].root, 0, &n_found);
     if (status != TS_OK || n_found == 1 || (n_found == 0 && *params->data))
         return status;
     if (n_found > 1) {
@@ -120,44 +119,54 @@ static enum ts_status find_entry(struct nexus *nexus)
     return TS_BAD_INPUT;
 }
 
-/* The first member of this class that has a member `holding`; -1 in *found where there is none. */
-static enum ts_status find_class(struct nexus *nexus, hid_t group, const char *nx_class, const char *holding,
-                                 hid_t *found)
+/* Whether a group has a member of this name, whatever it leads to. */
+static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *group, const char *name, bool *found)
 {
-    const char **names;
+    struct hdf5_name *names;
     size_t n;
-    *found = -1;
+    const enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
+    for (size_t i = 0; i < n && !*found; i++)
+        *found = !strcmp(names[i].name, name);
+    return status;
+}
+
+/* The first member of this class that has a member `holding`. */
+static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group, const char *nx_class,
+                                 const char *holding, struct hdf5_ref *found)
+{
+    struct hdf5_name *names;
+    size_t n;
+    *found = (struct hdf5_ref){0};
     enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
-    for (size_t i = 0; status == TS_OK && i < n && *found < 0; i++) {
-        hid_t member = -1;
-        H5L_info_t link;
-        if (H5Lget_info(group, names[i], &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
+    for (size_t i = 0; status == TS_OK && i < n && found->kind == FINDER_NONE; i++) {
+        struct hdf5_ref member;
+        bool holds = false;
+        if (names[i].kind == 'e')
             continue; /* only what is used is followed out of the file */
-        status = ts_hdf5_input_find(nexus->input, group, names[i], &member);
-        if (ts_hdf5_input_is_class(nexus->input, member, nx_class, &status) &&
-            H5Lexists(member, holding, H5P_DEFAULT) > 0)
+        status = ts_hdf5_input_find(nexus->input, group, names[i].name, &member);
+        if (status == TS_OK && ts_hdf5_input_is_class(&member, nx_class))
+            status = has_member(nexus, &member, holding, &holds);
+        if (holds)
             *found = member;
-        else if (member >= 0)
-            H5Oclose(member);
+        else
+            ts_hdf5_input_release(nexus->input, &member);
     }
     return status;
 }
 
 static enum ts_status find_detector(struct nexus *nexus)
 {
-    const char **names;
+    struct hdf5_name *names;
     size_t n;
-    enum ts_status status = ts_hdf5_input_names(nexus->input, nexus->entry, &names, &n);
-    for (size_t i = 0; status == TS_OK && i < n && nexus->detector < 0; i++) {
-        hid_t instrument = -1;
-        H5L_info_t link;
-        if (H5Lget_info(nexus->entry, names[i], &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
+    enum ts_status status = ts_hdf5_input_names(nexus->input, &nexus->entry, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n && nexus->detector.kind == FINDER_NONE; i++) {
+        struct hdf5_ref instrument;
+        if (names[i].kind == 'e')
             continue;
-        status = ts_hdf5_input_find(nexus->input, nexus->entry, names[i], &instrument);
-        if (ts_hdf5_input_is_class(nexus->input, instrument, "NXinstrument", &status))
-            status = find_class(nexus, instrument, "NXdetector", "image_key", &nexus->detector);
-        if (instrument >= 0)
-            H5Oclose(instrument);
+        status = ts_hdf5_input_find(nexus->input, &nexus->entry, names[i].name, &instrument);
+        if (status == TS_OK && ts_hdf5_input_is_class(&instrument, "NXinstrument"))
+            status = find_class(nexus, &instrument, "NXdetector", "image_key", &nexus->detector);
+        ts_hdf5_input_release(nexus->input, &instrument);
     }
     return status;
 }
@@ -166,19 +175,18 @@ static enum ts_status find_detector(struct nexus *nexus)
 
 static enum ts_status open_frames(struct nexus *nexus)
 {
-    hid_t dataset = -1;
+    struct hdf5_ref dataset = {0};
     const char *path = *nexus->params->data ? nexus->params->data : "data";
     enum ts_status status = TS_OK;
     if (*nexus->params->data)
-        status = ts_hdf5_input_find(nexus->input, nexus->input->files[0].id, path, &dataset);
-    else if (nexus->detector >= 0)
-        status = ts_hdf5_input_find(nexus->input, nexus->detector, path, &dataset);
-    if (status == TS_OK && dataset < 0)
+        status = ts_hdf5_input_find_root(nexus->input, path, &dataset);
+    else if (nexus->detector.kind != FINDER_NONE)
+        status = ts_hdf5_input_find(nexus->input, &nexus->detector, path, &dataset);
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
         status =
             ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
                                  *nexus->params->data ? path : "no NXdetector of the entry has data and image_key");
-    return status == TS_OK ? ts_hdf5_stack_open_take(nexus->input, dataset, path, 3, &nexus->projections->stack)
-                           : status;
+    return status == TS_OK ? ts_hdf5_stack_open(nexus->input, &dataset, path, 3, &nexus->projections->stack) : status;
 }
 
 /* The list image_key_control beside image_key; NULL where there is none. */
@@ -191,9 +199,9 @@ static enum ts_status read_control(struct nexus *nexus, int64_t n_frames, double
     snprintf(path, sizeof path, "%.*simage_key_control", slash ? (int)(slash + 1 - key) : 0, key);
     *control = NULL;
     if (*key)
-        status = ts_hdf5_stack_numbers(nexus->input, nexus->input->files[0].id, path, FRAMES_MAX, control, &n);
-    else if (nexus->detector >= 0)
-        status = ts_hdf5_stack_numbers(nexus->input, nexus->detector, path, FRAMES_MAX, control, &n);
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->input->files[0].root, path, FRAMES_MAX, control, &n);
+    else if (nexus->detector.kind != FINDER_NONE)
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->detector, path, FRAMES_MAX, control, &n);
     if (status == TS_OK && *control && n != n_frames)
         return ts_hdf5_input_refuse(
             nexus->input, "image-key",
@@ -248,10 +256,10 @@ static enum ts_status choose_frames(struct nexus *nexus)
     double *keys = NULL, *control = NULL;
     enum ts_status status = TS_OK;
     if (*nexus->params->image_key)
-        status = ts_hdf5_stack_numbers(nexus->input, nexus->input->files[0].id, nexus->params->image_key, FRAMES_MAX,
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->input->files[0].root, nexus->params->image_key, FRAMES_MAX,
                                        &keys, &n_keys);
-    else if (nexus->detector >= 0)
-        status = ts_hdf5_stack_numbers(nexus->input, nexus->detector, "image_key", FRAMES_MAX, &keys, &n_keys);
+    else if (nexus->detector.kind != FINDER_NONE)
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->detector, "image_key", FRAMES_MAX, &keys, &n_keys);
     if (status != TS_OK)
         return status;
     if (!keys) {
@@ -296,18 +304,16 @@ static enum ts_status choose_frames(struct nexus *nexus)
 /* ---- angles ------------------------------------------------------------------------------------- */
 
 /* Reads a list below a group and the units beside it. */
-static enum ts_status read_list(struct nexus *nexus, hid_t from, const char *path, double **values, int64_t *n,
-                                char *units, size_t size)
+static enum ts_status read_list(struct nexus *nexus, const struct hdf5_ref *from, const char *path, double **values,
+                                int64_t *n, char *units, size_t size)
 {
-    hid_t object = -1;
+    struct hdf5_ref object = {0};
     units[0] = '\0';
     enum ts_status status = ts_hdf5_stack_numbers(nexus->input, from, path, FRAMES_MAX, values, n);
     if (status == TS_OK && *values)
         status = ts_hdf5_input_find(nexus->input, from, path, &object);
-    if (object >= 0) {
-        status = ts_hdf5_input_text(nexus->input, object, "units", units, size);
-        H5Oclose(object);
-    }
+    if (object.kind != FINDER_NONE)
+        status = ts_hdf5_input_text(nexus->input, &object, "units", units, size);
     return status;
 }
 
@@ -317,14 +323,12 @@ static enum ts_status find_angles(struct nexus *nexus, double **angles, int64_t 
     enum ts_status status = TS_OK;
     *angles = NULL;
     if (*nexus->params->angles)
-        return read_list(nexus, nexus->input->files[0].id, nexus->params->angles, angles, n, units, size);
-    for (int i = 0; i < 2 && status == TS_OK && !*angles && nexus->entry >= 0; i++) {
-        hid_t group;
-        status = find_class(nexus, nexus->entry, classes[i], "rotation_angle", &group);
-        if (status == TS_OK && group >= 0)
-            status = read_list(nexus, group, "rotation_angle", angles, n, units, size);
-        if (group >= 0)
-            H5Oclose(group);
+        return read_list(nexus, &nexus->input->files[0].root, nexus->params->angles, angles, n, units, size);
+    for (int i = 0; i < 2 && status == TS_OK && !*angles && nexus->entry.kind != FINDER_NONE; i++) {
+        struct hdf5_ref group;
+        status = find_class(nexus, &nexus->entry, classes[i], "rotation_angle", &group);
+        if (status == TS_OK && group.kind != FINDER_NONE)
+            status = read_list(nexus, &group, "rotation_angle", angles, n, units, size);
     }
     return status;
 }
@@ -391,7 +395,7 @@ static enum ts_status read_pixel_size(struct nexus *nexus, const char *name, dou
     char units[64], shown[256];
     double *values;
     int64_t n;
-    enum ts_status status = read_list(nexus, nexus->detector, name, &values, &n, units, sizeof units);
+    enum ts_status status = read_list(nexus, &nexus->detector, name, &values, &n, units, sizeof units);
     if (status != TS_OK || !values)
         return status;
     *mm = values[0] * millimeters(units);
@@ -415,14 +419,14 @@ static enum ts_status read_geometry(struct nexus *nexus)
     enum ts_status status = TS_OK;
     if (ts_param_given(nexus->set, "pixel_size")) {
         projections->spacing_mm[0] = projections->spacing_mm[1] = nexus->params->pixel_size;
-    } else if (nexus->detector >= 0) {
+    } else if (nexus->detector.kind != FINDER_NONE) {
         status = read_pixel_size(nexus, "y_pixel_size", &projections->spacing_mm[0]);
         if (status == TS_OK)
             status = read_pixel_size(nexus, "x_pixel_size", &projections->spacing_mm[1]);
     }
-    if (status == TS_OK && nexus->detector >= 0)
+    if (status == TS_OK && nexus->detector.kind != FINDER_NONE)
         status =
-            ts_hdf5_stack_numbers(nexus->input, nexus->detector, "x_rotation_axis_pixel_position", 1, &position, &n);
+            ts_hdf5_stack_numbers(nexus->input, &nexus->detector, "x_rotation_axis_pixel_position", 1, &position, &n);
     if (status == TS_OK && position)
         status = ts_projections_attribute(projections, "x_rotation_axis_pixel_position", "%.17g", position[0]);
     return status;
@@ -433,7 +437,7 @@ static enum ts_status read_geometry(struct nexus *nexus)
 static enum ts_status find_parts(struct nexus *nexus)
 {
     enum ts_status status = find_entry(nexus);
-    if (status == TS_OK && nexus->entry >= 0)
+    if (status == TS_OK && nexus->entry.kind != FINDER_NONE)
         status = find_detector(nexus);
     if (status == TS_OK)
         status = open_frames(nexus);
@@ -446,17 +450,8 @@ static enum ts_status find_parts(struct nexus *nexus)
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
-    struct nexus nexus = {.set = set,
-                          .params = set->values,
-                          .projections = projections,
-                          .input = &projections->input,
-                          .entry = -1,
-                          .detector = -1};
+    struct nexus nexus = {.set = set, .params = set->values, .projections = projections, .input = &projections->input};
     const enum ts_status status = find_parts(&nexus);
-    if (nexus.detector >= 0)
-        H5Oclose(nexus.detector);
-    if (nexus.entry >= 0)
-        H5Oclose(nexus.entry);
     projections->order[0] = 1;
     projections->order[1] = 0;
     projections->order[2] = 2;

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "io/digest.h"
-#include "io/hdf5_rehearsal.h"
 
 #define PI 3.14159265358979323846
 
@@ -49,12 +48,9 @@ const char *ts_projections_frames_name(int32_t frames)
 
 void ts_projections_close(struct projections *projections)
 {
-    struct hdf5_visit visit;
     if (!projections)
         return;
-    ts_hdf5_enter(&visit);
     ts_hdf5_stack_close(&projections->stack);
-    ts_hdf5_leave(&visit);
     ts_hdf5_input_close(&projections->input);
     ts_arena_destroy(projections->arena);
     free(projections);
@@ -69,7 +65,6 @@ enum ts_status ts_projections_open(const struct param_set *set, const char *path
         free(projections);
         return ts_diag_no_memory(diag, sizeof *projections);
     }
-    projections->stack = (struct hdf5_stack){.dataset = -1, .type = -1, .space = -1};
     projections->input = (struct hdf5_input){.path = path, .set = set, .diag = diag, .arena = projections->arena};
     const enum ts_status status = ts_hdf5_input_open(&projections->input);
     if (status == TS_OK)
@@ -134,14 +129,12 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
 enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, enum angle_unit *unit)
 {
     char units[64] = "", shown[256];
-    hid_t dataset = -1;
+    struct hdf5_ref dataset;
     if (*unit != ANGLE_UNIT_FILE)
         return TS_OK;
-    enum ts_status status = ts_hdf5_input_find(input, input->files[0].id, path, &dataset);
-    if (dataset >= 0) {
-        status = ts_hdf5_input_text(input, dataset, "units", units, sizeof units);
-        H5Oclose(dataset);
-    }
+    enum ts_status status = ts_hdf5_input_find_root(input, path, &dataset);
+    if (dataset.kind != FINDER_NONE)
+        status = ts_hdf5_input_text(input, &dataset, "units", units, sizeof units);
     *unit = *units ? ts_angle_unit_of(units) : ANGLE_UNIT_DEGREE;
     if (status != TS_OK || *unit != ANGLE_UNIT_FILE)
         return status;
@@ -374,7 +367,10 @@ static enum ts_status take(struct projections *projections, struct source **out)
     }
     source->projections = projections;
     source->base.ops = &projection_ops;
-    const enum ts_status status = fill(source);
+    enum ts_status status = fill(source);
+    if (status == TS_OK)
+        status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
+    ts_hdf5_input_found(&projections->input);
     projections->input.set = NULL;
     projections->input.diag = NULL;
     if (status == TS_OK)
@@ -384,48 +380,15 @@ static enum ts_status take(struct projections *projections, struct source **out)
     return status;
 }
 
-struct trial {
-    const struct param_set *set;
-    const char *path;
-    projections_find *find;
-};
-
-/* What is done with the library when a source is opened, and what of its own structures a read will need. */
-static enum ts_status try_source(void *user, FILE *out, struct ts_diag *diag)
-{
-    const struct trial *trial = user;
-    struct projections *projections;
-    struct hdf5_visit visit;
-    (void)out;
-    enum ts_status status = ts_projections_open(trial->set, trial->path, diag, &projections);
-    if (status != TS_OK)
-        return status;
-    ts_hdf5_enter(&visit);
-    status = trial->find(projections, trial->set);
-    if (status == TS_OK)
-        status = ts_hdf5_stack_try(&projections->input, &projections->stack);
-    ts_hdf5_leave(&visit);
-    ts_projections_close(projections);
-    return status;
-}
-
 enum ts_status ts_projections_source(const struct param_set *set, const char *path, projections_find *find,
                                      struct ts_diag *diag, struct source **source)
 {
     struct projections *projections;
-    struct hdf5_visit visit;
-    struct trial trial = {.set = set, .path = path, .find = find};
-    const struct hdf5_rehearsal rehearsal = {
-        .path = path, .span = set->spans[0], .owner = set->owner, .work = try_source, .user = &trial};
     *source = NULL;
-    enum ts_status status = ts_hdf5_rehearse(&rehearsal, diag);
-    if (status == TS_OK)
-        status = ts_projections_open(set, path, diag, &projections);
+    enum ts_status status = ts_projections_open(set, path, diag, &projections);
     if (status != TS_OK)
         return status;
-    ts_hdf5_enter(&visit);
     status = find(projections, set);
-    ts_hdf5_leave(&visit);
     if (status == TS_OK)
         return take(projections, source);
     ts_projections_close(projections);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/projections.h"
+#include "io/result_check.h"
 #include "io/source_slices.h"
 
 enum { IMAGE_NAME_BYTES = 256 };
@@ -22,29 +23,16 @@ static const struct param result_rows[] = {
     SLICES_ROW(struct result_params),
 };
 
-/* n numbers of an attribute as doubles; false where there are none such. */
-static bool get_numbers(hid_t object, const char *name, hssize_t n, double *values)
+/* n finite numbers of an attribute. *found says whether there are any such. */
+static enum ts_status get_numbers(const struct projections *projections, const struct hdf5_ref *object,
+                                  const char *name, int n, double *values, bool *found)
 {
-    if (H5Aexists(object, name) <= 0)
-        return false;
-    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
-    bool found = (class == H5T_FLOAT || class == H5T_INTEGER) && space >= 0 &&
-                 H5Sget_simple_extent_npoints(space) == n && H5Aread(attribute, H5T_NATIVE_DOUBLE, values) >= 0;
-    for (hssize_t i = 0; i < n && found; i++)
-        found = isfinite(values[i]);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    return found;
+    return ts_hdf5_input_numbers(&projections->input, object, name, n, values, NULL, found);
 }
 
 /* A text attribute, in the arena; "" where there is none. */
-static enum ts_status get_text(const struct hdf5_input *input, hid_t object, const char *name, const char **out)
+static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
+                               const char **out)
 {
     char text[IMAGE_NAME_BYTES];
     const enum ts_status status = ts_hdf5_input_text(input, object, name, text, sizeof text);
@@ -59,54 +47,80 @@ static enum ts_status unlike(struct projections *projections, const char *what)
 
 /* ---- what the group says ----------------------------------------------------------------------- */
 
-static enum ts_status read_axis(struct projections *projections, hid_t group, enum ts_axis_kind kind, int d,
-                                struct ts_axis *axis)
+/* An even axis was written as first + i * spacing. */
+static bool is_even(const double *positions, int64_t n, double spacing)
+{
+    bool even = true;
+    for (int64_t i = 0; i < n && even; i++)
+        even = fabs(positions[i] - (positions[0] + (double)i * spacing)) <=
+               1e-6 * fabs(spacing) + 1e-12 * fabs(positions[0]);
+    return even;
+}
+
+static enum ts_status take_positions(struct projections *projections, const char *name, const double *positions,
+                                     int64_t n, struct ts_axis *axis)
+{
+    if (n != axis->n)
+        return ts_hdf5_input_refuse(&projections->input, "result-image",
+                                    "%s has %" PRId64 " positions along %s, expected %" PRId64, projections->stack.name,
+                                    n, name, axis->n);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(positions[i]))
+            return unlike(projections, "an axis has positions that are not finite");
+    if (axis->positions)
+        return TS_OK;
+    if (axis->spacing == 0 || !is_even(positions, n, axis->spacing))
+        return ts_hdf5_input_refuse(&projections->input, "result-spacing",
+                                    "%s: the spacing along %s is %g, and its positions say otherwise",
+                                    projections->stack.name, name, axis->spacing);
+    axis->first = positions[0];
+    return TS_OK;
+}
+
+static enum ts_status read_axis(struct projections *projections, const struct hdf5_ref *group, enum ts_axis_kind kind,
+                                int d, struct ts_axis *axis)
 {
     struct hdf5_input *input = &projections->input;
     const char *name = ts_axis_name(kind);
-    hid_t dataset = -1;
+    struct hdf5_ref dataset;
     double *positions = NULL, spacing = 0;
     int64_t n = 0;
+    bool even = false;
     enum ts_status status = ts_hdf5_input_find(input, group, name, &dataset);
-    if (status == TS_OK && dataset < 0)
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = unlike(projections, "an axis has no positions");
     if (status != TS_OK)
         return status;
     *axis = (struct ts_axis){.kind = kind, .n = projections->stack.n[d]};
-    status = get_text(input, dataset, "units", &axis->unit);
-    const bool even = get_numbers(dataset, "spacing", 1, &spacing);
-    H5Oclose(dataset);
+    status = get_text(input, &dataset, "units", &axis->unit);
+    if (status == TS_OK)
+        status = get_numbers(projections, &dataset, "spacing", 1, &spacing, &even);
     if (status == TS_OK)
         status = ts_hdf5_stack_numbers(input, group, name, 1 << 20, &positions, &n);
-    if (status != TS_OK)
-        return status;
-    if (n != axis->n)
-        return ts_hdf5_input_refuse(input, "result-image", "%s has %" PRId64 " positions along %s, expected %" PRId64,
-                                    projections->stack.name, n, name, axis->n);
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(positions[i]))
-            return unlike(projections, "an axis has positions that are not finite");
     axis->spacing = spacing;
-    axis->first = even ? positions[0] : 0;
     axis->positions = even ? NULL : positions;
-    return TS_OK;
+    return status == TS_OK ? take_positions(projections, name, positions, n, axis) : status;
 }
 
-static enum ts_status read_axes(struct projections *projections, hid_t group, struct ts_image *image)
+static enum ts_status read_axes(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
 {
     static const enum ts_axis_kind kinds[2][3] = {{TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X},
                                                   {TS_AXIS_Z, TS_AXIS_VIEW, TS_AXIS_DETECTOR}};
-    const int kind = H5Aexists(group, "detector_indices") > 0;
-    enum ts_status status = TS_OK;
-    projections->volume = kind == 0;
+    double index = -1;
+    bool found, sinogram;
+    enum ts_status status =
+        ts_hdf5_input_numbers(&projections->input, group, "detector_indices", 1, &index, &sinogram, &found);
+    projections->volume = status == TS_OK && !sinogram;
     image->rank = 3;
     for (int d = 0; d < 3 && status == TS_OK; d++) {
+        const enum ts_axis_kind kind = kinds[sinogram][d];
         char name[32];
-        double index = -1;
-        snprintf(name, sizeof name, "%s_indices", ts_axis_name(kinds[kind][d]));
-        if (!get_numbers(group, name, 1, &index) || index != d)
-            return unlike(projections, "its axes are neither z, y and x nor z, view and detector");
-        status = read_axis(projections, group, kinds[kind][d], d, &image->axes[d]);
+        snprintf(name, sizeof name, "%s_indices", ts_axis_name(kind));
+        status = get_numbers(projections, group, name, 1, &index, &found);
+        if (status == TS_OK && (!found || index != d))
+            status = unlike(projections, "its axes are neither z, y and x nor z, view and detector");
+        if (status == TS_OK)
+            status = read_axis(projections, group, kind, d, &image->axes[d]);
     }
     return status;
 }
@@ -114,9 +128,9 @@ static enum ts_status read_axes(struct projections *projections, hid_t group, st
 static enum ts_status read_quantity(struct projections *projections, struct ts_image *image)
 {
     const char *quantity;
-    enum ts_status status = get_text(&projections->input, projections->stack.dataset, "quantity", &quantity);
+    enum ts_status status = get_text(&projections->input, &projections->stack.dataset, "quantity", &quantity);
     if (status == TS_OK)
-        status = get_text(&projections->input, projections->stack.dataset, "units", &image->unit);
+        status = get_text(&projections->input, &projections->stack.dataset, "units", &image->unit);
     if (status != TS_OK)
         return status;
     for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
@@ -128,13 +142,14 @@ static enum ts_status read_quantity(struct projections *projections, struct ts_i
 }
 
 /* Of a sinogram. What a fan's rays demand of the distances is demanded of a foreign file too. */
-static enum ts_status read_beam(struct projections *projections, hid_t group, struct ts_image *image)
+static enum ts_status read_beam(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
 {
     const char *name;
     struct ts_beam *beam = &image->beam;
+    bool there;
     if (projections->volume)
         return TS_OK;
-    const enum ts_status status = get_text(&projections->input, group, "beam", &name);
+    enum ts_status status = get_text(&projections->input, group, "beam", &name);
     if (status != TS_OK)
         return status;
     for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
@@ -142,19 +157,50 @@ static enum ts_status read_beam(struct projections *projections, hid_t group, st
             beam->kind = (enum ts_beam_kind)i;
             if (beam->kind == TS_BEAM_PARALLEL)
                 return TS_OK;
-            const bool there = get_numbers(group, "source_axis_mm", 1, &beam->source_axis_mm) &&
-                               get_numbers(group, "source_detector_mm", 1, &beam->source_detector_mm);
+            status = get_numbers(projections, group, "source_axis_mm", 1, &beam->source_axis_mm, &there);
+            if (status == TS_OK && there)
+                status = get_numbers(projections, group, "source_detector_mm", 1, &beam->source_detector_mm, &there);
+            if (status != TS_OK)
+                return status;
             const char *wrong = there ? ts_source_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
             return wrong ? unlike(projections, wrong) : TS_OK;
         }
     return unlike(projections, "its beam is not known");
 }
 
-static void read_geometry(hid_t group, struct ts_image *image)
+/* All of it, or none. */
+static enum ts_status read_geometry(struct projections *projections, const struct hdf5_ref *group,
+                                    struct ts_image *image)
 {
-    image->has_geometry = get_numbers(group, "origin_mm", 3, image->origin_mm) &&
-                          get_numbers(group, "direction", 9, image->direction) &&
-                          get_numbers(group, "step_z_mm", 3, image->step_z_mm);
+    const struct {
+        const char *name;
+        int n;
+        double *values;
+    } parts[] = {
+        {"origin_mm", 3, image->origin_mm}, {"direction", 9, image->direction}, {"step_z_mm", 3, image->step_z_mm}};
+    int n_found = 0;
+    bool any = false;
+    for (int i = 0; i < 3; i++) {
+        bool there, found;
+        const enum ts_status status = ts_hdf5_input_numbers(&projections->input, group, parts[i].name, parts[i].n,
+                                                            parts[i].values, &there, &found);
+        if (status != TS_OK)
+            return status;
+        any = any || there;
+        n_found += found;
+    }
+    image->has_geometry = n_found == 3;
+    return any && n_found < 3 ? ts_hdf5_input_refuse(&projections->input, "result-geometry",
+                                                     "%s: its geometry is not complete or has numbers that are not "
+                                                     "finite",
+                                                     projections->stack.name)
+                              : TS_OK;
+}
+
+static enum ts_status check_sense(struct projections *projections, const struct ts_image *image)
+{
+    const char *code, *wrong = ts_result_wrong(image, &code);
+    return wrong ? ts_hdf5_input_refuse(&projections->input, code, "%s: %s", projections->stack.name, wrong) : TS_OK;
 }
 
 /* ---- the image --------------------------------------------------------------------------------- */
@@ -163,18 +209,21 @@ static void read_geometry(hid_t group, struct ts_image *image)
 static enum ts_status check_file(struct projections *projections)
 {
     struct hdf5_input *input = &projections->input;
-    const hid_t root = input->files[0].id;
+    const struct hdf5_ref *root = &input->files[0].root;
     char digest[80];
     double complete = 0;
-    const enum ts_status status = ts_hdf5_input_text(input, root, "digest", digest, sizeof digest);
+    bool there, found;
+    enum ts_status status = ts_hdf5_input_text(input, root, "digest", digest, sizeof digest);
+    if (status == TS_OK)
+        status = ts_hdf5_input_numbers(input, root, "complete", 1, &complete, &there, &found);
     if (status != TS_OK)
         return status;
-    if (strlen(digest) != 64 || H5Aexists(root, "complete") <= 0) {
+    if (strlen(digest) != 64 || !there) {
         ts_hdf5_input_refuse(input, "result-foreign", "this file was not written by tomostage");
         ts_diag_hint(input->diag, "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
         return TS_BAD_INPUT;
     }
-    if (!get_numbers(root, "complete", 1, &complete) || complete != 1)
+    if (!found || complete != 1)
         return ts_hdf5_input_refuse(input, "result-incomplete", "the file is not complete: its run did not end");
     return ts_projections_attribute(projections, "digest", "%s", digest);
 }
@@ -184,31 +233,27 @@ static enum ts_status no_image(struct projections *projections, const char *want
 {
     struct hdf5_input *input = &projections->input;
     char shown[IMAGE_NAME_BYTES], list[1024] = "";
-    const char **names = NULL;
+    struct hdf5_name *names = NULL;
     size_t n = 0;
-    hid_t entry = -1;
-    enum ts_status status = ts_hdf5_input_find(input, input->files[0].id, "/entry", &entry);
-    if (status == TS_OK && entry >= 0)
-        status = ts_hdf5_input_names(input, entry, &names, &n);
+    struct hdf5_ref entry, group;
+    enum ts_status status = ts_hdf5_input_find_root(input, "/entry", &entry);
+    if (status == TS_OK && entry.kind != FINDER_NONE)
+        status = ts_hdf5_input_names(input, &entry, &names, &n);
     for (size_t i = 0; i < n && status == TS_OK; i++) {
         const size_t length = strlen(list);
-        hid_t group = -1;
-        status = ts_hdf5_input_find(input, entry, names[i], &group);
-        ts_text_escape(shown, sizeof shown, names[i]);
-        if (ts_hdf5_input_is_class(input, group, "NXdata", &status))
+        status = ts_hdf5_input_find(input, &entry, names[i].name, &group);
+        ts_text_escape(shown, sizeof shown, names[i].name);
+        if (status == TS_OK && ts_hdf5_input_is_class(&group, "NXdata"))
             snprintf(list + length, sizeof list - length, "%s%s", length > 0 ? ", " : "", shown);
-        if (group >= 0)
-            H5Oclose(group);
+        ts_hdf5_input_release(input, &group);
     }
-    if (entry >= 0)
-        H5Oclose(entry);
     ts_text_escape(shown, sizeof shown, wanted);
     return status == TS_OK ? ts_hdf5_input_refuse(input, "result-no-image", "there is no image '%s'; it has %s", shown,
                                                   *list ? list : "none")
                            : status;
 }
 
-static enum ts_status describe(struct projections *projections, hid_t group)
+static enum ts_status describe(struct projections *projections, const struct hdf5_ref *group)
 {
     struct ts_image *image = ts_arena_alloc(projections->arena, sizeof *image);
     if (!image)
@@ -219,9 +264,10 @@ static enum ts_status describe(struct projections *projections, hid_t group)
         status = read_quantity(projections, image);
     if (status == TS_OK)
         status = read_beam(projections, group, image);
-    read_geometry(group, image);
+    if (status == TS_OK)
+        status = read_geometry(projections, group, image);
     projections->described = image;
-    return status;
+    return status == TS_OK ? check_sense(projections, image) : status;
 }
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
@@ -229,31 +275,29 @@ static enum ts_status find_all(struct projections *projections, const struct par
     const struct result_params *params = set->values;
     struct hdf5_input *input = &projections->input;
     char path[IMAGE_NAME_BYTES + 16];
-    hid_t group = -1, dataset = -1;
+    struct hdf5_ref group = {0}, dataset = {0};
     enum ts_status status = check_file(projections);
     if (status != TS_OK)
         return status;
     snprintf(path, sizeof path, "/entry/%.255s", params->image);
     if (*params->image && !strchr(params->image, '/') && strlen(params->image) < IMAGE_NAME_BYTES)
-        status = ts_hdf5_input_find(input, input->files[0].id, path, &group);
-    if (ts_hdf5_input_is_class(input, group, "NXdata", &status))
-        status = ts_hdf5_input_find(input, group, "data", &dataset);
+        status = ts_hdf5_input_find_root(input, path, &group);
+    if (status == TS_OK && ts_hdf5_input_is_class(&group, "NXdata"))
+        status = ts_hdf5_input_find(input, &group, "data", &dataset);
     const char *name = ts_arena_text(projections->arena, path, strlen(path));
-    if (status == TS_OK && dataset < 0)
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = no_image(projections, params->image);
     if (status == TS_OK && !name)
         status = ts_diag_no_memory(input->diag, sizeof path);
     if (status == TS_OK)
-        status = ts_hdf5_stack_open_take(input, dataset, name, 3, &projections->stack);
+        status = ts_hdf5_stack_open(input, &dataset, name, 3, &projections->stack);
     for (int d = 0; d < 3; d++)
         projections->order[d] = d;
     projections->n_views = projections->stack.n[1];
     if (status == TS_OK)
-        status = describe(projections, group);
+        status = describe(projections, &group);
     if (status == TS_OK)
         status = ts_projections_attribute(projections, "image", "%s", params->image);
-    if (group >= 0)
-        H5Oclose(group);
     return status;
 }
 

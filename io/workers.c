@@ -38,6 +38,7 @@ struct worker_pool {
     int n_workers;
     int next; /* whose answers are looked at first: fairness */
     int unanswered;
+    int error; /* errno of a job that could not be handed over, other than "not now" */
     bool lost;
 };
 
@@ -139,8 +140,10 @@ bool ts_workers_submit(struct worker_pool *pool, uint64_t number, const void *jo
     if (pool->lost || pool->unanswered >= WORKER_JOBS_MAX)
         return false;
     memcpy(message.bytes, job, pool->kind->job_bytes);
-    if (!ts_channel_send(pool->jobs_fd, &message, sizeof message.number + pool->kind->job_bytes, &fd, fd >= 0))
+    if (!ts_channel_send(pool->jobs_fd, &message, sizeof message.number + pool->kind->job_bytes, &fd, fd >= 0)) {
+        pool->error = errno == EAGAIN ? 0 : errno;
         return false;
+    }
     pool->unanswered++;
     return true;
 }
@@ -253,7 +256,10 @@ enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, 
         /* The tick serves the clock of the jobs; an answer or a death wakes the poll at once. */
         poll(fds, (nfds_t)pool->n_workers, TICK_MS);
     }
-    return WORKER_IDLE;
+    if (!pool->error)
+        return WORKER_IDLE;
+    snprintf(what, WORKER_TEXT_MAX, "could not be given a job: %s", strerror(pool->error));
+    return lose(pool);
 }
 
 int ts_workers_pid(const struct worker_pool *pool, int i)

@@ -51,7 +51,8 @@ struct worker_pool;
  * processes, sockets or memory are out. */
 enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **pool, struct ts_diag *diag);
 /* Queues a job and returns at once; jobs start in this order. `job` has kind->job_bytes. fd: -1, or a descriptor that
- * the worker gets a copy of. False: WORKER_JOBS_MAX are unanswered, the queue is full, or the pool is lost. */
+ * the worker gets a copy of. False: WORKER_JOBS_MAX are unanswered, the queue is full, or the pool is
+ * lost. Where the job could not be sent for another reason, ts_workers_wait reports it. */
 bool ts_workers_submit(struct worker_pool *pool, uint64_t number, const void *job, int fd);
 
 enum worker_outcome {

@@ -9,10 +9,8 @@
 #include <errno.h>
 #include <math.h>
 #include <omp.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cuda/bench.h"
@@ -173,7 +171,7 @@ static enum ts_status bench_stage(struct bench *bench, const struct stage *stage
     const int n = request->parameters ? ts_bench_split_cases(stage, request->parameters, parameters)
                                       : ts_bench_parameters(stage, parameters);
     struct ts_diag *refusals = ts_diag_create();
-    enum ts_status status = refusals ? TS_OK : TS_RUN_FAILED;
+    enum ts_status status = refusals ? TS_OK : ts_diag_no_memory(bench->diag, sizeof parameters);
     for (int i = 0; status == TS_OK && i < n * n_sizes; i++)
         status = bench_cases(bench, stage, parameters[i % n], sizes[i / n], refusals);
     if (status == TS_OK && bench->report.n_rows == before && bench->n_failed == 0) {
@@ -239,7 +237,7 @@ static enum ts_status bench_chain(struct bench *bench)
     const int n = ts_bench_split(latency_chain, &slice, cases, CUDA_BENCH_STAGES), before = bench->report.n_rows;
     struct ts_diag *diag = ts_diag_create();
     if (!diag)
-        return TS_RUN_FAILED;
+        return ts_diag_no_memory(bench->diag, sizeof *cases);
     enum ts_status status = bench->on_cpu ? chain_on_cpu(bench, cases, n, diag) : TS_OK;
     if ((status == TS_OK || refused(status)) && bench->device)
         status = chain_on_cuda(bench, cases, n, diag);
@@ -267,7 +265,7 @@ static enum ts_status choose_devices(struct bench *bench, char *why, size_t why_
     const bool automatic = choice.kind == DEVICE_AUTO;
     struct ts_diag *diag = automatic ? ts_diag_create() : bench->diag;
     if (!diag)
-        return TS_RUN_FAILED;
+        return ts_diag_no_memory(bench->diag, sizeof choice);
     status = ts_device_choice_find(choice.index, &bench->found, &index, diag);
     if (status == TS_OK)
         status = ts_cuda_bench_ceilings(&bench->found.devices[index], diag, &bench->ceilings);
@@ -343,6 +341,9 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
     if (status == TS_OK && (!request->stage || !strcmp(request->stage, "chain")))
         status = bench_chain(&bench);
     ts_bench_print_end(&bench.report);
+    if (status == TS_OK && (fflush(stream) != 0 || ferror(stream)))
+        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
+                               "the rows could not be written: %s", strerror(errno));
     if (status == TS_OK && request->save)
         status = ts_bench_save(request->save, bench.report.rows, bench.report.n_rows, diag);
     if (status == TS_OK && request->plot)
@@ -353,46 +354,33 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
 
 /* ---- the command ------------------------------------------------------------------------------- */
 
-/* Runs tomostage-bench from this program's folder; false where there is none. */
-static bool hand_over(int argc, char **argv, int *code)
+/* Becomes tomostage-bench of this program's folder; returns where there is none. */
+static void hand_over(int argc, char **argv)
 {
-    extern char **environ;
     char path[4096];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
-    if (length <= 0)
-        return false;
-    path[length] = '\0';
+    path[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(path, '/');
-    if (!slash)
-        return false;
+    char **arguments = slash ? calloc((size_t)argc + 1, sizeof *arguments) : NULL;
+    if (!arguments)
+        return;
     strcpy(slash + 1, "tomostage-bench");
-    char **arguments = calloc((size_t)argc + 1, sizeof *arguments);
-    int status = 0, error = 1;
-    pid_t child;
-    if (arguments) {
-        arguments[0] = path;
-        memcpy(arguments + 1, argv + 1, (size_t)(argc - 1) * sizeof *arguments);
-        error = access(path, X_OK) || posix_spawn(&child, path, NULL, NULL, arguments, environ);
-    }
+    arguments[0] = path;
+    memcpy(arguments + 1, argv + 1, (size_t)(argc - 1) * sizeof *arguments);
+    execv(path, arguments);
     free(arguments);
-    if (error)
-        return false;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return false;
-    *code = WIFEXITED(status) ? WEXITSTATUS(status) : TS_RUN_FAILED;
-    return true;
 }
 
 int ts_bench(const struct bench_request *request, int argc, char **argv, FILE *stream)
 {
-    int code;
     fflush(stream);
-    if (stream == stdout && hand_over(argc, argv, &code))
-        return code;
+    if (stream == stdout)
+        hand_over(argc, argv);
     struct ts_diag *diag = ts_diag_create();
-    if (!diag)
+    if (!diag) {
+        fputs("tomostage: error: out of memory\n", stderr);
         return TS_RUN_FAILED;
+    }
     const enum ts_status status = ts_bench_run(request, stream, diag);
     ts_diag_print(diag, stderr);
     ts_diag_destroy(diag);

@@ -343,7 +343,7 @@ static enum ts_status choose_devices(const char *wanted, struct devices *devices
     const bool automatic = choice.kind == DEVICE_AUTO;
     struct ts_diag *own = automatic ? ts_diag_create() : diag;
     if (!own)
-        return TS_RUN_FAILED;
+        return ts_diag_no_memory(diag, sizeof choice);
     status = ts_device_choice_find(choice.index, &devices->found, &index, own);
     if (status == TS_OK)
         devices->device = &devices->found.devices[index];

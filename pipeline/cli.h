@@ -17,6 +17,7 @@ struct cli_command {
     const char *help;                  /* the rest of --help, lines ending in \n; "" for none */
     void (*more_help)(FILE *stream);   /* what only a table knows (names of phantoms); NULL: nothing */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+    const char *stopped;               /* ends the sentence about a signal: "; nothing was written"; NULL: nothing */
 };
 
 extern const struct cli_command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
@@ -29,8 +30,16 @@ enum { CLI_WRONG = TS_BAD_CHAIN };
  * -1: no more; '?': the option is wrong, which has been said; 0: --help was asked for and printed. */
 int ts_cli_option(const struct cli_command *command, int argc, char **argv, const char *letters,
                   const struct option *options);
-/* Looks for --json among all arguments, wrong ones too: from then on ts_cli_wrong also prints JSON. */
-void ts_cli_json_find(int argc, char **argv);
+/* Looks for --json among all arguments, wrong ones too: from then on ts_cli_wrong also prints JSON. Returns whether it
+ * is there. */
+bool ts_cli_json_find(int argc, char **argv);
+/* What a command made, for the sentence about standard output that failed: it exists nevertheless. */
+void ts_cli_written(const char *path);
+/* fflush(stdout) that remembers why it failed. */
+void ts_cli_flush(void);
+/* Sees that what was printed reached standard output, and says on stderr why it did not. Returns `code`, or
+ * TS_RUN_FAILED in place of 0. */
+int ts_cli_output_end(int code);
 /* One sentence on stderr that names the command (NULL: none), and with --json the same as a diagnostic in JSON on
  * stdout; returns CLI_WRONG. */
 int ts_cli_wrong(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -48,9 +57,10 @@ bool ts_cli_parse_integer(const char *text, int64_t low, int64_t high, int64_t *
 /* "12.3 MiB" */
 const char *ts_cli_format_bytes(double bytes, char *out, size_t size);
 
-/* Prints the records (stderr; as JSON lines on stdout), destroys the diag and returns the exit code of `status`. */
+/* Prints the records (stderr; as JSON lines on stdout), destroys the diag and returns the exit code of `status`. A
+ * failure without a record is reported too. */
 int ts_cli_finish_take(struct ts_diag *diag, enum ts_status status, bool json);
-/* A diag, or NULL after saying that memory is out. */
+/* A diag, or NULL after saying that memory is out (with --json on stdout too). */
 struct ts_diag *ts_cli_diag(void);
 
 /* ---- run and check --------------------------------------------------------------------------- */

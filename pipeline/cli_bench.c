@@ -6,13 +6,10 @@
 
 static int study_reductions(const struct bench_request *request)
 {
-    struct ts_diag *diag = ts_diag_create();
+    struct ts_diag *diag = ts_cli_diag();
     if (!diag)
         return TS_RUN_FAILED;
-    const enum ts_status status = ts_bench_reduction(request, stdout, diag);
-    ts_diag_print(diag, stderr);
-    ts_diag_destroy(diag);
-    return (int)status;
+    return ts_cli_finish_take(diag, ts_bench_reduction(request, stdout, diag), false);
 }
 
 static int bench(int argc, char **argv)

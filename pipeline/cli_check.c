@@ -24,10 +24,14 @@ static int check(int argc, char **argv)
     enum ts_status status = ts_cli_chain_load(&arguments, &chain, diag);
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments.options, &plan, diag);
+    if (status == TS_OK)
+        ts_plan_warn_output(plan, diag);
     if (status == TS_OK && !arguments.quiet)
         ts_plan_print(plan, stdout, arguments.json);
     if (status == TS_OK && arguments.picture)
         status = ts_geometry_write(plan, arguments.picture, arguments.options.force, diag);
+    if (status == TS_OK && arguments.picture)
+        ts_cli_written(arguments.picture);
     ts_plan_destroy(plan);
     ts_chain_destroy(chain);
     return ts_cli_finish_take(diag, status, arguments.json);

@@ -27,10 +27,38 @@ void ts_cli_help(const struct cli_command *command, FILE *stream)
 static bool json_asked;
 
 /* getopt takes a long option's first letters for it. */
-void ts_cli_json_find(int argc, char **argv)
+bool ts_cli_json_find(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         json_asked = json_asked || (strlen(argv[i]) > 2 && !strncmp("--json", argv[i], strlen(argv[i])));
+    return json_asked;
+}
+
+/* errno of the first write to standard output that failed, -1 where it is not known. */
+static int output_error;
+static char written[4096];
+
+void ts_cli_written(const char *path)
+{
+    ts_text_escape(written, sizeof written, path);
+}
+
+void ts_cli_flush(void)
+{
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !output_error)
+        output_error = errno ? errno : -1;
+}
+
+int ts_cli_output_end(int code)
+{
+    ts_cli_flush();
+    if (!output_error)
+        return code;
+    fprintf(stderr, "tomostage: standard output could not be written: %s%s%s%s\n",
+            output_error > 0 ? strerror(output_error) : "a part of it was lost", *written ? "; " : "", written,
+            *written ? " is written and whole" : "");
+    return code == 0 ? TS_RUN_FAILED : code;
 }
 
 static void print_wrong_json(const char *message)
@@ -182,13 +210,20 @@ const char *ts_cli_format_bytes(double bytes, char *out, size_t size)
 struct ts_diag *ts_cli_diag(void)
 {
     struct ts_diag *diag = ts_diag_create();
-    if (!diag)
-        fputs("tomostage: error: out of memory\n", stderr);
-    return diag;
+    if (diag)
+        return diag;
+    fputs("tomostage: error: out of memory\n", stderr);
+    if (json_asked)
+        puts("{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"no-memory\", "
+             "\"message\": \"out of memory\", \"exit_code\": 1}");
+    return NULL;
 }
 
 int ts_cli_finish_take(struct ts_diag *diag, enum ts_status status, bool json)
 {
+    if (status != TS_OK && status != TS_STOPPED && ts_diag_error_count(diag) == 0)
+        ts_diag_error(diag, status, &(struct diag_site){.code = "no-reason"},
+                      "failed, and no reason was recorded; memory may have run out");
     if (json)
         ts_diag_print_json(diag, stdout);
     else

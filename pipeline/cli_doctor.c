@@ -10,6 +10,7 @@
 
 #include "cuda/device.h"
 #include "io/dicom_decode.h"
+#include "io/sandbox.h"
 #include "io/source.h"
 #include "pipeline/cli.h"
 #include "pipeline/versions.h"
@@ -41,6 +42,19 @@ static bool print_codecs(void)
     printf("  %-14s missing: %s\n", "DCMTK", error);
     printf("  %-14s apt-get install --reinstall libdcmtk17; unset DCMDICTPATH if it is set\n", "to mend it");
     return false;
+}
+
+static void print_sandbox(void)
+{
+    char state[160];
+    bool filtered;
+    ts_sandbox_state(state, sizeof state, &filtered);
+    puts("sandboxes of decoders and of readers of HDF5");
+    printf("  %-14s %s\n", "locked by", state);
+    if (!filtered)
+        printf("  %-14s a file that exploits a decoder could read, write and send what this user can; run images of\n"
+               "  %-14s unknown origin on a kernel with seccomp, or in a container without network\n",
+               "that means", "");
 }
 
 static void print_device(const struct cuda_device *device, struct ts_diag *diag)
@@ -147,6 +161,7 @@ static int doctor(int argc, char **argv)
         return CLI_WRONG;
     print_versions();
     const bool ready = print_codecs();
+    print_sandbox();
     print_cuda();
     print_limits();
     puts(ready ? "all that is needed is there" : "something that is needed is missing");

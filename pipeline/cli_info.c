@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "io/dicom_group.h"
 #include "io/hdf5_read.h"
+#include "io/regular_file.h"
 #include "pipeline/cli.h"
 
-static bool is_hdf5(const char *path)
+/* A file behind a user block has its signature at 512, 1024, 2048, ... bytes. */
+static bool is_hdf5(int fd)
 {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
     unsigned char start[8];
-    FILE *file = fopen(path, "rb");
-    const bool found = file && fread(start, 1, sizeof start, file) == sizeof start && !memcmp(start, signature, 8);
-    if (file)
-        fclose(file);
-    return found;
+    for (off_t at = 0; pread(fd, start, sizeof start, at) == (ssize_t)sizeof start; at = at ? 2 * at : 512)
+        if (!memcmp(start, signature, sizeof start))
+            return true;
+    return false;
+}
+
+static enum ts_status describe(const char *path, bool json, struct ts_diag *diag)
+{
+    struct stat found;
+    char reason[256];
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return ts_dicom_info(path, json, stdout, diag);
+    const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
+    if (fd < 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s %s", path,
+                             reason);
+    const bool hdf5 = is_hdf5(fd);
+    close(fd);
+    return hdf5 ? ts_hdf5_info(path, json, stdout, diag) : ts_dicom_info(path, json, stdout, diag);
 }
 
 static int info(int argc, char **argv)
@@ -34,18 +50,9 @@ static int info(int argc, char **argv)
         return CLI_WRONG;
     const char *path = argv[optind];
     struct ts_diag *diag = ts_cli_diag();
-    struct stat status;
     if (!diag)
         return TS_RUN_FAILED;
-    enum ts_status result;
-    if (stat(path, &status) != 0)
-        result = ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
-                               "%s cannot be read: %s", path, strerror(errno));
-    else if (S_ISREG(status.st_mode) && is_hdf5(path))
-        result = ts_hdf5_info(path, json, stdout, diag);
-    else
-        result = ts_dicom_info(path, json, stdout, diag);
-    return ts_cli_finish_take(diag, result, json);
+    return ts_cli_finish_take(diag, describe(path, json, diag), json);
 }
 
 const struct cli_command ts_cli_info = {

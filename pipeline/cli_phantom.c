@@ -71,6 +71,8 @@ static int phantom(int argc, char **argv)
     if (!diag)
         return TS_RUN_FAILED;
     const enum ts_status status = ts_phantom_write(argv[optind], &made, folder, diag);
+    if (status == TS_OK)
+        ts_cli_written(folder);
     if (status == TS_OK && !quiet) {
         char path[4096];
         ts_text_escape(path, sizeof path, folder);
@@ -92,4 +94,5 @@ const struct cli_command ts_cli_phantom = {
             "      --quiet             no summary\n",
     .more_help = list_phantoms,
     .run = phantom,
+    .stopped = "; the folder may hold a part of the phantom",
 };

@@ -1,62 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * `tomostage run`. A signal asks the plan to stop, and cleaning up happens on the ordinary way out. A stage in the
- * midst of a long slab does not hear it: after PATIENCE_SECONDS the temporary file is removed and the process ends as
- * it is.
- */
-#include <signal.h>
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "pipeline/cli.h"
+#include "pipeline/cli_signals.h"
 #include "pipeline/json.h"
 #include "pipeline/plan.h"
-
-enum { PATIENCE_SECONDS = 1 };
-
-/* A handler has no argument to carry these. */
-static struct ts_plan *volatile current_plan;
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int number)
-{
-    if (stop_signal)
-        return;
-    stop_signal = number;
-    if (current_plan)
-        ts_plan_stop(current_plan);
-    alarm(PATIENCE_SECONDS);
-}
-
-/* The decoding processes end with their parent. */
-static void on_patience_lost(int number)
-{
-    (void)number;
-    if (!current_plan)
-        return;
-    ts_plan_abandon(current_plan);
-    _exit(128 + stop_signal);
-}
-
-/* From here on a signal stops the plan; before, nothing exists that would have to be cleaned up. */
-static void catch_signals(struct ts_plan *plan)
-{
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_flags = SA_RESTART}, before;
-    sigemptyset(&action.sa_mask);
-    current_plan = plan;
-    action.sa_handler = on_patience_lost;
-    sigaction(SIGALRM, &action, NULL);
-    action.sa_handler = on_signal;
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
-        if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
-            sigaction(stops[i], &action, NULL);
-    /* A reader that went away and a size limit become errors of write(), which are reported. */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-}
 
 struct progress {
     const struct ts_plan *plan;
@@ -95,7 +46,7 @@ static void print_event(const struct ts_plan *plan, const struct ts_event *event
     if (event->output)
         ts_json_member_text(&json, "output", event->output);
     ts_json_close(&json, '}');
-    fflush(stdout);
+    ts_cli_flush();
 }
 
 static void draw(struct progress *progress, const struct ts_event *event)
@@ -165,17 +116,20 @@ static int run(int argc, char **argv)
         status = ts_plan_create(chain, &arguments.options, &plan, diag);
     if (status == TS_OK) {
         progress.plan = plan;
-        catch_signals(plan);
+        ts_cli_signals_plan(plan);
         status = ts_plan_run(plan, diag);
-        current_plan = NULL;
+        ts_cli_signals_plan_ended(status == TS_OK);
     }
     clear_line(&progress);
     if (status == TS_OK && !arguments.quiet && !arguments.json)
         print_summary(&progress);
     ts_plan_destroy(plan);
     ts_chain_destroy(chain);
+    if (status == TS_OK)
+        ts_cli_written(progress.output);
     code = ts_cli_finish_take(diag, status, arguments.json);
-    return status == TS_STOPPED ? 128 + stop_signal : code;
+    ts_cli_flush();
+    return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
 }
 
 const struct cli_command ts_cli_run = {
@@ -184,4 +138,5 @@ const struct cli_command ts_cli_run = {
     .summary = "run a chain and write its result to an HDF5 file",
     .help = ts_cli_chain_options,
     .run = run,
+    .stopped = "; nothing was written",
 };

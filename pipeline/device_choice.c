@@ -36,7 +36,11 @@ static int first_usable(const struct cuda_devices *found, struct ts_diag *diag)
 {
     struct ts_diag *tries = ts_diag_create();
     int index = -1;
-    for (int i = 0; tries && index < 0 && i < found->n; i++)
+    if (!tries) {
+        ts_diag_no_memory(diag, sizeof *found);
+        return -1;
+    }
+    for (int i = 0; index < 0 && i < found->n; i++)
         if (ts_cuda_usable(&found->devices[i], tries) == TS_OK)
             index = i;
     ts_diag_destroy(tries);

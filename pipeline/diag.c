@@ -28,7 +28,7 @@ struct ts_diag {
     const struct source_text *source;
     struct entry *entries;
     size_t count, capacity, errors, errors_dropped;
-    bool out_of_memory;
+    size_t lost; /* warnings and notes that found no memory */
     enum ts_status status;
 };
 
@@ -89,8 +89,7 @@ void ts_diag_clear(struct ts_diag *diag)
         diag->arena = fresh;
         diag->source = NULL;
     }
-    diag->count = diag->errors = diag->errors_dropped = 0;
-    diag->out_of_memory = false;
+    diag->count = diag->errors = diag->errors_dropped = diag->lost = 0;
     diag->status = TS_OK;
 }
 
@@ -126,12 +125,13 @@ void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text
     pthread_mutex_unlock(&diag->lock);
 }
 
-static const char *copy_text(struct ts_diag *diag, const char *text)
+/* Where memory is out, a record says so instead of what it would have said. */
+static const char *copy_text(struct ts_diag *diag, const char *text, const char *otherwise)
 {
     if (!text)
         return NULL;
     const char *copy = ts_arena_text(diag->arena, text, strlen(text));
-    return copy ? copy : "out of memory";
+    return copy ? copy : otherwise;
 }
 
 __attribute__((format(printf, 2, 0))) static const char *format_text(struct ts_diag *diag, const char *format,
@@ -139,7 +139,20 @@ __attribute__((format(printf, 2, 0))) static const char *format_text(struct ts_d
 {
     char buffer[4096];
     vsnprintf(buffer, sizeof buffer, format, arguments);
-    return copy_text(diag, buffer);
+    return copy_text(diag, buffer, "out of memory");
+}
+
+/* A list that cannot grow keeps its last places for errors, so that a failure is never without a record. */
+static bool has_place(struct ts_diag *diag, enum ts_severity severity)
+{
+    if (diag->count + (severity == TS_ERROR ? 0 : DIAG_MAX_ERRORS) < diag->capacity)
+        return true;
+    struct entry *grown = realloc(diag->entries, 2 * diag->capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    diag->entries = grown;
+    diag->capacity *= 2;
+    return true;
 }
 
 /* With the lock held. */
@@ -156,12 +169,9 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
         }
         diag->errors++;
     }
-    if (diag->count == diag->capacity) {
-        struct entry *grown = realloc(diag->entries, 2 * diag->capacity * sizeof *grown);
-        if (!grown)
-            return;
-        diag->entries = grown;
-        diag->capacity *= 2;
+    if (!has_place(diag, severity)) {
+        diag->lost++;
+        return;
     }
     struct entry *entry = &diag->entries[diag->count++];
     *entry = (struct entry){
@@ -170,9 +180,9 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
     };
     entry->record.source = diag->source ? diag->source->name : NULL;
     if (site) {
-        entry->record.code = copy_text(diag, site->code);
+        entry->record.code = copy_text(diag, site->code, "no-memory");
         entry->record.span = site->span;
-        entry->record.stage = copy_text(diag, site->stage);
+        entry->record.stage = copy_text(diag, site->stage, NULL);
     }
 }
 
@@ -330,4 +340,6 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
     }
     if (diag->errors_dropped > 0)
         fprintf(stream, "tomostage: error: %zu more errors are not shown\n", diag->errors_dropped);
+    if (diag->lost > 0)
+        fprintf(stream, "tomostage: warning: %zu more warnings are not shown: out of memory\n", diag->lost);
 }

@@ -3,11 +3,14 @@
  * The program: finds the command, hands it the rest of the command line, and sees that what it printed arrived.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "io/sandbox.h"
 #include "pipeline/cli.h"
+#include "pipeline/cli_signals.h"
 #include "pipeline/omp_wait.h"
 #include "pipeline/params.h"
 
@@ -41,7 +44,15 @@ static int unknown_command(const char *name)
                         nearest ? nearest : "'tomostage --help' lists the commands", nearest ? "'?" : "");
 }
 
-static int dispatch(int argc, char **argv)
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (!strcmp(name, commands[i]->name))
+            return commands[i];
+    return NULL;
+}
+
+static int no_command(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
@@ -55,24 +66,28 @@ static int dispatch(int argc, char **argv)
         printf("tomostage %s\n", ts_version());
         return 0;
     }
-    for (size_t i = 0; commands[i]; i++)
-        if (!strcmp(argv[1], commands[i]->name))
-            return commands[i]->run(argc - 1, argv + 1);
     return unknown_command(argv[1]);
+}
+
+/* A file that is opened takes the lowest free number: without this an output file could become standard output or
+ * standard error, and messages would go into it. A folder holds the place where there is no /dev/null. */
+static void fill_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0)
+            (void)!open("/", O_RDONLY | O_DIRECTORY);
 }
 
 int main(int argc, char **argv)
 {
+    ts_cli_signals_hold();
+    fill_standard_streams();
     ts_omp_wait_asleep(argv);
     /* Before anything else is made that a child could inherit. Where it fails, the first child says why. */
     (void)ts_sandbox_begin();
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */
-    ts_cli_json_find(argc, argv);
-    const int code = dispatch(argc, argv);
-    /* A full disk behind a redirection shows here, if at all. */
-    if ((fflush(stdout) || ferror(stdout)) && code == 0) {
-        fprintf(stderr, "tomostage: standard output could not be written: %s\n", strerror(errno));
-        return TS_RUN_FAILED;
-    }
-    return code;
+    const bool json = ts_cli_json_find(argc, argv);
+    const struct cli_command *command = argc < 2 ? NULL : find_command(argv[1]);
+    ts_cli_signals_catch(command ? command->stopped : NULL, json);
+    return ts_cli_output_end(command ? command->run(argc - 1, argv + 1) : no_command(argc, argv));
 }

@@ -77,7 +77,8 @@ struct ts_plan {
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
     atomic_bool stop;
-    _Atomic(const char *) temporary; /* the output's temporary name while a run has one */
+    _Atomic(const char *) temporary; /* the output's temporary name while a run has one; NULL where it has no name */
+    atomic_bool committing;          /* the output is about to get its final name */
 };
 
 /* Fills device, cuda and gpu_budget_bytes: "auto", "cpu", "cuda" or "cuda:N" (NULL: auto), and 0 for the default
@@ -93,6 +94,10 @@ void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size);
 
 /* Resolves a stage from the chain's own values and the images that its inputs have now: fills set, context and out. */
 enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t node, struct ts_diag *diag);
+
+/* The warnings that a run would add about the output's place, such as too little space. Its errors are not for a plan:
+ * an output that exists may be gone when the chain is run. */
+void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag);
 
 /* Slices [z, z + n) of the domain in this pass: what each node needs and computes. done[node] is a byte per slice for
  * kept nodes, marked here. steps: n_nodes of them. */

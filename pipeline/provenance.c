@@ -168,7 +168,8 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, con
 
 /* ---- sources ----------------------------------------------------------------------------------- */
 
-static enum ts_status write_hashes(const struct source *source, const char *group, struct hdf5_writer *writer)
+static enum ts_status write_hashes(const struct source *source, const char *group, struct hdf5_writer *writer,
+                                   struct ts_diag *diag)
 {
     const size_t n = (size_t)source->n_slices;
     const char **pixels = calloc(n, sizeof *pixels), **instances = calloc(n, sizeof *instances);
@@ -185,7 +186,7 @@ static enum ts_status write_hashes(const struct source *source, const char *grou
         if (status == TS_OK)
             status = ts_hdf5_texts(writer, path, instances, n);
     } else {
-        status = TS_RUN_FAILED;
+        status = ts_diag_no_memory(diag, 2 * n * sizeof *pixels);
     }
     free(pixels);
     free(instances);
@@ -193,13 +194,13 @@ static enum ts_status write_hashes(const struct source *source, const char *grou
 }
 
 static enum ts_status write_slices(const struct source *source, const char *group, const char *unit,
-                                   struct hdf5_writer *writer)
+                                   struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const int64_t n = source->n_slices, shape[] = {n, 3};
     const char *length = source->image.has_geometry ? "mm" : source->image.axes[0].unit;
     double *values = calloc((size_t)n * 5, sizeof *values);
     if (!values)
-        return TS_RUN_FAILED;
+        return ts_diag_no_memory(diag, (size_t)n * 5 * sizeof *values);
     double *slope = values, *intercept = values + n, *position = values + 2 * n;
     uint64_t padding = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -216,18 +217,19 @@ static enum ts_status write_slices(const struct source *source, const char *grou
     if (status == TS_OK)
         status = write_array(writer, group, "padding_count", TS_U64, "pixel", 0, NULL, &padding);
     free(values);
-    return status == TS_OK ? write_hashes(source, group, writer) : status;
+    return status == TS_OK ? write_hashes(source, group, writer, diag) : status;
 }
 
 /* Of projections: where their views lie. Flats and darks have none. */
-static enum ts_status write_angles(const struct ts_image *image, const char *group, struct hdf5_writer *writer)
+static enum ts_status write_angles(const struct ts_image *image, const char *group, struct hdf5_writer *writer,
+                                   struct ts_diag *diag)
 {
     const struct ts_axis *views = &image->axes[1];
     if (!ts_image_is_sinogram(image) || !views->unit || strcmp(views->unit, "degree") != 0)
         return TS_OK;
     double *angles = malloc((size_t)views->n * sizeof *angles);
     if (!angles)
-        return TS_RUN_FAILED;
+        return ts_diag_no_memory(diag, (size_t)views->n * sizeof *angles);
     for (int64_t i = 0; i < views->n; i++)
         angles[i] = views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
     const enum ts_status status = write_array(writer, group, "angles", TS_F64, "degree", 1, &views->n, angles);
@@ -235,7 +237,7 @@ static enum ts_status write_angles(const struct ts_image *image, const char *gro
     return status;
 }
 
-static enum ts_status write_source(const struct plan_node *node, struct hdf5_writer *writer)
+static enum ts_status write_source(const struct plan_node *node, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     char group[PATH_BYTES];
     snprintf(group, sizeof group, "/entry/inputs/%s", node->label);
@@ -245,15 +247,15 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
     for (size_t i = 0; status == TS_OK && i < node->source->n_attributes; i++)
         status = write_text(writer, group, node->source->attributes[i].name, node->source->attributes[i].value);
     if (status == TS_OK)
-        status = write_angles(&node->source->image, group, writer);
-    return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer) : status;
+        status = write_angles(&node->source->image, group, writer, diag);
+    return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag) : status;
 }
 
 enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index, const struct stage_reduced *reduced,
-                                  struct hdf5_writer *writer)
+                                  struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[index];
-    return node->source ? write_source(node, writer) : write_stage(plan, index, reduced, writer);
+    return node->source ? write_source(node, writer, diag) : write_stage(plan, index, reduced, writer);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------- */
@@ -280,13 +282,13 @@ static char *resolved_chain(const struct ts_plan *plan)
     return text;
 }
 
-static enum ts_status write_chain(const struct ts_plan *plan, struct hdf5_writer *writer)
+static enum ts_status write_chain(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     char hex[DIGEST_TEXT_BYTES];
     char *text = resolved_chain(plan);
     if (!text || !ts_digest_of(text, strlen(text), hex)) {
         free(text);
-        return TS_RUN_FAILED;
+        return ts_diag_no_memory(diag, plan->chain->text_length);
     }
     enum ts_status status = ts_hdf5_text(writer, "/entry/provenance/chain", text);
     if (status == TS_OK)
@@ -344,14 +346,14 @@ static enum ts_status write_device(const struct ts_plan *plan, const char *group
     return status == TS_OK ? write_text(writer, group, "cuda_runtime", built) : status;
 }
 
-enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer)
+enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const char *group = "/entry/provenance";
     enum ts_status status = write_links(plan, writer);
     if (status == TS_OK)
         status = ts_hdf5_group(writer, group, "NXcollection");
     if (status == TS_OK)
-        status = write_chain(plan, writer);
+        status = write_chain(plan, writer, diag);
     if (status == TS_OK)
         status = write_text(writer, group, "build", ts_build_text());
     if (status == TS_OK)

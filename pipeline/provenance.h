@@ -13,8 +13,8 @@
 enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_writer *writer);
 /* One node after the last pass: a source's slices, or a stage's NXprocess with parameters and tables. */
 enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t node, const struct stage_reduced *reduced,
-                                  struct hdf5_writer *writer);
+                                  struct hdf5_writer *writer, struct ts_diag *diag);
 /* The chain, the build, the links to images that several names share. */
-enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer);
+enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag);
 
 #endif

@@ -128,6 +128,23 @@ static enum ts_status check_output(const struct ts_plan *plan, struct ts_diag *d
     return TS_BAD_CHAIN;
 }
 
+void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    struct ts_diag *found = plan->chain->output.path ? ts_diag_create() : NULL;
+    if (!found)
+        return;
+    (void)ts_hdf5_check_path(plan->chain->output.path, true, plan->output_bytes, found);
+    for (size_t i = 0; i < ts_diag_count(found); i++) {
+        const struct ts_diag_record *record = ts_diag_get(found, i);
+        if (record->severity != TS_WARNING)
+            continue;
+        ts_diag_warning(diag, &(struct diag_site){.code = record->code}, "%s", record->message);
+        if (record->hint)
+            ts_diag_hint(diag, "%s", record->hint);
+    }
+    ts_diag_destroy(found);
+}
+
 static enum ts_status create_output(struct run *run)
 {
     enum { DEFLATE_LEVEL = 1 };
@@ -136,9 +153,14 @@ static enum ts_status create_output(struct run *run)
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;
-    /* The plan's own copy: a signal handler may read it while commit frees the writer. */
     const char *temporary = ts_hdf5_temporary(run->writer);
-    atomic_store(&plan->temporary, ts_arena_text(plan->arena, temporary, strlen(temporary)));
+    if (temporary) {
+        /* The plan's own copy: a signal handler may read it while commit frees the writer. */
+        const char *copy = ts_arena_text(plan->arena, temporary, strlen(temporary));
+        if (!copy)
+            return ts_diag_no_memory(run->diag, strlen(temporary));
+        atomic_store(&plan->temporary, copy);
+    }
     const enum ts_status begun = ts_provenance_begin(plan, run->writer);
     return begun == TS_OK ? ts_run_create_datasets(run, 0) : begun;
 }
@@ -187,8 +209,8 @@ static enum ts_status run_all(struct run *run)
     if (status == TS_OK)
         status = tell_counts(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
-        status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer);
-    return status == TS_OK ? ts_provenance_end(run->plan, run->writer) : status;
+        status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer, run->diag);
+    return status == TS_OK ? ts_provenance_end(run->plan, run->writer, run->diag) : status;
 }
 
 static const struct run_back_end *back_end_of(const struct ts_plan *plan)
@@ -218,6 +240,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
         status = create_output(&run);
     if (status == TS_OK)
         status = run_all(&run);
+    atomic_store(&plan->committing, status == TS_OK);
     if (status == TS_OK)
         status = ts_hdf5_commit(run.writer);
     else if (run.writer)

@@ -39,9 +39,16 @@ FILE *ts_text_file_open(const char *path, bool replace, struct ts_diag *diag)
 
 enum ts_status ts_text_file_close(FILE *file, const char *path, struct ts_diag *diag)
 {
+    struct stat status;
+    const bool regular = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+    errno = 0;
     const bool failed = fflush(file) != 0 || ferror(file) != 0;
-    const int error = errno;
-    if (fclose(file) != 0 || failed)
-        return refuse(path, failed ? error : errno, diag);
-    return TS_OK;
+    /* A write that failed earlier has left no reason. */
+    const int error = errno ? errno : EIO;
+    if (fclose(file) == 0 && !failed)
+        return TS_OK;
+    const int end = failed ? error : errno;
+    if (regular)
+        unlink(path); /* a part of a picture is none */
+    return refuse(path, end, diag);
 }

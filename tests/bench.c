@@ -158,8 +158,10 @@ int main(int argc, char **argv)
         return TS_BAD_CHAIN;
     }
     struct ts_diag *diag = ts_diag_create();
-    if (!diag)
+    if (!diag) {
+        fputs("tomostage-bench: error: out of memory\n", stderr);
         return TS_RUN_FAILED;
+    }
     const enum ts_status status = carry_out(&arguments, diag);
     ts_diag_print(diag, stderr);
     ts_diag_destroy(diag);

@@ -83,8 +83,8 @@ Test(chunks, damaged_chunks_do_not_decode)
             size_t bytes = ts_chunk_encode(coder, &filters, chunk, sizeof chunk, out, sizeof out);
             cr_assert_gt(bytes, 0);
             memset(back, 0xA5, sizeof back);
-            cr_assert(ts_chunk_decode(coder, &filters, out, bytes, back, sizeof back));
-            cr_assert_eq(memcmp(back, chunk, sizeof chunk), 0);
+            const void *values = ts_chunk_decode(coder, &filters, out, bytes, back, sizeof back);
+            cr_assert(values && memcmp(values, chunk, sizeof chunk) == 0);
             for (size_t cut = 0; cut < bytes; cut += 1 + cut / 9)
                 cr_assert_not(ts_chunk_decode(coder, &filters, out, cut, back, sizeof back), "cut to %zu", cut);
             cr_assert_not(ts_chunk_decode(coder, &filters, out, bytes, back, sizeof back - width));

@@ -116,6 +116,56 @@ Test(hdf5_slice, refuses_what_is_not_there)
     cr_assert(strstr(ts_diag_get(diag, 5)->message, "/plain has 4 slices, there is no slice 4"));
 }
 
+/* The library would open other files, which its process cannot. */
+Test(hdf5_slice, values_in_other_files_are_refused)
+{
+    static const hsize_t n[2] = {4, 6};
+    struct hdf5_slice slice;
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(2, n, NULL);
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_external(list, "/etc/passwd", 0, 24 * 8);
+    H5Dclose(H5Dcreate2(file, "elsewhere", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    H5Pclose(list);
+    list = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_virtual(list, space, "/etc/passwd", "/data", space);
+    H5Dclose(H5Dcreate2(file, "virtual", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    H5Pclose(list);
+    H5Sclose(space);
+    H5Fclose(file);
+    cr_assert_eq(ts_hdf5_read_slice(path, "/elsewhere", 0, &slice, diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_read_slice(path, "/virtual", 0, &slice, diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_diag_count(diag), 2);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_str_eq(ts_diag_get(diag, i)->code, "hdf5-elsewhere");
+}
+
+/* Several blocks of rows, of several chunks each. */
+Test(hdf5_slice, reads_large_slices_in_blocks)
+{
+    enum { ROWS = 2500, COLUMNS = 2100 };
+    static const hsize_t n[2] = {ROWS, COLUMNS}, chunk[2] = {300, 700};
+    int32_t *values = malloc(sizeof *values * ROWS * COLUMNS);
+    struct hdf5_slice slice;
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        values[i] = i;
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(2, n, NULL);
+    const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(list, 2, chunk);
+    H5Pset_deflate(list, 1);
+    const hid_t large = H5Dcreate2(file, "large", H5T_STD_I32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    cr_assert(H5Dwrite(large, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(large);
+    H5Pclose(list);
+    H5Sclose(space);
+    H5Fclose(file);
+    cr_assert_eq(ts_hdf5_read_slice(path, "/large", 0, &slice, diag), TS_OK);
+    cr_assert(slice.rows == ROWS && slice.columns == COLUMNS);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        cr_assert_eq(slice.values[i], (float)i);
+    free(slice.values);
+    free(values);
+}
+
 Test(hdf5_slice, pictures_hold_their_pixels)
 {
     uint8_t pixels[NX * NY], found[NX * NY];

@@ -4,6 +4,7 @@
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -260,4 +261,59 @@ Test(result, refuses_with_its_own_words)
     refused("result: none.h5", "input-unreadable");
     cr_assert_eq(truncate(place("bad.h5"), 5000), 0);
     refused("result: bad.h5", "hdf5-unreadable");
+}
+
+/* ---- descriptions that make no sense ------------------------------------------------------------ */
+
+/* Multiplies one of the numbers of an attribute of the group or of an axis of /entry/data, and adds to it. */
+static void edit_number(const char *object, const char *name, int i, double factor, double more)
+{
+    double values[9];
+    const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t of = H5Oopen(file, object, H5P_DEFAULT), attribute = H5Aopen(of, name, H5P_DEFAULT);
+    cr_assert(H5Aread(attribute, H5T_NATIVE_DOUBLE, values) >= 0);
+    values[i] = factor * values[i] + more;
+    cr_assert(H5Awrite(attribute, H5T_NATIVE_DOUBLE, values) >= 0);
+    H5Aclose(attribute);
+    H5Oclose(of);
+    H5Fclose(file);
+}
+
+static void edit_text(const char *object, const char *name, const char *text)
+{
+    const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT), of = H5Oopen(file, object, H5P_DEFAULT);
+    replace_text(of, name, text);
+    H5Oclose(of);
+    H5Fclose(file);
+}
+
+Test(result, what_makes_no_sense_is_refused)
+{
+    static const char chain[] =
+        "tomostage: 1\ninput: {dicom: study}\nstages:\n  - box: {radius: 1}\noutput: {hdf5: bad.h5}\n";
+    static const struct {
+        const char *object, *name, *code, *text; /* text: in place of a number */
+        int i;
+        double factor, more;
+    } edits[] = {
+        {"/entry/data", "direction", "result-geometry", NULL, 0, 1, 1e-5},
+        {"/entry/data", "direction", "result-geometry", NULL, 1, 1, 1e-5},
+        {"/entry/data", "direction", "result-geometry", NULL, 8, -1, 0},
+        {"/entry/data", "origin_mm", "result-geometry", NULL, 2, NAN, 0},
+        {"/entry/data", "step_z_mm", "result-geometry", NULL, 0, 1, 0.01},
+        {"/entry/data", "step_z_mm", "result-geometry", NULL, 2, -1, 0},
+        {"/entry/data", "step_z_mm", "result-geometry", NULL, 2, 1.01, 0},
+        {"/entry/data/x", "spacing", "result-spacing", NULL, 0, 2, 0},
+        {"/entry/data/x", "spacing", "result-spacing", NULL, 0, 0, 0},
+        {"/entry/data/x", "units", "result-units", "cm", 0, 0, 0},
+        {"/entry/data/data", "units", "result-units", "mm", 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        ts_test_chain_runs(chain, ts_scan_file.folder);
+        if (edits[i].text)
+            edit_text(edits[i].object, edits[i].name, edits[i].text);
+        else
+            edit_number(edits[i].object, edits[i].name, edits[i].i, edits[i].factor, edits[i].more);
+        refused("result: bad.h5", edits[i].code);
+    }
 }

@@ -210,7 +210,7 @@ Test(cli, schema_is_json)
 Test(cli, doctor_finds_what_is_needed)
 {
     static const char *const parts[] = {"HDF5", "DCMTK",  "libyaml", "OpenSSL", "libdeflate",
-                                        "FFT",  "OpenMP", "JPEG-LS", "cores"};
+                                        "FFT",  "OpenMP", "JPEG-LS", "cores",   "locked by      limits"};
     ts_program_run(folder, ARGUMENTS("doctor"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.out);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "io/dicom_group.h"
 #include "pipeline/utf8.h"
@@ -73,3 +74,39 @@ Test(diag, errors_beyond_the_most_are_counted)
     free(text);
     ts_diag_destroy(diag);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* their allocators end the process */
+/* Warnings that find no place are counted; errors always find one. */
+Test(diag, a_failure_without_memory_has_a_record)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct rlimit limit, none = {0};
+    char *text = NULL;
+    size_t size = 0, n_errors = 0;
+    getrlimit(RLIMIT_AS, &limit);
+    none.rlim_max = limit.rlim_max;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &none), 0);
+    for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2)
+        for (volatile char *taken = malloc(bytes); taken; taken = malloc(bytes))
+            *taken = 0;
+    for (int i = 0; i < 100; i++)
+        ts_diag_warning(diag, &(struct diag_site){.code = "test"}, "warning %d", i);
+    for (int i = 0; i < DIAG_MAX_ERRORS; i++)
+        ts_diag_no_memory(diag, 1000);
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    for (size_t i = 0; i < ts_diag_count(diag); i++) {
+        const struct ts_diag_record *record = ts_diag_get(diag, i);
+        cr_assert_str_eq(record->message, "out of memory");
+        cr_assert_str_eq(record->code, "no-memory");
+        n_errors += record->severity == TS_ERROR;
+    }
+    cr_assert_eq(n_errors, DIAG_MAX_ERRORS);
+    cr_assert_eq(ts_diag_status(diag), TS_RUN_FAILED);
+    FILE *stream = open_memstream(&text, &size);
+    ts_diag_print(diag, stream);
+    fclose(stream);
+    cr_assert(strstr(text, " more warnings are not shown: out of memory\n"), "%s", text);
+    free(text);
+    ts_diag_destroy(diag);
+}
+#endif

@@ -389,3 +389,27 @@ Test(run, a_reference_that_travels_must_have_the_slices_of_the_image)
     }
     free(image.data);
 }
+
+/* What a run would say of its output's place, a plan says too; what would refuse it is left to the run. */
+Test(run, a_plan_warns_of_too_little_space)
+{
+    struct ts_image image = ts_test_image(4, 8, 8, TS_U16, VALUES_RANDOM, 6);
+    struct memory_chain memory;
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    memory_chain_add(&memory, "invert", NULL);
+    struct ts_plan *plan = make_plan(&memory, 0, 1);
+    struct ts_diag *diag = ts_diag_create();
+    ts_plan_warn_output(plan, diag);
+    cr_assert_eq(ts_diag_count(diag), 0);
+    plan->output_bytes = (int64_t)1 << 60;
+    ts_plan_warn_output(plan, diag);
+    cr_assert_eq(ts_diag_count(diag), 1);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "output-space");
+    cr_assert_eq(ts_diag_status(diag), TS_OK);
+    ts_diag_destroy(diag);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every byte of the trailer has one right value, so that each changed bit of it shows.
+ */
+#include "io/hdf5_trailer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/hdf5_storage.h"
+
+enum { SUM_AT = TRAILER_BYTES - DIGEST_SUM_BYTES };
+
+/* All but the digest. */
+static void format_head(unsigned char trailer[TRAILER_BYTES], uint64_t bytes)
+{
+    static const char name[16] __attribute__((nonstring)) = "tomostage result";
+    memset(trailer, 0, TRAILER_BYTES);
+    memcpy(trailer, name, sizeof name);
+    trailer[16] = 1;
+    for (int i = 0; i < 8; i++)
+        trailer[24 + i] = (unsigned char)(bytes >> (8 * i));
+}
+
+bool ts_hdf5_trailer_write(int fd, uint64_t bytes, const unsigned char sum[DIGEST_SUM_BYTES])
+{
+    unsigned char trailer[TRAILER_BYTES];
+    format_head(trailer, bytes);
+    memcpy(trailer + SUM_AT, sum, DIGEST_SUM_BYTES);
+    for (size_t done = 0; done < sizeof trailer;) {
+        const ssize_t n = pwrite(fd, trailer + done, sizeof trailer - done, (off_t)(bytes + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n < 0 ? errno : EIO;
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+bool ts_hdf5_trailer_read(int fd, uint64_t file_bytes, unsigned char sum[DIGEST_SUM_BYTES])
+{
+    unsigned char expected[TRAILER_BYTES], found[TRAILER_BYTES];
+    if (file_bytes < TRAILER_BYTES)
+        return false;
+    format_head(expected, file_bytes - TRAILER_BYTES);
+    if (!ts_hdf5_storage_read(fd, found, sizeof found, file_bytes - TRAILER_BYTES) ||
+        memcmp(found, expected, SUM_AT) != 0)
+        return false;
+    memcpy(sum, found + SUM_AT, DIGEST_SUM_BYTES);
+    return true;
+}
