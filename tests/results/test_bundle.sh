@@ -4,6 +4,7 @@
 # few tests.
 # usage: test_bundle.sh ARCHIVE
 set -euo pipefail
+test=$(realpath "$0")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { echo "the bundle: $1" >&2; exit 1; }
@@ -33,6 +34,7 @@ fi
 if [ -f bin/tomostage-bench-peers ]; then
     grep -qs 'WITH LLVM-exception' $licenses/nvidia-cccl || fail "there is no license of CCCL"
 fi
+python3 "$(dirname "$test")/test_sbom.py" --bundle . >parts || fail "the list of its parts is wrong"
 mkdir elsewhere && cd elsewhere
 export OMP_WAIT_POLICY=passive
 env -u LD_LIBRARY_PATH ../bin/tomostage doctor >doctor || fail "doctor says: $(cat doctor)"

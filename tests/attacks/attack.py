@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the attack tests share: the program, phantoms, a work folder, the preloaded libraries and the closing line.
+
+Each test is called as `test_X.py PROGRAM LIBRARY_FOLDER`. N and SEED in the environment change how many cases run and
+which: N=all runs every one. A test prints one line a failed case and a closing line, and exits with 1 if a case failed.
+Exit code 77 says that nothing was tried, and the line before it says why; ctest shows that as skipped.
+"""
+import atexit
+import concurrent.futures
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, LIBRARIES = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+SANITIZER = os.environ.get("TOMOSTAGE_SANITIZE", "")
+SEED = int(os.environ.get("SEED", "1"))
+NAME = os.path.basename(sys.argv[0])[len("test_"):-len(".py")]
+FOLDER = tempfile.mkdtemp(prefix="tomostage-attack-")
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+os.chmod(FOLDER, 0o755)
+random.seed(SEED)
+failures = []
+
+
+def skip(reason):
+    print(f"SKIPPED {NAME}: {reason}")
+    sys.exit(77)
+
+
+def skip_under_sanitizers():
+    """Their run-time has to be the first library of a process, and their builds do without the system-call filter."""
+    if SANITIZER:
+        skip(f"the build has -fsanitize={SANITIZER}, which goes with neither LD_PRELOAD nor seccomp")
+
+
+def count(usual):
+    """The number of cases: `usual`, or what N says."""
+    wanted = os.environ.get("N")
+    return usual if not wanted else sys.maxsize if wanted == "all" else int(wanted)
+
+
+def spread(total, usual):
+    """At most count(usual) of the numbers below total, evenly spread."""
+    n = min(total, count(usual))
+    return sorted({int((i + random.random()) * total / n) for i in range(n)}) if n else []
+
+
+def run(*arguments, timeout=30, **keywords):
+    """Runs the program. A run that takes longer than `timeout` seconds has the returncode 'hang'."""
+    try:
+        return subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
+                              **keywords)
+    except subprocess.TimeoutExpired as late:
+        return subprocess.CompletedProcess(late.cmd, "hang", late.stdout or b"")
+
+
+def died(done):
+    return done.returncode == "hang" or done.returncode < 0 or done.returncode > 3
+
+
+def preload(library, **variables):
+    """An environment with one of the test libraries; two threads, so that equal calls come in much the same order."""
+    path = os.path.join(LIBRARIES, f"lib{library}.so")
+    return {**os.environ, "LD_PRELOAD": path, "OMP_NUM_THREADS": "2", **{k: str(v) for k, v in variables.items()}}
+
+
+def phantom(size, slices):
+    folder = os.path.join(FOLDER, f"phantom_{size}_{slices}")
+    if not os.path.isdir(folder):
+        made = run("phantom", "shepp-logan", "-o", folder, "--size", str(size), "--slices", str(slices), "--quiet")
+        assert made.returncode == 0, made.stdout
+    return folder
+
+
+def result(size=32, slices=6):
+    """A result with a saved image, a table and a sinogram."""
+    path = os.path.join(FOLDER, "result.h5")
+    chain = f"dicom {phantom(size, slices)} | box radius=1 | histogram bins=16 | save name=b | radon views=12 | hdf5 {path}"
+    done = run("run", chain, "--quiet")
+    assert done.returncode == 0, done.stdout
+    return path
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def side_by_side(cases, do):
+    """Calls do(worker, case) for every case, two at a time; `worker` names a folder of the caller's own."""
+    folders = [os.path.join(FOLDER, f"worker_{i}") for i in range(2)]
+    cases = list(cases)
+
+    def all_of(worker):
+        os.makedirs(folders[worker], exist_ok=True)
+        return [(case, do(folders[worker], case)) for case in cases[worker::2]]
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return [pair for part in pool.map(all_of, range(2)) for pair in part]
+
+
+def fail(text):
+    failures.append(text)
+    if len(failures) <= 40:
+        print("  FAILED", text, flush=True)
+
+
+def finish(text, least):
+    """The closing line. `least` is how many cases have to have run, so that an empty test fails."""
+    n = int(text.split()[0])
+    if n < least:
+        fail(f"only {n} cases were run, and {least} are the least")
+    print(f"{NAME}: {text}, {len(failures)} failed")
+    sys.exit(1 if failures else 0)

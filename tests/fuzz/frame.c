@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One DICOM file as a series of one slice. The decoder runs in this process and not in its sandbox, so that libFuzzer
+ * sees its code.
+ */
+#include "tests/fuzz/frame.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "io/dicom_decode.h"
+#include "io/dicom_source.h"
+#include "tests/fuzz/fuzz.h"
+
+static void decode(const struct dicom_source *source)
+{
+    const struct dicom_frame *frame = &source->frames[0];
+    const struct dicom_file *file = frame->file;
+    const size_t cell_bytes = ts_dicom_cell_bytes(source);
+    if (cell_bytes > FUZZ_IMAGE_MAX)
+        return;
+    const struct dicom_job job = {.pixel_offset = file->pixel_offset,
+                                  .pixel_bytes = file->pixel_bytes,
+                                  .file_bytes = file->file_bytes,
+                                  .n = (size_t)ts_slice_count(&source->base.image),
+                                  .slope = frame->slope,
+                                  .intercept = frame->intercept,
+                                  .cells = frame->cells,
+                                  .syntax = file->syntax,
+                                  .dtype = source->base.image.dtype,
+                                  .have_padding = file->have_padding,
+                                  .have_padding_limit = file->have_padding_limit,
+                                  .padding = file->padding,
+                                  .padding_limit = file->padding_limit};
+    struct dicom_reply reply = {0};
+    void *cells = malloc(cell_bytes), *out = malloc(ts_slice_bytes(&source->base.image));
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (cells && out && fd >= 0)
+        ts_dicom_frame_decode(&job, fd, cells, out, &reply);
+    if (fd >= 0)
+        close(fd);
+    free(out);
+    free(cells);
+}
+
+static void prepare(void)
+{
+    static bool prepared;
+    char error[300];
+    if (!prepared && !(prepared = ts_dicom_frame_prepare() && ts_dicom_decode_init(error, sizeof error) == 0))
+        abort();
+}
+
+void fuzz_frame(const uint8_t *data, size_t bytes, bool compressed)
+{
+    char path[FUZZ_PATH];
+    prepare();
+    fuzz_write("fuzz.dcm", data, bytes, path);
+    struct ts_diag *diag = ts_diag_create();
+    struct dicom_params values = {0};
+    const char *items[1] = {fuzz_folder()};
+    struct param_set set = {
+        .rows = dicom_format.params, .n_rows = dicom_format.n_params, .values = &values, .owner = "input"};
+    ts_params_init(&set);
+    values.dicom = (struct ts_texts){1, items};
+    struct source *source = NULL;
+    if (dicom_format.open(&set, &source, diag) == TS_OK) {
+        const struct dicom_source *dicom = (const struct dicom_source *)source;
+        if ((dicom->frames[0].file->syntax > DICOM_RLE) == compressed)
+            decode(dicom);
+        source->ops->close(source);
+    }
+    ts_diag_destroy(diag);
+}

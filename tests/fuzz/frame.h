@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One DICOM file as a series of one slice: the scan, the checks of the series, and the decoding of its frame.
+ */
+#ifndef TESTS_FUZZ_FRAME_H
+#define TESTS_FUZZ_FRAME_H
+
+#include <stdbool.h>
+
+#include "tests/fuzz/fuzz.h"
+
+/* Decodes the frame where it is compressed for DCMTK, or where it is not. */
+void fuzz_frame(const uint8_t *data, size_t bytes, bool compressed);
+
+#endif

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the first inputs of the harnesses: small files of every kind that is read, all from phantoms and by hand.
+
+usage: make_seeds.py PROGRAM FOLDER. Needs dcmtk and python3-h5py. `run.sh --merge FOLDER` then adds to the corpora what
+of them reaches new code.
+"""
+import glob
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import h5py
+import numpy as np
+
+PROGRAM, OUT = os.path.abspath(sys.argv[1]), sys.argv[2]
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def put(harness, name, data):
+    os.makedirs(os.path.join(OUT, harness), exist_ok=True)
+    with open(os.path.join(OUT, harness, name), "wb") as file:
+        file.write(data)
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def dicom(work):
+    """One slice in every encoding that is read. RLE frames also go to their own harness, after three bytes of size."""
+    subprocess.run([PROGRAM, "phantom", "shepp-logan", "-o", work + "/s", "--size", "8", "--slices", "3", "--quiet"], check=True)
+    slice_file = sorted(glob.glob(work + "/s/*"))[1]
+    put("dicom", "explicit", content(slice_file))
+    for name, tool in (("implicit", ["dcmconv", "+ti"]), ("big", ["dcmconv", "+tb"]), ("undefined", ["dcmconv", "-e"]),
+                       ("rle", ["dcmcrle"]), ("jpeg", ["dcmcjpeg", "+el"]), ("jpeg1", ["dcmcjpeg", "+e1"]),
+                       ("jpegls", ["dcmcjpls", "+el"])):
+        target = os.path.join(work, name)
+        subprocess.run([*tool, slice_file, target], check=True)
+        put("codec" if name.startswith("jpeg") else "dicom", name, content(target))
+    frame = struct.pack("<16I", 2, 64, 69, *[0] * 13) + bytes([251, 7, 1, 1, 2]) + bytes([5, 1, 2, 3, 4, 5, 6])
+    put("rle", "two segments", bytes([6, 0, 1]) + frame)
+    put("rle", "one segment", bytes([16, 0, 0]) + struct.pack("<16I", 1, 64, *[0] * 14) + bytes([241, 9]))
+
+
+def tiff(order, bits, kind, compression=1, tiled=False, pages=2):
+    """A TIFF file of 16 x 16 pixels a page."""
+    rows = bytes(range(256)) * (bits // 8)
+    stored = zlib.compress(rows) if compression == 8 else rows
+    head = {"<": b"II", ">": b"MM"}[order] + struct.pack(order + "HI", 42, 8)
+    body, at = b"", 8
+    for page in range(pages):
+        tags = [(256, 3, 16), (257, 3, 16), (258, 3, bits), (259, 3, compression), (262, 3, 1), (277, 3, 1), (339, 3, kind)]
+        place = (322, 3, 16), (323, 3, 16), (324, 4, 0), (325, 4, len(stored))
+        tags += place if tiled else [(273, 4, 0), (278, 3, 16), (279, 4, len(stored))]
+        data_at = at + 2 + 12 * len(tags) + 4
+        ifd = struct.pack(order + "H", len(tags))
+        for tag, form, value in sorted(tags):
+            value = data_at if tag in (273, 324) else value
+            ifd += struct.pack(order + "HHI", tag, form, 1) + (
+                struct.pack(order + "HH", value, 0) if form == 3 else struct.pack(order + "I", value))
+        following = data_at + len(stored) + len(stored) % 2
+        ifd += struct.pack(order + "I", following if page + 1 < pages else 0)
+        body += ifd + stored + bytes(len(stored) % 2)
+        at = following
+    return head + body
+
+
+def tiffs():
+    for order in "<>":
+        for bits, kind in ((8, 1), (16, 1), (16, 2), (32, 1), (32, 3), (64, 3)):
+            put("tiff", f"{'le' if order == '<' else 'be'}{bits}{kind}", tiff(order, bits, kind))
+    put("tiff", "deflate", tiff("<", 16, 1, compression=8))
+    put("tiff", "tiles", tiff("<", 16, 1, tiled=True))
+
+
+def chains():
+    for path in glob.glob(SOURCE + "/datasets/chains/*.yaml") + glob.glob(SOURCE + "/tests/chains/**/*.yaml", recursive=True):
+        if os.path.getsize(path) < 4000:
+            put("chain", os.path.basename(path), content(path))
+    put("chain", "line", b"dicom s | box radius=2 | equalize | save name=e | radon views=180 | hdf5 r.h5")
+
+
+def hdf5(work):
+    random = np.random.default_rng(1)
+    for k, (kind, packed) in enumerate((("u2", None), ("f4", "gzip"), ("u1", "lzf"), ("i4", None))):
+        path = os.path.join(work, f"exchange{k}.h5")
+        with h5py.File(path, "w") as file:
+            file["implements"] = "exchange"
+            file.create_dataset("exchange/data", data=(random.random((6, 2, 8)) * 200 + 5).astype(kind), compression=packed)
+            file["exchange/data_white"] = (random.random((2, 2, 8)) * 200 + 5).astype(kind)
+            file["exchange/data_dark"] = np.zeros((2, 2, 8), kind)
+            file["exchange/theta"] = np.linspace(0, 150, 6)
+            file["exchange/theta"].attrs["units"] = "deg"
+        put("hdf5", f"exchange{k}", content(path))
+        nexus(os.path.join(work, f"nexus{k}.h5"), (random.random((8, 2, 8)) * 200 + 5).astype(kind), packed)
+        put("hdf5", f"nexus{k}", content(os.path.join(work, f"nexus{k}.h5")))
+    out = work + "/result.h5"
+    subprocess.run([PROGRAM, "run", f"dicom {work}/s | box radius=1 | save name=b | radon views=4 | hdf5 {out}", "--quiet"], check=True)
+    put("hdf5", "result", content(out))
+
+
+def nexus(path, frames, packed):
+    with h5py.File(path, "w") as file:
+        def group(parent, name, kind):
+            made = parent.create_group(name)
+            made.attrs["NX_class"] = kind
+            return made
+
+        tomo = group(group(file, "entry", "NXentry"), "tomo", "NXsubentry")
+        tomo["definition"] = "NXtomo"
+        detector = group(group(tomo, "instrument", "NXinstrument"), "detector", "NXdetector")
+        detector.create_dataset("data", data=frames, compression=packed, chunks=(1, 2, 8))
+        detector["image_key"] = np.array([2, 1, 0, 0, 0, 0, 0, 0])
+        for name in ("x_pixel_size", "y_pixel_size"):
+            detector[name] = 0.01
+            detector[name].attrs["units"] = "mm"
+        sample = group(tomo, "sample", "NXsample")
+        sample["rotation_angle"] = np.linspace(0, 175, 8)
+        sample["rotation_angle"].attrs["units"] = "deg"
+        data = group(tomo, "data", "NXdata")
+        data["data"] = h5py.SoftLink("/entry/tomo/instrument/detector/data")
+        data["rotation_angle"] = h5py.SoftLink("/entry/tomo/sample/rotation_angle")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    dicom(folder)
+    tiffs()
+    chains()
+    hdf5(folder)
