@@ -10,12 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_others.h"
 #include "io/dicom_source.h"
 #include "io/source_slices.h"
 
 static const struct choice burned_in_choices[] = {
     {"refuse", BURNED_IN_REFUSE, "an image that says so is refused"},
     {"allow", BURNED_IN_ALLOW, "it is read; the output records burned_in_annotation YES"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice incomplete_choices[] = {
+    {"refuse", INCOMPLETE_REFUSE, "the series is refused"},
+    {"allow", INCOMPLETE_ALLOW, "the files that are there are read; the output records both numbers"},
     {NULL, 0, NULL},
 };
 
@@ -29,6 +36,9 @@ static const struct param dicom_rows[] = {
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
+    UNREADABLE_ROW(struct dicom_params),
+    PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
+          .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
     SLICES_ROW(struct dicom_params),
 };
 
@@ -101,9 +111,10 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
     slice->slope = frame->slope;
     slice->intercept = frame->intercept;
     memcpy(slice->position_mm, file->position_mm, sizeof slice->position_mm);
-    if (lstat(file->path, &now) != 0)
+    if (stat(file->path, &now) != 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s", file->path, strerror(errno));
-    if (!S_ISREG(now.st_mode) || now.st_size != file->file_bytes)
+    if (!S_ISREG(now.st_mode) || now.st_dev != file->device || now.st_ino != file->inode ||
+        now.st_size != file->file_bytes)
         return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: the file was changed after its header was read",
                              file->path);
     frame->device = now.st_dev;
@@ -140,6 +151,9 @@ static const char *burned_in(const struct dicom_file *const *files, size_t n)
     return n_no == n ? "NO" : "UNKNOWN";
 }
 
+/* What is reported of the input as a whole: files_passed_over, files_skipped, warnings. */
+enum { MAX_REPORTS = 3 };
+
 /* The only texts of the header that reach an output: a new one needs a line here. */
 static enum ts_status list_attributes(struct dicom_source *source, const struct dicom_series *series,
                                       struct ts_diag *diag)
@@ -155,10 +169,11 @@ static enum ts_status list_attributes(struct dicom_source *source, const struct 
         {"rescale_type", offsetof(struct dicom_file, rescale_type)},
     };
     enum { N_ALLOWED = sizeof allowed / sizeof allowed[0] };
-    struct source_attribute *attributes = ts_arena_alloc(source->arena, (N_ALLOWED + 1) * sizeof *attributes);
+    struct source_attribute *attributes =
+        ts_arena_alloc(source->arena, (N_ALLOWED + 1 + MAX_REPORTS) * sizeof *attributes);
     size_t n = 0;
     if (attributes == NULL)
-        return ts_diag_no_memory(diag, (N_ALLOWED + 1) * sizeof *attributes);
+        return ts_diag_no_memory(diag, (N_ALLOWED + 1 + MAX_REPORTS) * sizeof *attributes);
     for (size_t i = 0; i < N_ALLOWED; i++) {
         const char *text = common_text(source, allowed[i].offset);
         char *value = ts_arena_text(source->arena, text, strlen(text));
@@ -224,27 +239,108 @@ static enum ts_status refuse_burned_in(const struct param_set *set, const struct
     return TS_BAD_INPUT;
 }
 
-static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
+/* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it. */
+static enum ts_status check_lacks(const struct dicom_params *params, const struct dicom_folder *folder,
+                                  const struct dicom_series *series, struct ts_diag *diag)
+{
+    struct diag_site site = {.code = "slice-unreadable"};
+    char text[1024];
+    if (series->n_suspects > 0) {
+        ts_dicom_suspects_text(folder, series, text, sizeof text);
+        if (params->unreadable == UNREADABLE_REFUSE) {
+            ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", text);
+            ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
+            return TS_BAD_INPUT;
+        }
+        ts_diag_warning(diag, &site, "%s", text);
+    }
+    if (series->damaged && params->unreadable == UNREADABLE_REFUSE) { /* else the choice of the series warned of it */
+        ts_diag_error(diag, TS_BAD_INPUT, &site, "damaged files of series %d may be slices of series %d: %s",
+                      series->damaged->number, series->number, series->damaged->refusal);
+        ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
+        return TS_BAD_INPUT;
+    }
+    if (series->incomplete) {
+        site.code = "series-incomplete";
+        if (params->incomplete == INCOMPLETE_REFUSE) {
+            ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", series->incomplete);
+            ts_diag_hint(diag, DICOM_INCOMPLETE_HINT);
+            return TS_BAD_INPUT;
+        }
+        ts_diag_warning(diag, &site, "%s", series->incomplete);
+    }
+    return TS_OK;
+}
+
+/* What was reported goes into the result too, without names: they may be those of patients. */
+static enum ts_status list_reports(struct dicom_source *source, const struct dicom_params *params,
+                                   const struct dicom_folder *folder, const struct dicom_series *series,
+                                   struct ts_diag *diag)
+{
+    char passed_over[512];
+    const size_t skipped =
+        series->n_suspects + folder->n_of[DICOM_UNREADABLE] + (series->damaged ? series->damaged->n_files : 0);
+    const char *warnings = params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
+    struct source_attribute *attributes = (struct source_attribute *)source->base.attributes;
+    ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
+    for (size_t i = 0; warnings && i < series->n_warnings; i++)
+        warnings = ts_arena_printf(source->arena, "%s%s%s", warnings, *warnings ? "; " : "", series->warnings[i]);
+    const struct source_attribute reports[MAX_REPORTS] = {
+        {"files_passed_over", ts_arena_text(source->arena, passed_over, strlen(passed_over))},
+        {"files_skipped", skipped ? ts_arena_printf(source->arena, "%zu", skipped) : ""},
+        {"warnings", warnings},
+    };
+    for (int i = 0; i < MAX_REPORTS; i++) {
+        if (reports[i].value == NULL)
+            return ts_diag_no_memory(diag, sizeof passed_over);
+        if (*reports[i].value != '\0')
+            attributes[source->base.n_attributes++] = reports[i];
+    }
+    return TS_OK;
+}
+
+/* Scans and groups. What the user is to know of the files is reported in every case, also where no series is chosen. */
+static enum ts_status choose_series(const struct param_set *set, struct arena *arena, struct dicom_folder *folder,
+                                    const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
-    struct dicom_folder folder = {0};
     struct dicom_series *series = NULL;
-    const struct dicom_series *chosen = NULL;
     size_t n_series = 0;
+    enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
+    if (status == TS_OK && params->unreadable == UNREADABLE_REFUSE)
+        status = ts_dicom_refuse_unreadable(folder, diag);
+    if (status == TS_OK)
+        status = ts_dicom_group(folder, arena, &series, &n_series, diag);
+    if (status != TS_OK)
+        return status;
+    if (n_series > 0)
+        ts_dicom_warn_of_others(folder, diag);
+    status = ts_dicom_choose(series, n_series, params->series, folder, chosen, diag);
+    if (status == TS_OK)
+        status = check_lacks(params, folder, *chosen, diag);
+    return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;
+}
+
+static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    struct dicom_folder folder = {0};
+    const struct dicom_series *chosen = NULL;
     struct arena *arena = ts_arena_create();
     *source = NULL;
     if (arena == NULL)
-        return ts_diag_no_memory(diag, sizeof *series);
-    enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, &folder, diag);
+        return ts_diag_no_memory(diag, sizeof *chosen);
+    enum ts_status status = choose_series(set, arena, &folder, &chosen, diag);
+    if (status != TS_OK) {
+        ts_arena_destroy(arena);
+        return status;
+    }
+    status = ts_dicom_open_take(chosen, arena, source, diag);
     if (status == TS_OK)
-        status = ts_dicom_group(&folder, arena, &series, &n_series, diag);
-    if (status == TS_OK)
-        status = ts_dicom_choose(series, n_series, params->series, &folder, &chosen, diag);
-    if (status == TS_OK)
-        status = refuse_burned_in(set, chosen, diag);
-    if (status == TS_OK)
-        return ts_dicom_open_take(chosen, arena, source, diag);
-    ts_arena_destroy(arena);
+        status = list_reports((struct dicom_source *)*source, set->values, &folder, chosen, diag);
+    if (status != TS_OK && *source != NULL) {
+        close_source(*source);
+        *source = NULL;
+    }
     return status;
 }
 

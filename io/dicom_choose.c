@@ -9,8 +9,9 @@
 
 #include "io/dicom_geometry.h"
 #include "io/dicom_group.h"
+#include "io/dicom_others.h"
 
-enum { MAX_LISTED = 40, LINE_BYTES = 256 };
+enum { MAX_LISTED = 40, LINE_BYTES = 512 };
 
 void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size)
 {
@@ -41,35 +42,6 @@ void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t s
     snprintf(out, size, "%s, %d x %d x %lld, %.4g x %.4g x %.4g mm, %s, %s %s", modality, (int)axes[1].n,
              (int)axes[2].n, (long long)axes[0].n, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,
              ts_dtype_name(series->image.dtype), series->image.unit);
-}
-
-void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t size)
-{
-    const struct {
-        size_t n;
-        const char *name;
-    } kinds[] = {{folder->n_not_dicom, "not DICOM"},       {folder->n_empty, "empty"},
-                 {folder->n_no_pixels, "without pixels"},  {folder->n_dicomdir, "DICOMDIR"},
-                 {folder->n_links, "links, not followed"}, {folder->n_special, "not regular files"},
-                 {folder->n_unreadable, "unreadable"}};
-    size_t total = 0, used = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        total += kinds[i].n;
-    }
-    if (size > 0) {
-        out[0] = '\0';
-    }
-    if (total == 0) {
-        return;
-    }
-    used = (size_t)snprintf(out, size, "%zu file%s passed over:", total, total == 1 ? "" : "s");
-    const char *separator = " ";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (kinds[i].n > 0 && used < size) {
-            used += (size_t)snprintf(out + used, size - used, "%s%zu %s", separator, kinds[i].n, kinds[i].name);
-            separator = ", ";
-        }
-    }
 }
 
 static void list_series(const struct dicom_series *series, size_t n, struct ts_diag *diag)

@@ -28,6 +28,7 @@ bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_
             reader->buffer_offset = offset;
             reader->buffer_bytes = got > 0 ? (size_t)got : 0;
             if (got <= 0) {
+                reader->error = got < 0 && !reader->error ? errno : reader->error;
                 return false;
             }
             at = 0;

@@ -28,13 +28,14 @@ enum {
 /* Reads a file at any place through one small buffer, so that a header costs one read and pixels none. */
 struct dicom_reader {
     int fd;
+    int error; /* errno of the first read that failed; 0 while none has */
     int64_t file_bytes;
     int64_t buffer_offset;
     size_t buffer_bytes;
     unsigned char buffer[DICOM_BUFFER_BYTES];
 };
 
-/* Copies n bytes at `offset`; false where the file does not hold them. */
+/* Copies n bytes at `offset`; false where the file does not hold them or cannot be read (reader->error). */
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n);
 
 struct dicom_element {

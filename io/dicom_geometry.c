@@ -8,6 +8,7 @@
  */
 #include "io/dicom_geometry.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -77,28 +78,34 @@ static int compare_doubles(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-bool ts_dicom_same_pixels(const struct dicom_file *a, const struct dicom_file *b)
+bool ts_dicom_same_pixels(const struct dicom_file *a, const struct dicom_file *b, int *error)
 {
+    const struct dicom_file *files[] = {a, b};
     bool same = a->pixel_bytes == b->pixel_bytes && !strcmp(a->syntax_uid, b->syntax_uid);
-    int first = open(a->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    int second = open(b->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    int fds[2] = {-1, -1};
     char bytes[2][8192];
-    same = same && first >= 0 && second >= 0;
-    for (int64_t done = 0; same && done < a->pixel_bytes;) {
+    *error = 0;
+    for (int i = 0; i < 2 && *error == 0; i++) {
+        fds[i] = open(files[i]->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        *error = fds[i] < 0 ? errno : 0;
+    }
+    for (int64_t done = 0; same && *error == 0 && done < a->pixel_bytes;) {
         int64_t left = a->pixel_bytes - done;
         size_t n = left < (int64_t)sizeof bytes[0] ? (size_t)left : sizeof bytes[0];
-        ssize_t got = pread(first, bytes[0], n, a->pixel_offset + done);
-        same = got == (ssize_t)n && pread(second, bytes[1], n, b->pixel_offset + done) == got &&
-               memcmp(bytes[0], bytes[1], n) == 0;
+        for (int i = 0; i < 2 && *error == 0; i++) {
+            ssize_t got = pread(fds[i], bytes[i], n, files[i]->pixel_offset + done);
+            *error = got < 0 ? errno : 0;
+            same = same && got == (ssize_t)n;
+        }
+        same = same && *error == 0 && memcmp(bytes[0], bytes[1], n) == 0;
         done += (int64_t)n;
     }
-    if (first >= 0) {
-        close(first);
+    for (int i = 0; i < 2; i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
     }
-    if (second >= 0) {
-        close(second);
-    }
-    return same;
+    return same && *error == 0;
 }
 
 /* Copies of one instance stand side by side in the group's order; identical ones are dropped. */
@@ -108,9 +115,17 @@ static void drop_duplicates(struct dicom_series *series, struct arena *arena)
     for (size_t i = 0; i < series->n_files; i++) {
         struct dicom_file *file = series->files[i], *before = kept > 0 ? series->files[kept - 1] : NULL;
         if (before && *file->sop_instance && !strcmp(file->sop_instance, before->sop_instance)) {
+            int error = 0;
             bool same = !memcmp(file->position_mm, before->position_mm, sizeof file->position_mm) &&
                         file->slope == before->slope && file->intercept == before->intercept &&
-                        ts_dicom_same_pixels(file, before);
+                        ts_dicom_same_pixels(file, before, &error);
+            if (error != 0) {
+                ts_dicom_series_refuse(series, arena, "input-unreadable", "check the files and their permissions",
+                                       "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
+                                       ts_dicom_base_name(before->path), ts_dicom_base_name(file->path),
+                                       strerror(error));
+                return;
+            }
             if (!same) {
                 ts_dicom_series_refuse(series, arena, "duplicate-differs", "remove the one that is wrong",
                                        "%s and %s have one SOP Instance UID but different content",
@@ -132,9 +147,11 @@ static void drop_duplicates(struct dicom_series *series, struct arena *arena)
 static bool all_same_pixels(const struct slice *slices, size_t n)
 {
     const struct dicom_file *first = slices[0].file;
+    int error;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_file *file = slices[i].file;
-        if (file->slope != first->slope || file->intercept != first->intercept || !ts_dicom_same_pixels(file, first)) {
+        if (file->slope != first->slope || file->intercept != first->intercept ||
+            !ts_dicom_same_pixels(file, first, &error)) {
             return false;
         }
     }

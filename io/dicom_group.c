@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "io/dicom_geometry.h"
+#include "io/dicom_others.h"
 
 enum { MAX_ORIENTATIONS = 256 }; /* of one run; a series that has more is no set of volumes */
 static const double SAME_ORIENTATION = 1e-4;
@@ -293,6 +294,12 @@ enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *a
     }
     if (status == TS_OK) {
         status = judge_all(&grouping, series, diag);
+    }
+    if (status == TS_OK && !ts_dicom_check_whole(*series, grouping.n, arena)) {
+        status = ts_diag_no_memory(diag, 0);
+    }
+    if (status == TS_OK) {
+        status = ts_dicom_count_suspects(folder, *series, grouping.n, diag);
     }
     *n_series = status == TS_OK ? grouping.n : 0;
     free(grouping.series);

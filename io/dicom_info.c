@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `tomostage info` of DICOM files: each series, what it would become, and why it would be refused. Prints no text that
- * identifies a patient; file names appear only within a reason, without their folders.
+ * identifies a patient from a header; file names appear only within a reason, and without their folders unless the file
+ * cannot be read.
  */
 #include <stdio.h>
 
 #include "io/dicom_geometry.h"
 #include "io/dicom_group.h"
+#include "io/dicom_others.h"
 
 static void print_text(FILE *stream, const char *text)
 {
@@ -46,7 +48,35 @@ static void print_json_numbers(FILE *stream, const char *name, const double *val
     fputc(']', stream);
 }
 
-static void print_json_series(FILE *stream, const struct dicom_series *series)
+/* One thing that a series may lack, unless the chain allows it. */
+static void print_json_lack(FILE *stream, bool first, const char *code, const char *reason, const char *hint)
+{
+    fprintf(stream, "%s{\"code\":\"%s\"", first ? "" : ",", code);
+    print_json_pair(stream, "reason", reason);
+    print_json_pair(stream, "hint", hint);
+    fputc('}', stream);
+}
+
+static void print_json_lacks(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series)
+{
+    char text[1024];
+    fputs(",\"lacks\":[", stream);
+    if (series->n_suspects > 0) {
+        ts_dicom_suspects_text(folder, series, text, sizeof text);
+        print_json_lack(stream, true, "slice-unreadable", text, DICOM_UNREADABLE_HINT);
+    }
+    if (series->damaged) {
+        print_json_lack(stream, series->n_suspects == 0, "slice-unreadable", series->damaged->refusal,
+                        DICOM_UNREADABLE_HINT);
+    }
+    if (series->incomplete) {
+        print_json_lack(stream, series->n_suspects == 0 && !series->damaged, "series-incomplete", series->incomplete,
+                        DICOM_INCOMPLETE_HINT);
+    }
+    fputc(']', stream);
+}
+
+static void print_json_series(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series)
 {
     const struct ts_image *image = &series->image;
     fprintf(stream, "{\"number\":%d,\"shape\":[%lld,%lld,%lld],\"duplicates\":%zu", series->number,
@@ -76,24 +106,66 @@ static void print_json_series(FILE *stream, const struct dicom_series *series)
         fputs(i ? "," : "", stream);
         print_json_text(stream, series->warnings[i]);
     }
-    fputs("]}", stream);
+    fputc(']', stream);
+    print_json_lacks(stream, folder, series);
+    fputc('}', stream);
+}
+
+/* Names that cannot be read: as long as there is one, every run is refused. */
+static void print_json_unreadable(FILE *stream, const struct dicom_folder *folder)
+{
+    char text[2048];
+    const char *separator = "";
+    fputs(",\"unreadable\":[", stream);
+    for (size_t i = 0; i < folder->n_others; i++) {
+        if (folder->others[i].kind == DICOM_UNREADABLE) {
+            ts_dicom_unreadable_text(&folder->others[i], text, sizeof text);
+            fputs(separator, stream);
+            print_json_text(stream, text);
+            separator = ",";
+        }
+    }
+    fputc(']', stream);
 }
 
 static void print_json(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
 {
-    fprintf(stream,
-            "{\"files\":%zu,\"images\":%zu,\"passed_over\":{\"not_dicom\":%zu,\"empty\":%zu,\"no_pixels\":%zu,"
-            "\"dicomdir\":%zu,\"links\":%zu,\"special\":%zu,\"unreadable\":%zu},\"series\":[",
-            folder->n_seen, folder->n_files, folder->n_not_dicom, folder->n_empty, folder->n_no_pixels,
-            folder->n_dicomdir, folder->n_links, folder->n_special, folder->n_unreadable);
+    static const char *const kinds[DICOM_OTHER_KINDS] = {
+        [DICOM_NO_MAGIC] = "not_dicom",   [DICOM_EMPTY] = "empty",       [DICOM_SHORT] = "too_short",
+        [DICOM_NO_PIXELS] = "no_pixels",  [DICOM_DICOMDIR] = "dicomdir", [DICOM_LINK] = "links",
+        [DICOM_LOOP] = "loops",           [DICOM_GIT] = "git",           [DICOM_SPECIAL] = "special",
+        [DICOM_UNREADABLE] = "unreadable"};
+    char text[2048];
+    fprintf(stream, "{\"files\":%zu,\"images\":%zu,\"same_file\":%zu,\"passed_over\":{", folder->n_seen,
+            folder->n_files, folder->n_same);
+    for (int i = 0; i < DICOM_OTHER_KINDS; i++) {
+        fprintf(stream, "%s\"%s\":%zu", i ? "," : "", kinds[i], folder->n_of[i]);
+    }
+    fputc('}', stream);
+    print_json_unreadable(stream, folder);
+    fputs(",\"series\":[", stream);
     for (size_t i = 0; i < n; i++) {
         fputs(i ? "," : "", stream);
-        print_json_series(stream, &series[i]);
+        print_json_series(stream, folder, &series[i]);
+    }
+    fputs("],\"warnings\":[", stream);
+    ts_dicom_others_text(folder, text, sizeof text);
+    if (*text) {
+        print_json_text(stream, text);
     }
     fputs("]}\n", stream);
 }
 
-static void print_series(FILE *stream, const struct dicom_series *series)
+static void print_refusal(FILE *stream, const char *code, const char *reason, const char *hint)
+{
+    fprintf(stream, "     refused (%s): ", code);
+    print_text(stream, reason);
+    fputs("\n     way out: ", stream);
+    print_text(stream, hint ? hint : "none");
+    fputc('\n', stream);
+}
+
+static void print_series(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series)
 {
     char line[256];
     ts_dicom_series_line(series, line, sizeof line);
@@ -110,26 +182,59 @@ static void print_series(FILE *stream, const struct dicom_series *series)
         fputc('\n', stream);
     }
     if (series->refusal) {
-        fprintf(stream, "     refused (%s): ", series->refusal_code);
-        print_text(stream, series->refusal);
-        fputs("\n     way out: ", stream);
-        print_text(stream, series->hint ? series->hint : "none");
-        fputc('\n', stream);
+        print_refusal(stream, series->refusal_code, series->refusal, series->hint);
+    }
+    if (series->n_suspects > 0) {
+        char text[1024];
+        ts_dicom_suspects_text(folder, series, text, sizeof text);
+        print_refusal(stream, "slice-unreadable", text, DICOM_UNREADABLE_HINT);
+    }
+    if (series->damaged) {
+        print_refusal(stream, "slice-unreadable", series->damaged->refusal, DICOM_UNREADABLE_HINT);
+    }
+    if (series->incomplete) {
+        print_refusal(stream, "series-incomplete", series->incomplete, DICOM_INCOMPLETE_HINT);
+    }
+}
+
+/* Every run would be refused for the first of them. */
+static void print_unreadable(FILE *stream, const struct dicom_folder *folder)
+{
+    char text[2048];
+    bool any = false;
+    for (size_t i = 0; i < folder->n_others; i++) {
+        if (folder->others[i].kind == DICOM_UNREADABLE) {
+            ts_dicom_unreadable_text(&folder->others[i], text, sizeof text);
+            fputs("refused (input-unreadable): ", stream);
+            print_text(stream, text);
+            fputc('\n', stream);
+            any = true;
+        }
+    }
+    if (any) {
+        fputs("way out: " DICOM_UNREADABLE_HINT "\n", stream);
     }
 }
 
 static void print_all(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
 {
-    char passed_over[256];
-    ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
+    char text[2048];
     fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", n, folder->n_files,
             folder->n_seen);
     for (size_t i = 0; i < n; i++) {
-        print_series(stream, &series[i]);
+        print_series(stream, folder, &series[i]);
     }
-    if (*passed_over) {
-        fprintf(stream, "%s\n", passed_over);
+    ts_dicom_others_text(folder, text, sizeof text);
+    if (*text) {
+        fputs("warning: ", stream);
+        print_text(stream, text);
+        fputc('\n', stream);
     }
+    ts_dicom_same_text(folder, text, sizeof text);
+    if (*text) {
+        fprintf(stream, "note: %s\n", text);
+    }
+    print_unreadable(stream, folder);
 }
 
 enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
@@ -147,7 +252,8 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
     }
     if (status == TS_OK && n == 0) {
         const struct dicom_series *none = NULL;
-        status = ts_dicom_choose(series, n, NULL, &folder, &none, diag);
+        status = ts_dicom_refuse_unreadable(&folder, diag);
+        status = status != TS_OK ? status : ts_dicom_choose(series, n, NULL, &folder, &none, diag);
     } else if (status == TS_OK) {
         (json ? print_json : print_all)(stream, &folder, series, n);
     }

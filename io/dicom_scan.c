@@ -203,22 +203,69 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
     }
 }
 
-static void init_file(struct dicom_file *file, const char *path)
+/* Data sets of these classes are images: without pixels and without rows they were cut. */
+static bool is_image_class(const char *uid)
 {
-    *file = (struct dicom_file){.path = path, .frames = 1};
-    file->slope = 1;
-    file->spacing_between_slices_mm = file->tilt_degree = file->echo_time_ms = file->temporal_position =
-        file->acquisition_number = file->b_value = file->instance_number = NAN;
+    static const char *const classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4", "128", "128.1", "130"};
+    static const char prefix[] = "1.2.840.10008.5.1.4.1.1.";
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (text_starts(uid, prefix) && text_equals(uid + sizeof prefix - 1, classes[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* An open regular file. False: not an image; counted. */
-static bool scan_open_file(struct scan *scan, struct dicom_folder *counts)
+static void init_file(struct dicom_file *file, const char *path)
+{
+    *file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
+    file->slope = 1;
+    file->spacing_between_slices_mm = file->tilt_degree = file->echo_time_ms = file->temporal_position =
+        file->acquisition_number = file->b_value = file->instance_number = file->images_in_acquisition =
+            file->series_instances = NAN;
+}
+
+/* Whether these 8 bytes are the header of an element of one of the groups that come first in a file or a data set. */
+static bool is_first_element(const unsigned char *bytes)
+{
+    bool little = (bytes[0] == 2 || bytes[0] == 8) && bytes[1] == 0;
+    bool big = bytes[0] == 0 && (bytes[1] == 2 || bytes[1] == 8);
+    bool short_implicit = little && bytes[3] == 0 && bytes[6] == 0 && bytes[7] == 0;
+    return short_implicit || ((little || big) && ts_dicom_is_vr((const char *)bytes + 4));
+}
+
+/* What the first n bytes of a file without magic look like. */
+static void describe_start(const unsigned char *start, size_t n, struct dicom_other *other)
+{
+    static const unsigned char apple_double[] = {0, 5, 0x16, 7};
+    const size_t preamble = n < PREAMBLE_BYTES ? n : PREAMBLE_BYTES;
+    other->data_set =
+        (n >= 8 && is_first_element(start)) || (n >= MAGIC_END + 8 && is_first_element(start + MAGIC_END));
+    other->apple_double = n >= sizeof apple_double && !memcmp(start, apple_double, sizeof apple_double);
+    other->text = n > 0;
+    for (size_t i = 0; i < preamble; i++) {
+        other->text = other->text && (start[i] >= 0x20 || (start[i] >= '\t' && start[i] <= '\r'));
+    }
+}
+
+static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
+{
+    other->kind = kind;
+    return false;
+}
+
+/* An open regular file that is not empty. False: not an image. */
+static bool scan_open_file(struct scan *scan, struct dicom_other *other)
 {
     struct dicom_file *file = scan->file;
-    unsigned char start[MAGIC_END];
-    if (!ts_dicom_read(&scan->reader, 0, start, sizeof start) || memcmp(start + PREAMBLE_BYTES, "DICM", 4) != 0) {
-        counts->n_not_dicom++;
-        return false;
+    unsigned char start[MAGIC_END + 8];
+    const size_t n = file->file_bytes < (int64_t)sizeof start ? (size_t)file->file_bytes : sizeof start;
+    if (!ts_dicom_read(&scan->reader, 0, start, n)) {
+        return is_not(other, DICOM_SHORT); /* it was cut since; where the reading failed, the caller says so */
+    }
+    if (n < MAGIC_END || memcmp(start + PREAMBLE_BYTES, "DICM", 4) != 0) {
+        describe_start(start, n, other);
+        return is_not(other, n < MAGIC_END && !other->text ? DICOM_SHORT : DICOM_NO_MAGIC);
     }
     if (!memcmp(start, "MZ", 2) ||
         !memcmp(start,
@@ -233,8 +280,7 @@ static bool scan_open_file(struct scan *scan, struct dicom_folder *counts)
         return true;
     }
     if (text_equals(scan->media_class, "1.2.840.10008.1.3.10")) {
-        counts->n_dicomdir++;
-        return false;
+        return is_not(other, DICOM_DICOMDIR);
     }
     if (!choose_syntax(scan)) {
         return true;
@@ -245,39 +291,45 @@ static bool scan_open_file(struct scan *scan, struct dicom_folder *counts)
         read_data_set(scan, &walk);
     }
     bool document = is_document_class(file->sop_class);
-    if (document || (!scan->met_pixels && !file->refusal && !ts_dicom_has(&scan->seen, DICOM_TAG(0x0028, 0x0010)) &&
-                     !scan->seen.float_pixels)) {
-        counts->n_no_pixels++;
-        return false;
+    bool image = scan->met_pixels || file->refusal || ts_dicom_has(&scan->seen, DICOM_TAG(0x0028, 0x0010)) ||
+                 scan->seen.float_pixels || is_image_class(scan->media_class) || is_image_class(file->sop_class);
+    if (document || !image) {
+        return is_not(other, DICOM_NO_PIXELS);
     }
     ts_dicom_check(scan);
     return true;
 }
 
-bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_folder *counts, struct dicom_file *file)
+bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file *file, struct dicom_other *other)
 {
     struct scan scan = {.arena = arena, .file = file};
     struct stat status;
     init_file(file, path);
-    counts->n_seen++;
+    *other = (struct dicom_other){.path = path, .kind = DICOM_UNREADABLE, .folder = DICOM_NAMED};
     /* O_NONBLOCK: a FIFO must not hold us up; it has no effect on the regular files that are read. */
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) {
-        *(errno == ELOOP ? &counts->n_links : errno == ENXIO ? &counts->n_special : &counts->n_unreadable) += 1;
-        return false;
+        other->error = errno;
+        return is_not(other, errno == ENXIO ? DICOM_SPECIAL : DICOM_UNREADABLE);
     }
     bool is_image = false;
     if (fstat(fd, &status) != 0) {
-        counts->n_unreadable++;
+        other->error = errno;
     } else if (!S_ISREG(status.st_mode)) {
-        counts->n_special++;
+        other->kind = DICOM_SPECIAL;
     } else if (status.st_size == 0) {
-        counts->n_empty++;
+        other->kind = DICOM_EMPTY;
     } else {
-        file->file_bytes = status.st_size;
+        file->device = status.st_dev;
+        file->inode = status.st_ino;
+        other->bytes = file->file_bytes = status.st_size;
         scan.reader.fd = fd;
         scan.reader.file_bytes = status.st_size;
-        is_image = scan_open_file(&scan, counts);
+        is_image = scan_open_file(&scan, other);
+        if (scan.reader.error != 0) { /* whatever was made of the rest: a part of the file is not known */
+            other->error = scan.reader.error;
+            is_image = is_not(other, DICOM_UNREADABLE);
+        }
     }
     close(fd);
     return is_image;

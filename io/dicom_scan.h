@@ -7,6 +7,8 @@
 #ifndef IO_DICOM_SCAN_H
 #define IO_DICOM_SCAN_H
 
+#include <sys/types.h>
+
 #include "pipeline/arena.h"
 #include "pipeline/diag.h"
 
@@ -24,7 +26,10 @@ enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
 
 /* One DICOM file. Every number was checked against the file; `have` flags say what was there. Zero length = absent. */
 struct dicom_file {
-    const char *path;    /* arena */
+    const char *path; /* arena */
+    int folder;       /* number of the folder in which it was found; DICOM_NAMED: the user named the file itself */
+    dev_t device;
+    ino_t inode;
     const char *refusal; /* why this file cannot be part of any volume, or NULL; arena */
     const char *refusal_code;
     const char *warning; /* what was passed over, such as bytes behind the pixels, or NULL; arena */
@@ -41,23 +46,58 @@ struct dicom_file {
     double slope, intercept, spacing_between_slices_mm, tilt_degree; /* the last two only to warn; NaN if absent */
     int32_t padding, padding_limit;                                  /* by pixel_representation */
     double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
+    double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
     int64_t pixel_offset,
         pixel_bytes; /* native: the value field. Encapsulated: of all fragments, from the first item on */
     int n_fragments; /* encapsulated; single frame files only */
     int64_t file_bytes;
 };
 
-struct dicom_folder {
-    struct dicom_file *files;
-    size_t n_files;
-    /* What else was seen and passed over, counted: for "14 files skipped: 9 not DICOM, 2 empty, ..." */
-    size_t n_seen, n_not_dicom, n_empty, n_no_pixels, n_dicomdir, n_links, n_special, n_unreadable;
+enum { DICOM_NAMED = -1 };
+
+/* Why a name in the input is not an image. */
+enum dicom_other_kind {
+    DICOM_NO_MAGIC, /* without "DICM" at byte 128 */
+    DICOM_EMPTY,
+    DICOM_SHORT, /* shorter than preamble and magic, and no text */
+    DICOM_NO_PIXELS,
+    DICOM_DICOMDIR,
+    DICOM_LINK,       /* to a folder; not followed */
+    DICOM_LOOP,       /* a link that leads to itself */
+    DICOM_GIT,        /* a folder .git, which holds other names of the files beside it; not searched */
+    DICOM_SPECIAL,    /* a FIFO, socket or device; not opened */
+    DICOM_UNREADABLE, /* it could not be looked at, opened or read; `error` says why */
+    DICOM_OTHER_KINDS
 };
 
-/* Reads one file's header. Never fails for what is in the file: file->refusal says what is wrong. False: not a DICOM
- * image at all, counted in folder. */
-bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_folder *counts, struct dicom_file *file);
-/* Searches folders (depth <= 32, no links followed, FIFOs and devices never opened) and single files. */
+/* A name in the input that is not an image. */
+struct dicom_other {
+    const char *path; /* arena */
+    enum dicom_other_kind kind;
+    int error;          /* errno */
+    const char *target; /* where a link points that cannot be followed; NULL without one; arena */
+    int folder;         /* as in struct dicom_file */
+    int64_t bytes;
+    bool data_set, text, apple_double; /* what its first bytes look like */
+    bool suspect;                      /* it may have been a slice; see dicom_others.h */
+};
+
+/* What was found, sorted by path. */
+struct dicom_folder {
+    struct dicom_file *files;
+    struct dicom_other *others;
+    size_t n_files, n_others;
+    size_t n_seen, n_of[DICOM_OTHER_KINDS];
+    size_t n_same; /* names of files that were left out because another name leads to the same file */
+    int n_folders; /* that were searched */
+};
+
+/* Reads one file's header. Never fails for what is in the file: file->refusal says what is wrong. False: not an image;
+ * *other says why. Links are followed. */
+bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file *file, struct dicom_other *other);
+/* Searches folders (depth <= 32) and single files. Links to files are followed, links to folders are not, FIFOs and
+ * devices are never opened. Fails where a path that the user named cannot be read; below it, what cannot be read is
+ * listed in folder->others. */
 enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct arena *arena, struct dicom_folder *folder,
                              struct ts_diag *diag);
 

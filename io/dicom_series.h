@@ -20,6 +20,12 @@ struct dicom_series {
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     const char **warnings;                     /* e.g. SpacingBetweenSlices disagrees with positions */
     size_t n_warnings;
+    /* What the chain may allow: files that may have been slices of it, the first of them; another series of damaged
+     * files that may be slices of it, or NULL; and fewer files than the header says, NULL where they are not. */
+    size_t n_suspects;
+    const struct dicom_other *first_suspect;
+    const struct dicom_series *damaged;
+    const char *incomplete;
 };
 
 /* The first refusal of a series stands. hint: a literal or arena text, or NULL. */

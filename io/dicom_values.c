@@ -54,6 +54,8 @@ static const struct wanted wanted[] = {
      FIELD(have_orientation)},
     {DICOM_TAG(0x0020, 0x0052), VALUE_UID, "Frame of Reference UID", TEXT(frame_of_reference)},
     {DICOM_TAG(0x0020, 0x0100), VALUE_ADVICE, "Temporal Position Identifier", FIELD(temporal_position), 1, 0},
+    {DICOM_TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FIELD(images_in_acquisition), 1, 0},
+    {DICOM_TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FIELD(series_instances), 1, 0},
     {DICOM_TAG(0x0028, 0x0002), VALUE_US, "Samples per Pixel", FIELD(samples_per_pixel), 1, 0},
     {DICOM_TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation", TEXT(photometric)},
     {DICOM_TAG(0x0028, 0x0008), VALUE_INTEGER, "Number of Frames", FIELD(frames), 1, 0},

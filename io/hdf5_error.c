@@ -59,11 +59,6 @@ void ts_hdf5_note_failures(void)
     notes = true;
 }
 
-bool ts_hdf5_notes_failures(void)
-{
-    return notes;
-}
-
 bool ts_hdf5_noted_failure(struct hdf5_failure *failure)
 {
     *failure = first_failure;

@@ -36,7 +36,6 @@ void ts_hdf5_keep_error(int error_number);
 int ts_hdf5_kept_error(void);
 /* For a sandboxed child: from now on calls into the library that fail are noted. */
 void ts_hdf5_note_failures(void);
-bool ts_hdf5_notes_failures(void);
 /* Whether one failed, and how the first did. */
 bool ts_hdf5_noted_failure(struct hdf5_failure *failure);
 /* "20.5 MB" */

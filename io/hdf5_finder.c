@@ -115,7 +115,7 @@ static enum ts_status walk_all(struct walk *walk)
 static enum ts_status read_attribute(const struct hdf5_child *child, hid_t object, const char *name, char *out,
                                      size_t size, struct ts_diag *diag);
 
-/* What the parent wants to know of most objects. */
+/* Answers the questions that the parent has about nearly every object. */
 static enum ts_status describe(struct walk *walk)
 {
     struct find_answer *answer = walk->answer;
@@ -205,7 +205,7 @@ enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request,
 
 /* ---- texts and numbers ---------------------------------------------------------------------------- */
 
-/* Of a scalar of `type`; false where the library fails. */
+/* Reads one text of this type. False where the library fails. */
 static bool read_scalar(hid_t value, bool attribute, hid_t type, char *out, size_t size)
 {
     const size_t bytes = H5Tget_size(type);

@@ -141,6 +141,7 @@ static void json_object(struct json *json, const struct hdf5_listed *entry)
     json_known(json, "quantity", entry->quantity);
     json_known(json, "storage", entry->storage);
     json_known(json, "sha256", entry->sha256);
+    json_known(json, "sha256_tree", entry->sha256_tree);
     if (entry->value) {
         ts_json_key(json, "value");
         json_value(json, entry->value, entry->value_is_text);
@@ -205,7 +206,7 @@ static enum ts_status look(struct hdf5_child *child, const void *request, size_t
     (void)bytes;
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
-    /* What is wrong with the listing is reported when it is printed. */
+    /* Faults of the listing are reported when it is printed. */
     answer.ours = ts_hdf5_list(child, &listing, diag) == TS_OK && listing.ours;
     ts_hdf5_scan_look(&listing, &answer.scan);
     ts_arena_destroy(listing.arena);
@@ -284,18 +285,6 @@ static enum ts_status ask_print(struct hdf5_session *session, const struct print
         put_text(text + 1, bytes - 1, stream);
     free(answer);
     return whole ? TS_OK : TS_BAD_INPUT;
-}
-
-enum ts_status ts_hdf5_look(const char *path, bool *ours, struct ts_diag *diag)
-{
-    struct hdf5_session *session;
-    struct look_answer answer = {0};
-    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag);
-    if (status == TS_OK)
-        status = ask_look(session, &answer, diag);
-    ts_hdf5_session_end(session);
-    *ours = status == TS_OK && answer.ours;
-    return status;
 }
 
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)

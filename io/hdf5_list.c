@@ -94,6 +94,7 @@ static void describe_dataset(struct collection *collection, hid_t dataset, struc
     entry->units = keep_attribute(collection, dataset, "units");
     entry->quantity = keep_attribute(collection, dataset, "quantity");
     entry->sha256 = keep_attribute(collection, dataset, "sha256");
+    entry->sha256_tree = keep_attribute(collection, dataset, "sha256_tree");
     if (ts_hdf5_value_text(dataset, text, sizeof text, &entry->value_is_text))
         entry->value = keep(collection, text);
 }

@@ -13,7 +13,7 @@
 struct hdf5_listed {
     struct hdf5_listed *next;
     enum hdf5_kind kind;
-    const char *path, *type, *storage, *units, *quantity, *sha256, *value, *target;
+    const char *path, *type, *storage, *units, *quantity, *sha256, *sha256_tree, *value, *target;
     bool value_is_text;
     int rank;
     hsize_t n[H5S_MAX_RANK];

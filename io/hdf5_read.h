@@ -13,9 +13,6 @@
  * file of this program is verified too. TS_BAD_INPUT where it cannot be read or is damaged; what could be read is
  * printed all the same. */
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag);
-/* *ours: it is a file of this program. TS_BAD_INPUT where libhdf5 cannot open it or does not come to an end with it; what
- * else is wrong is reported when the file is read. */
-enum ts_status ts_hdf5_look(const char *path, bool *ours, struct ts_diag *diag);
 /* Recomputes the SHA-256 of every dataset that carries one, and the root digest; names the first that differs.
  * TS_BAD_INPUT where one does, where the file is not complete or not one of this program. */
 enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag);

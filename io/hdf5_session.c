@@ -16,7 +16,7 @@
 enum { RECORDS_BYTES = 4 << 20, TICK_MS = 20 };
 enum { LIFE_CPU_SECONDS = 300 }; /* the limits of the single tasks come first */
 
-/* Of one task; a session as a whole may take a few times as much. */
+/* These bound one task; a session as a whole may take a few times as much. */
 static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60, session_factor = 3;
 
 struct hdf5_session {
@@ -80,7 +80,7 @@ static enum ts_status lose(struct hdf5_session *session, const char *reason, str
     return damaged(session, text, diag);
 }
 
-/* What one task may take. */
+/* The time that one task may take. */
 struct allowance {
     double seconds, used_before; /* of the processor */
     int64_t end_ns;

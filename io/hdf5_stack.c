@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is accepted of a dataset in a foreign file: integers of 8 to 32 bits (lists: to 64) and IEEE floats, contiguous,
- * compact or chunked storage inside the file, the filters shuffle, deflate and fletcher32. All sizes are checked before
+ * Datasets of foreign files that are accepted hold integers of 8 to 32 bits (lists: to 64) or IEEE floats, contiguous,
+ * compact or chunked inside the file, with the filters shuffle, deflate and fletcher32. All sizes are checked before
  * anything is allocated.
  */
 #include "io/hdf5_stack.h"

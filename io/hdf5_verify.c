@@ -225,10 +225,12 @@ static enum ts_status list_task(struct hdf5_child *child, const void *request, s
                          escaped, problem);
 }
 
-static int count_processors(void)
+static int count_threads(void)
 {
+    enum { MOST = 32 }; /* each takes up to 24 MiB */
     cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < MOST ? n : MOST;
 }
 
 static enum ts_status prove(int fd, uint64_t file_bytes, const char *path, struct hdf5_proof *proof,
@@ -236,7 +238,7 @@ static enum ts_status prove(int fd, uint64_t file_bytes, const char *path, struc
 {
     const struct hdf5_session_options options = {.path = path};
     struct hdf5_session *session = NULL;
-    struct verification check = {.fd = fd, .threads = count_processors()};
+    struct verification check = {.fd = fd, .threads = count_threads()};
     unsigned char sum[DIGEST_SUM_BYTES];
     size_t bytes = 0;
     int64_t root;

@@ -147,7 +147,7 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
 size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads)
 {
     /* HDF5's caches, the compressors' tables. */
-    size_t bytes = (size_t)24 << 20, largest = 0;
+    size_t bytes = (size_t)16 << 20, largest = 0;
     for (size_t i = 0; i < n; i++) {
         struct chunk_grid grid;
         int64_t length[TS_MAX_RANK];

@@ -48,7 +48,7 @@ struct projections {
 enum ts_status ts_projections_open(const struct param_set *set, const char *path, struct ts_diag *diag,
                                    struct projections **out);
 void ts_projections_close(struct projections *projections); /* NULL: nothing */
-/* What a format knows: fills `projections` from the file, which is open. */
+/* A format's part: it fills `projections` from the file, which is open. */
 typedef enum ts_status projections_find(struct projections *projections, const struct param_set *set);
 /* Opens the file, has the format find everything, and makes the source. */
 enum ts_status ts_projections_source(const struct param_set *set, const char *path, projections_find *find,

@@ -141,7 +141,7 @@ static enum ts_status read_quantity(struct projections *projections, struct ts_i
     return unlike(projections, "its quantity is not known");
 }
 
-/* Of a sinogram. What a fan's rays demand of the distances is demanded of a foreign file too. */
+/* A sinogram has a beam. The distances of a fan are checked as those of a foreign scan are. */
 static enum ts_status read_beam(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
 {
     const char *name;

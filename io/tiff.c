@@ -19,6 +19,7 @@ struct tiff_source {
     struct source base;
     struct tiff_pages pages;
     enum tiff_meaning meaning;
+    struct source_attribute reports[3]; /* what was passed over, skipped and warned of, without names */
 };
 
 static const struct choice meanings[] = {
@@ -78,6 +79,7 @@ static const struct param tiff_rows[] = {
           .doc = "whether the last view is at angle_stop, or one step before it"),
     PARAM(struct tiff_params, gaps, .unit = "", .choices = gap_choices, .init.choice = TIFF_GAPS_REFUSE,
           .doc = "what to do where numbers are missing among the names of the files, with angle_start and angle_stop"),
+    UNREADABLE_ROW(struct tiff_params),
     PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities, .init.choice = TIFF_QUANTITY_AUTO,
           .doc = "what the values are"),
     BEAM_ROWS(struct tiff_params),
@@ -224,6 +226,39 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     return TS_OK;
 }
 
+/* A slice or a row of the detector that is missing would move all after it. For views the angles tell. */
+static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
+{
+    int64_t missing = 0;
+    if (source->meaning == TIFF_VIEWS || ts_tiff_find_gap(&source->pages, &missing) < 0)
+        return false;
+    ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
+                    "the number %lld is missing among the names of the files; the pages are taken to follow each other "
+                    "without a gap",
+                    (long long)missing);
+    return true;
+}
+
+static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *diag)
+{
+    const struct tiff_pages *pages = &source->pages;
+    const char *names[] = {"files_passed_over", "files_skipped"};
+    const int64_t counts[] = {pages->n_ignored, pages->n_skipped};
+    struct source *base = &source->base;
+    base->attributes = source->reports;
+    for (int i = 0; i < 2; i++)
+        if (counts[i] > 0) {
+            const char *text = ts_arena_printf(pages->arena, "%lld", (long long)counts[i]);
+            if (!text)
+                return ts_diag_no_memory(diag, 0);
+            source->reports[base->n_attributes++] = (struct source_attribute){names[i], text};
+        }
+    if (warn_of_gap(source, diag))
+        source->reports[base->n_attributes++] =
+            (struct source_attribute){"warnings", "numbers are missing among the names of the files"};
+    return TS_OK;
+}
+
 static enum ts_status open_tiff(const struct param_set *set, struct source **out, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
@@ -236,11 +271,14 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.arena = ts_arena_create();
     source->pages.span = set->spans[0];
     source->pages.owner = set->owner;
+    source->pages.skip = params->unreadable == UNREADABLE_SKIP;
     enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)
         status = ts_tiff_pages_open(&source->pages, params->tiff, diag);
     if (status == TS_OK)
         status = describe(source, set, diag);
+    if (status == TS_OK)
+        status = list_reports(source, diag);
     if (status == TS_OK)
         *out = &source->base;
     else

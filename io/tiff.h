@@ -7,6 +7,7 @@
 
 #include "io/angle_unit.h"
 #include "io/source_beam.h"
+#include "io/unreadable.h"
 
 enum tiff_meaning { TIFF_VIEWS, TIFF_SINOGRAMS, TIFF_SLICES };
 enum { TIFF_QUANTITY_AUTO = -1, TIFF_GAPS_REFUSE = 0, TIFF_GAPS_ACCEPT = 1 };
@@ -22,6 +23,7 @@ struct tiff_params {
     double angle_start, angle_stop;
     bool endpoint;
     int32_t gaps;
+    int32_t unreadable; /* enum unreadable */
     int32_t quantity;
     int32_t beam;                        /* enum ts_beam_kind */
     double source_axis, source_detector; /* mm */

@@ -18,6 +18,8 @@
 
 enum { MAX_ANGLES_BYTES = 1 << 22, NUMBER_DIGITS = 15 };
 
+#define GAP_HINT "angles_file gives the angles of the views that are there; gaps: accept takes them as evenly spaced"
+
 static const double pi = 3.14159265358979323846;
 
 static bool angle_count_is(const struct param_set *set, int64_t n, int64_t n_views, struct ts_diag *diag)
@@ -168,7 +170,7 @@ static bool find_numbers(const char *before, const char *after, int64_t *from, i
 
 /* The file after which a number is missing, and that number: where all names differ in one number, its step is the same
  * more often than not, and another step is several of it; -1: none, or the files are not numbered so. */
-static int64_t find_gap(const struct tiff_pages *pages, int64_t *missing)
+int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing)
 {
     int64_t from, to, step = 0, votes = 0, n_regular = 0, gap = -1;
     for (int64_t i = 0; i + 1 < pages->n_files; i++) { /* the majority, where there is one: Boyer and Moore, 1981 */
@@ -193,7 +195,14 @@ static int64_t find_gap(const struct tiff_pages *pages, int64_t *missing)
 static bool refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
 {
     int64_t missing = 0;
-    const int64_t gap = find_gap(pages, &missing);
+    if (pages->n_skipped > 0) {
+        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
+                      "%lld file%s skipped: evenly spaced angles would be wrong", (long long)pages->n_skipped,
+                      pages->n_skipped == 1 ? " was" : "s were");
+        ts_diag_hint(diag, GAP_HINT);
+        return false;
+    }
+    const int64_t gap = ts_tiff_find_gap(pages, &missing);
     if (gap < 0)
         return true;
     const char *names[2];
@@ -204,8 +213,7 @@ static bool refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
                   "the number %lld is missing between %s and %s: evenly spaced angles would be wrong from there on",
                   (long long)missing, names[0], names[1]);
-    ts_diag_hint(diag, "angles_file gives the angles of the views that are there; gaps: accept takes them as evenly "
-                       "spaced");
+    ts_diag_hint(diag, GAP_HINT);
     return false;
 }
 

@@ -14,6 +14,9 @@
  * of the pages or by the chain. False where they are not said, said wrongly, or refused (reported). */
 bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
                     struct ts_diag *diag);
+/* Where the names of the files are numbered evenly and a number is missing: the file before it, and that number; else
+ * -1. */
+int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing);
 /* An angle of the chain's own range in degrees. */
 double ts_tiff_degrees(const struct tiff_params *params, double angle);
 

@@ -62,20 +62,43 @@ static TIFF *open_library(struct tiff_pages *pages, int fd, const char *path)
     return handle;
 }
 
+void ts_tiff_close_file(struct tiff_pages *pages)
+{
+    if (pages->handle)
+        TIFFClose(pages->handle);
+    pages->handle = NULL;
+}
+
+/* The file is kept open by `pages`, or an error says why it cannot be. */
+static enum ts_status open_descriptor(struct tiff_pages *pages, int64_t i, int fd, struct ts_diag *diag)
+{
+    errno = 0;
+    pages->handle = open_library(pages, fd, pages->files[i].path);
+    pages->open = i;
+    if (pages->handle)
+        return TS_OK;
+    const int error = errno;
+    close(fd);
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"), "%s: not a TIFF file that can be read: %s",
+                  pages->files[i].path, error ? strerror(error) : pages->problem);
+    ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
+    return TS_BAD_INPUT;
+}
+
 enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, struct ts_diag *diag)
 {
     struct tiff_file *file = &pages->files[i];
     struct stat now;
     if (pages->handle && pages->open == i)
         return TS_OK;
-    if (pages->handle)
-        TIFFClose(pages->handle);
-    pages->handle = NULL;
+    ts_tiff_close_file(pages);
     pages->problem[0] = 0;
+    errno = 0;
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) {
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s", file->path,
-                      fd < 0 ? strerror(errno) : "it is not a file");
+                      errno ? strerror(errno) : "it is not a file");
+        ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
         if (fd >= 0)
             close(fd);
         return TS_BAD_INPUT;
@@ -90,13 +113,7 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
     file->inode = now.st_ino;
     file->bytes = now.st_size;
     file->modified = now.st_mtim;
-    pages->handle = open_library(pages, fd, file->path);
-    pages->open = i;
-    if (pages->handle)
-        return TS_OK;
-    close(fd);
-    return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"),
-                         "%s: not a TIFF file that can be read: %s", file->path, pages->problem);
+    return open_descriptor(pages, i, fd, diag);
 }
 
 static uint16_t field(TIFF *handle, uint32_t tag, uint16_t otherwise)
@@ -241,28 +258,40 @@ static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_p
     return TS_OK;
 }
 
-/* libtiff takes the bytes of a next-directory pointer that are missing for zeros, and a zero is the end of the list: a
- * file cut there would be a shorter one. A directory is a count, the entries and that pointer (TIFF 6.0, section 2). */
-static enum ts_status check_directory(const struct tiff_pages *pages, const struct tiff_page *page,
-                                      struct ts_diag *diag)
+/* An unsigned number of 2, 4 or 8 bytes at `offset`, in the file's byte order. */
+static bool read_number(const struct tiff_pages *pages, uint64_t offset, size_t bytes, uint64_t *number)
+{
+    unsigned char raw[8];
+    if (offset > INT64_MAX || pread(TIFFFileno(pages->handle), raw, bytes, (off_t)offset) != (ssize_t)bytes)
+        return false;
+    *number = 0;
+    for (size_t i = 0; i < bytes; i++)
+        *number = *number << 8 | raw[TIFFIsBigEndian(pages->handle) ? i : bytes - 1 - i];
+    return true;
+}
+
+/* libtiff takes the bytes of a next-directory pointer that it cannot read for zeros, and a zero is the end of the list:
+ * a file cut there would be a shorter one. So the pointer is read here too. A directory is a count, the entries and
+ * that pointer (TIFF 6.0, section 2). */
+static enum ts_status check_directory(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag)
 {
     const uint64_t file_bytes = (uint64_t)pages->files[page->file].bytes;
     const bool big = TIFFIsBigTIFF(pages->handle);
     const size_t count_bytes = big ? 8 : 2, entry_bytes = big ? 20 : 12, pointer_bytes = big ? 8 : 4;
-    unsigned char count[8];
     uint64_t n = 0;
-    if (page->directory > file_bytes ||
-        pread(TIFFFileno(pages->handle), count, count_bytes, (off_t)page->directory) != (ssize_t)count_bytes)
-        return ts_tiff_refuse(pages, page, "tiff-truncated", diag, "its directory at %llu cannot be read",
-                              (unsigned long long)page->directory);
-    for (size_t i = 0; i < count_bytes; i++)
-        n = n << 8 | count[TIFFIsBigEndian(pages->handle) ? i : count_bytes - 1 - i];
+    errno = 0;
+    if (page->directory > file_bytes || !read_number(pages, page->directory, count_bytes, &n))
+        return ts_tiff_refuse(pages, page, "tiff-truncated", diag, "its directory at %llu cannot be read: %s",
+                              (unsigned long long)page->directory, errno ? strerror(errno) : "the file ends before it");
     const uint64_t left = file_bytes - page->directory, ends = count_bytes + pointer_bytes;
     if (left < ends || n > (left - ends) / entry_bytes)
         return ts_tiff_refuse(
             pages, page, "tiff-truncated", diag,
             "its directory at %llu of %llu entries and the pointer to the next page end past the file's %llu bytes",
             (unsigned long long)page->directory, (unsigned long long)n, (unsigned long long)file_bytes);
+    if (!read_number(pages, page->directory + count_bytes + n * entry_bytes, pointer_bytes, &pages->next_directory))
+        return ts_tiff_refuse(pages, page, "tiff-truncated", diag, "the pointer to the next page cannot be read: %s",
+                              errno ? strerror(errno) : "the file ends before it");
     return TS_OK;
 }
 

@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "io/tiff_check.h"
 
@@ -81,6 +83,39 @@ static enum ts_status add_file(struct tiff_pages *pages, const char *path, struc
     return TS_OK;
 }
 
+/* Keeps the first names for the warning. */
+static void ignore(struct tiff_pages *pages, const char *name)
+{
+    const size_t used = strlen(pages->names);
+    if (pages->n_ignored++ < 3)
+        snprintf(pages->names + used, sizeof pages->names - used, "%s%s", used ? ", " : "", name);
+}
+
+/* A name that ends as those of TIFF files do; links to files are followed. */
+static enum ts_status visit(struct tiff_pages *pages, int folder, const char *path, const char *name,
+                            struct ts_diag *diag)
+{
+    struct stat found;
+    char target[TIFF_TEXT_BYTES];
+    if (fstatat(folder, name, &found, 0) == 0) {
+        if (S_ISREG(found.st_mode))
+            return add_file(pages, ts_arena_printf(pages->arena, "%s/%s", path, name), diag);
+        ignore(pages, name);
+        return TS_OK;
+    }
+    if (pages->skip) {
+        pages->n_skipped++;
+        return TS_OK;
+    }
+    const int error = errno;
+    const ssize_t n = readlinkat(folder, name, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s/%s%s%s: %s", path, name,
+                  n > 0 ? ", a link to " : "", target, strerror(error));
+    ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
+    return TS_BAD_INPUT;
+}
+
 static enum ts_status list_folder(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
 {
     DIR *folder = opendir(path);
@@ -89,24 +124,39 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
         return unreadable(pages, path, diag);
     errno = 0;
     for (const struct dirent *entry; status == TS_OK && (entry = readdir(folder)) != NULL; errno = 0) {
-        struct stat found;
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
-        if (!is_tiff_name(entry->d_name) || fstatat(dirfd(folder), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(found.st_mode))
-            pages->n_ignored++;
+        if (is_tiff_name(entry->d_name))
+            status = visit(pages, dirfd(folder), path, entry->d_name, diag);
         else
-            status = add_file(pages, ts_arena_printf(pages->arena, "%s/%s", path, entry->d_name), diag);
+            ignore(pages, entry->d_name);
     }
     if (status == TS_OK && errno)
         status = unreadable(pages, path, diag);
     closedir(folder);
-    if (status == TS_OK && pages->n_files == 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
-                             "no .tif or .tiff file in %s (%lld other names)", path, (long long)pages->n_ignored);
     if (pages->n_files > 1)
         qsort(pages->files, (size_t)pages->n_files, sizeof *pages->files, compare_files);
     return status;
+}
+
+/* Leaves out the files that cannot be opened. */
+static enum ts_status skip_unreadable(struct tiff_pages *pages, struct ts_diag *diag)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < pages->n_files; i++) {
+        struct ts_diag *trial = ts_diag_create();
+        if (!trial)
+            return ts_diag_no_memory(diag, 0);
+        pages->files[kept] = pages->files[i];
+        if (ts_tiff_open(pages, kept, false, trial) == TS_OK)
+            kept++;
+        else
+            pages->n_skipped++;
+        ts_tiff_close_file(pages);
+        ts_diag_destroy(trial);
+    }
+    pages->n_files = kept;
+    return TS_OK;
 }
 
 static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_diag *diag)
@@ -131,10 +181,12 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
         const bool last = TIFFLastDirectory(pages->handle);
         pages->problem[0] = 0;
         more = !last && TIFFReadDirectory(pages->handle);
-        if (!last && !more)
+        if (more != (pages->next_directory != 0))
             return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-directory"),
                                  "%s: the page after page %d cannot be read: %s", pages->files[i].path, number,
-                                 pages->problem[0] ? pages->problem : "its directory was read before");
+                                 pages->problem[0] ? pages->problem
+                                 : last            ? "libtiff does not find it"
+                                                   : "its directory was read before");
     }
     return status;
 }
@@ -147,11 +199,21 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, st
     enum ts_status status = S_ISDIR(found.st_mode)
                                 ? list_folder(pages, path, diag)
                                 : add_file(pages, ts_arena_text(pages->arena, path, strlen(path)), diag);
+    if (status == TS_OK && pages->skip && S_ISDIR(found.st_mode))
+        status = skip_unreadable(pages, diag);
+    if (status == TS_OK && pages->n_files == 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
+                             "no .tif or .tiff file in %s (%lld other names, %lld files skipped)", path,
+                             (long long)pages->n_ignored, (long long)pages->n_skipped);
     for (int64_t i = 0; status == TS_OK && i < pages->n_files; i++)
         status = list_pages(pages, i, diag);
     if (status == TS_OK && pages->n_ignored)
-        ts_diag_note(diag, &(struct diag_site){.code = "tiff-ignored"}, "%lld names in %s are not TIFF files, not read",
-                     (long long)pages->n_ignored, path);
+        ts_diag_warning(diag, TIFF_SITE(pages, "files-passed-over"), "%lld name%s passed over: not TIFF (%s%s)",
+                        (long long)pages->n_ignored, pages->n_ignored == 1 ? "" : "s", pages->names,
+                        pages->n_ignored > 3 ? ", ..." : "");
+    if (status == TS_OK && pages->n_skipped)
+        ts_diag_warning(diag, TIFF_SITE(pages, "slice-unreadable"), "%lld TIFF file%s skipped: not readable",
+                        (long long)pages->n_skipped, pages->n_skipped == 1 ? "" : "s");
     if (status == TS_OK && pages->n_warnings)
         ts_diag_note(diag, &(struct diag_site){.code = "tiff-warnings"}, "libtiff warned %lld times, first: %s",
                      (long long)pages->n_warnings, pages->warning);
@@ -160,10 +222,8 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, st
 
 void ts_tiff_pages_close(struct tiff_pages *pages)
 {
-    if (pages->handle)
-        TIFFClose(pages->handle);
+    ts_tiff_close_file(pages);
     free(pages->block);
-    pages->handle = NULL;
     pages->block = NULL;
 }
 
@@ -249,6 +309,7 @@ enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_
     if (status != TS_OK)
         return status;
     pages->problem[0] = 0;
+    errno = 0;
     /* The file may have been written to since: what was checked is checked again, without effect on what is known. */
     if (TIFFCurrentDirOffset(pages->handle) != at->directory && !TIFFSetSubDirectory(pages->handle, at->directory))
         return ts_tiff_refuse(pages, at, "tiff-directory", diag, "its directory cannot be read: %s", pages->problem);
@@ -262,7 +323,9 @@ enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_
     }
     if (!(TIFFIsTiled(pages->handle) ? read_tiles(pages, &wanted) : read_strips(pages, &wanted)))
         return ts_tiff_refuse(pages, at, "tiff-truncated", diag, "its pixels cannot be decoded whole: %s",
-                              pages->problem[0] ? pages->problem : "data is missing");
+                              errno               ? strerror(errno)
+                              : pages->problem[0] ? pages->problem
+                                                  : "data is missing");
     return wanted.past_range
                ? ts_tiff_refuse(pages, at, "tiff-range", diag, "it holds values past the range of 32-bit floats")
                : TS_OK;

@@ -32,13 +32,17 @@ struct tiff_pages {
     const char *owner;
     struct tiff_file *files;
     struct tiff_page *pages;
-    int64_t n_files, n_pages, n_ignored; /* ignored: names in the folder that are not .tif or .tiff, and links */
+    int64_t n_files, n_pages;
+    int64_t n_ignored, n_skipped; /* names in the folder that are no TIFF files; TIFF files that cannot be opened */
+    bool skip;                    /* leave those out; else they are refused */
+    char names[TIFF_TEXT_BYTES];  /* the first that were ignored */
     int64_t width, height;
     enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
     size_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
     unsigned char *block;
     void *handle; /* TIFF * of the file `open`, or NULL */
     int64_t open;
+    uint64_t next_directory;       /* behind the page that was checked last; 0: none */
     char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error, "" without one */
     char warning[TIFF_TEXT_BYTES]; /* and its first warning */
     int64_t n_warnings;
@@ -48,8 +52,8 @@ struct tiff_pages {
 #define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
 
 /* Lists a file, or the .tif and .tiff files of a folder in the natural order of their names (2 before 10), and checks
- * every page of every file. `pages` is zeroed but for its arena, span and owner. TS_BAD_INPUT names the file and the
- * page. */
+ * every page of every file. Links to files are followed. `pages` is zeroed but for its arena, span, owner and skip.
+ * TS_BAD_INPUT names the file and the page. */
 enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, struct ts_diag *diag);
 void ts_tiff_pages_close(struct tiff_pages *pages); /* what the arena does not hold */
 /* Rows [row, row + n) of a page, each `pitch` bytes after the one before it. Nothing partly decoded is a success. */

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -78,6 +79,22 @@ static void fill_standard_streams(void)
             (void)!open("/", O_RDONLY | O_DIRECTORY);
 }
 
+static bool ended, json;
+
+/* libhdf5 and libgomp call exit() without a word or with a code of their own where memory or threads have run out. */
+static void report_exit(void)
+{
+    if (ended)
+        return;
+    fputs("tomostage: error: a library ended the program, as it does where memory or threads have run out\n", stderr);
+    if (json)
+        puts("{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"library-exit\", "
+             "\"message\": \"a library ended the program, as it does where memory or threads have run out\", "
+             "\"exit_code\": 1}");
+    fflush(stdout);
+    _exit(TS_RUN_FAILED);
+}
+
 int main(int argc, char **argv)
 {
     ts_cli_signals_hold();
@@ -86,8 +103,16 @@ int main(int argc, char **argv)
     /* Before anything else is made that a child could inherit. Where it fails, the first child says why. */
     (void)ts_sandbox_begin();
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */
-    const bool json = ts_cli_json_find(argc, argv);
+    atexit(report_exit);
+    json = ts_cli_json_find(argc, argv);
     const struct cli_command *command = argc < 2 ? NULL : find_command(argv[1]);
     ts_cli_signals_catch(command ? command->stopped : NULL, json);
-    return ts_cli_output_end(command ? command->run(argc - 1, argv + 1) : no_command(argc, argv));
+    const int code = ts_cli_output_end(command ? command->run(argc - 1, argv + 1) : no_command(argc, argv));
+    ended = true;
+#ifndef TS_SANITIZED
+    /* Destructors of libraries (DCMTK's log) need memory, and abort where a run has failed for want of it. */
+    if (code == TS_RUN_FAILED)
+        _exit(code);
+#endif
+    return code;
 }

@@ -153,10 +153,10 @@ Test(phantom, written_files)
     struct arena *arena = ts_arena_create();
     double hu[37 * 23];
     for (int z = 0; z < 5; z++) {
-        struct dicom_folder counts = {0};
+        struct dicom_other other;
         struct dicom_file file;
         snprintf(path, sizeof path, "%s/IM%04d.dcm", study, z + 1);
-        cr_assert(ts_dicom_scan_file(path, arena, &counts, &file));
+        cr_assert(ts_dicom_scan_file(path, arena, &file, &other));
         cr_assert_null(file.refusal, "%s", file.refusal);
         cr_assert(file.rows == 23 && file.columns == 37 && file.bits_stored == 12 && file.pixel_representation == 0);
         cr_assert(file.spacing_mm[0] == 1.1 && file.spacing_mm[1] == 0.7 && file.slope == 1 && file.intercept == -1024);

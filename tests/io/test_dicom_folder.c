@@ -59,12 +59,13 @@ Test(dicom_folder, passes_over_what_is_no_image, .timeout = 20)
     cr_assert_eq(ts_dicom_scan(paths, 1, arena, &found, diag), TS_OK);
     cr_expect_eq(found.n_files, 5);
     cr_expect_eq(found.n_seen, 12);
-    cr_expect_eq(found.n_links, 2);
-    cr_expect_eq(found.n_special, 1);
-    cr_expect_eq(found.n_empty, 1);
-    cr_expect_eq(found.n_not_dicom, 1);
-    cr_expect_eq(found.n_no_pixels, 1);
-    cr_expect_eq(found.n_dicomdir, 1);
+    cr_expect_eq(found.n_of[DICOM_LINK], 1);
+    cr_expect_eq(found.n_same, 1);
+    cr_expect_eq(found.n_of[DICOM_SPECIAL], 1);
+    cr_expect_eq(found.n_of[DICOM_EMPTY], 1);
+    cr_expect_eq(found.n_of[DICOM_NO_MAGIC], 1);
+    cr_expect_eq(found.n_of[DICOM_NO_PIXELS], 1);
+    cr_expect_eq(found.n_of[DICOM_DICOMDIR], 1);
     for (size_t i = 1; i < found.n_files; i++) {
         cr_expect(strcmp(found.files[i - 1].path, found.files[i].path) < 0);
     }
@@ -76,7 +77,7 @@ Test(dicom_folder, passes_over_what_is_no_image, .timeout = 20)
     cr_expect_eq(found.n_files, 1);
     snprintf(path, sizeof path, "%s/fifo.dcm", folder);
     cr_assert_eq(ts_dicom_scan(named, 1, arena, &found, diag), TS_OK);
-    cr_expect(found.n_files == 0 && found.n_special == 1);
+    cr_expect(found.n_files == 0 && found.n_of[DICOM_SPECIAL] == 1);
     snprintf(path, sizeof path, "%s/absent", folder);
     cr_assert_eq(ts_dicom_scan(named, 1, arena, &found, diag), TS_BAD_INPUT);
     cr_expect_str_eq(ts_diag_get(diag, 0)->code, "input-unreadable");
@@ -175,7 +176,7 @@ Test(dicom_folder, survives_damage_at_random, .timeout = 60)
     char folder[256], path[300];
     uint64_t state = 20240601;
     int accepted = 0, refused = 0;
-    struct dicom_folder counts = {.n_files = 0};
+    struct dicom_other other;
     fprintf(stderr, "dicom_folder: seed %llu\n", (unsigned long long)state);
     ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/mutant.dcm", folder);
@@ -191,7 +192,7 @@ Test(dicom_folder, survives_damage_at_random, .timeout = 60)
         memcpy(bytes, bases[i % BASES], MAX_BYTES);
         size_t n = mutate(bytes, lengths[i % BASES], &state);
         cr_assert(ftruncate(fd, 0) == 0 && pwrite(fd, bytes, n, 0) == (ssize_t)n);
-        if (!ts_dicom_scan_file(path, arena, &counts, &file)) {
+        if (!ts_dicom_scan_file(path, arena, &file, &other)) {
             continue;
         }
         if (file.refusal) {
@@ -226,11 +227,11 @@ Test(dicom_folder, judges_the_damaged_files_as_expected, .timeout = 60)
     while (fgets(line, sizeof line, table)) {
         cr_assert_eq(sscanf(line, "%127[^\t]\t%*d\t%63[^\t]", name, expect), 2, "%s", line);
         struct arena *arena = ts_arena_create();
-        struct dicom_folder counts = {.n_files = 0};
+        struct dicom_other other;
         struct dicom_file file;
         snprintf(path, sizeof path, "%s/corrupt/synthetic/%s", ts_test_data(), name);
         double start = seconds_now();
-        bool usable = ts_dicom_scan_file(path, arena, &counts, &file) && !file.refusal;
+        bool usable = ts_dicom_scan_file(path, arena, &file, &other) && !file.refusal;
         cr_expect(seconds_now() - start < 1, "%s took long", name);
         if (usable) {
             check_promises(&file);

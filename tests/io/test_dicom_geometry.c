@@ -200,7 +200,7 @@ Test(dicom_geometry, chooses_the_axial_series_of_a_mixed_folder)
     struct study study;
     const struct dicom_series *chosen = NULL;
     study_open(&study, "ct/philips_head_5mm_mixed");
-    cr_expect(study.files.n_dicomdir == 5 && study.files.n_files == 35 && study.n == 6);
+    cr_expect(study.files.n_of[DICOM_DICOMDIR] == 5 && study.files.n_files == 35 && study.n == 6);
     cr_assert_eq(ts_dicom_choose(study.series, study.n, "", &study.files, &chosen, study.diag), TS_OK);
     cr_expect(chosen->image.axes[0].n == 28 && chosen->image.axes[1].n == 512 && chosen->image.dtype == TS_I16);
     cr_expect(fabs(chosen->image.axes[0].spacing - 5) <= 1e-9 && chosen->image.quantity == TS_HU);

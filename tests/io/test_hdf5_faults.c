@@ -400,3 +400,25 @@ Test(hdf5_faults, a_name_that_cannot_be_taken_is_an_error)
     ts_test_remove_folder(folder);
     ts_diag_destroy(diag);
 }
+
+/* The folder is removed during the run. A file with a temporary name in it would be removed first. */
+Test(hdf5_faults, a_folder_that_vanishes_is_an_error)
+{
+    const struct hdf5_options options = {.level = 1, .threads = 1};
+    struct ts_diag *diag = ts_diag_create();
+    struct hdf5_writer *writer;
+    char folder[256], inner[280], path[300];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(inner, sizeof inner, "%s/inner", folder);
+    snprintf(path, sizeof path, "%s/out.h5", inner);
+    cr_assert_eq(mkdir(inner, 0777), 0);
+    cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_group(writer, "/entry", "NXentry"), TS_OK);
+    unlink(ts_hdf5_temporary(writer));
+    cr_assert_eq(rmdir(inner), 0);
+    cr_assert_eq(ts_hdf5_commit(writer), TS_RUN_FAILED);
+    cr_assert(ts_test_has_code(diag, "output-rename"), "%s", ts_diag_get(diag, 0)->code);
+    cr_assert(ts_test_has_text(diag, "No such file or directory"), "%s", ts_diag_get(diag, 0)->message);
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
+}

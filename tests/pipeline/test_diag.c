@@ -75,7 +75,7 @@ Test(diag, errors_beyond_the_most_are_counted)
     ts_diag_destroy(diag);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* their allocators end the process */
+#ifndef TS_SANITIZED /* its allocator ends the process */
 /* Warnings that find no place are counted; errors always find one. */
 Test(diag, a_failure_without_memory_has_a_record)
 {

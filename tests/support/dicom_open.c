@@ -30,10 +30,10 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
     struct arena *arena = ts_arena_create();
     struct dicom_file *file = ts_arena_alloc(arena, sizeof *file);
     struct dicom_file **files = ts_arena_alloc(arena, sizeof *files);
-    struct dicom_folder counts = {0};
+    struct dicom_other other;
     *source = NULL;
     *code = "no-image";
-    bool usable = ts_dicom_scan_file(path, arena, &counts, file);
+    bool usable = ts_dicom_scan_file(path, arena, file, &other);
     if (usable && file->refusal != NULL) {
         *code = file->refusal_code;
         usable = allowed != NULL && strcmp(file->refusal_code, allowed) == 0;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names in a DICOM input that are no images: which of them may have been slices, and how all of them are reported. A
+ * file that lost its first bytes cannot tell to which series it belonged. So its place and its name are asked: it is
+ * suspect where it looks like the images of its folder, or, in a folder without images, like those of any folder.
+ */
+#ifndef IO_DICOM_OTHERS_H
+#define IO_DICOM_OTHERS_H
+
+#include "io/dicom_series.h"
+
+#define DICOM_UNREADABLE_HINT                                                                                          \
+    "supply the files anew or remove them; `unreadable: skip` beside the path reads what is left of the series"
+
+#define DICOM_INCOMPLETE_HINT                                                                                          \
+    "supply the whole series; `incomplete: allow` beside the path reads the files that are there"
+
+/* Sets `suspect` of the files that are empty, cut, or without magic, and that the user named, or that hold a data set
+ * without preamble, or have a name of the shape of an image's, or the size of one and no well-known extension. */
+enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena *arena, struct ts_diag *diag);
+/* Sets `n_suspects` and `first_suspect` of each series: those that stand in a folder of the series, in one without any
+ * images, or that the user named. */
+enum ts_status ts_dicom_count_suspects(const struct dicom_folder *folder, struct dicom_series *series, size_t n_series,
+                                       struct ts_diag *diag);
+
+/* "14 files passed over: 9 not DICOM, 2 empty", or "". */
+void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t size);
+/* "cannot read s/IM5, a link to /annex/IM5: No such file or directory" */
+void ts_dicom_unreadable_text(const struct dicom_other *other, char *out, size_t size);
+/* "3 files beside its slices may be slices too: IM5 (empty), IM7 (not DICOM), ..." */
+void ts_dicom_suspects_text(const struct dicom_folder *folder, const struct dicom_series *series, char *out,
+                            size_t size);
+/* An error for each name that cannot be read, up to a few. TS_OK where there is none. */
+enum ts_status ts_dicom_refuse_unreadable(const struct dicom_folder *folder, struct ts_diag *diag);
+/* As ts_dicom_passed_over, with the first names; and "2 names were left out: ...", for files of several names. */
+void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t size);
+void ts_dicom_same_text(const struct dicom_folder *folder, char *out, size_t size);
+/* The first of these texts as a warning, the second as a note. */
+void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *diag);
+
+#endif

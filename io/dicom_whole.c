@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether a series is whole, as far as its headers tell. Positions show a slice that is missing between others; one
+ * that is missing at an end shows in the numbers of the images and in their counts alone. Source: DICOM PS3.3 C.7.6.1
+ * (Instance Number), C.7.3.1 and PS3.4 C.3.4 (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/dicom_geometry.h"
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double first = *(const double *)a, second = *(const double *)b;
+    return (first > second) - (first < second);
+}
+
+static bool is_of_series(const struct dicom_series *group, const struct dicom_series *series)
+{
+    return !strcmp(group->series, series->series) && !strcmp(group->files[0]->study, series->files[0]->study);
+}
+
+/* What the files of all groups that share a series UID say: a series may have been split, by orientation or by kind. */
+struct relatives {
+    size_t n_files, n_numbers;
+    double *numbers, *acquisitions; /* sorted; acquisitions of files without one are -INFINITY */
+};
+
+/* Groups [first, end). */
+static bool gather(const struct dicom_series *all, size_t first, size_t end, struct arena *arena,
+                   struct relatives *relatives)
+{
+    size_t n = 0;
+    *relatives = (struct relatives){.n_files = 0};
+    for (size_t i = first; i < end; i++) {
+        relatives->n_files += all[i].n_files;
+    }
+    relatives->numbers = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
+    relatives->acquisitions = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
+    if (!relatives->numbers || !relatives->acquisitions) {
+        return false;
+    }
+    for (size_t i = first; i < end; i++) {
+        for (size_t k = 0; k < all[i].n_files; k++) {
+            const struct dicom_file *file = all[i].files[k];
+            relatives->acquisitions[n++] = isnan(file->acquisition_number) ? -INFINITY : file->acquisition_number;
+            if (!isnan(file->instance_number)) {
+                relatives->numbers[relatives->n_numbers++] = file->instance_number;
+            }
+        }
+    }
+    qsort(relatives->numbers, relatives->n_numbers, sizeof(double), compare_doubles);
+    qsort(relatives->acquisitions, n, sizeof(double), compare_doubles);
+    return true;
+}
+
+/* How many of n sorted values are below `value`, or at most that. */
+static size_t count_below(const double *values, size_t n, double value, bool at_most)
+{
+    size_t low = 0;
+    while (n > 0) {
+        const size_t half = n / 2;
+        const bool below = at_most ? values[low + half] <= value : values[low + half] < value;
+        low += below ? half + 1 : 0;
+        n = below ? n - half - 1 : half;
+    }
+    return low;
+}
+
+static size_t count_equal(const double *values, size_t n, double value)
+{
+    return count_below(values, n, value, true) - count_below(values, n, value, false);
+}
+
+/* The step that more than half of the neighbors in n sorted numbers have, where all others are several of it; else 0.
+ */
+static double common_step(const double *numbers, size_t n)
+{
+    double step = 0;
+    size_t votes = 0, regular = 0;
+    for (size_t i = 1; i < n; i++) { /* the majority, where there is one: Boyer and Moore, 1981 */
+        const double here = numbers[i] - numbers[i - 1];
+        step = votes == 0 ? here : step;
+        votes = here == step ? votes + 1 : votes - 1;
+    }
+    for (size_t i = 1; i < n && step > 0; i++) {
+        const double here = numbers[i] - numbers[i - 1];
+        if (here <= 0 || fmod(here, step) != 0) {
+            return 0;
+        }
+        regular += here == step;
+    }
+    return 2 * regular > n - 1 ? step : 0;
+}
+
+/* Counts the numbers from + step, from + 2 step, ... before `to` that no relative has; *first is the lowest of them. */
+static size_t count_missing(const struct relatives *relatives, double from, double to, double step, double *first)
+{
+    size_t missing = 0;
+    for (double number = from + step; number < to; number += step) {
+        if (count_equal(relatives->numbers, relatives->n_numbers, number) == 0) {
+            *first = missing++ == 0 ? number : *first;
+        }
+    }
+    return missing;
+}
+
+/* Numbers with a regular stride are whole; so are those whose gaps other groups of the series fill. Where more numbers
+ * are missing than there are, the numbers are not those of slices. */
+static void warn_of_gaps(struct dicom_series *series, const struct relatives *relatives, struct arena *arena)
+{
+    const size_t n = series->n_files;
+    double *numbers = ts_arena_alloc(arena, n * sizeof *numbers), first = NAN, ignored = NAN;
+    size_t missing = 0;
+    if (!numbers || n < 3) {
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        numbers[i] = series->files[i]->instance_number;
+        if (!(fabs(numbers[i]) <= INT32_MAX) || numbers[i] != rint(numbers[i])) {
+            return;
+        }
+    }
+    qsort(numbers, n, sizeof *numbers, compare_doubles);
+    const double step = common_step(numbers, n), widest = step * (double)(n + 1);
+    if (step == 0) {
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        if (numbers[i] - numbers[i - 1] > widest || missing > n) {
+            return;
+        }
+        missing += count_missing(relatives, numbers[i - 1], numbers[i], step, missing ? &ignored : &first);
+    }
+    if (missing > 0) {
+        ts_dicom_series_warn(series, arena,
+                             "Instance Numbers have gaps: %zu %s missing, first %g; slices may be missing", missing,
+                             missing == 1 ? "is" : "are", first);
+    }
+    if (step == 1 && numbers[0] > 1 && numbers[0] <= (double)n &&
+        (double)count_missing(relatives, 0, numbers[0], 1, &ignored) == numbers[0] - 1) {
+        ts_dicom_series_warn(series, arena, "Instance Numbers begin at %g; slices may be missing", numbers[0]);
+    }
+}
+
+static void warn_of_acquisition(struct dicom_series *series, const struct relatives *relatives, struct arena *arena)
+{
+    for (size_t i = 0; i < series->n_files; i++) {
+        const struct dicom_file *file = series->files[i];
+        const double acquisition = isnan(file->acquisition_number) ? -INFINITY : file->acquisition_number;
+        const size_t here = count_equal(relatives->acquisitions, relatives->n_files, acquisition);
+        if (file->images_in_acquisition > (double)here) {
+            ts_dicom_series_warn(series, arena,
+                                 "Images in Acquisition says %g, %zu are in the input; slices may be missing",
+                                 file->images_in_acquisition, here);
+            return;
+        }
+    }
+}
+
+/* A group whose files are damaged, rather than whole and of a kind that is not read. */
+static bool is_damaged(const struct dicom_series *group)
+{
+    static const char *const whole[] = {"dicom-color",  "dicom-float-pixels", "dicom-lossy",  "dicom-modality-lut",
+                                        "dicom-mosaic", "dicom-multi-frame",  "dicom-rescale"};
+    bool damaged = group->refusal && !strncmp(group->refusal_code, "dicom-", 6);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        damaged = damaged && strcmp(group->refusal_code, whole[i]) != 0;
+    }
+    return damaged && (!*group->series || strcmp(group->refusal_code, "dicom-syntax") != 0);
+}
+
+/* Among groups [first, end). */
+static const struct dicom_series *find_damaged(const struct dicom_series *all, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        if (is_damaged(&all[i])) {
+            return &all[i];
+        }
+    }
+    return NULL;
+}
+
+/* Who lists files chooses among them; who gives a folder means all of its series. */
+static bool is_listed(const struct dicom_series *series)
+{
+    for (size_t i = 0; i < series->n_files; i++) {
+        if (series->files[i]->folder != DICOM_NAMED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_one(struct dicom_series *series, const struct relatives *relatives, struct arena *arena)
+{
+    double claimed = 0;
+    for (size_t i = 0; i < series->n_files; i++) {
+        claimed = fmax(claimed, series->files[i]->series_instances);
+    }
+    if (claimed > (double)relatives->n_files) {
+        const char *text = ts_arena_printf(arena, "Number of Series Related Instances says %g, %zu are in the input",
+                                           claimed, relatives->n_files);
+        text = text ? text : "memory is out";
+        if (is_listed(series)) {
+            ts_dicom_series_warn(series, arena, "%s", text);
+        } else {
+            series->incomplete = text;
+        }
+    }
+    if (!series->refusal) {
+        warn_of_gaps(series, relatives, arena);
+        warn_of_acquisition(series, relatives, arena);
+    }
+}
+
+bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *arena)
+{
+    const struct dicom_series *nameless = NULL; /* damaged before its series was named */
+    for (size_t i = 0; i < n && !nameless; i++) {
+        nameless = !*all[i].series ? find_damaged(all, i, i + 1) : NULL;
+    }
+    for (size_t first = 0, end; first < n; first = end) {
+        struct relatives relatives;
+        for (end = first + 1; end < n && is_of_series(&all[end], &all[first]); end++) {
+        }
+        if (!gather(all, first, end, arena, &relatives)) {
+            return false;
+        }
+        const struct dicom_series *damaged = find_damaged(all, first, end);
+        for (size_t i = first; i < end; i++) {
+            check_one(&all[i], &relatives, arena);
+            all[i].damaged = all[i].refusal ? NULL : damaged ? damaged : nameless;
+        }
+    }
+    return true;
+}
