@@ -52,8 +52,8 @@ for own in (1, 0):
     assert done.returncode == 0, done.stdout
     EXPECTED = digest(os.path.join(folder, "o.h5"))
     sites[own] = int(open(first + "/count", encoding="ascii").read().split()[0])
-cases = [(at, ever, 1) for ever in (0, 1) for at in spread(sites[1], 300)]
-cases += [(at, ever, 0) for ever in (0, 1) for at in spread(sites[0], 60)]
+cases = [(at, ever, 1) for ever in (0, 1) for at in spread(sites[1], 130)]
+cases += [(at, ever, 0) for ever in (0, 1) for at in spread(sites[0], 25)]
 codes = [code for _, code in side_by_side(cases, try_one)]
 if sum(code != 0 for code in codes) < len(codes) // 4:
     fail("most failing allocations were not noticed: the faults do not reach the program")
