@@ -314,6 +314,10 @@ enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool 
     } while (n < 0 && errno == EINTR);
     if (n < 0 && errno == EAGAIN && !wait)
         return SANDBOX_PENDING;
+    if (n < 0 && errno != ECONNRESET) {
+        snprintf(error, error_bytes, "it cannot be listened to: %s", strerror(errno));
+        return SANDBOX_FAILED;
+    }
     readiness.error[n == (ssize_t)sizeof readiness ? sizeof readiness.error - 1 : 0] = '\0';
     if (n != (ssize_t)sizeof readiness)
         readiness.ready = 0;

@@ -171,7 +171,7 @@ static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number, char
     return lose(pool);
 }
 
-enum look { LOOK_NOTHING, LOOK_MESSAGE, LOOK_ENDED };
+enum look { LOOK_NOTHING, LOOK_MESSAGE, LOOK_ENDED, LOOK_FAILED /* errno */ };
 
 /* What worker i has to say. A message was sent whole, so it comes whole. */
 static enum look look_at(const struct worker *worker, struct worker_message *message)
@@ -182,7 +182,9 @@ static enum look look_at(const struct worker *worker, struct worker_message *mes
     } while (n < 0 && errno == EINTR);
     if (n == (ssize_t)sizeof *message)
         return LOOK_MESSAGE;
-    return n < 0 && errno == EAGAIN ? LOOK_NOTHING : LOOK_ENDED;
+    if (n < 0)
+        return errno == EAGAIN ? LOOK_NOTHING : errno == ECONNRESET ? LOOK_ENDED : LOOK_FAILED;
+    return LOOK_ENDED;
 }
 
 static bool overdue(const struct worker_pool *pool, int i)
@@ -227,6 +229,10 @@ static enum worker_outcome look(struct worker_pool *pool, uint64_t *number, void
             const enum worker_outcome outcome = take(pool, i, &message, number, reply, what);
             if (outcome != WORKER_IDLE)
                 return outcome;
+        }
+        if (found == LOOK_FAILED) {
+            snprintf(error, sizeof error, "cannot be listened to: %s", strerror(errno));
+            return fail(pool, number, what, error);
         }
         if (found == LOOK_ENDED)
             return bury(pool, i, number, what);

@@ -35,6 +35,8 @@ static enum ts_status plot_file(const char *path, const char *output, bool repla
     }
     if (status == TS_OK)
         status = ts_residual_plot(output, replace, curves, (int)n, diag);
+    if (status == TS_OK)
+        ts_cli_written(output);
     for (size_t i = 0; i < n && status == TS_OK; i++)
         printf("%s: %lld x %lld\n", datasets[i], (long long)curves[i].slices, (long long)curves[i].iterations);
     for (size_t i = 0; i < RESIDUAL_CURVES; i++)

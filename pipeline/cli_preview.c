@@ -92,6 +92,8 @@ static enum ts_status preview_file(const char *path, const char *output, const c
         status = ts_hdf5_read_slice(path, datasets[i], -1, &slices[i], diag);
     if (status == TS_OK)
         status = write_picture(output, slices, n, diag);
+    if (status == TS_OK)
+        ts_cli_written(output);
     for (size_t i = 0; i < n && status == TS_OK; i++)
         printf("%s slice %lld: %lld x %lld\n", datasets[i], (long long)((slices[i].n_slices - 1) / 2),
                (long long)slices[i].columns, (long long)slices[i].rows);
