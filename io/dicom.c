@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_kernel.h"
 #include "io/dicom_others.h"
 #include "io/dicom_source.h"
 #include "io/source_slices.h"
@@ -176,6 +177,8 @@ static enum ts_status list_attributes(struct dicom_source *source, const struct 
         return ts_diag_no_memory(diag, (N_ALLOWED + 1 + MAX_REPORTS) * sizeof *attributes);
     for (size_t i = 0; i < N_ALLOWED; i++) {
         const char *text = common_text(source, allowed[i].offset);
+        if (allowed[i].offset == offsetof(struct dicom_file, kernel) && !ts_dicom_kernel_is_known(text))
+            text = "unrecognized"; /* people can write into it */
         char *value = ts_arena_text(source->arena, text, strlen(text));
         if (value == NULL)
             return ts_diag_no_memory(diag, strlen(text));

@@ -154,7 +154,7 @@ enum ts_status ts_hdf5_list(const struct hdf5_child *child, struct hdf5_listing 
         return ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
     if (end == HDF5_WALK_FAILED) {
         struct hdf5_failure failure;
-        ts_hdf5_failure(&failure);
+        (void)ts_hdf5_noted_failure(&failure); /* closing the objects on the way has cleared the library's own */
         return ts_hdf5_child_refuse(child, diag, "hdf5-damaged", "%s cannot be read: %s", shown, failure.text);
     }
     if (end == HDF5_WALK_LIMIT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in an HDF5 file: its datasets and links, and the NXprocess groups with what lies under them.
+ * The listing of an HDF5 file: its datasets and links, and the NXprocess groups with what lies under them.
  */
 #ifndef IO_HDF5_LIST_H
 #define IO_HDF5_LIST_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `tomostage info` says of a file that holds a scan: NXtomo or Data Exchange.
+ * The scan in a file, NXtomo or Data Exchange, as `tomostage info` reports it.
  */
 #ifndef IO_HDF5_SCAN_H
 #define IO_HDF5_SCAN_H

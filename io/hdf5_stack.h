@@ -51,7 +51,7 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
 /* Has the child look for every chunk; needed before reading. */
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
 void ts_hdf5_stack_close(struct hdf5_stack *stack);
-/* Bytes that a read holds beside its result. */
+/* Bytes that a read holds beside its result, with the table of chunks. */
 size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack);
 /* Needs no child. */
 enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct hdf5_stack *stack,

@@ -320,7 +320,8 @@ size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack)
 {
     if (!stack->chunked)
         return (size_t)stack->n[1] * (size_t)stack->n[2] * ts_dtype_bytes(stack->stored);
-    return encoded_bound(stack) + 2 * (stack->chunk_bytes + STACK_FILTERS * CHECKSUM_BYTES);
+    return encoded_bound(stack) + 2 * (stack->chunk_bytes + STACK_FILTERS * CHECKSUM_BYTES) +
+           (size_t)stack->storage.n_chunks * sizeof *stack->table;
 }
 
 static enum ts_status read_box(struct reading *reading)
@@ -364,38 +365,4 @@ enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct h
 {
     struct reading reading = {.input = input, .stack = stack, .box = box};
     return read_box(&reading);
-}
-
-/* The numbers of an open list. */
-static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most, double **values)
-{
-    if (stack->n[0] > most)
-        return ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " values, expected at most %" PRId64,
-                                    stack->name, stack->n[0], most);
-    enum ts_status status = ts_hdf5_stack_locate(input, stack);
-    if (status != TS_OK)
-        return status;
-    *values = ts_arena_alloc(input->arena, (size_t)stack->n[0] * sizeof **values);
-    if (!*values)
-        return ts_diag_no_memory(input->diag, (size_t)stack->n[0] * sizeof **values);
-    const struct hdf5_box box = {.end = {stack->n[0], 1, 1}, .stride = {1, 1, 1}, .out = *values, .doubles = true};
-    return ts_hdf5_stack_read(input, stack, &box);
-}
-
-enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
-                                     int64_t most, double **values, int64_t *n)
-{
-    struct hdf5_stack stack;
-    struct hdf5_ref dataset;
-    *values = NULL;
-    *n = 0;
-    enum ts_status status = ts_hdf5_input_find(input, from, path, &dataset);
-    if (status != TS_OK || dataset.kind == FINDER_NONE)
-        return status;
-    status = ts_hdf5_stack_open(input, &dataset, path, 1, &stack);
-    if (status == TS_OK)
-        status = read_numbers(input, &stack, most, values);
-    *n = stack.n[0];
-    ts_hdf5_stack_close(&stack);
-    return status;
 }

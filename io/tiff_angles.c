@@ -60,10 +60,12 @@ static char *angles_text(const struct param_set *set, const char *path, struct t
     } else if ((text = calloc(1, (size_t)found.st_size + 1)) == NULL) {
         ts_diag_no_memory(diag, (size_t)found.st_size);
     } else {
+        errno = 0;
         for (ssize_t n = 1; n > 0 && got<(size_t)found.st_size; got += n> 0 ? (size_t)n : 0)
             n = read(fd, text + got, (size_t)found.st_size - got);
         if (got < (size_t)found.st_size || strlen(text) < got) {
-            refuse_file(set, diag, "input-unreadable", "%s is not text that can be read whole", path);
+            refuse_file(set, diag, "input-unreadable", "%s is not text that can be read whole%s%s", path,
+                        errno ? ": " : "", errno ? strerror(errno) : "");
             free(text);
             text = NULL;
         }

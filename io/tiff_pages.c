@@ -180,13 +180,15 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
         pages->n_pages++;
         const bool last = TIFFLastDirectory(pages->handle);
         pages->problem[0] = 0;
+        errno = 0;
         more = !last && TIFFReadDirectory(pages->handle);
         if (more != (pages->next_directory != 0))
             return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-directory"),
                                  "%s: the page after page %d cannot be read: %s", pages->files[i].path, number,
-                                 pages->problem[0] ? pages->problem
-                                 : last            ? "libtiff does not find it"
-                                                   : "its directory was read before");
+                                 errno               ? strerror(errno)
+                                 : pages->problem[0] ? pages->problem
+                                 : last              ? "libtiff could not read the pointer to it"
+                                                     : "its directory was read before");
     }
     return status;
 }

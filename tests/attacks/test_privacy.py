@@ -3,8 +3,8 @@
 
 Every attribute of the dictionary that can hold text holds a canary, and so do private and nested ones, the preamble,
 names of files and folders, and the names of user and host. A canary is looked for in the bytes of the result, in its
-values after decompression, and in what the program prints, plain and in other encodings. Only the convolution kernel,
-which a result records on purpose, may keep its text; messages name files that the user named.
+values after decompression, and in what the program prints, plain and in other encodings. Messages
+name files that the user named.
 """
 import base64
 import os
@@ -23,7 +23,6 @@ except ImportError as missing:
     skip(f"{missing.name} is missing (apt-get install python3-pydicom python3-h5py)")
 
 CANARY = "CANARYQ"
-KEPT = b"CANARYQKERNX"
 LENGTHS = {"AE": 16, "CS": 16, "LO": 60, "LT": 60, "PN": 60, "SH": 16, "ST": 60, "UC": 60, "UT": 60, "UR": 60}
 # These change what the image is or how it is grouped, so that the phantom would be another one.
 CHANGE_THE_IMAGE = ("NumberOfFrames", "PixelDataProviderURL", "LossyImageCompression", "SharedFunctionalGroupsSequence",
@@ -74,7 +73,7 @@ def plant(data):
         for element in range(0, 4, 2):
             data.add_new((group << 16) | 0x1000 | element, "UN", canary().encode() + b" ")
             data.add_new((group << 16) | 0x1001 | element, "LO", canary())
-    data.ConvolutionKernel = KEPT.decode()
+    data.ConvolutionKernel = "CANARYQKERNX"
     for keyword in ("PatientName", "PatientID", "InstitutionName", "StationName", "AccessionNumber", "StudyDescription",
                     "SeriesDescription"):
         setattr(data, keyword, canary()[:16])
@@ -94,7 +93,7 @@ def make_study():
 
 
 def hits(data):
-    found = set(re.findall(rb"CANARYQ[A-Z0-9]*", data)) - {KEPT}
+    found = set(re.findall(rb"CANARYQ[A-Z0-9]*", data))
     for encoding in ("utf-16-le", "utf-16-be", "utf-32-le"):
         if CANARY.encode(encoding) in data:
             found.add(encoding.encode())

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/dicom_kernel.h"
 #include "io/dicom_source.h"
 #include "tests/support/dicom_fixture.h"
 #include "tests/support/dicom_open.h"
@@ -350,6 +351,19 @@ Test(dicom, damaged_rle_is_an_error_or_other_pixels, .timeout = 60)
         close_study(&study);
     }
     cr_assert_gt(errors, 2);
+}
+
+/* A console lets people write into this attribute: what has no vendor's form could be a name. */
+Test(dicom, kernels_of_a_vendor_are_kept)
+{
+    static const char *const known[] = {"STANDARD", "BonePlus", "STND+", "B30f",  "Br40d\\3", "FC18",
+                                        "YA",       "L",        "40",    "mixed", ""};
+    static const char *const unknown[] = {"SMITH",   "B30f\\SMITH", "Doe^J",  "B 30",
+                                          "CANARY1", "123456",      "J. Doe", "\xff"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        cr_expect(ts_dicom_kernel_is_known(known[i]), "%s", known[i]);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        cr_expect_not(ts_dicom_kernel_is_known(unknown[i]), "%s", unknown[i]);
 }
 
 /* The kernel's own answer to a machine out of memory. */

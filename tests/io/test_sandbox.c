@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -251,6 +252,35 @@ Test(sandbox, a_child_that_cannot_prepare_says_why)
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "worker-not-started");
     cr_assert(strstr(ts_diag_get(diag, 0)->message, "the decoder could not be started: there is no dictionary"));
     ts_diag_destroy(diag);
+}
+
+static void free_twice(int channel, const void *setup, size_t bytes, const int *fds, int n_fds)
+{
+    char *block = malloc(100);
+    volatile size_t inside = 16; /* hides the mistake from the compiler */
+    (void)channel;
+    (void)setup;
+    (void)bytes;
+    (void)fds;
+    (void)n_fds;
+    free(block + inside);
+}
+
+/* A decoder that damages its heap ends as it would outside, so that the message is right. */
+Test(sandbox, an_abort_is_an_abort)
+{
+#ifdef TS_SANITIZED
+    cr_skip_test("sandbox/an_abort_is_an_abort: sanitizers report the damage themselves");
+#else
+    static const struct sandbox_kind damaging = {.name = "heap", .serve = free_twice};
+    struct ts_diag *diag = ts_diag_create();
+    struct sandbox_child child;
+    char what[SANDBOX_TEXT_MAX], byte;
+    cr_assert_eq(ts_sandbox_start(&damaging, &limits, NULL, 0, NULL, 0, &child, diag), TS_OK);
+    cr_assert_not(ts_channel_read(child.channel, &byte, 1));
+    cr_assert_eq(ts_sandbox_end(&child, what, sizeof what), SIGABRT, "the child %s", what);
+    ts_diag_destroy(diag);
+#endif
 }
 
 static void hoard(int channel, const void *setup, size_t bytes, const int *fds, int n_fds)
