@@ -110,7 +110,10 @@ static enum ts_status try_folder(const char *path, const char *folder, struct ts
 static enum ts_status check_folder(const char *path, const char *folder, struct ts_diag *diag)
 {
     struct stat status;
-    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
+    const bool found = stat(folder, &status) == 0;
+    if (!found && errno != ENOENT && errno != ENOTDIR)
+        return fail(diag, "output-folder-unreadable", "look at the output folder", folder, errno);
+    if (!found || !S_ISDIR(status.st_mode)) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-missing"},
                       "the folder '%s' of the output '%s' does not exist", folder, path);
         ts_diag_hint(diag, "make it first: mkdir -p '%s'", folder);

@@ -229,7 +229,7 @@ enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task
     enum ts_status status = call(session, task, request, bytes, -1, &found, &found_bytes, diag);
     if (status == TS_OK && found_bytes != answer_bytes)
         status = ts_hdf5_session_wrong_answer(session, diag);
-    if (status == TS_OK)
+    if (status == TS_OK && answer_bytes > 0)
         memcpy(answer, found, answer_bytes);
     free(found);
     return status;

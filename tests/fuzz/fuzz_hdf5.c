@@ -4,18 +4,14 @@
  * under test is the stream of bytes that the child sends, after one byte that chooses what reads it. libhdf5 itself is
  * not fuzzed here; its crashes are the sandbox's to contain (tests/attacks/test_flips.py).
  *
- * The calls that start and end a child, and read(), are wrapped by the linker: in place of the child a thread sends the
- * stream and takes what the parent asks. With FUZZ_RECORD=FOLDER inputs are HDF5 files, real children read them, and
- * what those answer is written to FOLDER: so the corpus was made.
+ * The calls to a child are wrapped by the linker: what the parent asks goes nowhere, and what it reads is the next part
+ * of the stream. With FUZZ_RECORD=FOLDER inputs are HDF5 files, real children read them, and what those answer is
+ * written to FOLDER: so the corpus was made.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "io/exchange.h"
@@ -26,43 +22,20 @@
 #include "io/source_slices.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { STREAM_MAX = 64 << 10, FILE_BYTES = 64 << 10 };
+enum { STREAM_MAX = 128 << 10, FILE_BYTES = 64 << 10 };
 
 static struct {
-    const uint8_t *data;
+    const uint8_t *data; /* what no child has answered yet */
     size_t bytes;
-    int socket;
-    pthread_t thread;
-} child;
+    int channel; /* of the newest child; in its place /dev/null is open */
+} stream;
 static struct {
     const char *folder;
     FILE *out;
-    int channel;
     pid_t parent;
 } record;
 
 /* ---- the stand-in for the child ------------------------------------------------------------------ */
-
-/* Sends the stream and reads until the parent closes its end, so that neither waits for the other. */
-static void *answer(void *unused)
-{
-    size_t sent = 0;
-    (void)unused;
-    for (;;) {
-        char request[4096];
-        struct pollfd ready = {.fd = child.socket, .events = (short)(POLLIN | (sent < child.bytes ? POLLOUT : 0))};
-        poll(&ready, 1, -1);
-        if (ready.revents & POLLOUT) {
-            const ssize_t n = send(child.socket, child.data + sent, child.bytes - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-            sent = n > 0 ? sent + (size_t)n : child.bytes;
-        }
-        if (sent == child.bytes)
-            shutdown(child.socket, SHUT_WR);
-        if ((ready.revents & (POLLIN | POLLHUP)) && recv(child.socket, request, sizeof request, MSG_DONTWAIT) <= 0 &&
-            errno != EAGAIN)
-            return NULL;
-    }
-}
 
 enum ts_status __real_ts_sandbox_start(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
                                        const void *setup, size_t setup_bytes, const int *fds, int n_fds,
@@ -71,52 +44,63 @@ enum ts_status __wrap_ts_sandbox_start(const struct sandbox_kind *kind, const st
                                        const void *setup, size_t setup_bytes, const int *fds, int n_fds,
                                        struct sandbox_child *started, struct ts_diag *diag)
 {
-    int ends[2];
     if (record.folder) {
         const enum ts_status status =
             __real_ts_sandbox_start(kind, limits, setup, setup_bytes, fds, n_fds, started, diag);
-        record.channel = started->channel;
+        stream.channel = started->channel;
         return status;
     }
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    *started = (struct sandbox_child){.pid = getpid(), .channel = open("/dev/null", O_RDWR | O_CLOEXEC)};
+    if (started->channel < 0)
         abort();
-    child.socket = ends[1];
-    if (pthread_create(&child.thread, NULL, answer, NULL) != 0)
-        abort();
-    *started = (struct sandbox_child){.pid = getpid(), .channel = ends[0]};
+    stream.channel = started->channel;
     return TS_OK;
 }
 
-int __real_ts_sandbox_end(struct sandbox_child *ended, char *what, size_t size);
-int __wrap_ts_sandbox_end(struct sandbox_child *ended, char *what, size_t size)
+int __real_ts_sandbox_end(struct sandbox_child *child, char *what, size_t size);
+int __wrap_ts_sandbox_end(struct sandbox_child *child, char *what, size_t size)
 {
-    if (record.folder) {
-        record.channel = -1;
-        return __real_ts_sandbox_end(ended, what, size);
-    }
+    if (record.folder)
+        return __real_ts_sandbox_end(child, what, size);
     if (what)
         snprintf(what, size, "was killed");
-    if (ended->pid == 0)
-        return 0;
-    close(ended->channel);
-    pthread_join(child.thread, NULL);
-    close(child.socket);
-    child.bytes = 0; /* a second child of the same input has nothing to say */
-    *ended = (struct sandbox_child){.pid = 0, .channel = -1};
+    if (child->pid != 0)
+        close(child->channel);
+    *child = (struct sandbox_child){.pid = 0, .channel = -1};
     return 0;
 }
 
-double __real_ts_sandbox_cpu_seconds(const struct sandbox_child *running);
-double __wrap_ts_sandbox_cpu_seconds(const struct sandbox_child *running)
+double __real_ts_sandbox_cpu_seconds(const struct sandbox_child *child);
+double __wrap_ts_sandbox_cpu_seconds(const struct sandbox_child *child)
 {
-    return record.folder ? __real_ts_sandbox_cpu_seconds(running) : 0;
+    return record.folder ? __real_ts_sandbox_cpu_seconds(child) : 0;
 }
 
+bool __real_ts_channel_write(int fd, const void *data, size_t bytes);
+bool __wrap_ts_channel_write(int fd, const void *data, size_t bytes)
+{
+    return record.folder ? __real_ts_channel_write(fd, data, bytes) : true;
+}
+
+bool __real_ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int n_fds);
+bool __wrap_ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int n_fds)
+{
+    return record.folder ? __real_ts_channel_send(fd, data, bytes, fds, n_fds) : true;
+}
+
+/* /dev/null is always ready, so that poll() needs no stand-in. */
 ssize_t __real_read(int fd, void *bytes, size_t n);
 ssize_t __wrap_read(int fd, void *bytes, size_t n)
 {
+    if (!record.folder && fd == stream.channel) {
+        const size_t most = n < stream.bytes ? n : stream.bytes;
+        memcpy(bytes, stream.data, most);
+        stream.data += most;
+        stream.bytes -= most;
+        return (ssize_t)most;
+    }
     const ssize_t got = __real_read(fd, bytes, n);
-    if (record.out && got > 0 && fd == record.channel && getpid() == record.parent)
+    if (record.out && got > 0 && fd == stream.channel && getpid() == record.parent)
         fwrite(bytes, 1, (size_t)got, record.out);
     return got;
 }
@@ -207,8 +191,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     if (bytes < 2 || bytes > STREAM_MAX)
         return 0;
-    child.data = data + 1;
-    child.bytes = bytes - 1;
+    stream.data = data + 1;
+    stream.bytes = bytes - 1;
     use_file(data[0] % WAYS, path);
     return 0;
 }
