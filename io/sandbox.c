@@ -51,6 +51,7 @@ struct readiness {
 static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     pid_t program; /* the process that forked it; another one starts its own */
+    pid_t pid;
     int socket;
 } server = {.socket = -1};
 
@@ -234,6 +235,7 @@ static bool start_server(void)
         return false;
     }
     server.program = program;
+    server.pid = pid;
     server.socket = ends[0];
     return true;
 }
@@ -246,6 +248,18 @@ bool ts_sandbox_begin(void)
     pthread_mutex_unlock(&server_lock);
     errno = error;
     return started;
+}
+
+void ts_sandbox_finish(void)
+{
+    pthread_mutex_lock(&server_lock);
+    if (server.socket >= 0 && server.program == getpid()) {
+        close(server.socket); /* which ends it */
+        server.socket = -1;
+        while (waitpid(server.pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    pthread_mutex_unlock(&server_lock);
 }
 
 /* ---- the program ------------------------------------------------------------------------------- */
@@ -261,6 +275,7 @@ static int ask(const struct request *request, const int *fds, int n_fds, pid_t *
         const int error = errno ? errno : EPIPE;
         close(server.socket); /* the server is gone; the next child gets another one */
         server.socket = -1;
+        (void)waitpid(server.pid, NULL, WNOHANG);
         return error;
     }
     *pid = reply.pid;

@@ -44,6 +44,8 @@ struct sandbox_child {
 /* Forks the server. A program calls this first in main(). Where nobody called it, the first child starts the server;
  * the thread that does so must then live as long as the children. False with errno where it cannot be forked. */
 bool ts_sandbox_begin(void);
+/* Ends the server and waits for it, so that the program leaves no process behind. Its children have ended before. */
+void ts_sandbox_finish(void);
 
 /* Starts a child and waits until it is locked. TS_RUN_FAILED ("worker-not-started") with the reason where it cannot be
  * started or prepared; *child is empty then. `setup` has at most SANDBOX_SETUP_BYTES and is copied; it holds no

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -102,6 +103,7 @@ int main(int argc, char **argv)
     ts_omp_wait_asleep(argv);
     /* Before anything else is made that a child could inherit. Where it fails, the first child says why. */
     (void)ts_sandbox_begin();
+    signal(SIGCHLD, SIG_DFL);           /* ignored, it would keep the children's ends from us */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */
     atexit(report_exit);
     json = ts_cli_json_find(argc, argv);
@@ -109,6 +111,7 @@ int main(int argc, char **argv)
     ts_cli_signals_catch(command ? command->stopped : NULL, json);
     const int code = ts_cli_output_end(command ? command->run(argc - 1, argv + 1) : no_command(argc, argv));
     ended = true;
+    ts_sandbox_finish();
 #ifndef TS_SANITIZED
     /* Destructors of libraries (DCMTK's log) need memory, and abort where a run has failed for want of it. */
     if (code == TS_RUN_FAILED)
