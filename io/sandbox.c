@@ -254,8 +254,9 @@ void ts_sandbox_finish(void)
 {
     pthread_mutex_lock(&server_lock);
     if (server.socket >= 0 && server.program == getpid()) {
-        close(server.socket); /* which ends it */
+        close(server.socket);
         server.socket = -1;
+        kill(server.pid, SIGKILL);
         while (waitpid(server.pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }
