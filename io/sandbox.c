@@ -258,7 +258,7 @@ static void *keep_server(void *data)
     keeper->tried = true;
     pthread_cond_signal(&keeper->changed); /* after the lock is free, the keeper is gone */
     pthread_mutex_unlock(&keeper->lock);
-    while (error == 0)
+    while (!error) /* NOLINT(bugprone-infinite-loop): it stays for ever on purpose */
         pause();
     return NULL;
 }
