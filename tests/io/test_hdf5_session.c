@@ -571,7 +571,12 @@ Test(hdf5_session, links_lead_to_regular_files_of_the_folder, .timeout = 10)
     cr_assert_eq(symlink("gone.h5", path), 0);
     snprintf(path, sizeof path, "%s/fifo.h5", ts_scan_file.folder);
     cr_assert_eq(mkfifo(path, 0600), 0);
+    snprintf(path, sizeof path, "%s/secret", ts_scan_file.folder);
+    FILE *secret = fopen(path, "w");
+    fprintf(secret, "%600s\n", "not for everybody");
+    fclose(secret);
     check_link("frames.h5", NULL, NULL);
+    check_link("secret", "hdf5-link-broken", "an external link leads to secret, which is not an HDF5 file");
     check_link("linked.h5", NULL, NULL);
     check_link("broken.h5", "hdf5-link-broken", "an external link leads to broken.h5, a link to gone.h5: No such file");
     check_link("fifo.h5", "hdf5-link-broken", "an external link leads to fifo.h5, which is a FIFO");
