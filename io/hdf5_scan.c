@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scan is told from other files by its listing, and described by the source that a chain would have of it, so that
- * what is said here and what a run does cannot differ.
+ * The listing shows whether a file is a scan. The source that a chain would use then describes it, so `info` and `run`
+ * agree.
  */
 #include "io/hdf5_scan.h"
 
