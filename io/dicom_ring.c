@@ -8,19 +8,22 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "io/dicom_decode.h"
 #include "io/dicom_source.h"
 
+enum { SLOTS_MAX = 4096 };
+
 static void *slot_data(const struct dicom_source *source, int64_t slot)
 {
-    return source->ring + (size_t)slot * source->slot_bytes;
+    unsigned char *memory = ts_workers_memory(source->pool, (int)(slot % source->n_workers));
+    return memory + (size_t)(slot / source->n_workers) * source->slot_bytes;
 }
 
 int ts_dicom_default_threads(void)
@@ -44,7 +47,7 @@ static int64_t clamp_slots(const struct dicom_source *source, int64_t ahead)
 {
     if (ahead > source->base.n_slices)
         ahead = source->base.n_slices;
-    return ahead < 1 ? 1 : ahead > WORKER_JOBS_MAX ? WORKER_JOBS_MAX : ahead;
+    return ahead < 1 ? 1 : ahead > SLOTS_MAX ? SLOTS_MAX : ahead;
 }
 
 static size_t slot_bytes(const struct dicom_source *source)
@@ -73,12 +76,13 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 
 /* What every worker is told when it starts. */
 struct decoder_setup {
-    size_t ring_bytes, cell_bytes;
+    size_t slot_bytes, cell_bytes;
     bool codecs; /* DCMTK is needed */
 };
 
 struct decoder {
-    unsigned char *ring;
+    unsigned char *slots; /* shared with the program */
+    size_t slot_bytes;
     void *cells; /* one frame as it comes from the file */
 };
 
@@ -93,14 +97,12 @@ static bool prepare(const void *setup, size_t bytes, char *error, size_t error_b
     return !decoder->codecs || ts_dicom_decode_init(error, error_bytes) == 0;
 }
 
-static void *begin(const void *setup, const int *fds)
+static void *begin(const void *setup, void *memory)
 {
     static struct decoder decoder;
     const struct decoder_setup *sizes = setup;
-    void *ring = mmap(NULL, sizes->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-    decoder.ring = ring == MAP_FAILED ? NULL : ring;
-    decoder.cells = malloc(sizes->cell_bytes);
-    return decoder.ring && decoder.cells ? &decoder : NULL;
+    decoder = (struct decoder){memory, sizes->slot_bytes, malloc(sizes->cell_bytes)};
+    return decoder.cells ? &decoder : NULL;
 }
 
 static void work(void *state, const void *bytes, int fd, void *reply)
@@ -108,7 +110,7 @@ static void work(void *state, const void *bytes, int fd, void *reply)
     const struct decoder *decoder = state;
     struct dicom_job job;
     memcpy(&job, bytes, sizeof job);
-    ts_dicom_frame_decode(&job, fd, decoder->cells, decoder->ring + job.ring_offset, reply);
+    ts_dicom_frame_decode(&job, fd, decoder->cells, decoder->slots + (size_t)job.place * decoder->slot_bytes, reply);
 }
 
 static const struct worker_kind decoder_kind = {
@@ -125,25 +127,6 @@ _Static_assert(sizeof(struct dicom_job) <= WORKER_JOB_MAX && sizeof(struct dicom
 
 /* ---- the ring ---------------------------------------------------------------------------------- */
 
-/* Shared memory that no worker can make smaller. -1 with errno. */
-static int make_ring(struct dicom_source *source)
-{
-    const int fd = memfd_create("tomostage-slices", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -1;
-    source->ring = MAP_FAILED;
-    if (ftruncate(fd, (off_t)source->ring_bytes) == 0 &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-        source->ring = mmap(NULL, source->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (source->ring != MAP_FAILED)
-        return fd;
-    const int error = errno;
-    source->ring = NULL;
-    close(fd);
-    errno = error;
-    return -1;
-}
-
 static bool needs_codecs(const struct dicom_source *source)
 {
     for (int64_t z = 0; z < source->base.n_slices; z++)
@@ -155,11 +138,15 @@ static bool needs_codecs(const struct dicom_source *source)
 enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
 {
     struct dicom_source *source = (struct dicom_source *)base;
+    size_t memory_bytes;
     if (source->pool != NULL)
         return TS_OK;
-    source->n_slots = clamp_slots(source, ahead);
+    const int64_t slots = clamp_slots(source, ahead);
+    source->n_workers = clamp_workers(source, threads, slots);
+    const int64_t places = slots / source->n_workers; /* of each worker */
+    source->n_slots = places * source->n_workers;
     source->slot_bytes = slot_bytes(source);
-    if (!ts_mul_size((size_t)source->n_slots, source->slot_bytes, &source->ring_bytes))
+    if (!ts_mul_size((size_t)places, source->slot_bytes, &memory_bytes))
         return ts_diag_no_memory(diag, SIZE_MAX);
     source->slots = calloc((size_t)source->n_slots, sizeof *source->slots);
     source->slot_of = malloc((size_t)base->n_slices * sizeof *source->slot_of);
@@ -167,28 +154,18 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
         ts_dicom_ring_end(source);
         return ts_diag_no_memory(diag, (size_t)base->n_slices * sizeof *source->slot_of);
     }
-    const int ring = make_ring(source);
-    if (ring < 0) {
-        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-shared-memory"},
-                      "the %zu bytes that decoded slices share with their decoders cannot be had: %s",
-                      source->ring_bytes, strerror(errno));
-        ts_dicom_ring_end(source);
-        return TS_RUN_FAILED;
-    }
     memset(source->slot_of, 0xFF, (size_t)base->n_slices * sizeof *source->slot_of);
-    const struct decoder_setup decoder = {source->ring_bytes, ts_dicom_cell_bytes(source), needs_codecs(source)};
+    const struct decoder_setup decoder = {source->slot_bytes, ts_dicom_cell_bytes(source), needs_codecs(source)};
     const struct worker_setup setup = {
         .kind = &decoder_kind,
-        .n_workers = clamp_workers(source, threads, source->n_slots),
-        .address_bytes = ((size_t)256 << 20) + 4 * ts_dicom_worker_bytes(source) + source->ring_bytes,
+        .n_workers = source->n_workers,
+        .memory_bytes = memory_bytes,
+        .address_bytes = ((size_t)256 << 20) + 4 * ts_dicom_worker_bytes(source),
         .job_seconds = DICOM_JOB_SECONDS,
         .setup = &decoder,
         .setup_bytes = sizeof decoder,
-        .fds = &ring,
-        .n_fds = 1,
     };
     enum ts_status status = ts_workers_create(&setup, &source->pool, diag);
-    close(ring);
     if (status != TS_OK)
         ts_dicom_ring_end(source);
     return status;
@@ -204,7 +181,7 @@ static struct dicom_job job_of(const struct dicom_source *source, int64_t slot, 
 {
     const struct dicom_frame *frame = &source->frames[z];
     const struct dicom_file *file = frame->file;
-    struct dicom_job job = {.ring_offset = slot * (int64_t)source->slot_bytes,
+    struct dicom_job job = {.place = slot / source->n_workers,
                             .pixel_offset = file->pixel_offset,
                             .pixel_bytes = file->pixel_bytes,
                             .file_bytes = file->file_bytes,
@@ -258,7 +235,8 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     const int fd = open_frame(&source->frames[z], at);
     bool queued = fd < 0;
     if (fd >= 0) {
-        queued = ts_workers_submit(source->pool, (uint64_t)slot << 32 | (uint64_t)z, &job, fd);
+        queued = ts_workers_submit(source->pool, (int)(slot % source->n_workers), (uint64_t)slot << 32 | (uint64_t)z,
+                                   &job, fd);
         at->state = queued ? SLOT_QUEUED : SLOT_FREE;
         close(fd);
     }
@@ -267,16 +245,21 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     return queued;
 }
 
-/* A free slot; else one whose slice lies outside of `wanted` (wanted NULL: free ones only); else, for the slice that is
- * waited for and where nothing is on its way, that of a later one of `wanted`. -1: none before an answer comes. */
+/* A free slot of the worker with the fewest jobs; else one whose slice lies outside of `wanted` (wanted NULL: free ones
+ * only); else, for the slice that is waited for and where nothing is on its way, that of a later one of `wanted`. -1:
+ * none before an answer comes. */
 static int64_t find_slot(struct dicom_source *source, const struct slice_range *wanted, bool first)
 {
-    int64_t outside = -1, inside = -1;
+    int64_t outside = -1, inside = -1, free_one = -1;
+    int least = INT_MAX;
     bool queued = false;
-    for (int64_t slot = 0; slot < source->n_slots; slot++) {
+    for (int64_t slot = 0; slot < source->n_slots && least > 0; slot++) {
         const struct dicom_slot *at = &source->slots[slot];
-        if (at->state == SLOT_FREE)
-            return slot;
+        const int load = ts_workers_load(source->pool, (int)(slot % source->n_workers));
+        if (at->state == SLOT_FREE && load < least) {
+            least = load;
+            free_one = slot;
+        }
         queued |= at->state == SLOT_QUEUED;
         if (wanted == NULL || at->state != SLOT_READY)
             continue;
@@ -285,6 +268,8 @@ static int64_t find_slot(struct dicom_source *source, const struct slice_range *
         else if (at->z != wanted->z)
             inside = slot;
     }
+    if (free_one >= 0)
+        return free_one;
     int64_t slot = outside >= 0 ? outside : first && !queued ? inside : -1;
     if (slot >= 0)
         free_slot(source, slot);
@@ -446,9 +431,6 @@ void ts_dicom_ring_end(struct dicom_source *source)
     source->pool = NULL;
     free(source->slots);
     free(source->slot_of);
-    if (source->ring != NULL)
-        munmap(source->ring, source->ring_bytes);
     source->slots = NULL;
     source->slot_of = NULL;
-    source->ring = NULL;
 }

@@ -26,7 +26,7 @@ struct dicom_frame {
 
 /* What a worker is told of one slice. Its file comes as a descriptor. */
 struct dicom_job {
-    int64_t ring_offset;                           /* of the slot in the shared ring */
+    int64_t place;                                 /* of the result in the worker's memory, in slices */
     int64_t pixel_offset, pixel_bytes, file_bytes; /* as in struct dicom_file */
     size_t n;                                      /* pixels */
     double slope, intercept;
@@ -67,10 +67,10 @@ struct dicom_source {
     bool noted_dirty;
 
     struct worker_pool *pool; /* NULL until started */
-    unsigned char *ring;      /* a memfd that the workers share */
-    size_t slot_bytes, ring_bytes;
+    int n_workers;
+    size_t slot_bytes;
     struct dicom_slot *slots;
-    int64_t n_slots;
+    int64_t n_slots;                               /* slot i lies in the memory of worker i % n_workers */
     int32_t *slot_of;                              /* a slice's slot, or -1 */
     struct slice_range pending[DICOM_PENDING_MAX]; /* asked for, oldest first */
     int n_pending;

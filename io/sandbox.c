@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@
 #include "io/child_limits.h"
 #include "io/sandbox_lock.h"
 
-enum { FIRST_FD = 3, READY = 0x59444552, END_MS = 500 };
+enum { FIRST_FD = 3, READY = 0x59444552, END_MS = 500, READY_MS = 60000 };
 
 struct request {
     const struct sandbox_kind *kind;
@@ -156,7 +157,7 @@ static _Noreturn void live(const struct request *request, const int *fds, int n_
     const struct sandbox_kind *kind = request->kind;
     bool ready =
         !kind->prepare || kind->prepare(request->setup, request->setup_bytes, readiness.error, sizeof readiness.error);
-    if (ready && !(ready = ts_sandbox_lock(&request->limits)))
+    if (ready && !(ready = ts_sandbox_lock(&request->limits, channel)))
         snprintf(readiness.error, sizeof readiness.error, "its limits could not be set: %s", strerror(errno));
     readiness.ready = ready ? READY : 0;
     if (!ts_channel_write(channel, &readiness, sizeof readiness) || !ready)
@@ -213,8 +214,8 @@ static _Noreturn void serve_program(int socket, pid_t program)
     }
 }
 
-/* Under the lock. */
-static bool start_server(void)
+/* Under the lock: forks the server from this thread, with whose end the server's children end. */
+static bool fork_server(void)
 {
     int ends[2];
     if (server.socket >= 0 && server.program == getpid())
@@ -240,26 +241,78 @@ static bool start_server(void)
     return true;
 }
 
+struct keeper {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool tried;
+    int error; /* 0: the server runs */
+};
+
+/* The kernel ends children with the thread that they belong to, so the thread that forks the server stays for ever. */
+static void *keep_server(void *data)
+{
+    struct keeper *keeper = data;
+    const int error = fork_server() ? 0 : errno;
+    pthread_mutex_lock(&keeper->lock);
+    keeper->error = error;
+    keeper->tried = true;
+    pthread_cond_signal(&keeper->changed); /* after the lock is free, the keeper is gone */
+    pthread_mutex_unlock(&keeper->lock);
+    while (!error) /* NOLINT(bugprone-infinite-loop): it stays for ever on purpose */
+        pause();
+    return NULL;
+}
+
+/* Under the lock, where the program did not begin with the server: from a thread that takes no signals. False with
+ * errno. */
+static bool start_server(void)
+{
+    struct keeper keeper = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    if (server.socket >= 0 && server.program == getpid())
+        return true;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    keeper.error = pthread_create(&thread, &attributes, keep_server, &keeper);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    pthread_mutex_lock(&keeper.lock);
+    while (keeper.error == 0 && !keeper.tried)
+        pthread_cond_wait(&keeper.changed, &keeper.lock);
+    pthread_mutex_unlock(&keeper.lock);
+    errno = keeper.error;
+    return keeper.error == 0;
+}
+
 bool ts_sandbox_begin(void)
 {
     pthread_mutex_lock(&server_lock);
-    const bool started = start_server();
+    const bool started = fork_server();
     const int error = errno;
     pthread_mutex_unlock(&server_lock);
     errno = error;
     return started;
 }
 
+/* Under the lock. */
+static void end_server(void)
+{
+    close(server.socket);
+    server.socket = -1;
+    kill(server.pid, SIGKILL);
+    while (waitpid(server.pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 void ts_sandbox_finish(void)
 {
     pthread_mutex_lock(&server_lock);
-    if (server.socket >= 0 && server.program == getpid()) {
-        close(server.socket);
-        server.socket = -1;
-        kill(server.pid, SIGKILL);
-        while (waitpid(server.pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
+    if (server.socket >= 0 && server.program == getpid())
+        end_server();
     pthread_mutex_unlock(&server_lock);
 }
 
@@ -269,18 +322,19 @@ void ts_sandbox_finish(void)
 static int ask(const struct request *request, const int *fds, int n_fds, pid_t *pid)
 {
     struct reply reply;
-    if (!start_server())
-        return errno;
-    if (!ts_channel_send(server.socket, request, sizeof *request, fds, n_fds) ||
-        !ts_channel_read(server.socket, &reply, sizeof reply)) {
-        const int error = errno ? errno : EPIPE;
-        close(server.socket); /* the server is gone; the next child gets another one */
-        server.socket = -1;
-        (void)waitpid(server.pid, NULL, WNOHANG);
-        return error;
+    int error = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!start_server())
+            return errno;
+        if (ts_channel_send(server.socket, request, sizeof *request, fds, n_fds) &&
+            ts_channel_read(server.socket, &reply, sizeof reply)) {
+            *pid = reply.pid;
+            return reply.pid > 0 ? 0 : reply.error;
+        }
+        error = errno ? errno : EPIPE;
+        end_server(); /* it is gone, or of no use; another one may do better */
     }
-    *pid = reply.pid;
-    return reply.pid > 0 ? 0 : reply.error;
+    return error;
 }
 
 int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits, const void *setup,
@@ -324,7 +378,12 @@ int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limi
 enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error, size_t error_bytes)
 {
     struct readiness readiness;
+    struct pollfd said = {.fd = child->channel, .events = POLLIN};
     ssize_t n;
+    if (wait && poll(&said, 1, READY_MS) == 0) {
+        snprintf(error, error_bytes, "it did not begin within %d s", READY_MS / 1000);
+        return SANDBOX_FAILED;
+    }
     do { /* it was sent at once, so it comes at once */
         n = recv(child->channel, &readiness, sizeof readiness, wait ? MSG_WAITALL : MSG_DONTWAIT);
     } while (n < 0 && errno == EINTR);

@@ -41,8 +41,8 @@ struct sandbox_child {
     int channel; /* -1: none */
 };
 
-/* Forks the server. A program calls this first in main(). Where nobody called it, the first child starts the server;
- * the thread that does so must then live as long as the children. False with errno where it cannot be forked. */
+/* Forks the server. A program calls this first in main(), from the thread that lives as long as it does. Where nobody
+ * called it, the first child has a thread of its own fork the server. False with errno where it cannot be forked. */
 bool ts_sandbox_begin(void);
 /* Ends the server and waits for it, so that the program leaves no process behind. Its children have ended before. */
 void ts_sandbox_finish(void);

@@ -7,9 +7,10 @@
 
 #include "io/sandbox.h"
 
-/* Sets the limits of this process, takes the file system and the network away and filters its system calls, for good.
- * False with errno where the kernel refuses one of them that it has. */
-bool ts_sandbox_lock(const struct sandbox_limits *limits);
+/* Sets the limits of this process, takes capabilities, the file system and the network away and filters its system
+ * calls, for good; it may talk on `channel` alone. False with errno where the kernel refuses one of them that it has.
+ */
+bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel);
 /* Whether a debugger's tool (valgrind, a sanitizer) runs this process, which then stays unfiltered. */
 bool ts_sandbox_is_instrumented(void);
 /* ABI version of Landlock, 0 where the kernel has none. */

@@ -5,26 +5,13 @@
 #ifndef IO_WORKER_PROCESS_H
 #define IO_WORKER_PROCESS_H
 
-#include <stdatomic.h>
-
 #include "io/workers.h"
 
-/* The setup that a worker's sandbox carries. */
+/* The setup that a worker's sandbox carries. Its one descriptor is the shared memory, where there is any. */
 struct worker_start {
     const struct worker_kind *kind;
-    int index; /* of its entry in the shared table of progress */
-    int job_seconds;
-    size_t bytes;
+    size_t memory_bytes, bytes;
     unsigned char setup[WORKER_SETUP_MAX];
-};
-
-/* Descriptors of a worker, before those of its kind. */
-enum { WORKER_FD_JOBS, WORKER_FD_PROGRESS, WORKER_FDS_OWN };
-
-/* What one worker is doing, in shared memory. The parent uses it for messages and the clock only. */
-struct worker_progress {
-    _Atomic uint64_t number;    /* UINT64_MAX: none */
-    _Atomic int64_t started_ns; /* CLOCK_MONOTONIC */
 };
 
 /* A job as it is sent: one message of the first 8 + kind->job_bytes bytes. */
@@ -33,21 +20,10 @@ struct worker_job {
     unsigned char bytes[WORKER_JOB_MAX];
 };
 
-enum worker_state {
-    WORKER_ANSWERS, /* the payload is an answer */
-    WORKER_FAILS,   /* it could not begin; the payload is the reason */
-    WORKER_RETIRES  /* it has used most of its processor time and ends; another one takes its place */
-};
-
 struct worker_message {
-    uint64_t number;
-    uint64_t state;
+    uint64_t number; /* of the job, or UINT64_MAX: it could not begin, and the payload is the reason */
     unsigned char payload[WORKER_REPLY_MAX];
 };
-
-/* A worker's processor time is limited for its whole life, in jobs of job_seconds. It retires before the last of them
- * could be cut off. */
-enum { WORKER_LIFE_JOBS = 4 };
 
 extern const struct sandbox_kind ts_worker_sandbox;
 

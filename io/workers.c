@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The caller's side of the workers: start, queue, wait with a clock, kill and reap.
- *
- * One socket carries jobs to whichever worker is free; the pool keeps the workers' end open too, so that a job can be
- * queued while no worker listens. Each worker answers on its own channel, whose end tells of its death.
+ * The caller's side of the workers: start, queue, wait with a clock, kill and reap. A worker's processor time is
+ * limited for its whole life, so one that has used some of it gets no more jobs, and another takes its place.
  */
 #include "io/workers.h"
 
@@ -20,39 +18,32 @@
 
 #include "io/worker_process.h"
 
-enum { TICK_MS = 100, QUEUE_BYTES = 1 << 20 };
+/* In jobs of job_seconds: an old worker still has time for all that its queue can hold. */
+enum { TICK_MS = 100, OLD_JOBS = 2, LIFE_JOBS = OLD_JOBS + WORKER_QUEUE_MAX };
 
 struct worker {
     struct sandbox_child child;
     bool ready; /* it has said that it is locked */
+    bool old;   /* it gets no more jobs */
+    int memory_fd;
+    void *memory; /* shared with this worker */
+    uint64_t queue[WORKER_QUEUE_MAX];
+    int n_queued;
+    int64_t started_ns; /* when the first of the queue became the first */
 };
 
 struct worker_pool {
     const struct worker_kind *kind;
     struct worker_start start;
     struct sandbox_limits limits;
-    int fds[WORKER_FDS_OWN + WORKER_FDS_MAX], n_fds; /* handed to each worker */
-    struct worker_progress *progress;                /* shared, one a worker */
+    int job_seconds;
     struct worker workers[WORKERS_MAX];
-    int jobs_fd; /* the writing end */
     int n_workers;
     int next; /* whose answers are looked at first: fairness */
     int unanswered;
     int error; /* errno of a job that could not be handed over, other than "not now" */
     bool lost;
 };
-
-static size_t progress_bytes(void)
-{
-    return WORKERS_MAX * sizeof(struct worker_progress);
-}
-
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
 
 static void end_all(struct worker_pool *pool)
 {
@@ -61,50 +52,37 @@ static void end_all(struct worker_pool *pool)
             kill(pool->workers[i].child.pid, SIGKILL); /* all at once, then one after the other is reaped */
     for (int i = 0; i < pool->n_workers; i++)
         ts_sandbox_end(&pool->workers[i].child, NULL, 0);
-    for (int i = 0; i < pool->n_fds; i++)
-        close_fd(&pool->fds[i]);
-    close_fd(&pool->jobs_fd);
 }
 
 /* 0 or an errno. */
-static int start_worker(struct worker_pool *pool, int i)
+static int launch(struct worker_pool *pool, struct worker *worker)
 {
-    struct worker *worker = &pool->workers[i];
-    pool->start.index = i;
-    atomic_store(&pool->progress[i].number, UINT64_MAX);
-    *worker = (struct worker){.child = {.channel = -1}};
-    return ts_sandbox_launch(&ts_worker_sandbox, &pool->limits, &pool->start, sizeof pool->start, pool->fds,
-                             pool->n_fds, &worker->child);
+    worker->ready = worker->old = false;
+    return ts_sandbox_launch(&ts_worker_sandbox, &pool->limits, &pool->start, sizeof pool->start, &worker->memory_fd,
+                             worker->memory_fd >= 0, &worker->child);
 }
 
-/* The queue of jobs, the table of progress and the caller's descriptors. 0 or an errno. */
-static int open_shared(struct worker_pool *pool, const struct worker_setup *setup)
+/* Memory that the worker cannot make smaller under the caller's hands. 0 or an errno. */
+static int make_memory(struct worker *worker, size_t bytes)
 {
-    int ends[2], bytes = QUEUE_BYTES;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    worker->memory_fd = memfd_create("tomostage-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (worker->memory_fd < 0 || ftruncate(worker->memory_fd, (off_t)bytes) != 0 ||
+        fcntl(worker->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return errno;
-    pool->jobs_fd = ends[0];
-    pool->fds[WORKER_FD_JOBS] = ends[1];
-    pool->n_fds = WORKER_FDS_OWN;
-    /* A worker that was taken over must not fill the other direction, which nobody reads. */
-    (void)shutdown(ends[0], SHUT_RD);
-    (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    const int table = pool->fds[WORKER_FD_PROGRESS] = memfd_create("tomostage-progress", MFD_CLOEXEC);
-    if (table < 0 || ftruncate(table, (off_t)progress_bytes()) != 0)
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, worker->memory_fd, 0);
+    if (memory == MAP_FAILED)
         return errno;
-    pool->progress = mmap(NULL, progress_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, table, 0);
-    if (pool->progress == MAP_FAILED) {
-        pool->progress = NULL;
-        return errno;
-    }
-    for (int i = 0; i < setup->n_fds; i++) {
-        const int copy = fcntl(setup->fds[i], F_DUPFD_CLOEXEC, 0);
-        if (copy < 0)
-            return errno;
-        pool->fds[pool->n_fds++] = copy;
-    }
+    worker->memory = memory;
     return 0;
+}
+
+/* The worker counts as one of the pool even where it could not be started, so that destroy frees what it has. */
+static int start_worker(struct worker_pool *pool)
+{
+    struct worker *worker = &pool->workers[pool->n_workers++];
+    *worker = (struct worker){.child = {.channel = -1}, .memory_fd = -1};
+    const int error = pool->start.memory_bytes > 0 ? make_memory(worker, pool->start.memory_bytes) : 0;
+    return error ? error : launch(pool, worker);
 }
 
 enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **out, struct ts_diag *diag)
@@ -114,19 +92,19 @@ enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker
     if (pool == NULL)
         return ts_diag_no_memory(diag, sizeof *pool);
     pool->kind = setup->kind;
-    pool->limits = (struct sandbox_limits){setup->address_bytes, WORKER_LIFE_JOBS * setup->job_seconds};
+    pool->job_seconds = setup->job_seconds;
+    pool->limits = (struct sandbox_limits){setup->address_bytes + setup->memory_bytes, LIFE_JOBS * setup->job_seconds};
     pool->start =
-        (struct worker_start){.kind = setup->kind, .job_seconds = setup->job_seconds, .bytes = setup->setup_bytes};
+        (struct worker_start){.kind = setup->kind, .memory_bytes = setup->memory_bytes, .bytes = setup->setup_bytes};
     if (setup->setup_bytes > 0)
         memcpy(pool->start.setup, setup->setup, setup->setup_bytes);
-    pool->jobs_fd = pool->fds[WORKER_FD_PROGRESS] = -1;
-    int error = open_shared(pool, setup);
-    for (; error == 0 && pool->n_workers < setup->n_workers; pool->n_workers += error == 0)
-        error = start_worker(pool, pool->n_workers);
+    int error = 0;
+    while (error == 0 && pool->n_workers < setup->n_workers)
+        error = start_worker(pool);
     if (error) {
         struct diag_site site = {.code = "worker-not-started"};
-        ts_diag_error(diag, TS_RUN_FAILED, &site, "worker process %d of %d could not be started: %s",
-                      pool->n_workers + 1, setup->n_workers, strerror(error));
+        ts_diag_error(diag, TS_RUN_FAILED, &site, "worker process %d of %d could not be started: %s", pool->n_workers,
+                      setup->n_workers, strerror(error));
         ts_workers_destroy(pool);
         return TS_RUN_FAILED;
     }
@@ -134,16 +112,33 @@ enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker
     return TS_OK;
 }
 
-bool ts_workers_submit(struct worker_pool *pool, uint64_t number, const void *job, int fd)
+void *ts_workers_memory(const struct worker_pool *pool, int i)
+{
+    return pool->workers[i].memory;
+}
+
+int ts_workers_load(const struct worker_pool *pool, int i)
+{
+    return pool->workers[i].old ? WORKER_QUEUE_MAX : pool->workers[i].n_queued;
+}
+
+bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const void *job, int fd)
 {
     struct worker_job message = {.number = number};
-    if (pool->lost || pool->unanswered >= WORKER_JOBS_MAX)
+    struct worker *worker = &pool->workers[i];
+    if (pool->lost || pool->unanswered >= WORKER_JOBS_MAX || ts_workers_load(pool, i) == WORKER_QUEUE_MAX)
         return false;
+    /* The queue holds so little that a worker which reads nothing cannot block this. */
     memcpy(message.bytes, job, pool->kind->job_bytes);
-    if (!ts_channel_send(pool->jobs_fd, &message, sizeof message.number + pool->kind->job_bytes, &fd, fd >= 0)) {
-        pool->error = errno == EAGAIN ? 0 : errno;
+    if (!ts_channel_send(worker->child.channel, &message, sizeof message.number + pool->kind->job_bytes, &fd,
+                         fd >= 0) &&
+        errno != EPIPE && errno != ECONNRESET) { /* of a worker that is gone, ts_workers_wait says how it ended */
+        pool->error = errno;
         return false;
     }
+    if (worker->n_queued == 0)
+        worker->started_ns = ts_monotonic_ns();
+    worker->queue[worker->n_queued++] = number;
     pool->unanswered++;
     return true;
 }
@@ -158,16 +153,19 @@ static enum worker_outcome lose(struct worker_pool *pool)
 /* Says how worker i ended. */
 static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *number, char what[WORKER_TEXT_MAX])
 {
-    *number = atomic_load(&pool->progress[i].number);
-    ts_sandbox_end(&pool->workers[i].child, what, WORKER_TEXT_MAX);
+    struct worker *worker = &pool->workers[i];
+    *number = worker->n_queued > 0 ? worker->queue[0] : UINT64_MAX;
+    ts_sandbox_end(&worker->child, what, WORKER_TEXT_MAX);
     return lose(pool);
 }
 
 static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number, char what[WORKER_TEXT_MAX],
-                                const char *text)
+                                const char *happened, const char *reason)
 {
+    char text[WORKER_TEXT_MAX];
     *number = UINT64_MAX;
-    snprintf(what, WORKER_TEXT_MAX, "%.*s", WORKER_TEXT_MAX - 1, text);
+    snprintf(text, sizeof text, "%.*s", WORKER_TEXT_MAX - 64, reason);
+    snprintf(what, WORKER_TEXT_MAX, "%s: %s", happened, text);
     return lose(pool);
 }
 
@@ -187,62 +185,67 @@ static enum look look_at(const struct worker *worker, struct worker_message *mes
     return LOOK_ENDED;
 }
 
-static bool overdue(const struct worker_pool *pool, int i)
+static bool overdue(const struct worker_pool *pool, const struct worker *worker)
 {
-    const struct worker_progress *progress = &pool->progress[i];
-    return atomic_load(&progress->number) != UINT64_MAX &&
-           ts_monotonic_ns() - atomic_load(&progress->started_ns) > pool->start.job_seconds * INT64_C(1000000000);
+    return worker->n_queued > 0 && ts_monotonic_ns() - worker->started_ns > pool->job_seconds * INT64_C(1000000000);
+}
+
+/* 0, or the errno of the worker that should have taken the place of one that is old. */
+static int replace_old(struct worker_pool *pool, struct worker *worker)
+{
+    worker->old = worker->old || ts_sandbox_cpu_seconds(&worker->child) >= OLD_JOBS * pool->job_seconds;
+    if (!worker->old || worker->n_queued > 0)
+        return 0;
+    ts_sandbox_end(&worker->child, NULL, 0);
+    return launch(pool, worker);
 }
 
 static enum worker_outcome take(struct worker_pool *pool, int i, const struct worker_message *message, uint64_t *number,
                                 void *reply, char what[WORKER_TEXT_MAX])
 {
+    struct worker *worker = &pool->workers[i];
     pool->next = (i + 1) % pool->n_workers;
-    if (message->state == WORKER_RETIRES) {
-        ts_sandbox_end(&pool->workers[i].child, NULL, 0);
-        const int error = start_worker(pool, i);
-        return error ? fail(pool, number, what, strerror(error)) : WORKER_IDLE;
-    }
-    if (message->state != WORKER_ANSWERS)
-        return fail(pool, number, what, (const char *)message->payload);
-    pool->unanswered--;
+    if (message->number == UINT64_MAX)
+        return fail(pool, number, what, "could not begin", (const char *)message->payload);
+    if (worker->n_queued == 0 || message->number != worker->queue[0])
+        return fail(pool, number, what, "is of no use", "it answered what it was not asked");
     *number = message->number;
     memcpy(reply, message->payload, pool->kind->reply_bytes);
-    return WORKER_REPLIED;
+    memmove(worker->queue, worker->queue + 1, (size_t)--worker->n_queued * sizeof *worker->queue);
+    worker->started_ns = ts_monotonic_ns();
+    pool->unanswered--;
+    const int error = replace_old(pool, worker);
+    return error ? fail(pool, number, what, "could not be replaced", strerror(error)) : WORKER_REPLIED;
 }
 
-static enum worker_outcome look(struct worker_pool *pool, uint64_t *number, void *reply, char what[WORKER_TEXT_MAX])
+/* What worker i has for the caller: WORKER_IDLE where that is nothing yet. */
+static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *number, void *reply,
+                                  char what[WORKER_TEXT_MAX])
 {
+    struct worker *worker = &pool->workers[i];
     struct worker_message message;
     char error[SANDBOX_TEXT_MAX] = "";
-    for (int k = 0; k < pool->n_workers; k++) {
-        const int i = (pool->next + k) % pool->n_workers;
-        struct worker *worker = &pool->workers[i];
-        if (!worker->ready) {
-            const enum sandbox_readiness readiness = ts_sandbox_ready(&worker->child, false, error, sizeof error);
-            if (readiness == SANDBOX_FAILED)
-                return *error ? fail(pool, number, what, error) : bury(pool, i, number, what);
-            worker->ready = readiness == SANDBOX_READY;
-        }
-        const enum look found = worker->ready ? look_at(worker, &message) : LOOK_NOTHING;
-        if (found == LOOK_MESSAGE) {
-            const enum worker_outcome outcome = take(pool, i, &message, number, reply, what);
-            if (outcome != WORKER_IDLE)
-                return outcome;
-        }
-        if (found == LOOK_FAILED) {
-            snprintf(error, sizeof error, "cannot be listened to: %s", strerror(errno));
-            return fail(pool, number, what, error);
-        }
-        if (found == LOOK_ENDED)
-            return bury(pool, i, number, what);
-        if (overdue(pool, i)) {
-            *number = atomic_load(&pool->progress[i].number);
-            snprintf(what, WORKER_TEXT_MAX, "took longer than %d s", pool->start.job_seconds);
-            return lose(pool);
-        }
+    if (!worker->ready) {
+        const enum sandbox_readiness readiness = ts_sandbox_ready(&worker->child, false, error, sizeof error);
+        if (readiness == SANDBOX_FAILED)
+            return *error ? fail(pool, number, what, "could not begin", error) : bury(pool, i, number, what);
+        worker->ready = readiness == SANDBOX_READY;
     }
-    return WORKER_IDLE;
+    switch (worker->ready ? look_at(worker, &message) : LOOK_NOTHING) {
+    case LOOK_MESSAGE:
+        return take(pool, i, &message, number, reply, what);
+    case LOOK_FAILED:
+        return fail(pool, number, what, "cannot be listened to", strerror(errno));
+    case LOOK_ENDED:
+        return bury(pool, i, number, what);
+    case LOOK_NOTHING:
+        break;
+    }
+    if (!overdue(pool, worker))
+        return WORKER_IDLE;
+    *number = worker->queue[0];
+    snprintf(what, WORKER_TEXT_MAX, "took longer than %d s", pool->job_seconds);
+    return lose(pool);
 }
 
 enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, void *reply, char what[WORKER_TEXT_MAX])
@@ -254,18 +257,17 @@ enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, 
         return WORKER_LOST;
     }
     while (pool->unanswered > 0) {
-        const enum worker_outcome outcome = look(pool, number, reply, what);
-        if (outcome != WORKER_IDLE)
-            return outcome;
+        for (int k = 0, first = pool->next; k < pool->n_workers; k++) {
+            const enum worker_outcome outcome = attend(pool, (first + k) % pool->n_workers, number, reply, what);
+            if (outcome != WORKER_IDLE)
+                return outcome;
+        }
         for (int i = 0; i < pool->n_workers; i++)
             fds[i] = (struct pollfd){.fd = pool->workers[i].child.channel, .events = POLLIN};
         /* The tick serves the clock of the jobs; an answer or a death wakes the poll at once. */
         poll(fds, (nfds_t)pool->n_workers, TICK_MS);
     }
-    if (!pool->error)
-        return WORKER_IDLE;
-    snprintf(what, WORKER_TEXT_MAX, "could not be given a job: %s", strerror(pool->error));
-    return lose(pool);
+    return pool->error ? fail(pool, number, what, "could not be given a job", strerror(pool->error)) : WORKER_IDLE;
 }
 
 int ts_workers_pid(const struct worker_pool *pool, int i)
@@ -278,7 +280,11 @@ void ts_workers_destroy(struct worker_pool *pool)
     if (pool == NULL)
         return;
     end_all(pool);
-    if (pool->progress)
-        munmap(pool->progress, progress_bytes());
+    for (int i = 0; i < pool->n_workers; i++) {
+        if (pool->workers[i].memory)
+            munmap(pool->workers[i].memory, pool->start.memory_bytes);
+        if (pool->workers[i].memory_fd >= 0)
+            close(pool->workers[i].memory_fd);
+    }
     free(pool);
 }

@@ -36,10 +36,10 @@ static bool prepare(const void *setup, size_t bytes, char *error, size_t error_b
     return ts_dicom_decode_init(error, error_bytes) == 0;
 }
 
-static void *begin(const void *setup, const int *fds)
+static void *begin(const void *setup, void *memory)
 {
     (void)setup;
-    (void)fds;
+    (void)memory;
     return malloc(FILE_BYTES);
 }
 
@@ -81,7 +81,7 @@ static void submit(struct worker_pool *pool, const struct hostile *hostile, size
 {
     const int fd = open(hostile->path[file], O_RDONLY | O_CLOEXEC);
     cr_assert_geq(fd, 0);
-    cr_assert(ts_workers_submit(pool, file, "", fd));
+    cr_assert(ts_workers_submit(pool, 0, file, "", fd));
     close(fd);
 }
 

@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,12 @@ static bool be_dumped(void)
     return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
 }
 
+static bool spoil_memory(void)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return page != MAP_FAILED && madvise(page, 4096, MADV_FREE) == 0;
+}
+
 static const struct attempt {
     const char *name;
     bool (*try)(void);
@@ -125,6 +132,7 @@ static const struct attempt {
     {"turn memory into code", make_code, false, false},
     {"raise a limit", raise_limit, false, false},
     {"become dumpable", be_dumped, false, false},
+    {"advise the kernel on memory", spoil_memory, false, false},
 };
 
 enum { N_ATTEMPTS = sizeof attempts / sizeof *attempts };
@@ -231,6 +239,68 @@ Test(sandbox, setup_arrives_whole)
     char what[SANDBOX_TEXT_MAX];
     cr_assert_eq(ts_sandbox_end(&child, what, sizeof what), 0);
     cr_assert_str_eq(what, "ended with status 0");
+    ts_diag_destroy(diag);
+}
+
+static void answer_once(int channel, const void *setup, size_t bytes, const int *fds, int n_fds)
+{
+    char byte;
+    (void)setup;
+    (void)bytes;
+    (void)fds;
+    (void)n_fds;
+    if (ts_channel_read(channel, &byte, 1))
+        (void)ts_channel_write(channel, &byte, 1);
+}
+
+static void *start_child(void *data)
+{
+    static const struct sandbox_kind answering = {.name = "answer", .serve = answer_once};
+    struct ts_diag *diag = ts_diag_create();
+    struct sandbox_child *child = data;
+    if (ts_sandbox_start(&answering, &limits, NULL, 0, NULL, 0, child, diag) != TS_OK)
+        *child = (struct sandbox_child){.channel = -1};
+    ts_diag_destroy(diag);
+    return NULL;
+}
+
+/* A program that runs its plans in threads: neither the children nor the server end with the thread that asked. */
+Test(sandbox, a_child_outlives_the_thread_that_started_it)
+{
+    enum { N = 4 };
+    struct sandbox_child children[N];
+    char byte = 'x';
+    for (int i = 0; i < N; i++) {
+        pthread_t thread;
+        cr_assert_eq(pthread_create(&thread, NULL, start_child, &children[i]), 0);
+        cr_assert_eq(pthread_join(thread, NULL), 0);
+        usleep(20000);
+    }
+    for (int i = 0; i < N; i++) {
+        cr_assert_geq(children[i].channel, 0, "child %d was not started", i);
+        cr_assert(ts_channel_write(children[i].channel, &byte, 1));
+        cr_assert(ts_channel_read(children[i].channel, &byte, 1), "child %d is gone", i);
+        ts_sandbox_end(&children[i], NULL, 0);
+    }
+}
+
+/* Batch systems set such limits; nobody can raise them again. */
+Test(sandbox, a_limit_of_the_system_is_kept)
+{
+    const struct rlimit limit = {.rlim_cur = 200, .rlim_max = 200};
+    struct sandbox_child child;
+    struct sandbox_limits long_life = limits;
+    long_life.cpu_seconds = 1000;
+    struct ts_diag *diag = ts_diag_create();
+    if (geteuid() == 0) {
+        cr_assert_eq(setgid(65534), 0);
+        cr_assert_eq(setuid(65534), 0);
+    }
+    cr_assert_eq(setrlimit(RLIMIT_CPU, &limit), 0);
+    static const struct sandbox_kind echoing = {.name = "echo", .serve = echo};
+    cr_assert_eq(ts_sandbox_start(&echoing, &long_life, NULL, 0, NULL, 0, &child, diag), TS_OK, "%s",
+                 ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+    ts_sandbox_end(&child, NULL, 0);
     ts_diag_destroy(diag);
 }
 

@@ -69,12 +69,11 @@ static void burn(double seconds)
         ;
 }
 
-static void *begin(const void *setup, const int *fds)
+static void *begin(const void *setup, void *memory)
 {
     static int state;
     (void)setup;
-    (void)fds;
-    return &state;
+    return memory ? memory : &state;
 }
 
 static void work(void *state, const void *bytes, int fd, void *reply)
@@ -120,9 +119,13 @@ static struct worker_setup setup_of(int n_workers)
         .kind = &kind, .n_workers = n_workers, .address_bytes = (size_t)256 << 20, .job_seconds = 1};
 }
 
+/* To the worker that has least to do. */
 static bool submit(struct worker_pool *pool, uint64_t job)
 {
-    return ts_workers_submit(pool, job, &job, -1);
+    int least = 0;
+    for (int i = 1; ts_workers_pid(pool, i) > 0; i++)
+        least = ts_workers_load(pool, i) < ts_workers_load(pool, least) ? i : least;
+    return ts_workers_submit(pool, least, job, &job, -1);
 }
 
 static struct worker_pool *create(const struct worker_setup *setup)
@@ -174,7 +177,7 @@ Test(workers, queue_is_bounded)
     struct answer answer;
     char what[WORKER_TEXT_MAX];
     uint64_t job;
-    for (int i = 0; i < WORKER_JOBS_MAX; i++)
+    for (int i = 0; i < WORKER_QUEUE_MAX; i++)
         cr_assert(submit(pool, 3));
     cr_assert_not(submit(pool, 3));
     cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED);
@@ -268,9 +271,9 @@ Test(workers, old_ones_retire, .timeout = 60)
     char what[WORKER_TEXT_MAX];
     uint64_t job;
     int last = 0;
-    for (int i = 0; i < N_JOBS; i++)
-        cr_assert(submit(pool, JOB_BURN));
-    for (int i = 0; i < N_JOBS; i++) {
+    for (int i = 0, sent = 0; i < N_JOBS; i++) {
+        while (sent < N_JOBS && submit(pool, JOB_BURN))
+            sent++;
         cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED, "job %d: the worker %s", i, what);
         last = answer.pid;
     }
@@ -292,6 +295,40 @@ Test(workers, hoarding_ends_early, .timeout = 30)
 #endif
 }
 
+static void write_memory(void *state, const void *job, int fd, void *reply)
+{
+    (void)fd;
+    memcpy(state, job, sizeof(uint64_t));
+    memset(reply, 0, sizeof(struct answer));
+}
+
+/* What one worker does to its memory reaches no other's. */
+Test(workers, each_has_memory_of_its_own)
+{
+    enum { N = 3 };
+    static const struct worker_kind writing = {.name = "tests",
+                                               .job_bytes = sizeof(uint64_t),
+                                               .reply_bytes = sizeof(struct answer),
+                                               .begin = begin,
+                                               .work = write_memory};
+    struct worker_setup setup = setup_of(N);
+    setup.kind = &writing;
+    setup.memory_bytes = 4096;
+    struct worker_pool *pool = create(&setup);
+    struct answer answer;
+    char what[WORKER_TEXT_MAX];
+    uint64_t job;
+    for (int i = 0; i < N; i++) {
+        const uint64_t mark = 100 + (uint64_t)i;
+        cr_assert(ts_workers_submit(pool, i, mark, &mark, -1));
+        cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED);
+        for (int k = 0; k < N; k++)
+            cr_assert_eq(*(const uint64_t *)ts_workers_memory(pool, k), k <= i ? 100 + (uint64_t)k : 0);
+    }
+    ts_workers_destroy(pool);
+    ts_test_no_children();
+}
+
 /* A worker opens nothing: it reads the descriptor that comes with the job. */
 Test(workers, a_descriptor_comes_with_the_job)
 {
@@ -306,7 +343,7 @@ Test(workers, a_descriptor_comes_with_the_job)
     cr_assert_eq(write(fd, "pixels", 6), 6);
     cr_assert_eq(unlink(path), 0);
     for (int i = 0; i < 100; i++) { /* more than a worker may have open */
-        cr_assert(ts_workers_submit(pool, job, &job, fd));
+        cr_assert(ts_workers_submit(pool, 0, job, &job, fd));
         cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED);
         cr_assert_eq(answer.square, 6);
         cr_assert_str_eq(answer.text, "pixels");
@@ -324,18 +361,18 @@ Test(workers, ignore_the_terminal)
     char what[WORKER_TEXT_MAX];
     uint64_t job;
     /* One answer each way round makes sure that their signals are set. */
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 2 * WORKER_QUEUE_MAX; i++)
         cr_assert(submit(pool, (uint64_t)i));
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 2 * WORKER_QUEUE_MAX; i++)
         cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED);
     usleep(50000);
     for (int i = 0; i < 2; i++) {
         kill(ts_workers_pid(pool, i), SIGINT);
         kill(ts_workers_pid(pool, i), SIGTERM);
     }
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 2 * WORKER_QUEUE_MAX; i++)
         cr_assert(submit(pool, (uint64_t)i));
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 2 * WORKER_QUEUE_MAX; i++)
         cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED);
     ts_workers_destroy(pool);
     ts_test_no_children();
@@ -366,7 +403,7 @@ Test(workers, failed_begin_is_told)
     cr_assert(submit(pool, 1));
     cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_LOST);
     cr_assert_eq(job, UINT64_MAX);
-    cr_assert_str_eq(what, "has no dictionary");
+    cr_assert_str_eq(what, "could not begin: has no dictionary");
     ts_workers_destroy(pool);
     ts_test_no_children();
 }
