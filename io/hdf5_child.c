@@ -35,8 +35,8 @@ static void put_records(FILE *out, const struct ts_diag *diag, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct ts_diag_record *record = ts_diag_get(diag, i);
-        const char *texts[RECORD_TEXTS] = {record->code, record->stage, record->message, record->hint};
-        struct record_head head = {(int32_t)record->severity, (int32_t)record->status, record->span, {0}};
+        const char *texts[RECORD_TEXTS] = {record->code, record->message, record->hint};
+        struct record_head head = {(int32_t)record->severity, (int32_t)record->status, {0}};
         for (int k = 0; k < RECORD_TEXTS; k++)
             head.bytes[k] = texts[k] ? (uint32_t)strlen(texts[k]) + 1 : 0;
         fwrite(&head, sizeof head, 1, out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The child's side of a session (io/hdf5_session.h): the process in which libhdf5 reads a foreign file. A task travels
- * as the address of its function, which is the same in the child, with a request in bytes and at most one descriptor.
- * The answer is a head, the task's records, and what it printed.
+ * The child's side of a session (io/hdf5_session.h): the process in which libhdf5 reads a foreign file. The parent
+ * sends a task as the address of its function, which is the same in the child, with a request in bytes and at most one
+ * descriptor. The answer is a head, the task's records, and what it printed.
  */
 #ifndef IO_HDF5_CHILD_H
 #define IO_HDF5_CHILD_H
@@ -39,9 +39,9 @@ extern const struct sandbox_kind ts_hdf5_reader; /* its setup is a struct hdf5_c
 /* Opens the descriptor that was handed in; answers with the number of the root group (int64_t). */
 hdf5_task ts_hdf5_child_add_file;
 
-/* ---- what travels -------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------------ */
 
-enum { RECORD_TEXTS = 4, RECORDS_MOST = 256 };
+enum { RECORD_TEXTS = 3, RECORDS_MOST = 256 };
 
 struct task_head {
     hdf5_task *task;
@@ -56,8 +56,7 @@ struct answer_head {
 
 struct record_head {
     int32_t severity, status;
-    struct ts_span span;
-    uint32_t bytes[RECORD_TEXTS]; /* of code, stage, message, hint, each with its final zero; 0: none */
+    uint32_t bytes[RECORD_TEXTS]; /* of code, message, hint, each with its final zero; 0: none */
 };
 
 #endif

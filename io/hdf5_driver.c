@@ -237,7 +237,7 @@ static hid_t create_access(int fd)
 }
 
 /* The format allows the signature at 0, 512, 1024, 2048, ... */
-static bool has_signature(int fd)
+bool ts_hdf5_has_signature(int fd)
 {
     static const char signature[] = "\211HDF\r\n\032\n";
     char found[sizeof signature - 1];
@@ -258,7 +258,7 @@ hid_t ts_hdf5_open_descriptor(int fd, struct hdf5_failure *failure)
     if (access >= 0)
         H5Pclose(access);
     /* Without the signature the library says "bad superblock" or less. */
-    if (file < 0 && !failure->error_number && !has_signature(fd))
+    if (file < 0 && !failure->error_number && !ts_hdf5_has_signature(fd))
         snprintf(failure->text, sizeof failure->text, "it is not an HDF5 file");
     return file;
 }

@@ -9,8 +9,12 @@
 
 #include "io/hdf5_error.h"
 
-/* All three are called between enter and leave. The descriptor is borrowed: it must stay open until the file is closed,
- * and nothing depends on its position. Closing the file closes all objects in it. */
+/* Whether the file says that it is HDF5: it has the signature at its start or, behind a user block, at 512, 1024, 2048,
+ * ... bytes. No library call. */
+bool ts_hdf5_has_signature(int fd);
+
+/* The others are called between enter and leave. The descriptor is borrowed: it must stay open until the file is
+ * closed, and nothing depends on its position. Closing the file closes all objects in it. */
 
 /* Opens for reading, with plugins off. Returns -1 with the reason in `failure`. */
 hid_t ts_hdf5_open_descriptor(int fd, struct hdf5_failure *failure);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A file that an external link leads to must lie, all symbolic links resolved, in the folder of the first file or below
- * it.
+ * it, and must have the signature of HDF5. Without that the child, should the first file have taken it over, could ask
+ * for any file of the folder.
  */
 #include "io/hdf5_input.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/hdf5_driver.h"
 #include "io/regular_file.h"
 
 enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code, const char *format, ...)
@@ -138,6 +140,11 @@ static enum ts_status follow_external(struct hdf5_input *input, const char *name
     const int fd = ts_regular_file_open(real, &found, reason, sizeof reason);
     if (fd < 0)
         return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s", shown, reason);
+    if (!ts_hdf5_has_signature(fd)) {
+        close(fd);
+        return ts_hdf5_input_refuse(input, "hdf5-link-broken",
+                                    "an external link leads to %s, which is not an HDF5 file", shown);
+    }
     return add_file_take(input, fd, &found, file);
 }
 

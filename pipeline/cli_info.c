@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/dicom_group.h"
+#include "io/hdf5_driver.h"
 #include "io/hdf5_read.h"
 #include "io/regular_file.h"
 #include "pipeline/cli.h"
-
-/* A file behind a user block has its signature at 512, 1024, 2048, ... bytes. */
-static bool is_hdf5(int fd)
-{
-    static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
-    unsigned char start[8];
-    for (off_t at = 0; pread(fd, start, sizeof start, at) == (ssize_t)sizeof start; at = at ? 2 * at : 512)
-        if (!memcmp(start, signature, sizeof start))
-            return true;
-    return false;
-}
 
 static enum ts_status describe(const char *path, bool json, struct ts_diag *diag)
 {
@@ -29,7 +18,7 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
     if (fd < 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s %s", path,
                              reason);
-    const bool hdf5 = is_hdf5(fd);
+    const bool hdf5 = ts_hdf5_has_signature(fd);
     close(fd);
     return hdf5 ? ts_hdf5_info(path, json, stdout, diag) : ts_dicom_info(path, json, stdout, diag);
 }

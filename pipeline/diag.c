@@ -321,7 +321,7 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
     for (size_t i = 0; i < diag->count; i++) {
         const struct entry *entry = &diag->entries[i];
         const struct ts_diag_record *record = &entry->record;
-        char text[4096];
+        char text[4096], stage[256];
         if (entry->source && record->span.line > 0) {
             ts_text_escape(text, sizeof text, entry->source->name);
             fprintf(stream, "%s:%d:%d: ", text, record->span.line, record->span.column);
@@ -329,8 +329,8 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
             fputs("tomostage: ", stream);
         }
         ts_text_escape(text, sizeof text, record->message);
-        fprintf(stream, "%s: %s%s%s\n", severities[record->severity], record->stage ? record->stage : "",
-                record->stage ? ": " : "", text);
+        ts_text_escape(stage, sizeof stage, record->stage ? record->stage : "");
+        fprintf(stream, "%s: %s%s%s\n", severities[record->severity], stage, record->stage ? ": " : "", text);
         if (entry->source && record->span.line > 0)
             print_line_and_caret(entry->source, record->span, stream);
         if (record->hint) {

@@ -100,15 +100,76 @@ TASK(speak)
     ts_diag_note(diag, &(struct diag_site){.code = "one"}, "a note");
     if (bytes != 1 || !*(const char *)request)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "two", .span = {3, 4, 5}, .stage = "input"}, "wrong");
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "two", .span = {9, 9, 9}, .stage = "\033[2Jtrap"},
+                  "wrong");
     ts_diag_hint(diag, "a hint");
     return TS_BAD_INPUT;
 }
 
+TASK(speak_in_code)
+{
+    (void)child, (void)request, (void)bytes, (void)out;
+    ts_diag_note(diag, &(struct diag_site){.code = "\033[2J"}, "a note");
+    return TS_OK;
+}
+
+/* ---- tasks of a child that an attacker has taken over ------------------------------------------------ */
+
+/* In the child the channel is the only socket. */
+static int find_channel(void)
+{
+    for (int fd = 3; fd < 100; fd++)
+        if (send(fd, "", 0, MSG_NOSIGNAL) == 0)
+            return fd;
+    return -1;
+}
+
+static void use_processor(double seconds)
+{
+    const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+    while (clock() < end)
+        ;
+}
+
+/* Announces a large answer and says it a byte at a time. */
+TASK(dribble)
+{
+    const struct answer_head head = {.bytes = SESSION_ANSWER_BYTES};
+    const int channel = find_channel();
+    (void)child, (void)request, (void)bytes, (void)out, (void)diag;
+    for (bool sent = ts_channel_write(channel, &head, sizeof head); sent; sent = ts_channel_write(channel, "", 1))
+        ;
+    return TS_OK;
+}
+
+/* Answers tasks to come and never reads their requests. */
+TASK(answer_ahead)
+{
+    const struct answer_head head = {0};
+    const int channel = find_channel();
+    (void)child, (void)request, (void)bytes, (void)out, (void)diag;
+    for (int i = 0; i < 100; i++)
+        (void)ts_channel_write(channel, &head, sizeof head);
+    use_processor(100);
+    return TS_OK;
+}
+
+#ifndef TS_SANITIZED
+/* Announces an answer for which this process has no memory. */
+TASK(announce)
+{
+    const struct answer_head head = {.bytes = SESSION_ANSWER_BYTES};
+    (void)child, (void)request, (void)bytes, (void)out, (void)diag;
+    (void)ts_channel_write(find_channel(), &head, sizeof head);
+    use_processor(100);
+    return TS_OK;
+}
+#endif
+
 static struct hdf5_session *start(void)
 {
     struct hdf5_session *session;
-    const struct hdf5_session_options options = {.path = "a.h5", .owner = "input", .strict = true};
+    const struct hdf5_session_options options = {.path = "a.h5", .span = {3, 4, 5}, .owner = "input", .strict = true};
     cr_assert_eq(ts_hdf5_session_start(&options, &session, ts_scan_file.diag), TS_OK);
     return session;
 }
@@ -118,7 +179,8 @@ static void check_lost(hdf5_task *task, enum ts_status expected, const char *cod
     struct hdf5_session *session = start();
     void *answer;
     size_t bytes;
-    cr_assert_eq(ts_hdf5_session_call(session, task, NULL, 0, &answer, &bytes, ts_scan_file.diag), expected);
+    cr_assert_eq(ts_hdf5_session_call(session, task, NULL, 0, &answer, &bytes, ts_scan_file.diag), expected, "%s",
+                 ts_diag_count(ts_scan_file.diag) ? ts_diag_get(ts_scan_file.diag, 0)->message : "");
     cr_assert_null(answer);
     ts_test_expect(ts_scan_file.diag, code, words);
     ts_diag_clear(ts_scan_file.diag);
@@ -130,7 +192,8 @@ Test(hdf5_session, ways_to_end)
     check_lost(loop, TS_BAD_INPUT, "hdf5-damaged", "a.h5: the file is damaged: it took longer than 0.7 s");
     check_lost(vanish, TS_BAD_INPUT, "hdf5-damaged",
                "a.h5: the file is damaged: the process that tried to read it gave no answer");
-    check_lost(talk, TS_BAD_INPUT, "hdf5-damaged", "a.h5: the file is damaged: more is to be said of it than is taken");
+    check_lost(talk, TS_BAD_INPUT, "hdf5-damaged", "a.h5: the file is damaged: its listing needs more than 64 MiB");
+    check_lost(speak_in_code, TS_BAD_INPUT, "hdf5-damaged", "gave no answer");
     check_lost(fail_unseen, TS_BAD_INPUT, "hdf5-damaged", "a.h5: a part of the file cannot be read: ");
 #ifndef TS_SANITIZED
     check_lost(crash, TS_BAD_INPUT, "hdf5-damaged",
@@ -140,6 +203,62 @@ Test(hdf5_session, ways_to_end)
                "a.h5: the file is damaged: libhdf5 crashed on it (Bad system call)");
 #endif
 }
+
+Test(hdf5_session, a_child_that_dribbles_is_ended, .timeout = 20)
+{
+    check_lost(dribble, TS_BAD_INPUT, "hdf5-damaged", "a.h5: the file is damaged: it took longer than 0.7 s");
+}
+
+Test(hdf5_session, a_child_that_never_reads_is_ended, .timeout = 20)
+{
+    static const char request[SESSION_REQUEST_BYTES];
+    struct hdf5_session *session = start();
+    enum ts_status status = TS_OK;
+    void *answer;
+    size_t bytes;
+    for (int i = 0; i < 100 && status == TS_OK; i++) {
+        status =
+            ts_hdf5_session_call(session, answer_ahead, request, sizeof request, &answer, &bytes, ts_scan_file.diag);
+        free(answer);
+    }
+    cr_assert_eq(status, TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "hdf5-damaged", "it took longer than");
+    ts_hdf5_session_end(session);
+}
+
+/* The channel's number leads elsewhere. */
+Test(hdf5_session, a_channel_that_fails_is_not_the_files_fault)
+{
+    ts_hdf5_session_end(start()); /* the fork server is there, so the next number is the channel's */
+    const int channel = dup(0);
+    void *answer;
+    size_t bytes;
+    cr_assert(channel >= 0 && close(channel) == 0);
+    struct hdf5_session *session = start();
+    const int null = open("/dev/null", O_RDWR);
+    cr_assert_eq(dup2(null, channel), channel);
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(ts_hdf5_session_call(session, speak, NULL, 0, &answer, &bytes, ts_scan_file.diag), TS_RUN_FAILED);
+    cr_assert_eq(ts_diag_count(ts_scan_file.diag), 1);
+    ts_test_expect(ts_scan_file.diag, "hdf5-channel",
+                   "a.h5: the channel to the process that reads it failed: Socket op");
+    ts_hdf5_session_end(session);
+}
+
+#ifndef TS_SANITIZED
+Test(hdf5_session, an_answer_without_memory_is_not_the_files_fault)
+{
+    const struct rlimit limit = {.rlim_cur = 32 << 20, .rlim_max = RLIM_INFINITY};
+    struct hdf5_session *session = start();
+    void *answer;
+    size_t bytes;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    cr_assert_eq(ts_hdf5_session_call(session, announce, NULL, 0, &answer, &bytes, ts_scan_file.diag), TS_RUN_FAILED);
+    cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}), 0);
+    ts_test_expect(ts_scan_file.diag, "no-memory", "out of memory");
+    ts_hdf5_session_end(session);
+}
+#endif
 
 Test(hdf5_session, a_lost_session_fails_and_reports_once)
 {
@@ -452,7 +571,12 @@ Test(hdf5_session, links_lead_to_regular_files_of_the_folder, .timeout = 10)
     cr_assert_eq(symlink("gone.h5", path), 0);
     snprintf(path, sizeof path, "%s/fifo.h5", ts_scan_file.folder);
     cr_assert_eq(mkfifo(path, 0600), 0);
+    snprintf(path, sizeof path, "%s/secret", ts_scan_file.folder);
+    FILE *secret = fopen(path, "w");
+    fprintf(secret, "%600s\n", "not for everybody");
+    fclose(secret);
     check_link("frames.h5", NULL, NULL);
+    check_link("secret", "hdf5-link-broken", "an external link leads to secret, which is not an HDF5 file");
     check_link("linked.h5", NULL, NULL);
     check_link("broken.h5", "hdf5-link-broken", "an external link leads to broken.h5, a link to gone.h5: No such file");
     check_link("fifo.h5", "hdf5-link-broken", "an external link leads to fifo.h5, which is a FIFO");
