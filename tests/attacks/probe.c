@@ -233,6 +233,55 @@ static bool change_input(void)
     return false;
 }
 
+/* The input is open for reading alone. At the start, standard input stands for it, which is open for both. */
+static bool write_input(void)
+{
+    for (int fd = 0; fd < 256; fd++) {
+        struct stat status;
+        for (int i = 0; i < probe.n_inputs && syscall(SYS_fstat, fd, &status) == 0; i++)
+            if (probe.inputs[i].st_ino == status.st_ino && probe.inputs[i].st_dev == status.st_dev &&
+                syscall(SYS_write, fd, "x", 1L) == 1)
+                return true;
+    }
+    return false;
+}
+
+/* No page lies at the address, so that a kernel which would do it damages nothing. */
+static bool poison_memory(void)
+{
+    void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return page != MAP_FAILED && munmap(page, 4096) == 0 &&
+           (madvise(page, 4096, MADV_HWPOISON) == 0 || errno == EFAULT || errno == ENOMEM);
+}
+
+/* A child has one socket, its own channel. Nothing is sent, since that would be an answer. */
+static bool send_to_others(void)
+{
+    int n_sockets = 0, pair[2];
+    if (*probe.first_process && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+        return false;
+    for (int fd = 0; fd < 256; fd++) {
+        struct stat status;
+        if (syscall(SYS_fstat, fd, &status) == 0 && S_ISSOCK(status.st_mode))
+            n_sockets += syscall(SYS_sendto, fd, "", 0L, MSG_NOSIGNAL, NULL, 0L) == 0;
+    }
+    return n_sockets > 1;
+}
+
+/* The memory for slices has no name in any folder. A decoder may change its own, and no other. */
+static bool write_others_slices(void)
+{
+    int n_writable = 0;
+    if (*probe.first_process && (ftruncate(memfd_create("1", 0), 4096) || ftruncate(memfd_create("2", 0), 4096)))
+        return false;
+    for (int fd = 0; fd < 256; fd++) {
+        struct stat status;
+        if (syscall(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0)
+            n_writable += mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED;
+    }
+    return n_writable > 1;
+}
+
 #ifdef __x86_64__
 /* Calls of the 32-bit tables, which a filter that does not look at the architecture takes for others. */
 static bool call_32_bit(void)
@@ -280,6 +329,10 @@ static const struct {
     {"print_text", print_text},
     {"read_secret", read_secret},
     {"change_input", change_input},
+    {"write_input", write_input},
+    {"poison_memory", poison_memory},
+    {"send_to_others", send_to_others},
+    {"write_others_slices", write_others_slices},
 #ifdef __x86_64__
     {"call_32_bit", call_32_bit},
     {"call_x32", call_x32},

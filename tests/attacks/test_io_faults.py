@@ -52,8 +52,10 @@ def try_one(worker, case):
 calls = side_by_side([(task, function) for task in TASKS for function in BYTES + OTHERS], count_calls)
 cases = []
 for (task, function), n in calls:
-    kinds = ((errno.EIO, 0), (errno.ENOSPC, 1), (errno.EINTR, 0)) if function in BYTES else ((errno.EIO, 0), (errno.ENOMEM, 1))
-    usual = 12 if task is TASKS[0] else 4
+    kinds = [(errno.EIO, 0), (errno.ENOSPC if function in BYTES else errno.ENOMEM, 1)]
+    if function in BYTES and task is TASKS[0]:
+        kinds.append((errno.EINTR, 0))
+    usual = 12 if task is TASKS[0] else 3
     cases += [(task, function, at, error, ever) for at in spread(n, usual) for error, ever in kinds]
 codes = [code for _, code in side_by_side(cases, try_one)]
 if sum(code != 0 for code in codes) < len(codes) // 4:
