@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names in a DICOM input that are no images: which of them may have been slices, and how all of them are reported. A
- * file that lost its first bytes cannot tell to which series it belonged. So its place and its name are asked: it is
- * suspect where it looks like the images of its folder, or, in a folder without images, like those of any folder.
+ * file without a readable header does not name its series. It is suspect if its name or size resembles the images of
+ * its folder, or of any folder if its own has none.
  */
 #ifndef IO_DICOM_OTHERS_H
 #define IO_DICOM_OTHERS_H

@@ -63,7 +63,8 @@ static enum ts_status leave_file(struct walk *walk, const char *value, size_t by
     return prepend(walk, walk->answer->path, target);
 }
 
-/* One name further; *walk->answer->file is set where that is in another file, walk->at is -1 where there is none. */
+/* Follows one name. Sets walk->answer->file if the name leads to another file, and walk->at to -1 if there is no such
+ * name. */
 static enum ts_status step(struct walk *walk, const char *name)
 {
     H5L_info_t info;

@@ -48,8 +48,8 @@ struct numbers_answer {
 
 hdf5_task ts_hdf5_task_find;    /* find_request, find_answer */
 hdf5_task ts_hdf5_task_release; /* object_request, nothing */
-/* object_request; of each link one byte (enum H5L_type_t as 'h', 's', 'e', 'o') and its name with a final zero. At most
- * FINDER_NAMES; of what is no group none. */
+/* Request: object_request. The answer lists a group's links, at most FINDER_NAMES: a kind byte (h, s, e, o) and a
+ * zero-terminated name each. It is empty for other objects. */
 hdf5_task ts_hdf5_task_names;
 /* attribute_request; FINDER_NAME bytes with a final zero, "" where there is no such text. */
 hdf5_task ts_hdf5_task_text;

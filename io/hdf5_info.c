@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one JSON object.
+ * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one JSON object. A
+ * child lists the file; this process prints, and escapes every text of the child, so a file that has taken the child
+ * over can neither write to the terminal nor say that it is complete.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +25,8 @@ static void print_escaped(FILE *stream, const char *text)
 static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
 {
     char stored[32];
-    fprintf(stream, "  %s", entry->type ? entry->type : "?");
+    fputs("  ", stream);
+    print_escaped(stream, entry->type ? entry->type : "?");
     for (int d = 0; d < entry->rank; d++)
         fprintf(stream, "%s%llu", d ? " x " : "  ", (unsigned long long)entry->n[d]);
     if (entry->units) {
@@ -45,8 +48,8 @@ static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
     fprintf(stream, ", %s", stored);
 }
 
-static void print_text(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *state,
-                       FILE *stream)
+static void print_text(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *path,
+                       const char *state, FILE *stream)
 {
     static const char *const kinds[] = {"group",
                                         "dataset",
@@ -55,7 +58,8 @@ static void print_text(const struct hdf5_listing *listing, const struct hdf5_sca
                                         "external link, not followed",
                                         "link of unknown kind, not followed",
                                         "another name of an object above"};
-    fprintf(stream, "  %s\n", state);
+    print_escaped(stream, path);
+    fprintf(stream, "\n  %s\n", state);
     if (scan->format != SCAN_NONE)
         ts_hdf5_scan_print(scan, stream);
     fputc('\n', stream);
@@ -99,7 +103,9 @@ static void json_value(struct json *json, const char *value, bool text)
     }
     if (list)
         ts_json_open(json, '[');
-    for (const char *at = value + list; *at && *at != ']';) {
+    /* One number, or any number of them in brackets: whatever the child says, the JSON is well formed. */
+    const char *at = value + list;
+    for (bool more = !list || (*at && *at != ']'); more; more = list && *at && *at != ']') {
         char *end;
         const size_t length = strcspn(at, ",]");
         if (*at == 'n') /* null */
@@ -191,127 +197,72 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
     ts_json_close(&json, '}');
 }
 
-/* ---- the child ---------------------------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------------------------------- */
 
-struct look_answer {
-    int32_t ours; /* it is a file of this program */
-    struct hdf5_scan scan;
-};
-
-static enum ts_status look(struct hdf5_child *child, const void *request, size_t bytes, FILE *out, struct ts_diag *diag)
+/* Has a child list the file. *answer keeps the texts. */
+static enum ts_status list(const char *path, void **answer, struct hdf5_listing *listing, bool *whole,
+                           struct ts_diag *diag)
 {
-    struct hdf5_listing listing = {.arena = ts_arena_create()};
-    struct look_answer answer = {0};
-    (void)request;
-    (void)bytes;
-    if (!listing.arena)
-        return ts_diag_no_memory(diag, sizeof listing);
-    /* Faults of the listing are reported when it is printed. */
-    answer.ours = ts_hdf5_list(child, &listing, diag) == TS_OK && listing.ours;
-    ts_hdf5_scan_look(&listing, &answer.scan);
-    ts_arena_destroy(listing.arena);
-    fwrite(&answer, sizeof answer, 1, out);
-    return TS_OK;
-}
-
-struct print_request {
-    char state[128];
-    int32_t json;
-    struct hdf5_scan scan;
-};
-
-/* The answer's first byte says whether all could be listed; the text follows. */
-static enum ts_status print(struct hdf5_child *child, const void *data, size_t bytes, FILE *out, struct ts_diag *diag)
-{
-    const struct print_request *request = data;
-    struct hdf5_listing listing = {.arena = ts_arena_create()};
-    (void)bytes;
-    if (!listing.arena)
-        return ts_diag_no_memory(diag, sizeof listing);
-    const enum ts_status status = ts_hdf5_list(child, &listing, diag);
-    const char *state = status == TS_OK ? request->state : "damaged or not complete";
-    fputc(status == TS_OK ? 'y' : 'n', out);
-    if (listing.objects || listing.n_groups > 0) {
-        if (request->json) {
-            print_json(&listing, &request->scan, child->path, state, out);
-        } else {
-            print_escaped(out, child->path);
-            fputc('\n', out);
-            print_text(&listing, &request->scan, state, out);
-        }
+    struct hdf5_session *session;
+    size_t bytes;
+    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag);
+    if (status != TS_OK)
+        return status;
+    status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, answer, &bytes, diag);
+    if (status == TS_OK) {
+        status = ts_hdf5_list_take(*answer, bytes, listing, whole);
+        if (status == TS_BAD_INPUT)
+            (void)ts_hdf5_session_wrong_answer(session, diag);
+        else if (status != TS_OK)
+            (void)ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
     }
-    ts_arena_destroy(listing.arena);
-    return TS_OK;
-}
-
-/* ---- the parent --------------------------------------------------------------------------------- */
-
-/* Has the child look. The records of a listing that failed are not kept. */
-static enum ts_status ask_look(struct hdf5_session *session, struct look_answer *answer, struct ts_diag *diag)
-{
-    struct ts_diag *found = ts_diag_create();
-    if (!found)
-        return ts_diag_no_memory(diag, sizeof *answer);
-    enum ts_status status = ts_hdf5_session_ask(session, look, NULL, 0, answer, sizeof *answer, found);
-    for (size_t i = 0; status != TS_OK && i < ts_diag_count(found); i++) {
-        const struct ts_diag_record *record = ts_diag_get(found, i);
-        status = ts_diag_error(diag, record->status, &(struct diag_site){.code = record->code}, "%s", record->message);
-    }
-    ts_diag_destroy(found);
-    answer->scan.refused[0] = '\0';
-    answer->scan.angle_unit[sizeof answer->scan.angle_unit - 1] = '\0';
-    answer->scan.rotation_column[0] = '\0';
+    ts_hdf5_session_end(session);
     return status;
 }
 
-/* Text from the child; it has escaped what could harm a terminal, and is not believed. */
-static void put_text(const char *text, size_t bytes, FILE *stream)
+/* What the first line says of the file. */
+static const char *name_state(const struct hdf5_listing *listing, bool whole, bool verified,
+                              const struct hdf5_scan *scan)
 {
-    for (size_t i = 0; i < bytes; i++)
-        fputc((unsigned char)text[i] < ' ' && text[i] != '\n' ? '?' : text[i], stream);
+    if (!whole || (listing->ours && !verified))
+        return "damaged or not complete";
+    if (listing->ours)
+        return "complete, all digests right";
+    return scan->format == SCAN_NXTOMO     ? "a scan in NXtomo"
+           : scan->format == SCAN_EXCHANGE ? "a scan in Data Exchange"
+                                           : "not a file of this program, or one that was never finished";
 }
 
-static enum ts_status ask_print(struct hdf5_session *session, const struct print_request *request, FILE *stream,
-                                struct ts_diag *diag)
+static enum ts_status describe(const char *path, bool json, struct hdf5_listing *listing, void **answer, FILE *stream,
+                               struct ts_diag *diag)
 {
-    void *answer;
-    size_t bytes;
-    const enum ts_status status = ts_hdf5_session_call(session, print, request, sizeof *request, &answer, &bytes, diag);
+    struct hdf5_scan scan = {0};
+    bool whole = false;
+    enum ts_status verified = TS_OK, status = list(path, answer, listing, &whole, diag);
     if (status != TS_OK)
         return status;
-    const char *text = answer;
-    const bool whole = bytes > 0 && *text == 'y';
-    if (bytes > 1)
-        put_text(text + 1, bytes - 1, stream);
-    free(answer);
-    return whole ? TS_OK : TS_BAD_INPUT;
+    if (whole && listing->ours) {
+        verified = ts_hdf5_verify(path, diag);
+    } else {
+        ts_hdf5_scan_look(listing, &scan);
+        status = ts_hdf5_scan_open(path, &scan, diag);
+    }
+    const char *state = name_state(listing, whole, verified == TS_OK, &scan);
+    if (status == TS_OK && listing->any && json)
+        print_json(listing, &scan, path, state, stream);
+    else if (status == TS_OK && listing->any)
+        print_text(listing, &scan, path, state, stream);
+    return verified != TS_OK ? verified : status != TS_OK || whole ? status : TS_BAD_INPUT;
 }
 
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
 {
-    struct hdf5_session *session;
-    struct look_answer answer = {0};
-    struct print_request request = {.json = json};
-    enum ts_status verified = TS_OK;
-    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag);
-    if (status == TS_OK)
-        status = ask_look(session, &answer, diag);
-    if (status == TS_OK && answer.ours)
-        verified = ts_hdf5_verify(path, diag);
-    else if (status == TS_OK)
-        status = ts_hdf5_scan_open(path, &answer.scan, diag);
-    if (status == TS_OK) {
-        const bool scan = !answer.ours && answer.scan.format != SCAN_NONE;
-        snprintf(request.state, sizeof request.state, "%s%s",
-                 scan                ? "a scan in "
-                 : !answer.ours      ? "not a file of this program, or one that was never finished"
-                 : verified == TS_OK ? "complete, all digests right"
-                                     : "damaged or not complete",
-                 scan ? ts_hdf5_scan_name(&answer.scan) : "");
-        if (scan)
-            request.scan = answer.scan;
-        status = ask_print(session, &request, stream, diag);
-    }
-    ts_hdf5_session_end(session);
-    return verified != TS_OK ? verified : status;
+    struct hdf5_listing listing = {.arena = ts_arena_create()};
+    void *answer = NULL;
+    if (!listing.arena)
+        return ts_diag_no_memory(diag, sizeof listing);
+    const enum ts_status status = describe(path, json, &listing, &answer, stream, diag);
+    free(answer);
+    ts_arena_destroy(listing.arena);
+    return status;
 }

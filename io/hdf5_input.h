@@ -70,7 +70,7 @@ enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_re
 enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path, struct hdf5_ref *found);
 /* Has the child forget an object; for loops over many. NONE: nothing. */
 void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref);
-/* A group's links by their names, in order; the arena holds them. At most FINDER_NAMES; of what is no group none. */
+/* Lists a group's links in order, at most FINDER_NAMES. Other objects have none. The arena holds the list. */
 enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group, struct hdf5_name **names,
                                    size_t *n);
 /* Text of an attribute, or of a scalar dataset where `attribute` is NULL; "" where there is none such. TS_BAD_INPUT

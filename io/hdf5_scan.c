@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scan is told from other files by its listing, and described by the source that a chain would have of it, so that
- * what is said here and what a run does cannot differ.
+ * The listing shows whether a file is a scan. The source that a chain would use then describes it, so `info` and `run`
+ * agree.
  */
 #include "io/hdf5_scan.h"
 
@@ -102,14 +102,17 @@ enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struc
         return ts_diag_no_memory(diag, sizeof set);
     ts_params_init(&set);
     *(nexus ? &values.nexus.nexus : &values.exchange.exchange) = path;
-    if (format->open(&set, &source, found) == TS_OK) {
+    enum ts_status status = format->open(&set, &source, found);
+    if (status == TS_OK) {
         describe_source(source, scan);
         source->ops->close(source);
+    } else if (status == TS_RUN_FAILED) { /* which says nothing about the file */
+        ts_diag_error(diag, status, &(struct diag_site){.code = "scan-not-read"}, "%s", first_error(found));
     } else {
         snprintf(scan->refused, sizeof scan->refused, "%s", first_error(found));
     }
     ts_diag_destroy(found);
-    return TS_OK;
+    return status == TS_RUN_FAILED ? status : TS_OK;
 }
 
 static void print_escaped(FILE *stream, const char *text)

@@ -62,8 +62,8 @@ bool ts_hdf5_storage_table(hid_t dataset, FILE *out);
 /* Takes a description out of a child's answer. Every size that follows from others is computed again. False where the
  * answer contradicts itself; sizes that merely are too large for a reader are for the reader to refuse. */
 bool ts_hdf5_storage_take(const void *answer, size_t bytes, struct hdf5_storage *storage, const void **compact);
-/* Whether an answer is a table for this storage, all of whose chunks lie in a file of so many bytes. The number of the
- * first chunk that does not goes to *outside, else -1. */
+/* Checks that the answer has one entry per chunk and that each lies inside the file. *outside becomes the first chunk
+ * that does not, or -1. */
 bool ts_hdf5_storage_check_table(const struct hdf5_storage *storage, const void *answer, size_t bytes,
                                  int64_t file_bytes, int64_t *outside);
 /* Number of the chunk that holds the element at `at`. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside of the check of a result, in the order of its steps: hdf5_verify_content.c (takes apart what the child says
- * of the file), hdf5_verify_pass.c (threads read all of the file once, decode and hash), hdf5_verify_sense.c (what the
- * file says of its images), hdf5_verify.c (the verdict).
+ * The parts of the check of a result, in the order in which they run: hdf5_verify_content.c (takes apart what the child
+ * says of the file), hdf5_verify_pass.c (threads read all of the file once, decode and hash), hdf5_verify_sense.c (what
+ * the file says of its images), hdf5_verify.c (the verdict).
  */
 #ifndef IO_HDF5_VERIFY_PARTS_H
 #define IO_HDF5_VERIFY_PARTS_H

@@ -17,7 +17,8 @@ void ts_cli_signals_hold(void);
 void ts_cli_signals_catch(const char *then, bool json);
 /* From here on a signal stops the plan, and the command ends on its ordinary way. */
 void ts_cli_signals_plan(struct ts_plan *plan);
-/* From here on a signal ends nothing that ends by itself within a second. written: the output has its name. */
+/* The plan is over. From here a signal gives the program one second to finish by itself. written: the output has its
+ * name. */
 void ts_cli_signals_plan_ended(bool written);
 /* Prints the sentence for the signal that stopped the plan; returns the exit code. Async-signal-safe. */
 int ts_cli_signals_stopped(void);

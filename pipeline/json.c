@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pipeline/params.h"
+#include "pipeline/utf8.h"
 
 void ts_json_init(struct json *json, FILE *stream, bool indented)
 {
@@ -54,34 +55,11 @@ void ts_json_close(struct json *json, char bracket)
         fputc('\n', json->stream);
 }
 
-/* Length of the UTF-8 sequence at `at` (Unicode table 3-7: no overlong forms, no surrogates), 0 where it is none. */
-static size_t utf8_length(const unsigned char *at)
-{
-    const unsigned char c = at[0];
-    if (c < 0x80)
-        return 1;
-    if (c < 0xC2 || c > 0xF4)
-        return 0;
-    const size_t length = c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-    const unsigned char low = c == 0xE0   ? 0xA0
-                              : c == 0xF0 ? 0x90
-                                          : 0x80,
-                        high = c == 0xED   ? 0x9F
-                               : c == 0xF4 ? 0x8F
-                                           : 0xBF;
-    if (at[1] < low || at[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
-    return length;
-}
-
 static void write_text(FILE *stream, const char *text)
 {
     fputc('"', stream);
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const size_t length = utf8_length(at);
+        const size_t length = ts_utf8_bytes((const char *)at, strnlen((const char *)at, 4));
         if (length == 0)
             fputs("\\ufffd", stream);
         else if (*at == '"' || *at == '\\')
@@ -90,6 +68,8 @@ static void write_text(FILE *stream, const char *text)
             fputs("\\n", stream);
         else if (*at < 0x20 || *at == 0x7F)
             fprintf(stream, "\\u%04x", *at);
+        else if (ts_utf8_is_control((const char *)at, length)) /* C1: U+0080 to U+009F */
+            fprintf(stream, "\\u%04x", at[1]);
         else
             fwrite(at, 1, length, stream);
         at += length > 0 ? length : 1;

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/hdf5_list.h"
 #include "io/hdf5_read.h"
+#include "io/hdf5_session.h"
 #include "pipeline/image.h"
 #include "tests/support/output_fixture.h"
 
@@ -101,6 +103,9 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
     H5Lcreate_hard(file, "/group", group, "itself", H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_hard(file, "/", group, "root", H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_soft("/no\x01where", group, "soft", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/\xC2\x9B"
+                   "2J\x1B[2J",
+                   group, "trap", H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_external("other.h5", "/data", group, "outside", H5P_DEFAULT, H5P_DEFAULT);
     H5Gclose(group);
     H5Fclose(file);
@@ -108,14 +113,83 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
     EXPECT_PARTS(text, "not a file of this program", "/elsewhere  f64  4 x 6  external: its values lie in other files",
                  "/virtual  f64  4 x 6  virtual: its values lie in other files", "/big  u16be  4 x 6  contiguous",
                  "/note  text  mm  = two\\x0Alines", "/group/soft  soft link, not followed to /no\\x01where",
+                 "/group/trap  soft link, not followed to /\\xC2\\x9B2J\\x1B[2J",
                  "/group/outside  external link, not followed", "/group/itself  another name",
                  "/group/root  another name");
     free(text);
     text = info(path, true, TS_OK, diag);
     EXPECT_PARTS(text, "\"value\": \"two\\nlines \\\"quoted\\\"\"", "\"kind\": \"external-link\"",
-                 "\"target\": \"/no\\u0001where\"");
+                 "\"target\": \"/no\\u0001where\"", "\"target\": \"/\\u009b2J\\u001b[2J\"");
     free(text);
     cr_assert_eq(ts_hdf5_verify(path, diag), TS_BAD_INPUT);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+/* A file of one dataset, two links and a process with a parameter, as the child lists it. */
+static void *list(const char *path, size_t *bytes, struct ts_diag *diag)
+{
+    struct hdf5_session *session;
+    void *answer;
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t process = H5Gcreate2(file, "process", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+    H5Tset_size(text, 9);
+    const hid_t class = H5Acreate2(process, "NX_class", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(class, text, "NXprocess");
+    H5Aclose(class);
+    H5Dclose(H5Dcreate2(process, "sigma", H5T_STD_I16LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Gclose(process);
+    H5Sclose(scalar);
+    H5Tclose(text);
+    add_foreign_datasets(file);
+    H5Fclose(file);
+    cr_assert_eq(ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, &answer, bytes, diag), TS_OK);
+    ts_hdf5_session_end(session);
+    return answer;
+}
+
+static enum ts_status take(const char *answer, size_t bytes, bool *whole)
+{
+    struct hdf5_listing listing = {.arena = ts_arena_create()};
+    const enum ts_status status = ts_hdf5_list_take(answer, bytes, &listing, whole);
+    size_t read = 0;
+    for (const struct hdf5_listed *entry = listing.objects; entry; entry = entry->next)
+        read += strlen(entry->path) + (size_t)entry->rank + (entry->kind == HDF5_DATASET ? strlen(entry->storage) : 0);
+    for (const struct hdf5_process *process = listing.processes; process; process = process->next)
+        for (const struct hdf5_member *member = process->parameters; member; member = member->next)
+            read += strlen(member->name) + strlen(member->value);
+    cr_assert_leq(read, bytes * H5S_MAX_RANK);
+    ts_arena_destroy(listing.arena);
+    return status;
+}
+
+Test(hdf5_info, listings_that_lie_are_not_believed)
+{
+    struct ts_diag *diag = ts_diag_create();
+    char folder[256], path[300];
+    size_t bytes;
+    bool whole;
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.h5", folder);
+    char *answer = list(path, &bytes, diag);
+    cr_assert(take(answer, bytes, &whole) == TS_OK && whole);
+    cr_assert_eq(take(answer, bytes - 1, &whole), TS_BAD_INPUT);
+    for (size_t i = 0; i < bytes; i++) {
+        char *copy = malloc(bytes); /* of its own, so that a sanitizer sees where it ends */
+        memcpy(copy, answer, bytes);
+        const char right = copy[i];
+        for (int k = 0; k < 4; k++) {
+            copy[i] = "\x00\x01\x7F\xFF"[k];
+            (void)take(copy, bytes, &whole);
+        }
+        copy[i] = right;
+        copy = realloc(copy, i + 1);
+        (void)take(copy, i + 1, &whole);
+        free(copy);
+    }
+    free(answer);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }
