@@ -85,6 +85,39 @@ def result(size=32, slices=6):
     return path
 
 
+def tasks():
+    """What is tried while calls fail: (name, arguments with {out} for the folder of the output, the input's name)."""
+    study, own = phantom(16, 4), result(16, 4)
+    return [("run dicom", ["run", f"dicom {study} | box radius=1 | histogram bins=16 | hdf5 {{out}}/o.h5", "--quiet"], study),
+            ("run result", ["run", f"result {own} | statistics | hdf5 {{out}}/o.h5", "--quiet"], own),
+            ("verify", ["verify", own], own),
+            ("info", ["info", own], own),
+            ("preview", ["preview", own, "-o", "{out}/o.png"], own)]
+
+
+def run_task(worker, task, **fault):
+    """One task in `worker` with a fault. Returns the run, what it printed, and the digests of what stands in {out}."""
+    _, arguments, source = task
+    out = os.path.join(worker, "out")
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    done = run(*(argument.replace("{out}", out) for argument in arguments),
+               env=preload("fault", FAULT_ARM=os.path.basename(source), FAULT_COUNT=worker + "/count", **fault))
+    files = {name: digest(os.path.join(out, name)) for name in os.listdir(out)}
+    return done, done.stdout.decode(errors="replace").replace(out, "{out}"), files
+
+
+def same(expected, text, files):
+    """Whether a command that succeeded did what it does without a fault; one that writes a file may warn besides."""
+    return files == expected[1] if files else (text, files) == expected
+
+
+def counted(worker):
+    """How many calls could have failed in the last run of a task."""
+    with open(worker + "/count", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
 def digest(path):
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()

@@ -12,9 +12,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +35,11 @@ static struct {
     bool ever, own;
     volatile char *first_process; /* a page that holds 1 in the process that was started, and 0 in its children */
 } fault;
+enum { CODE_MAX = 8 };
+static struct {
+    uintptr_t from, to;
+} code[CODE_MAX]; /* where the project's own code lies */
+static int n_code;
 static atomic_bool ready, armed;
 static atomic_long calls;
 static atomic_bool failed;
@@ -48,6 +56,25 @@ static long number_variable(const char *name)
     return value ? atol(value) : 0;
 }
 
+/* The program itself has no name here. */
+static int note_code(struct dl_phdr_info *object, size_t size, void *nothing)
+{
+    const char *slash = strrchr(object->dlpi_name, '/');
+    (void)size;
+    (void)nothing;
+    if (object->dlpi_name[0] && !strstr(slash ? slash : object->dlpi_name, "tomostage"))
+        return 0;
+    for (int i = 0; i < object->dlpi_phnum && n_code < CODE_MAX; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
+            continue;
+        code[n_code].from = object->dlpi_addr + part->p_vaddr;
+        code[n_code].to = code[n_code].from + part->p_memsz;
+        n_code++;
+    }
+    return 0;
+}
+
 __attribute__((constructor)) static void fault_begin(void)
 {
     copy_variable("FAULT_FUNCTION", fault.function, sizeof fault.function);
@@ -57,6 +84,7 @@ __attribute__((constructor)) static void fault_begin(void)
     fault.error = (int)number_variable("FAULT_ERRNO");
     fault.ever = number_variable("FAULT_EVER") == 1;
     fault.own = number_variable("FAULT_OWN") == 1;
+    dl_iterate_phdr(note_code, NULL);
     const long page = syscall(SYS_mmap, NULL, 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
     if (page == -1 || syscall(SYS_madvise, page, 4096L, MADV_WIPEONFORK))
         return;
@@ -113,6 +141,10 @@ FORWARD(ssize_t, pread, -1, (int fd, void *bytes, size_t n, off_t at), (fd, byte
 FORWARD(ssize_t, pread64, -1, (int fd, void *bytes, size_t n, off64_t at), (fd, bytes, n, at))
 FORWARD(ssize_t, sendmsg, -1, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 FORWARD(ssize_t, recvmsg, -1, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+FORWARD(ssize_t, send, -1, (int fd, const void *bytes, size_t n, int flags), (fd, bytes, n, flags))
+FORWARD(ssize_t, recv, -1, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags))
+FORWARD(int, poll, -1, (struct pollfd * fds, nfds_t n, int milliseconds), (fds, n, milliseconds))
+FORWARD(pid_t, waitpid, -1, (pid_t child, int *status, int options), (child, status, options))
 FORWARD(int, socketpair, -1, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds))
 FORWARD(int, fsync, -1, (int fd), (fd))
 FORWARD(int, rename, -1, (const char *from, const char *to), (from, to))
@@ -198,13 +230,11 @@ void *__libc_realloc(void *block, size_t n);
 /* Whether an allocation fails that is asked for at this address of code. */
 static bool allocation_fails(void *caller)
 {
-    static __thread bool inside; /* dladdr may allocate */
-    if (inside || !atomic_load(&ready) || !atomic_load(&armed) || strcmp(fault.function, "malloc") != 0)
+    if (!atomic_load(&ready) || !atomic_load(&armed))
         return false;
-    inside = true;
-    Dl_info from = {0};
-    const bool counts = !fault.own || (dladdr(caller, &from) && strstr(from.dli_fname, "tomostage"));
-    inside = false;
+    bool counts = !fault.own;
+    for (int i = 0; i < n_code && !counts; i++)
+        counts = (uintptr_t)caller >= code[i].from && (uintptr_t)caller < code[i].to;
     return counts && strikes("malloc");
 }
 

@@ -16,7 +16,7 @@ from attack import FOLDER, LIBRARIES, PROGRAM, fail, finish, phantom, preload, r
 skip_under_sanitizers()
 if open("/proc/self/status", encoding="ascii").read().find("\nSeccomp:") < 0:
     skip("this kernel has no seccomp, without which there is no sandbox to test")
-SOURCE = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.c"), encoding="ascii").read()
+SOURCE = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe_attempts.c"), encoding="ascii").read()
 ATTEMPTS = re.findall(r'^    \{"(\w+)", \1\},$', SOURCE, re.M)
 
 
