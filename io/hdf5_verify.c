@@ -255,6 +255,7 @@ static enum ts_status prove(int fd, uint64_t file_bytes, const char *path, struc
         status = report(&check, path, TS_BAD_INPUT, diag);
     *proof =
         (struct hdf5_proof){.version = check.version, .datasets = check.n_datasets, .attributes = check.n_attributes};
+    memcpy(proof->digest, check.expected, sizeof proof->digest);
     for (size_t i = 0; i < check.n_datasets; i++)
         proof->value_bytes += check.datasets[i].bytes;
     clear(&check);

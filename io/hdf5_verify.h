@@ -16,6 +16,7 @@ struct hdf5_proof {
     int version;
     size_t datasets, attributes;
     uint64_t value_bytes;
+    char digest[DIGEST_TEXT_BYTES]; /* the root's, which stands for the whole file */
 };
 
 /* As ts_hdf5_verify, and says what was proved. */

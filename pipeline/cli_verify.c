@@ -14,6 +14,7 @@ static void print_proof(const char *file, const struct hdf5_proof *proof)
     else
         printf("%s: whole: %zu datasets (%s of values), %zu attributes, the structure, every byte\n", path,
                proof->datasets, values, proof->attributes);
+    printf("  digest %s\n", proof->digest);
 }
 
 static int verify(int argc, char **argv)
