@@ -220,12 +220,19 @@ static enum ts_status list(const char *path, void **answer, struct hdf5_listing 
     return status;
 }
 
-/* What the first line says of the file. */
-static const char *name_state(const struct hdf5_listing *listing, bool whole, bool verified,
-                              const struct hdf5_scan *scan)
+/* Whether the newest error blames the file, and not its reading or this process. */
+static bool blames_file(const struct ts_diag *diag)
 {
-    if (!whole || (listing->ours && !verified))
-        return "damaged or not complete";
+    const size_t n = ts_diag_count(diag);
+    return n > 0 && strcmp(ts_diag_get(diag, n - 1)->code, "hdf5-damaged") == 0;
+}
+
+/* The text of the first line about the file. */
+static const char *name_state(const struct hdf5_listing *listing, bool whole, enum ts_status verified,
+                              const struct hdf5_scan *scan, const struct ts_diag *diag)
+{
+    if (!whole || verified != TS_OK)
+        return blames_file(diag) ? "damaged or not complete" : "not checked to its end, for the reason given below";
     if (listing->ours)
         return "complete, all digests right";
     return scan->format == SCAN_NXTOMO     ? "a scan in NXtomo"
@@ -247,7 +254,7 @@ static enum ts_status describe(const char *path, bool json, struct hdf5_listing 
         ts_hdf5_scan_look(listing, &scan);
         status = ts_hdf5_scan_open(path, &scan, diag);
     }
-    const char *state = name_state(listing, whole, verified == TS_OK, &scan);
+    const char *state = name_state(listing, whole, verified, &scan, diag);
     if (status == TS_OK && listing->any && json)
         print_json(listing, &scan, path, state, stream);
     else if (status == TS_OK && listing->any)

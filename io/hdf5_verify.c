@@ -242,9 +242,12 @@ static enum ts_status prove(int fd, uint64_t file_bytes, const char *path, struc
     unsigned char sum[DIGEST_SUM_BYTES];
     size_t bytes = 0;
     int64_t root;
+    errno = 0;
     const bool has_trailer = ts_hdf5_trailer_read(fd, file_bytes, sum);
+    check.read_error = has_trailer ? 0 : errno;
     check.body_bytes = file_bytes - (has_trailer ? TRAILER_BYTES : 0);
-    enum ts_status status = ts_hdf5_session_start(&options, &session, diag);
+    enum ts_status status =
+        check.read_error ? report(&check, path, TS_BAD_INPUT, diag) : ts_hdf5_session_start(&options, &session, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_add(session, fd, (int64_t)file_bytes, &root, diag);
     if (status == TS_OK)

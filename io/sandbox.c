@@ -318,53 +318,35 @@ void ts_sandbox_finish(void)
 
 /* ---- the program ------------------------------------------------------------------------------- */
 
-/* Under the lock: one request, one reply. 0 or an errno. */
-static int ask(const struct request *request, const int *fds, int n_fds, pid_t *pid)
+/* Under the lock: one request, one reply. 0 or an errno; *lost where the server is gone or of no use. */
+static int ask(const struct request *request, const int *fds, int n_fds, pid_t *pid, bool *lost)
 {
     struct reply reply;
-    int error = 0;
-    for (int i = 0; i < 2; i++) {
-        if (!start_server())
-            return errno;
-        if (ts_channel_send(server.socket, request, sizeof *request, fds, n_fds) &&
-            ts_channel_read(server.socket, &reply, sizeof reply)) {
-            *pid = reply.pid;
-            return reply.pid > 0 ? 0 : reply.error;
-        }
-        error = errno ? errno : EPIPE;
-        end_server(); /* it is gone, or of no use; another one may do better */
-    }
-    return error;
-}
-
-int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits, const void *setup,
-                      size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child)
-{
-    int ends[2], handed[SANDBOX_FDS + 1];
-    *child = (struct sandbox_child){.channel = -1};
-    if (setup_bytes > SANDBOX_SETUP_BYTES || n_fds > SANDBOX_FDS)
-        return E2BIG;
-    struct request *request = calloc(1, sizeof *request);
-    if (!request)
-        return ENOMEM;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        const int error = errno;
-        free(request);
+    if (!start_server())
+        return errno;
+    *lost = !ts_channel_send(server.socket, request, sizeof *request, fds, n_fds) ||
+            !ts_channel_read(server.socket, &reply, sizeof reply);
+    if (*lost) {
+        const int error = errno ? errno : EPIPE;
+        end_server();
         return error;
     }
-    request->kind = kind;
-    request->limits = *limits;
-    request->program = getpid();
-    request->setup_bytes = setup_bytes;
-    if (setup_bytes > 0)
-        memcpy(request->setup, setup, setup_bytes);
+    *pid = reply.pid;
+    return reply.pid > 0 ? 0 : reply.error;
+}
+
+/* A child that a lost server may have made ends with its channel, which nobody else has. */
+static int launch(const struct request *request, const int *fds, int n_fds, struct sandbox_child *child, bool *lost)
+{
+    int ends[2], handed[SANDBOX_FDS + 1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return errno;
     handed[0] = ends[1];
     for (int i = 0; i < n_fds; i++)
         handed[i + 1] = fds[i];
     pthread_mutex_lock(&server_lock);
-    const int error = ask(request, handed, n_fds + 1, &child->pid);
+    const int error = ask(request, handed, n_fds + 1, &child->pid, lost);
     pthread_mutex_unlock(&server_lock);
-    free(request);
     close(ends[1]);
     if (error) {
         close(ends[0]);
@@ -372,6 +354,29 @@ int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limi
     } else {
         child->channel = ends[0];
     }
+    return error;
+}
+
+int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits, const void *setup,
+                      size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child)
+{
+    bool lost = false;
+    *child = (struct sandbox_child){.channel = -1};
+    if (setup_bytes > SANDBOX_SETUP_BYTES || n_fds > SANDBOX_FDS)
+        return E2BIG;
+    struct request *request = calloc(1, sizeof *request);
+    if (!request)
+        return ENOMEM;
+    request->kind = kind;
+    request->limits = *limits;
+    request->program = getpid();
+    request->setup_bytes = setup_bytes;
+    if (setup_bytes > 0)
+        memcpy(request->setup, setup, setup_bytes);
+    int error = launch(request, fds, n_fds, child, &lost);
+    if (lost) /* another server may do better */
+        error = launch(request, fds, n_fds, child, &lost);
+    free(request);
     return error;
 }
 
