@@ -16,6 +16,14 @@ static const char *process_name(struct arena *arena, const char *dataset)
     return end ? ts_arena_text(arena, start + 1, (size_t)(end - start - 1)) : dataset;
 }
 
+/* The path as it may be shown; NULL where memory is out. */
+static const char *escaped(struct arena *arena, const char *dataset)
+{
+    char shown[2048];
+    ts_text_escape(shown, sizeof shown, dataset);
+    return ts_arena_text(arena, shown, strlen(shown));
+}
+
 static enum ts_status plot_file(const char *path, const char *output, bool replace, struct arena *arena,
                                 struct ts_diag *diag)
 {
@@ -29,9 +37,11 @@ static enum ts_status plot_file(const char *path, const char *output, bool repla
         status = ts_hdf5_read_slice(path, datasets[i], -1, &slices[i], diag);
         curves[i] = (struct residual_curve){
             .slices = slices[i].rows, .iterations = slices[i].columns, .values = slices[i].values};
-        curves[i].name = process_name(arena, datasets[i]);
+        const char *shown = escaped(arena, datasets[i]);
+        curves[i].name = shown ? process_name(arena, shown) : NULL;
         if (!curves[i].name)
             status = ts_diag_no_memory(diag, strlen(datasets[i]));
+        datasets[i] = shown;
     }
     if (status == TS_OK)
         status = ts_residual_plot(output, replace, curves, (int)n, diag);

@@ -94,9 +94,12 @@ static enum ts_status preview_file(const char *path, const char *output, const c
         status = write_picture(output, slices, n, diag);
     if (status == TS_OK)
         ts_cli_written(output);
-    for (size_t i = 0; i < n && status == TS_OK; i++)
-        printf("%s slice %lld: %lld x %lld\n", datasets[i], (long long)((slices[i].n_slices - 1) / 2),
+    for (size_t i = 0; i < n && status == TS_OK; i++) {
+        char shown[2048];
+        ts_text_escape(shown, sizeof shown, datasets[i]);
+        printf("%s slice %lld: %lld x %lld\n", shown, (long long)((slices[i].n_slices - 1) / 2),
                (long long)slices[i].columns, (long long)slices[i].rows);
+    }
     for (size_t i = 0; i < MAX_PICTURES; i++)
         free(slices[i].values);
     ts_arena_destroy(arena);

@@ -46,7 +46,7 @@ def try_one(worker, case):
 sites = side_by_side([(task, own) for task in TASKS for own in (1, 0)], count_allocations)
 cases = []
 for (task, own), n in sites:
-    usual = (130 if own else 25) if task is TASKS[0] else (24 if own else 6)
+    usual = (130 if own else 25) if task is TASKS[0] else (16 if own else 4)
     cases += [(task, at, ever, own) for ever in (0, 1) for at in spread(n, usual)]
 codes = [code for _, code in side_by_side(cases, try_one)]
 if sum(code != 0 for code in codes) < len(codes) // 4:

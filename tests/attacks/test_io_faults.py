@@ -52,11 +52,13 @@ def try_one(worker, case):
 calls = side_by_side([(task, function) for task in TASKS for function in BYTES + OTHERS], count_calls)
 cases = []
 for (task, function), n in calls:
-    kinds = [(errno.EIO, 0), (errno.ENOSPC if function in BYTES else errno.ENOMEM, 1)]
-    if function in BYTES and task is TASKS[0]:
-        kinds.append((errno.EINTR, 0))
-    usual = 12 if task is TASKS[0] else 3
-    cases += [(task, function, at, error, ever) for at in spread(n, usual) for error, ever in kinds]
+    all_after = errno.ENOSPC if function in BYTES else errno.ENOMEM
+    if task is TASKS[0]:
+        kinds = [(errno.EIO, 0), (all_after, 1)] + ([(errno.EINTR, 0)] if function in BYTES else [])
+        cases += [(task, function, at, error, ever) for at in spread(n, 12) for error, ever in kinds]
+    else:
+        cases += [(task, function, at, errno.EIO, 0) for at in sorted({*range(min(n, 1)), *spread(n, 3)})]
+        cases += [(task, function, at, all_after, 1) for at in spread(n, 1)]
 codes = [code for _, code in side_by_side(cases, try_one)]
 if sum(code != 0 for code in codes) < len(codes) // 4:
     fail("most faults were not noticed: they do not reach the program")

@@ -12,10 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "io/exchange.h"
 #include "io/hdf5_read.h"
+#include "io/hdf5_slice.h"
 #include "io/nexus.h"
 #include "io/result.h"
 #include "io/sandbox.h"
@@ -76,10 +78,10 @@ double __wrap_ts_sandbox_cpu_seconds(const struct sandbox_child *child)
     return record.folder ? __real_ts_sandbox_cpu_seconds(child) : 0;
 }
 
-bool __real_ts_channel_write(int fd, const void *data, size_t bytes);
-bool __wrap_ts_channel_write(int fd, const void *data, size_t bytes)
+ssize_t __real_send(int fd, const void *data, size_t bytes, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t bytes, int flags)
 {
-    return record.folder ? __real_ts_channel_write(fd, data, bytes) : true;
+    return record.folder ? __real_send(fd, data, bytes, flags) : (ssize_t)bytes;
 }
 
 bool __real_ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int n_fds);
@@ -139,7 +141,22 @@ static void open_source(const struct source_format *format, const char *path, st
     }
 }
 
-enum { WAYS = 5 };
+/* `preview` and `plot` list what can be looked at and read one of it. */
+static void look(const char *path, bool tables, struct ts_diag *diag)
+{
+    struct arena *arena = ts_arena_create();
+    const char **datasets;
+    size_t n = 0;
+    struct hdf5_slice slice = {0};
+    const enum ts_status status = !arena   ? TS_RUN_FAILED
+                                  : tables ? ts_hdf5_list_tables(path, "statistics", arena, &datasets, &n, diag)
+                                           : ts_hdf5_list_volumes(path, arena, &datasets, &n, diag);
+    if (status == TS_OK && n > 0 && ts_hdf5_read_slice(path, datasets[0], -1, &slice, diag) == TS_OK)
+        free(slice.values);
+    ts_arena_destroy(arena);
+}
+
+enum { WAYS = 7 };
 
 static void use_file(int way, const char *path)
 {
@@ -152,8 +169,10 @@ static void use_file(int way, const char *path)
         open_source(formats[way], path, diag);
     else if (way == 3)
         (void)ts_hdf5_info(path, false, nowhere, diag);
-    else
+    else if (way == 4)
         (void)ts_hdf5_verify(path, diag);
+    else
+        look(path, way == 6, diag);
     ts_diag_print(diag, nowhere);
     ts_diag_destroy(diag);
 }

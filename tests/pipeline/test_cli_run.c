@@ -2,8 +2,10 @@
  *
  * `run` and `check` from end to end on a phantom: outputs, exit codes, events, progress, signals.
  */
+#define H5_USE_110_API
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <hdf5.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdio.h>
@@ -318,6 +320,40 @@ Test(cli_run, preview_writes_a_png)
     ts_program_run(folder, ARGUMENTS("preview", "out.h5", "-o", "x.png", "--dataset", "/entry/none"), &outcome);
     cr_assert_eq(outcome.code, 3);
     expect_names("out.h5 out.png study ");
+}
+
+/* A hostile name of a dataset or of a process, whose values are zeros. */
+static void make_trap(const char *name)
+{
+    char path[300];
+    const hsize_t n[3] = {2, 3, 4};
+    float zeros[24] = {0};
+    snprintf(path, sizeof path, "%s/trap.h5", folder);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(*name == 'v' ? 3 : 2, n, NULL), links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    const hid_t dataset = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, links, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
+    H5Dclose(dataset);
+    H5Pclose(links);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+Test(cli_run, names_of_datasets_reach_no_terminal_unescaped)
+{
+    make_trap("v\x1B[2J\xC2\x9B");
+    ts_program_run(folder, ARGUMENTS("preview", "trap.h5"), &outcome);
+    cr_assert(outcome.code == 0 && strstr(outcome.out, "/v\\x1B[2J\\xC2\\x9B slice 0: 4 x 3"), "%s%s", outcome.out,
+              outcome.err);
+    make_trap("process_\x1B[2J/tables/residual");
+    ts_program_run(folder, ARGUMENTS("plot", "trap.h5"), &outcome);
+    cr_assert(outcome.code == 0 && strstr(outcome.out, "/process_\\x1B[2J/tables/residual: "), "%s%s", outcome.out,
+              outcome.err);
+    size_t length = 0;
+    char *chart = read_file("trap.h5.svg", &length);
+    cr_assert(memmem(chart, length, "process_\\x1B[2J", 14) && !memchr(chart, '\x1B', length));
+    free(chart);
 }
 
 /* A point a curve and iteration and one for the image, the first at a residual of 1. */
