@@ -243,13 +243,13 @@ static enum ts_status refuse_burned_in(const struct param_set *set, const struct
 }
 
 /* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it. */
-static enum ts_status check_lacks(const struct dicom_params *params, const struct dicom_folder *folder,
-                                  const struct dicom_series *series, struct ts_diag *diag)
+static enum ts_status check_lacks(const struct dicom_params *params, const struct dicom_series *series,
+                                  struct ts_diag *diag)
 {
     struct diag_site site = {.code = "slice-unreadable"};
     char text[1024];
     if (series->n_suspects > 0) {
-        ts_dicom_suspects_text(folder, series, text, sizeof text);
+        ts_dicom_suspects_text(series, text, sizeof text);
         if (params->unreadable == UNREADABLE_REFUSE) {
             ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", text);
             ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
@@ -320,7 +320,7 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
         ts_dicom_warn_of_others(folder, diag);
     status = ts_dicom_choose(series, n_series, params->series, folder, chosen, diag);
     if (status == TS_OK)
-        status = check_lacks(params, folder, *chosen, diag);
+        status = check_lacks(params, *chosen, diag);
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;
 }
 

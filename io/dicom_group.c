@@ -299,7 +299,7 @@ enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *a
         status = ts_diag_no_memory(diag, 0);
     }
     if (status == TS_OK) {
-        status = ts_dicom_count_suspects(folder, *series, grouping.n, diag);
+        status = ts_dicom_count_suspects(folder, arena, *series, grouping.n, diag);
     }
     *n_series = status == TS_OK ? grouping.n : 0;
     free(grouping.series);

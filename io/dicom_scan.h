@@ -67,7 +67,8 @@ enum dicom_other_kind {
     DICOM_GIT,        /* a folder .git, which holds other names of the files beside it; not searched */
     DICOM_SPECIAL,    /* a FIFO, socket or device; not opened */
     DICOM_UNREADABLE, /* it could not be looked at, opened or read; `error` says why */
-    DICOM_OTHER_KINDS
+    DICOM_OTHER_KINDS,
+    DICOM_DAMAGED = DICOM_OTHER_KINDS /* an image with a broken header; not among the others of a folder */
 };
 
 /* A name in the input that is not an image. */
@@ -90,6 +91,7 @@ struct dicom_folder {
     size_t n_seen, n_of[DICOM_OTHER_KINDS];
     size_t n_same; /* names of files that were left out because another name leads to the same file */
     int n_folders; /* that were searched */
+    bool skip;     /* the chain allows that files cannot be read */
 };
 
 /* Reads one file's header. Never fails for what is in the file: file->refusal says what is wrong. False: not an image;

@@ -57,6 +57,18 @@ static void write_pattern(const char *name, size_t n, char out[SHAPE_BYTES])
     out[used] = '\0';
 }
 
+void ts_dicom_name_stem(const char *path, char *out, size_t size)
+{
+    char name[512];
+    const char *full_name = ts_dicom_base_name(path);
+    snprintf(name, sizeof name, "%s", full_name + strspn(full_name, "."));
+    for (char *dot = (char *)extension_of(name); dot; dot = (char *)extension_of(name)) {
+        *dot = '\0';
+    }
+    write_pattern(name, strlen(name), name);
+    snprintf(out, size, "%s", name);
+}
+
 static void write_extension(const char *extension, char out[SHAPE_BYTES])
 {
     snprintf(out, SHAPE_BYTES, "%s", extension);
@@ -228,56 +240,4 @@ enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena 
     }
     free(shapes.items);
     return ok ? TS_OK : ts_diag_no_memory(diag, 2 * folder->n_files * sizeof *shapes.sizes);
-}
-
-/* The suspects of one folder. */
-struct place {
-    size_t n_images, n_suspects, first;
-    int series; /* the last one that counted them */
-};
-
-/* Counts what stands in `place` for the series, once. */
-static void count_place(const struct dicom_folder *folder, const struct place *place, struct dicom_series *series)
-{
-    const struct dicom_other *first = &folder->others[place->first];
-    if (place->n_suspects > 0) {
-        series->n_suspects += place->n_suspects;
-        series->first_suspect = !series->first_suspect || first < series->first_suspect ? first : series->first_suspect;
-    }
-}
-
-enum ts_status ts_dicom_count_suspects(const struct dicom_folder *folder, struct dicom_series *series, size_t n_series,
-                                       struct ts_diag *diag)
-{
-    const size_t n = (size_t)folder->n_folders;
-    struct place *places = calloc(n + 1, sizeof *places), *anywhere = places + n;
-    if (!places) {
-        return ts_diag_no_memory(diag, (n + 1) * sizeof *places);
-    }
-    for (size_t i = 0; i < folder->n_files; i++) {
-        if (folder->files[i].folder >= 0) {
-            places[folder->files[i].folder].n_images++;
-        }
-    }
-    for (size_t i = folder->n_others; i-- > 0;) { /* backwards: the first one stays */
-        const struct dicom_other *other = &folder->others[i];
-        if (other->suspect) {
-            const bool own = other->folder >= 0 && places[other->folder].n_images > 0;
-            struct place *place = own ? &places[other->folder] : anywhere;
-            place->n_suspects++;
-            place->first = i;
-        }
-    }
-    for (size_t i = 0; i < n_series; i++) {
-        count_place(folder, anywhere, &series[i]);
-        for (size_t k = 0; k < series[i].n_files; k++) {
-            const int at = series[i].files[k]->folder;
-            if (at >= 0 && places[at].series != series[i].number) {
-                places[at].series = series[i].number;
-                count_place(folder, &places[at], &series[i]);
-            }
-        }
-    }
-    free(places);
-    return TS_OK;
 }

@@ -159,16 +159,22 @@ static void warn_of_acquisition(struct dicom_series *series, const struct relati
     }
 }
 
-/* A group whose files are damaged, rather than whole and of a kind that is not read. */
-static bool is_damaged(const struct dicom_series *group)
+/* A refusal that tells of damage, rather than of a whole file of a kind that is not read. */
+bool ts_dicom_is_damage(const char *code)
 {
     static const char *const whole[] = {"dicom-color",  "dicom-float-pixels", "dicom-lossy",  "dicom-modality-lut",
                                         "dicom-mosaic", "dicom-multi-frame",  "dicom-rescale"};
-    bool damaged = group->refusal && !strncmp(group->refusal_code, "dicom-", 6);
+    bool damaged = code && !strncmp(code, "dicom-", 6);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
-        damaged = damaged && strcmp(group->refusal_code, whole[i]) != 0;
+        damaged = damaged && strcmp(code, whole[i]) != 0;
     }
-    return damaged && (!*group->series || strcmp(group->refusal_code, "dicom-syntax") != 0);
+    return damaged;
+}
+
+static bool is_damaged(const struct dicom_series *group)
+{
+    return ts_dicom_is_damage(group->refusal_code) &&
+           (!*group->series || strcmp(group->refusal_code, "dicom-syntax") != 0);
 }
 
 /* Among groups [first, end). */
@@ -215,12 +221,38 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
     }
 }
 
+/* Whether the UID is the beginning of another one: what is left of that where it was cut. */
+static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct dicom_series *group)
+{
+    const size_t length = strlen(group->series);
+    for (size_t i = 0; i < n; i++) {
+        if (strlen(all[i].series) > length && !strncmp(all[i].series, group->series, length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Groups [first, end) share a UID. A damaged file that has it alone may have had another one. Several files that have
+ * it are a series of their own, and so is one of which only pixels were lost. */
+static void mark_strangers(struct dicom_series *all, size_t n, size_t first, size_t end, size_t n_files)
+{
+    bool usable = false;
+    for (size_t i = first; i < end; i++) {
+        for (size_t k = 0; k < all[i].n_files; k++) {
+            usable = usable || !all[i].files[k]->refusal;
+        }
+    }
+    for (size_t i = first; i < end; i++) {
+        const bool nameless = !*all[i].series;
+        all[i].stranger =
+            is_damaged(&all[i]) && (nameless || (!usable && strcmp(all[i].refusal_code, "dicom-pixels-short") != 0 &&
+                                                 (n_files == 1 || is_cut_uid(all, n, &all[i]))));
+    }
+}
+
 bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *arena)
 {
-    const struct dicom_series *nameless = NULL; /* damaged before its series was named */
-    for (size_t i = 0; i < n && !nameless; i++) {
-        nameless = !*all[i].series ? find_damaged(all, i, i + 1) : NULL;
-    }
     for (size_t first = 0, end; first < n; first = end) {
         struct relatives relatives;
         for (end = first + 1; end < n && is_of_series(&all[end], &all[first]); end++) {
@@ -228,11 +260,12 @@ bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *aren
         if (!gather(all, first, end, arena, &relatives)) {
             return false;
         }
-        const struct dicom_series *damaged = find_damaged(all, first, end);
+        const struct dicom_series *damaged = *all[first].series ? find_damaged(all, first, end) : NULL;
         for (size_t i = first; i < end; i++) {
             check_one(&all[i], &relatives, arena);
-            all[i].damaged = all[i].refusal ? NULL : damaged ? damaged : nameless;
+            all[i].damaged = all[i].refusal ? NULL : damaged;
         }
+        mark_strangers(all, n, first, end, relatives.n_files);
     }
     return true;
 }

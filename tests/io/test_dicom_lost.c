@@ -147,6 +147,54 @@ Test(dicom_lost, a_slice_cut_behind_an_element_refuses)
     end(&lost);
 }
 
+/* Where the header of the Series Instance UID begins in a file. */
+static off_t offset_of_series_uid(int fd, off_t *end)
+{
+    static const char tag[] = "\x20\0\x0E\0UI";
+    char bytes[8192];
+    const ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+    const char *at = n > 0 ? memmem(bytes, (size_t)n, tag, sizeof tag - 1) : NULL;
+    cr_assert_not_null(at);
+    *end = lseek(fd, 0, SEEK_END);
+    return at - bytes;
+}
+
+/* The file reads as one of another series, of which nothing else is there. */
+Test(dicom_lost, a_slice_with_a_damaged_series_uid_refuses)
+{
+    static const char zeros[20000];
+    for (int kind = 0; kind < 4; kind++) {
+        struct lost lost;
+        off_t end_of_file;
+        begin(&lost, FIXTURE_SLICES, NULL, NULL);
+        const int fd = open(path_of(&lost, "IM010.dcm"), O_RDWR);
+        cr_assert(fd >= 0);
+        const off_t at = offset_of_series_uid(fd, &end_of_file), uid = at + 20;
+        char length;
+        cr_assert_eq(pread(fd, &length, 1, at + 6), 1);
+        length ^= 8;
+        const size_t left = (size_t)(end_of_file - uid) < sizeof zeros ? (size_t)(end_of_file - uid) : sizeof zeros;
+        if (kind == 0) /* one bit */
+            cr_assert_eq(pwrite(fd, &length, 1, at + 6), 1);
+        else if (kind == 1)
+            cr_assert_eq(pwrite(fd, zeros, 512, uid), 512);
+        else if (kind == 2)
+            cr_assert_eq(pwrite(fd, zeros, left, uid), (ssize_t)left);
+        else
+            cr_assert_eq(ftruncate(fd, uid), 0);
+        close(fd);
+        open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+        lost.params.series = "1.2.826.0.1.3680043.10.1.2";
+        open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+        ts_test_expect(lost.diag, "slice-unreadable", "IM010.dcm (damaged)");
+        open_as(&lost, UNREADABLE_SKIP, INCOMPLETE_REFUSE, TS_OK);
+        cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES - 1);
+        cr_expect_str_eq(attribute(&lost, "files_skipped"), "1");
+        close_source(&lost);
+        end(&lost);
+    }
+}
+
 Test(dicom_lost, what_cannot_be_read_is_an_error_with_name_and_errno)
 {
     static const char *const errors[][2] = {{"input-unreadable", "IM010.dcm: Permission denied"},
