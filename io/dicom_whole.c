@@ -199,6 +199,43 @@ static bool is_listed(const struct dicom_series *series)
     return true;
 }
 
+/* Whether the file lies where the next slice of the series would, before its first or behind its last one. */
+static bool is_next_slice(const struct dicom_series *series, const struct dicom_file *file)
+{
+    const double *step = series->image.step_z_mm, tolerance = 1e-3 + 0.02 * series->image.axes[0].spacing;
+    bool before = file->have_position, behind = file->have_position;
+    for (int i = 0; i < 3; i++) {
+        const double first = series->files[0]->position_mm[i],
+                     last = series->files[series->n_files - 1]->position_mm[i];
+        before = before && fabs(file->position_mm[i] - first + step[i]) <= tolerance;
+        behind = behind && fabs(file->position_mm[i] - last - step[i]) <= tolerance;
+    }
+    return before || behind;
+}
+
+/* A slice of which one element was changed stands in another group: of the same UID, of none, or, where it is the UID
+ * that was changed, alone in its group, in the same folder. */
+static bool may_hold_slices_of(const struct dicom_series *group, const struct dicom_series *series)
+{
+    return !*group->series || !strcmp(group->series, series->series) ||
+           (group->n_files == 1 && group->files[0]->folder == series->files[0]->folder);
+}
+
+/* All of the files together would be a longer volume than the series. */
+static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom_series *series, struct arena *arena)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; &all[i] != series && may_hold_slices_of(&all[i], series) && k < all[i].n_files; k++) {
+            if (is_next_slice(series, all[i].files[k])) {
+                ts_dicom_series_warn(series, arena,
+                                     "an image of series %d lies where the next slice would; slices may be missing",
+                                     all[i].number);
+                break;
+            }
+        }
+    }
+}
+
 static void check_one(struct dicom_series *series, const struct relatives *relatives, struct arena *arena)
 {
     double claimed = 0;
@@ -266,6 +303,11 @@ bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *aren
             all[i].damaged = all[i].refusal ? NULL : damaged;
         }
         mark_strangers(all, n, first, end, relatives.n_files);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!all[i].refusal && all[i].n_files > 2) {
+            warn_of_next_slices(all, n, &all[i], arena);
+        }
     }
     return true;
 }
