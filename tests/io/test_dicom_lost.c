@@ -39,8 +39,8 @@ static const char *path_of(struct lost *lost, const char *name)
     return lost->path;
 }
 
-/* Opens what the params say; `status` is expected. */
-static void open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, enum ts_status status)
+/* Opens what the params say. */
+static enum ts_status open_source(struct lost *lost, int32_t unreadable, int32_t incomplete)
 {
     const char *path = lost->folder;
     struct param_set set = {
@@ -57,6 +57,12 @@ static void open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, e
     const enum ts_status got = dicom_format.open(&set, &lost->source, lost->diag);
     lost->params.dicom = paths;
     lost->params.series = series;
+    return got;
+}
+
+static void open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, enum ts_status status)
+{
+    const enum ts_status got = open_source(lost, unreadable, incomplete);
     cr_assert_eq(got, status, "%s", ts_diag_count(lost->diag) ? ts_diag_get(lost->diag, 0)->message : "opened");
 }
 
@@ -330,6 +336,103 @@ Test(dicom_lost, files_beside_other_series_are_warned_of)
         ts_arena_destroy(arena);
     }
     end(&lost);
+}
+
+/* One element of the last slice differs, which makes a group of its own of it. */
+static void edit_last(struct dicom_fixture *f, int z, void *user)
+{
+    const int kind = *(const int *)user;
+    if (z < FIXTURE_SLICES - 1)
+        return;
+    if (kind == 0)
+        ts_fixture_remove(f, 0x0020000E);
+    else if (kind == 1)
+        ts_fixture_text(f, 0x00200052, "UI", "1.2.826.0.1.3680043.10.1.9");
+    else if (kind == 2)
+        ts_fixture_text(f, 0x0020000D, "UI", "1.2.826.0.1.3680043.10.1.9");
+    else if (kind == 3)
+        ts_fixture_text(f, 0x00180081, "DS", "7");
+    else if (kind == 4)
+        ts_fixture_text(f, 0x00200037, "DS", "0\\1\\0\\1\\0\\0");
+    else if (kind == 5)
+        ts_fixture_text(f, 0x0020000E, "UI", "1.2.826.0.1.3680043.10.1.9");
+    else
+        ts_fixture_text(f, 0x00080008, "CS", "ORIGINAL\\PRIMARY\\LOCALIZER");
+}
+
+Test(dicom_lost, a_slice_in_another_group_is_warned_of)
+{
+    for (int kind = 0; kind < 7; kind++) {
+        struct lost lost;
+        begin(&lost, FIXTURE_SLICES, edit_last, &kind);
+        bool open = false;
+        for (int number = 1; number <= 2 && !open; number++) {
+            lost.params.series = number == 1 ? "1" : "2";
+            open_source(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE);
+            open = lost.source && lost.source->n_slices == FIXTURE_SLICES - 1;
+            if (lost.source && !open)
+                close_source(&lost);
+        }
+        cr_assert(open, "kind %d", kind);
+        cr_expect_not_null(strstr(attribute(&lost, "warnings"), "lies where the next slice would"), "kind %d: %s", kind,
+                           attribute(&lost, "warnings"));
+        close_source(&lost);
+        end(&lost);
+    }
+}
+
+/* Slices A.dcm and B.dcm of two series, each pair in a folder of its own. */
+Test(dicom_lost, a_lost_slice_counts_for_the_series_of_its_name)
+{
+    static const char *const uids[] = {"1.2.826.0.1.3680043.10.1.2", "1.2.826.0.1.3680043.10.1.7"};
+    char from[320], to[320], folder[300];
+    struct lost lost;
+    begin(&lost, FIXTURE_SLICES, NULL, NULL);
+    for (int s = 0; s < 2; s++) {
+        if (s == 1)
+            ts_fixture_series(lost.folder, FIXTURE_SLICES, of_another_series, NULL);
+        for (int z = 0; z < FIXTURE_SLICES; z++) {
+            snprintf(folder, sizeof folder, "%s/p%02d", lost.folder, z);
+            cr_assert(mkdir(folder, 0755) == 0 || errno == EEXIST);
+            snprintf(from, sizeof from, "%s/IM%03d.dcm", lost.folder, z);
+            snprintf(to, sizeof to, "%s/%c.dcm", folder, 'A' + s);
+            cr_assert_eq(rename(from, to), 0);
+        }
+    }
+    damage(path_of(&lost, "p10/A.dcm"), 0);
+    lost.params.series = uids[1];
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES);
+    close_source(&lost);
+    lost.params.series = uids[0];
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+    ts_test_expect(lost.diag, "slice-unreadable", "A.dcm (empty)");
+    end(&lost);
+}
+
+/* `skip` leaves damaged files out as it does those without a header. */
+Test(dicom_lost, cut_slices_can_be_skipped)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        struct lost lost;
+        struct stat slice;
+        begin(&lost, FIXTURE_SLICES, NULL, NULL);
+        const char *path = path_of(&lost, "IM010.dcm");
+        cr_assert_eq(stat(path, &slice), 0);
+        const int fd = open(path, O_RDONLY);
+        off_t ignored;
+        const off_t uid = offset_of_series_uid(fd, &ignored);
+        close(fd);
+        /* Within the pixels, and within the header behind the UID. */
+        cr_assert_eq(truncate(path, kind == 0 ? slice.st_size - 10 : uid + 50), 0);
+        open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+        open_as(&lost, UNREADABLE_SKIP, INCOMPLETE_REFUSE, TS_OK);
+        cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES - 1);
+        cr_expect_str_eq(attribute(&lost, "files_skipped"), "1");
+        cr_expect_null(strstr(attribute(&lost, "warnings"), "IM010"));
+        close_source(&lost);
+        end(&lost);
+    }
 }
 
 /* As git-annex and DataLad keep files. */
