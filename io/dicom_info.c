@@ -131,9 +131,11 @@ static void print_json_unreadable(FILE *stream, const struct dicom_folder *folde
 static void print_json(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
 {
     static const char *const kinds[DICOM_OTHER_KINDS] = {
-        [DICOM_NO_MAGIC] = "not_dicom",   [DICOM_EMPTY] = "empty",       [DICOM_SHORT] = "too_short",
-        [DICOM_NO_PIXELS] = "no_pixels",  [DICOM_DICOMDIR] = "dicomdir", [DICOM_LINK] = "links",
-        [DICOM_LOOP] = "loops",           [DICOM_GIT] = "git",           [DICOM_SPECIAL] = "special",
+        [DICOM_NO_MAGIC] = "not_dicom",   [DICOM_EMPTY] = "empty",
+        [DICOM_SHORT] = "too_short",      [DICOM_NO_PIXELS] = "no_pixels",
+        [DICOM_DICOMDIR] = "dicomdir",    [DICOM_LINK] = "links",
+        [DICOM_LOOP] = "loops",           [DICOM_GIT] = "git",
+        [DICOM_BARE] = "empty_folders",   [DICOM_SPECIAL] = "special",
         [DICOM_UNREADABLE] = "unreadable"};
     char text[2048];
     fprintf(stream, "{\"files\":%zu,\"images\":%zu,\"same_file\":%zu,\"passed_over\":{", folder->n_seen,
@@ -232,7 +234,7 @@ static void print_all(FILE *stream, const struct dicom_folder *folder, const str
     }
     ts_dicom_same_text(folder, text, sizeof text);
     if (*text) {
-        fprintf(stream, "note: %s\n", text);
+        fprintf(stream, "warning: %s\n", text);
     }
     print_unreadable(stream, folder);
 }

@@ -20,6 +20,7 @@ static const char *const kinds[DICOM_OTHER_KINDS + 1][2] = {
     [DICOM_LINK] = {"link to a folder, not followed", "links to folders, not followed"},
     [DICOM_LOOP] = {"link that leads to itself", "links that lead to themselves"},
     [DICOM_GIT] = {"folder .git, not searched", "folders .git, not searched"},
+    [DICOM_BARE] = {"empty folder", "empty folders"},
     [DICOM_SPECIAL] = {"not a regular file", "not regular files"},
     [DICOM_UNREADABLE] = {"unreadable", "unreadable"},
     [DICOM_DAMAGED] = {"damaged", "damaged"},
@@ -123,6 +124,11 @@ void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *
     }
     ts_dicom_same_text(folder, text, sizeof text);
     if (*text) {
-        ts_diag_note(diag, &(struct diag_site){.code = "same-file"}, "%s", text);
+        ts_diag_warning(diag, &(struct diag_site){.code = "same-file"}, "%s", text);
+    }
+    if (folder->n_idle > 0) {
+        ts_diag_warning(diag, &(struct diag_site){.code = "input-idle"},
+                        "%zu of the paths that the chain lists brought no image of %s own, first %s", folder->n_idle,
+                        folder->n_idle == 1 ? "its" : "their", folder->idle);
     }
 }

@@ -36,7 +36,7 @@ enum ts_status ts_dicom_refuse_unreadable(const struct dicom_folder *folder, str
 /* As ts_dicom_passed_over, with the first names; and "2 names were left out: ...", for files of several names. */
 void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t size);
 void ts_dicom_same_text(const struct dicom_folder *folder, char *out, size_t size);
-/* The first of these texts as a warning, the second as a note. */
+/* Both of these texts as warnings, and one of the listed paths that brought no image. */
 void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *diag);
 
 #endif

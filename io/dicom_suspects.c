@@ -152,6 +152,12 @@ static bool is_known_extension(const char *extension)
     return strstr(known, wanted) != NULL;
 }
 
+static bool was_file(const struct dicom_other *other)
+{
+    return other->kind == DICOM_NO_MAGIC || other->kind == DICOM_EMPTY || other->kind == DICOM_SHORT ||
+           other->kind == DICOM_LOOP;
+}
+
 /* Whether a name has the shape of an image's, also behind further extensions such as those of copies not yet whole. */
 static bool has_shape_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
@@ -162,8 +168,8 @@ static bool has_shape_of_image(const struct shapes *shapes, int folder, const st
         char *extension = (char *)extension_of(name);
         if (!extension) {
             write_pattern(name, strlen(name), text);
-            return has_shape(shapes, folder, text) ||
-                   (!other->text && strpbrk(name, "0123456789") && has_shape(shapes, folder, NUMBERED));
+            return has_shape(shapes, folder, text) || (was_file(other) && !other->text && strpbrk(name, "0123456789") &&
+                                                       has_shape(shapes, folder, NUMBERED));
         }
         write_extension(extension, text);
         if (has_shape(shapes, folder, text)) {
@@ -207,15 +213,15 @@ static bool has_size_of_image(const struct shapes *shapes, int folder, const str
 
 static bool is_suspect(const struct shapes *shapes, const struct dicom_other *other)
 {
-    const bool blank = other->kind == DICOM_EMPTY || other->kind == DICOM_SHORT || other->kind == DICOM_NO_MAGIC ||
-                       other->kind == DICOM_LOOP;
-    if (other->folder == DICOM_NAMED) {
-        return blank || other->kind == DICOM_SPECIAL;
-    }
-    if (!blank || other->apple_double) {
+    const bool is_folder = other->kind == DICOM_BARE || other->kind == DICOM_LINK;
+    const bool named = other->folder == DICOM_NAMED;
+    if ((!was_file(other) && !is_folder && other->kind != DICOM_SPECIAL) || other->apple_double) {
         return false;
     }
-    const int folder = shapes->holds_images[other->folder] ? other->folder : EVERYWHERE;
+    if (named && !is_folder) {
+        return true;
+    }
+    const int folder = !named && shapes->holds_images[other->folder] ? other->folder : EVERYWHERE;
     return other->data_set || has_shape_of_image(shapes, folder, other) || has_size_of_image(shapes, folder, other);
 }
 

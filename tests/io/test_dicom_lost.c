@@ -464,8 +464,7 @@ Test(dicom_lost, links_to_files_are_followed)
     cr_assert_eq(link(key, path_of(&lost, "IM099.dcm")), 0);
     open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
     cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES);
-    const struct ts_diag_record *note = ts_diag_get(lost.diag, ts_diag_count(lost.diag) - 1);
-    cr_expect(note->severity == TS_NOTE && strcmp(note->code, "same-file") == 0);
+    ts_test_expect_warning(lost.diag, "same-file", "1 name was left out");
     close_source(&lost);
     end(&lost);
 }
@@ -491,6 +490,50 @@ Test(dicom_lost, files_that_the_user_lists)
         ts_test_expect(lost.diag, "input-unreadable", "IM010.dcm: No such file or directory");
     }
     end(&lost);
+}
+
+/* Paths that the chain lists and that bring nothing, or the same again. */
+Test(dicom_lost, idle_entries_are_warned_of)
+{
+    char folder[300], empty[300];
+    const char *items[] = {folder, empty};
+    struct lost lost;
+    begin(&lost, FIXTURE_SLICES, NULL, NULL);
+    snprintf(folder, sizeof folder, "%s", lost.folder);
+    snprintf(empty, sizeof empty, "%s_empty", lost.folder);
+    cr_assert_eq(mkdir(empty, 0755), 0);
+    lost.params.dicom = (struct ts_texts){2, items};
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    ts_test_expect_warning(lost.diag, "input-idle", "1 of the paths that the chain lists brought no image of its own");
+    cr_expect_str_eq(attribute(&lost, "files_passed_over"), "1 file passed over: 1 empty folder");
+    close_source(&lost);
+    items[1] = folder;
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES);
+    ts_test_expect_warning(lost.diag, "input-idle", folder);
+    close_source(&lost);
+    cr_assert_eq(rmdir(empty), 0);
+    end(&lost);
+}
+
+/* What stands where a slice was, under its name. */
+Test(dicom_lost, folders_and_devices_of_a_slices_name_refuse)
+{
+    static const char *const texts[] = {"IM010.dcm (empty folder)", "IM010.dcm (link to a folder, not followed)",
+                                        "IM010.dcm (not a regular file)", "IM010.dcm (not a regular file)"};
+    for (int kind = 0; kind < 4; kind++) {
+        struct lost lost;
+        begin(&lost, FIXTURE_SLICES, NULL, NULL);
+        const char *path = path_of(&lost, "IM010.dcm");
+        cr_assert_eq(unlink(path), 0);
+        cr_assert_eq(kind == 0   ? mkdir(path, 0755)
+                     : kind == 1 ? symlink("/usr", path)
+                     : kind == 2 ? mkfifo(path, 0600)
+                                 : symlink("/dev/null", path),
+                     0);
+        expect_lost(&lost, "slice-unreadable", texts[kind], FIXTURE_SLICES - 1);
+        end(&lost);
+    }
 }
 
 /* Instance Numbers, and what the header claims of the counts. */
