@@ -81,8 +81,8 @@ struct dicom_other {
     const char *target; /* where a link points that cannot be followed; NULL without one; arena */
     int folder;         /* as in struct dicom_file */
     int64_t bytes;
-    bool data_set, text, apple_double; /* what its first bytes look like */
-    bool suspect;                      /* it may have been a slice; see dicom_others.h */
+    bool data_set, foreign, apple_double; /* what its first bytes look like; foreign: a text or a document */
+    bool suspect;                         /* it may have been a slice; see dicom_others.h */
 };
 
 /* What was found, sorted by path. */

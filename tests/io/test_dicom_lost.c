@@ -244,6 +244,11 @@ Test(dicom_lost, other_files_are_warned_of)
         {"IM003.json", "{}", 2, false},
         {"._IM003.dcm", "\0\5\x16\7\0\2", 6, false},
         {"empty.log", "", 0, false},
+        {"IM003.roi", "\1\2", 2, false},
+        {"IM003.lock", "", 0, false},
+        {"IM003.dcm~", "", 0, false},
+        {"REPORT1", "%PDF-1.7\0", 9, false},
+        {".nfs000000012", "\1\2", 2, false},
         {"IM011.DCM", "", 0, true},
         {"IM011", "", 0, true},
         {"x.dcm", "<html>404</html>", 16, true},
@@ -294,12 +299,34 @@ Test(dicom_lost, slices_without_extension)
     ts_fixture_write_bytes(path_of(&lost, "CHECKSUMS256"), "a1b0", 4);
     open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
     close_source(&lost);
+    ts_fixture_write_bytes(path_of(&lost, "0b1c"), "<html>404</html>", 16);
+    expect_lost(&lost, "slice-unreadable", "0b1c (not DICOM)", FIXTURE_SLICES);
     ts_fixture_write_bytes(path_of(&lost, "0b1c"), "", 0);
     expect_lost(&lost, "slice-unreadable", "0b1c (empty)", FIXTURE_SLICES);
     cr_assert_eq(unlink(path_of(&lost, "0b1c")), 0);
     cr_assert_eq(mkdir(path_of(&lost, "e"), 0755), 0);
     ts_fixture_write_bytes(path_of(&lost, "e/0b1c"), "", 0);
     expect_lost(&lost, "slice-unreadable", "0b1c (empty)", FIXTURE_SLICES);
+    end(&lost);
+}
+
+/* Neither digits nor extensions. */
+Test(dicom_lost, slices_of_plain_names)
+{
+    char other[300];
+    struct lost lost;
+    begin(&lost, FIXTURE_SLICES, NULL, NULL);
+    for (int z = 0; z < FIXTURE_SLICES; z++) {
+        char name[16];
+        snprintf(name, sizeof name, "IM%03d.dcm", z);
+        snprintf(other, sizeof other, "%s/a%c", lost.folder, 'a' + z);
+        cr_assert_eq(rename(path_of(&lost, name), other), 0);
+    }
+    ts_fixture_write_bytes(path_of(&lost, "README"), "text", 4);
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    close_source(&lost);
+    damage(path_of(&lost, "ak"), 3);
+    expect_lost(&lost, "slice-unreadable", "ak (not DICOM)", FIXTURE_SLICES - 1);
     end(&lost);
 }
 
