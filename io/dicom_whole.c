@@ -10,6 +10,9 @@
 
 #include "io/dicom_geometry.h"
 
+/* So many times as many slices as there are may be missing before the first one; more are a way of counting. */
+enum { MAX_BEFORE = 10 };
+
 static int compare_doubles(const void *a, const void *b)
 {
     const double first = *(const double *)a, second = *(const double *)b;
@@ -138,7 +141,7 @@ static void warn_of_gaps(struct dicom_series *series, const struct relatives *re
                              "Instance Numbers have gaps: %zu %s missing, first %g; slices may be missing", missing,
                              missing == 1 ? "is" : "are", first);
     }
-    if (step == 1 && numbers[0] > 1 && numbers[0] <= (double)n &&
+    if (step == 1 && numbers[0] > 1 && numbers[0] <= MAX_BEFORE * (double)n &&
         (double)count_missing(relatives, 0, numbers[0], 1, &ignored) == numbers[0] - 1) {
         ts_dicom_series_warn(series, arena, "Instance Numbers begin at %g; slices may be missing", numbers[0]);
     }

@@ -598,6 +598,7 @@ Test(dicom_lost, gaps_in_numbers_and_counts_are_warned_of)
          "Instance Numbers have gaps: 1 is missing, first 3; slices may be missing"},
         {{.first = 5, .step = 39, .hole = 9},
          "Instance Numbers have gaps: 1 is missing, first 356; slices may be missing"},
+        {{.first = 40, .step = 1}, "Instance Numbers begin at 40; slices may be missing"},
         {{.first = 2, .step = 1}, "Instance Numbers begin at 2; slices may be missing"},
         {{.first = 1, .step = 1, .acquisition = "12"},
          "Images in Acquisition says 12, 11 are in the input; slices may be missing"},
