@@ -243,13 +243,13 @@ static enum ts_status refuse_burned_in(const struct param_set *set, const struct
 }
 
 /* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it. */
-static enum ts_status check_lacks(const struct dicom_params *params, const struct dicom_folder *folder,
-                                  const struct dicom_series *series, struct ts_diag *diag)
+static enum ts_status check_lacks(const struct dicom_params *params, const struct dicom_series *series,
+                                  struct ts_diag *diag)
 {
     struct diag_site site = {.code = "slice-unreadable"};
     char text[1024];
     if (series->n_suspects > 0) {
-        ts_dicom_suspects_text(folder, series, text, sizeof text);
+        ts_dicom_suspects_text(series, text, sizeof text);
         if (params->unreadable == UNREADABLE_REFUSE) {
             ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", text);
             ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
@@ -281,8 +281,8 @@ static enum ts_status list_reports(struct dicom_source *source, const struct dic
                                    struct ts_diag *diag)
 {
     char passed_over[512];
-    const size_t skipped =
-        series->n_suspects + folder->n_of[DICOM_UNREADABLE] + (series->damaged ? series->damaged->n_files : 0);
+    const size_t skipped = series->n_suspects + series->n_dropped + folder->n_of[DICOM_UNREADABLE] +
+                           (series->damaged ? series->damaged->n_files : 0);
     const char *warnings = params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
     struct source_attribute *attributes = (struct source_attribute *)source->base.attributes;
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
@@ -310,7 +310,8 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     struct dicom_series *series = NULL;
     size_t n_series = 0;
     enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
-    if (status == TS_OK && params->unreadable == UNREADABLE_REFUSE)
+    folder->skip = params->unreadable == UNREADABLE_SKIP;
+    if (status == TS_OK && !folder->skip)
         status = ts_dicom_refuse_unreadable(folder, diag);
     if (status == TS_OK)
         status = ts_dicom_group(folder, arena, &series, &n_series, diag);
@@ -320,7 +321,7 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
         ts_dicom_warn_of_others(folder, diag);
     status = ts_dicom_choose(series, n_series, params->series, folder, chosen, diag);
     if (status == TS_OK)
-        status = check_lacks(params, folder, *chosen, diag);
+        status = check_lacks(params, *chosen, diag);
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;
 }
 

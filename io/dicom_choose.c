@@ -85,7 +85,7 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
     return NULL;
 }
 
-/* The user chose it: what it may lack is said all the same. */
+/* The user chose it, or allows damaged files: what it may lack is said all the same. */
 static enum ts_status take_named(const struct dicom_series *series, size_t n, const struct dicom_series *named,
                                  const struct dicom_series **chosen, struct ts_diag *diag)
 {
@@ -125,8 +125,8 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     return TS_BAD_INPUT;
 }
 
-static enum ts_status choose_only(const struct dicom_series *series, size_t n, const struct dicom_series **chosen,
-                                  struct ts_diag *diag)
+static enum ts_status choose_only(const struct dicom_series *series, size_t n, bool skip,
+                                  const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_series *fit = NULL;
     size_t n_fit = 0;
@@ -140,8 +140,8 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, c
         return take(&series[0], chosen, diag);
     }
     const struct dicom_series *doubt = n_fit == 1 ? find_doubt(series, n, fit) : NULL;
-    if (n_fit == 1 && !doubt) {
-        return take(fit, chosen, diag);
+    if (n_fit == 1 && (!doubt || (skip && ts_dicom_is_damage(doubt->refusal_code)))) {
+        return take_named(series, n, fit, chosen, diag);
     }
     if (doubt) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = doubt->refusal_code},
@@ -177,5 +177,5 @@ enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_serie
     if (choice && *choice) {
         return choose_named(series, n_series, choice, chosen, diag);
     }
-    return choose_only(series, n_series, chosen, diag);
+    return choose_only(series, n_series, folder->skip, chosen, diag);
 }

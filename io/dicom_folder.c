@@ -18,8 +18,8 @@
 enum { MAX_DEPTH = 32, MAX_FILES = 1000000 };
 
 struct found {
-    const char *path;  /* arena */
-    int depth, folder; /* as in struct dicom_file; of a folder its own number */
+    const char *path;         /* arena */
+    int depth, folder, entry; /* as in struct dicom_file; of a folder its own number */
 };
 
 struct list {
@@ -123,7 +123,8 @@ static enum ts_status visit(struct search *search, int fd, const struct found *p
     struct stat status;
     struct found found = {.path = ts_arena_printf(search->arena, "%s/%s", parent->path, entry->d_name),
                           .depth = parent->depth,
-                          .folder = parent->folder};
+                          .folder = parent->folder,
+                          .entry = parent->entry};
     if (!found.path) {
         return ts_diag_no_memory(search->diag, 0);
     }
@@ -173,29 +174,35 @@ static enum ts_status read_folder(struct search *search, struct found place)
         return status;
     }
     enum ts_status status = TS_OK;
+    const struct found itself = place;
+    bool bare = true;
     place.folder = search->folder->n_folders++;
     errno = 0;
     for (struct dirent *entry = readdir(stream); entry && status == TS_OK; entry = readdir(stream)) {
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) {
             status = visit(search, fd, &place, entry);
+            bare = false;
         }
         errno = 0;
     }
     if (status == TS_OK && errno != 0) {
         status = folder_unreadable(search, &place);
+    } else if (status == TS_OK && bare) {
+        status = visit_other(search, &itself, DICOM_BARE, 0, NULL);
     }
     closedir(stream);
     return status;
 }
 
 /* A path of the user's: a folder to search, or a file, through links where there are any. */
-static enum ts_status start_at(struct search *search, const char *path)
+static enum ts_status start_at(struct search *search, const char *path, size_t entry)
 {
     struct stat status;
     if (stat(path, &status) != 0) {
         return unreadable(search, path);
     }
-    const struct found found = {.path = ts_arena_text(search->arena, path, strlen(path)), .folder = DICOM_NAMED};
+    const struct found found = {
+        .path = ts_arena_text(search->arena, path, strlen(path)), .folder = DICOM_NAMED, .entry = (int)entry};
     return add(search, S_ISDIR(status.st_mode) ? &search->pending : &search->files, &found);
 }
 
@@ -247,7 +254,7 @@ static enum ts_status drop_further_names(struct search *search, struct dicom_fil
             files[(*n_files)++] = files[i];
         }
     }
-    search->folder->n_same = n - *n_files;
+    search->folder->n_same += n - *n_files;
     free(sorted);
     return TS_OK;
 }
@@ -263,7 +270,8 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
     for (size_t i = 0; i < files->n; i++) {
         const struct found *found = &files->items[i];
         if (i > 0 && strcmp(found->path, found[-1].path) == 0) {
-            continue; /* named twice by the user */
+            search->folder->n_same++; /* named twice by the user */
+            continue;
         }
         if (*n_images == room) {
             room = room ? 2 * room : 64;
@@ -277,6 +285,7 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
         struct dicom_other other;
         if (ts_dicom_scan_file(found->path, search->arena, next, &other)) {
             next->folder = found->folder;
+            next->entry = found->entry;
             ++*n_images;
             search->folder->n_seen++;
             continue;
@@ -327,6 +336,24 @@ static enum ts_status search_and_scan(struct search *search)
     return status;
 }
 
+/* Of several paths that the user named, those that brought no image. */
+static enum ts_status find_idle(struct search *search, const char *const *paths, size_t n_paths)
+{
+    struct dicom_folder *folder = search->folder;
+    bool *brought = ts_arena_alloc(search->arena, n_paths + 1);
+    if (!brought) {
+        return ts_diag_no_memory(search->diag, n_paths);
+    }
+    for (size_t i = 0; i < folder->n_files; i++) {
+        brought[folder->files[i].entry] = true;
+    }
+    for (size_t i = 0; i < n_paths && n_paths > 1; i++) {
+        folder->idle = brought[i] || folder->idle ? folder->idle : paths[i];
+        folder->n_idle += !brought[i];
+    }
+    return TS_OK;
+}
+
 enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct arena *arena, struct dicom_folder *folder,
                              struct ts_diag *diag)
 {
@@ -334,10 +361,13 @@ enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct ar
     enum ts_status status = TS_OK;
     *folder = (struct dicom_folder){.files = NULL};
     for (size_t i = 0; i < n_paths && status == TS_OK; i++) {
-        status = start_at(&search, paths[i]);
+        status = start_at(&search, paths[i], i);
     }
     if (status == TS_OK) {
         status = search_and_scan(&search);
+    }
+    if (status == TS_OK) {
+        status = find_idle(&search, paths, n_paths);
     }
     free(search.files.items);
     free(search.pending.items);

@@ -22,9 +22,11 @@ void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t s
 /* "CT, 512 x 512 x 28, 0.488 x 0.488 x 5 mm, axial, i16 HU": one line for people; rows x columns x slices. */
 void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size);
 
+/* Whether a file's refusal tells of damage, rather than of a whole file of a kind that is not read. */
+bool ts_dicom_is_damage(const char *code);
 /* Of all n series, after they were arranged: warns of gaps in the Instance Numbers and of fewer images than Images in
- * Acquisition says, and sets `incomplete` where they are fewer than Number of Series Related Instances says. False
- * where memory is out. */
+ * Acquisition says, and sets `incomplete` where they are fewer than Number of Series Related Instances says, `damaged`
+ * and `stranger`. False where memory is out. */
 bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *arena);
 
 #endif

@@ -241,10 +241,38 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
     return false;
 }
 
-static enum ts_status judge_all(struct grouping *grouping, struct dicom_series **out, struct ts_diag *diag)
+/* Takes the damaged files out of a series that has others too. */
+static void drop_damaged(struct dicom_series *series, struct arena *arena)
+{
+    const char *reason = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < series->n_files; i++) {
+        if (ts_dicom_is_damage(series->files[i]->refusal_code)) {
+            reason = reason ? reason : series->files[i]->refusal;
+            n++;
+        }
+    }
+    if (n == 0 || n == series->n_files) {
+        return;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < series->n_files; i++) {
+        if (!ts_dicom_is_damage(series->files[i]->refusal_code)) {
+            series->files[kept++] = series->files[i];
+        }
+    }
+    series->n_files = kept;
+    series->n_dropped = n;
+    ts_dicom_series_warn(series, arena, "%zu damaged file%s skipped: %s", n, n == 1 ? " was" : "s were", reason);
+}
+
+static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dicom_series **out, struct ts_diag *diag)
 {
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
+        if (skip) {
+            drop_damaged(series, grouping->arena);
+        }
         check_kind(series, grouping->arena);
         check_files(series, grouping->arena);
         series->image.rank = 3;
@@ -293,13 +321,13 @@ enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *a
         first = end;
     }
     if (status == TS_OK) {
-        status = judge_all(&grouping, series, diag);
+        status = judge_all(&grouping, folder->skip, series, diag);
     }
     if (status == TS_OK && !ts_dicom_check_whole(*series, grouping.n, arena)) {
         status = ts_diag_no_memory(diag, 0);
     }
     if (status == TS_OK) {
-        status = ts_dicom_count_suspects(folder, *series, grouping.n, diag);
+        status = ts_dicom_count_suspects(folder, arena, *series, grouping.n, diag);
     }
     *n_series = status == TS_OK ? grouping.n : 0;
     free(grouping.series);

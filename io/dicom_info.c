@@ -57,12 +57,12 @@ static void print_json_lack(FILE *stream, bool first, const char *code, const ch
     fputc('}', stream);
 }
 
-static void print_json_lacks(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series)
+static void print_json_lacks(FILE *stream, const struct dicom_series *series)
 {
     char text[1024];
     fputs(",\"lacks\":[", stream);
     if (series->n_suspects > 0) {
-        ts_dicom_suspects_text(folder, series, text, sizeof text);
+        ts_dicom_suspects_text(series, text, sizeof text);
         print_json_lack(stream, true, "slice-unreadable", text, DICOM_UNREADABLE_HINT);
     }
     if (series->damaged) {
@@ -76,7 +76,7 @@ static void print_json_lacks(FILE *stream, const struct dicom_folder *folder, co
     fputc(']', stream);
 }
 
-static void print_json_series(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series)
+static void print_json_series(FILE *stream, const struct dicom_series *series)
 {
     const struct ts_image *image = &series->image;
     fprintf(stream, "{\"number\":%d,\"shape\":[%lld,%lld,%lld],\"duplicates\":%zu", series->number,
@@ -107,7 +107,7 @@ static void print_json_series(FILE *stream, const struct dicom_folder *folder, c
         print_json_text(stream, series->warnings[i]);
     }
     fputc(']', stream);
-    print_json_lacks(stream, folder, series);
+    print_json_lacks(stream, series);
     fputc('}', stream);
 }
 
@@ -131,9 +131,11 @@ static void print_json_unreadable(FILE *stream, const struct dicom_folder *folde
 static void print_json(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
 {
     static const char *const kinds[DICOM_OTHER_KINDS] = {
-        [DICOM_NO_MAGIC] = "not_dicom",   [DICOM_EMPTY] = "empty",       [DICOM_SHORT] = "too_short",
-        [DICOM_NO_PIXELS] = "no_pixels",  [DICOM_DICOMDIR] = "dicomdir", [DICOM_LINK] = "links",
-        [DICOM_LOOP] = "loops",           [DICOM_GIT] = "git",           [DICOM_SPECIAL] = "special",
+        [DICOM_NO_MAGIC] = "not_dicom",   [DICOM_EMPTY] = "empty",
+        [DICOM_SHORT] = "too_short",      [DICOM_NO_PIXELS] = "no_pixels",
+        [DICOM_DICOMDIR] = "dicomdir",    [DICOM_LINK] = "links",
+        [DICOM_LOOP] = "loops",           [DICOM_GIT] = "git",
+        [DICOM_BARE] = "empty_folders",   [DICOM_SPECIAL] = "special",
         [DICOM_UNREADABLE] = "unreadable"};
     char text[2048];
     fprintf(stream, "{\"files\":%zu,\"images\":%zu,\"same_file\":%zu,\"passed_over\":{", folder->n_seen,
@@ -146,7 +148,7 @@ static void print_json(FILE *stream, const struct dicom_folder *folder, const st
     fputs(",\"series\":[", stream);
     for (size_t i = 0; i < n; i++) {
         fputs(i ? "," : "", stream);
-        print_json_series(stream, folder, &series[i]);
+        print_json_series(stream, &series[i]);
     }
     fputs("],\"warnings\":[", stream);
     ts_dicom_others_text(folder, text, sizeof text);
@@ -165,7 +167,7 @@ static void print_refusal(FILE *stream, const char *code, const char *reason, co
     fputc('\n', stream);
 }
 
-static void print_series(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series)
+static void print_series(FILE *stream, const struct dicom_series *series)
 {
     char line[256];
     ts_dicom_series_line(series, line, sizeof line);
@@ -186,7 +188,7 @@ static void print_series(FILE *stream, const struct dicom_folder *folder, const 
     }
     if (series->n_suspects > 0) {
         char text[1024];
-        ts_dicom_suspects_text(folder, series, text, sizeof text);
+        ts_dicom_suspects_text(series, text, sizeof text);
         print_refusal(stream, "slice-unreadable", text, DICOM_UNREADABLE_HINT);
     }
     if (series->damaged) {
@@ -222,7 +224,7 @@ static void print_all(FILE *stream, const struct dicom_folder *folder, const str
     fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", n, folder->n_files,
             folder->n_seen);
     for (size_t i = 0; i < n; i++) {
-        print_series(stream, folder, &series[i]);
+        print_series(stream, &series[i]);
     }
     ts_dicom_others_text(folder, text, sizeof text);
     if (*text) {
@@ -232,7 +234,7 @@ static void print_all(FILE *stream, const struct dicom_folder *folder, const str
     }
     ts_dicom_same_text(folder, text, sizeof text);
     if (*text) {
-        fprintf(stream, "note: %s\n", text);
+        fprintf(stream, "warning: %s\n", text);
     }
     print_unreadable(stream, folder);
 }

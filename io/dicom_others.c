@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NAMED = 3, MAX_UNREADABLE = 5, NAME_BYTES = 1024 };
+enum { MAX_UNREADABLE = 5, NAME_BYTES = 1024 };
 
 /* Of one name, and of several. */
-static const char *const kinds[DICOM_OTHER_KINDS][2] = {
+static const char *const kinds[DICOM_OTHER_KINDS + 1][2] = {
     [DICOM_NO_MAGIC] = {"not DICOM", "not DICOM"},
     [DICOM_EMPTY] = {"empty", "empty"},
     [DICOM_SHORT] = {"too short", "too short"},
@@ -20,8 +20,10 @@ static const char *const kinds[DICOM_OTHER_KINDS][2] = {
     [DICOM_LINK] = {"link to a folder, not followed", "links to folders, not followed"},
     [DICOM_LOOP] = {"link that leads to itself", "links that lead to themselves"},
     [DICOM_GIT] = {"folder .git, not searched", "folders .git, not searched"},
+    [DICOM_BARE] = {"empty folder", "empty folders"},
     [DICOM_SPECIAL] = {"not a regular file", "not regular files"},
     [DICOM_UNREADABLE] = {"unreadable", "unreadable"},
+    [DICOM_DAMAGED] = {"damaged", "damaged"},
 };
 
 /* Appends to `out` of `size` bytes, of which *used are taken. */
@@ -58,20 +60,16 @@ void ts_dicom_unreadable_text(const struct dicom_other *other, char *out, size_t
              other->target ? other->target : "", strerror(other->error));
 }
 
-void ts_dicom_suspects_text(const struct dicom_folder *folder, const struct dicom_series *series, char *out,
-                            size_t size)
+void ts_dicom_suspects_text(const struct dicom_series *series, char *out, size_t size)
 {
-    const struct dicom_other *end = folder->others + folder->n_others;
-    size_t named = 0, used;
+    size_t used;
     used = (size_t)snprintf(out, size, "%zu file%s among its slices cannot be read as DICOM: ", series->n_suspects,
                             series->n_suspects == 1 ? "" : "s");
-    for (const struct dicom_other *other = series->first_suspect; other < end && named < MAX_NAMED; other++) {
-        if (other->suspect && (other == series->first_suspect || other->folder == series->first_suspect->folder)) {
-            append(out, size, &used, named++ ? ", " : "", ts_dicom_base_name(other->path), " (");
-            append(out, size, &used, kinds[other->kind][0], ")", "");
-        }
+    for (size_t i = 0; i < series->n_suspects && i < DICOM_MAX_NAMED; i++) {
+        append(out, size, &used, i ? ", " : "", ts_dicom_base_name(series->suspects[i]->path), " (");
+        append(out, size, &used, kinds[series->suspects[i]->kind][0], ")", "");
     }
-    append(out, size, &used, named < series->n_suspects ? ", ..." : "", "", "");
+    append(out, size, &used, series->n_suspects > DICOM_MAX_NAMED ? ", ..." : "", "", "");
 }
 
 enum ts_status ts_dicom_refuse_unreadable(const struct dicom_folder *folder, struct ts_diag *diag)
@@ -102,10 +100,10 @@ void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t s
     size_t used;
     ts_dicom_passed_over(folder, out, size);
     used = strlen(out);
-    for (size_t i = 0; i < folder->n_others && i < MAX_NAMED; i++) {
+    for (size_t i = 0; i < folder->n_others && i < DICOM_MAX_NAMED; i++) {
         append(out, size, &used, i ? ", " : " (", ts_dicom_base_name(folder->others[i].path), "");
     }
-    append(out, size, &used, folder->n_others > MAX_NAMED ? ", ..." : "", folder->n_others > 0 ? ")" : "", "");
+    append(out, size, &used, folder->n_others > DICOM_MAX_NAMED ? ", ..." : "", folder->n_others > 0 ? ")" : "", "");
 }
 
 void ts_dicom_same_text(const struct dicom_folder *folder, char *out, size_t size)
@@ -126,6 +124,11 @@ void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *
     }
     ts_dicom_same_text(folder, text, sizeof text);
     if (*text) {
-        ts_diag_note(diag, &(struct diag_site){.code = "same-file"}, "%s", text);
+        ts_diag_warning(diag, &(struct diag_site){.code = "same-file"}, "%s", text);
+    }
+    if (folder->n_idle > 0) {
+        ts_diag_warning(diag, &(struct diag_site){.code = "input-idle"},
+                        "%zu of the paths that the chain lists brought no image of %s own, first %s", folder->n_idle,
+                        folder->n_idle == 1 ? "its" : "their", folder->idle);
     }
 }

@@ -238,13 +238,18 @@ static bool is_first_element(const unsigned char *bytes)
 static void describe_start(const unsigned char *start, size_t n, struct dicom_other *other)
 {
     static const unsigned char apple_double[] = {0, 5, 0x16, 7};
+    static const char documents[][4] = {
+        {'%', 'P', 'D', 'F'}, {'P', 'K', 3, 4}, {'\x89', 'P', 'N', 'G'}, {'\xFF', '\xD8', '\xFF', '\xE0'}};
     const size_t preamble = n < PREAMBLE_BYTES ? n : PREAMBLE_BYTES;
     other->data_set =
         (n >= 8 && is_first_element(start)) || (n >= MAGIC_END + 8 && is_first_element(start + MAGIC_END));
     other->apple_double = n >= sizeof apple_double && !memcmp(start, apple_double, sizeof apple_double);
-    other->text = n > 0;
+    other->foreign = n > 0;
     for (size_t i = 0; i < preamble; i++) {
-        other->text = other->text && (start[i] >= 0x20 || (start[i] >= '\t' && start[i] <= '\r'));
+        other->foreign = other->foreign && (start[i] >= 0x20 || (start[i] >= '\t' && start[i] <= '\r'));
+    }
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        other->foreign = other->foreign || (n >= 4 && !memcmp(start, documents[i], 4));
     }
 }
 
@@ -265,7 +270,7 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
     }
     if (n < MAGIC_END || memcmp(start + PREAMBLE_BYTES, "DICM", 4) != 0) {
         describe_start(start, n, other);
-        return is_not(other, n < MAGIC_END && !other->text ? DICOM_SHORT : DICOM_NO_MAGIC);
+        return is_not(other, n < MAGIC_END && !other->foreign ? DICOM_SHORT : DICOM_NO_MAGIC);
     }
     if (!memcmp(start, "MZ", 2) ||
         !memcmp(start,

@@ -28,6 +28,7 @@ enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
 struct dicom_file {
     const char *path; /* arena */
     int folder;       /* number of the folder in which it was found; DICOM_NAMED: the user named the file itself */
+    int entry;        /* of the paths that the user named, the one through which it was found */
     dev_t device;
     ino_t inode;
     const char *refusal; /* why this file cannot be part of any volume, or NULL; arena */
@@ -65,9 +66,11 @@ enum dicom_other_kind {
     DICOM_LINK,       /* to a folder; not followed */
     DICOM_LOOP,       /* a link that leads to itself */
     DICOM_GIT,        /* a folder .git, which holds other names of the files beside it; not searched */
+    DICOM_BARE,       /* a folder without any name in it */
     DICOM_SPECIAL,    /* a FIFO, socket or device; not opened */
     DICOM_UNREADABLE, /* it could not be looked at, opened or read; `error` says why */
-    DICOM_OTHER_KINDS
+    DICOM_OTHER_KINDS,
+    DICOM_DAMAGED = DICOM_OTHER_KINDS /* an image with a broken header; not among the others of a folder */
 };
 
 /* A name in the input that is not an image. */
@@ -78,8 +81,8 @@ struct dicom_other {
     const char *target; /* where a link points that cannot be followed; NULL without one; arena */
     int folder;         /* as in struct dicom_file */
     int64_t bytes;
-    bool data_set, text, apple_double; /* what its first bytes look like */
-    bool suspect;                      /* it may have been a slice; see dicom_others.h */
+    bool data_set, foreign, apple_double; /* what its first bytes look like; foreign: a text or a document */
+    bool suspect;                         /* it may have been a slice; see dicom_others.h */
 };
 
 /* What was found, sorted by path. */
@@ -89,7 +92,10 @@ struct dicom_folder {
     size_t n_files, n_others;
     size_t n_seen, n_of[DICOM_OTHER_KINDS];
     size_t n_same; /* names of files that were left out because another name leads to the same file */
+    size_t n_idle; /* paths that the user named and that brought no image, where there are several */
+    const char *idle;
     int n_folders; /* that were searched */
+    bool skip;     /* the chain allows that files cannot be read */
 };
 
 /* Reads one file's header. Never fails for what is in the file: file->refusal says what is wrong. False: not an image;

@@ -8,7 +8,7 @@
 #include "io/dicom_scan.h"
 #include "pipeline/image.h"
 
-enum { DICOM_MAX_WARNINGS = 16 };
+enum { DICOM_MAX_WARNINGS = 16, DICOM_MAX_NAMED = 3 };
 
 struct dicom_series {
     int number; /* as shown to the user, from 1; order fixed by (study, series UID, orientation...), not by file names
@@ -21,11 +21,13 @@ struct dicom_series {
     const char **warnings;                     /* e.g. SpacingBetweenSlices disagrees with positions */
     size_t n_warnings;
     /* What the chain may allow: files that may have been slices of it, the first of them; another series of damaged
-     * files that may be slices of it, or NULL; and fewer files than the header says, NULL where they are not. */
+     * files that has its UID, or NULL; and fewer files than the header says, NULL where they are not. */
     size_t n_suspects;
-    const struct dicom_other *first_suspect;
+    const struct dicom_other *suspects[DICOM_MAX_NAMED];
     const struct dicom_series *damaged;
     const char *incomplete;
+    size_t n_dropped; /* damaged files that the chain allowed to leave out */
+    bool stranger;    /* damaged files under a UID that may be wrong: see dicom_doubt.c */
 };
 
 /* The first refusal of a series stands. hint: a literal or arena text, or NULL. */

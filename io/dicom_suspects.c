@@ -57,6 +57,18 @@ static void write_pattern(const char *name, size_t n, char out[SHAPE_BYTES])
     out[used] = '\0';
 }
 
+void ts_dicom_name_stem(const char *path, char *out, size_t size)
+{
+    char name[512];
+    const char *full_name = ts_dicom_base_name(path);
+    snprintf(name, sizeof name, "%s", full_name + strspn(full_name, "."));
+    for (char *dot = (char *)extension_of(name); dot; dot = (char *)extension_of(name)) {
+        *dot = '\0';
+    }
+    write_pattern(name, strlen(name), name);
+    snprintf(out, size, "%s", name);
+}
+
 static void write_extension(const char *extension, char out[SHAPE_BYTES])
 {
     snprintf(out, SHAPE_BYTES, "%s", extension);
@@ -65,8 +77,19 @@ static void write_extension(const char *extension, char out[SHAPE_BYTES])
     }
 }
 
-/* Stands for names with digits and without extension: their letters may be part of a number, as in hashes. */
-static const char NUMBERED[] = "/";
+/* Stand for names without extension, of which no pattern tells: with digits, where the letters may be part of a number;
+ * without digits, as aa, ab, ...; and of nothing but hexadecimal digits and dots, as hashes and UIDs. */
+static const char NUMBERED[] = "/", PLAIN[] = "//", HEXADECIMAL[] = "/x";
+
+static const char *class_of(const char *name)
+{
+    return strpbrk(name, "0123456789") ? NUMBERED : PLAIN;
+}
+
+static bool is_hexadecimal(const char *name)
+{
+    return strlen(name) >= 4 && name[strspn(name, "0123456789abcdefABCDEF.-_")] == '\0';
+}
 
 static int compare_shapes(const void *a, const void *b)
 {
@@ -111,12 +134,13 @@ static bool add_image(struct shapes *shapes, const struct dicom_file *file)
     char pattern[SHAPE_BYTES], last[SHAPE_BYTES];
     bool ok = true;
     write_pattern(name, extension ? (size_t)(extension - name) : strlen(name), pattern);
-    snprintf(last, sizeof last, "%s", strpbrk(name, "0123456789") ? NUMBERED : pattern);
+    snprintf(last, sizeof last, "%s", class_of(name));
     if (extension) {
         write_extension(extension, last);
     }
     for (int i = file->folder == DICOM_NAMED; i < 2; i++) {
-        ok = ok && add_shape(shapes, folders[i], pattern) && add_shape(shapes, folders[i], last);
+        ok = ok && add_shape(shapes, folders[i], pattern) && add_shape(shapes, folders[i], last) &&
+             (extension || !is_hexadecimal(name) || add_shape(shapes, folders[i], HEXADECIMAL));
         shapes->sizes[shapes->n_sizes++] = (struct size){folders[i], file->file_bytes};
     }
     if (file->folder != DICOM_NAMED) {
@@ -132,12 +156,28 @@ static bool is_known_extension(const char *extension)
         " .txt .md .log .csv .tsv .json .xml .html .htm .css .js .pdf .rtf .doc .docx .xls .xlsx .ppt .pptx .ini .inf "
         ".cfg "
         ".yml .yaml .toml .py .m .r .sh .bat .exe .dll .jar .png .jpg .jpeg .gif .bmp .svg .tif .tiff .ico .mp4 .avi "
-        ".zip .gz "
+        ".bin .raw .roi .lock .zip .gz "
         ".tar .tgz .7z .rar .iso .nii .nrrd .mha .mhd .h5 .hdf5 .nxs .npy .mat .db .sqlite .lnk .url .plist .md5 .sha1 "
         ".sha256 .bval .bvec ";
     char wanted[SHAPE_BYTES + 2];
     snprintf(wanted, sizeof wanted, " %s ", extension);
     return strstr(known, wanted) != NULL;
+}
+
+static bool was_file(const struct dicom_other *other)
+{
+    return other->kind == DICOM_NO_MAGIC || other->kind == DICOM_EMPTY || other->kind == DICOM_SHORT ||
+           other->kind == DICOM_LOOP;
+}
+
+/* A hidden file, or one of a hidden folder. */
+static bool is_hidden(const char *path)
+{
+    const char *name = ts_dicom_base_name(path), *folder = name - (name > path);
+    while (folder > path && folder[-1] != '/') {
+        folder--;
+    }
+    return *name == '.' || (folder[0] == '.' && folder[1] != '/' && folder[1] != '.');
 }
 
 /* Whether a name has the shape of an image's, also behind further extensions such as those of copies not yet whole. */
@@ -151,7 +191,9 @@ static bool has_shape_of_image(const struct shapes *shapes, int folder, const st
         if (!extension) {
             write_pattern(name, strlen(name), text);
             return has_shape(shapes, folder, text) ||
-                   (!other->text && strpbrk(name, "0123456789") && has_shape(shapes, folder, NUMBERED));
+                   (was_file(other) && !other->foreign && !is_hidden(other->path) &&
+                    has_shape(shapes, folder, class_of(name))) ||
+                   (was_file(other) && is_hexadecimal(name) && has_shape(shapes, folder, HEXADECIMAL));
         }
         write_extension(extension, text);
         if (has_shape(shapes, folder, text)) {
@@ -188,22 +230,65 @@ static bool has_size_of_image(const struct shapes *shapes, int folder, const str
         low += below ? half + 1 : 0;
         n = below ? n - half - 1 : half;
     }
-    return !other->text && !(extension && is_known_extension(text)) && low < shapes->n_sizes &&
-           shapes->sizes[low].folder == folder &&
+    return !other->foreign && !is_hidden(other->path) && !(extension && is_known_extension(text)) &&
+           low < shapes->n_sizes && shapes->sizes[low].folder == folder &&
            (double)shapes->sizes[low].bytes <= (1 + SIMILAR_SIZE) * (double)other->bytes;
 }
 
-static bool is_suspect(const struct shapes *shapes, const struct dicom_other *other)
+/* Whether an image stands beside the file whose name is the same up to an extension: IM1.dcm beside IM1.roi. The images
+ * are sorted by path. */
+static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_other *other)
 {
-    const bool blank = other->kind == DICOM_EMPTY || other->kind == DICOM_SHORT || other->kind == DICOM_NO_MAGIC ||
-                       other->kind == DICOM_LOOP;
-    if (other->folder == DICOM_NAMED) {
-        return blank || other->kind == DICOM_SPECIAL;
+    const size_t length = (size_t)(ts_dicom_base_name(other->path) - other->path);
+    char stem[4096];
+    const int n = snprintf(stem, sizeof stem - 1, "%s", other->path);
+    char *extension = n < (int)sizeof stem - 1 ? (char *)extension_of(stem + length) : NULL;
+    for (; extension; extension = (char *)extension_of(stem + length)) {
+        *extension = '\0';
+        for (int dot = 0; dot < 2; dot++) {
+            size_t low = 0, left = folder->n_files;
+            strcpy(extension, dot ? "." : "");
+            while (left > 0) {
+                const size_t half = left / 2;
+                const bool below = strcmp(folder->files[low + half].path, stem) < 0;
+                low += below ? half + 1 : 0;
+                left = below ? left - half - 1 : half;
+            }
+            const char *path = low < folder->n_files ? folder->files[low].path : "";
+            if (dot ? !strncmp(path, stem, strlen(stem)) : !strcmp(path, stem)) {
+                return true;
+            }
+        }
+        *extension = '\0';
     }
-    if (!blank || other->apple_double) {
+    return false;
+}
+
+/* Whether its last extension is one of the images'. */
+static bool has_extension_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
+{
+    char text[SHAPE_BYTES];
+    const char *extension = extension_of(ts_dicom_base_name(other->path));
+    if (extension) {
+        write_extension(extension, text);
+    }
+    return extension && has_shape(shapes, folder, text);
+}
+
+static bool is_suspect(const struct shapes *shapes, const struct dicom_folder *all, const struct dicom_other *other)
+{
+    const bool is_folder = other->kind == DICOM_BARE || other->kind == DICOM_LINK;
+    const bool named = other->folder == DICOM_NAMED;
+    if ((!was_file(other) && !is_folder && other->kind != DICOM_SPECIAL) || other->apple_double) {
         return false;
     }
-    const int folder = shapes->holds_images[other->folder] ? other->folder : EVERYWHERE;
+    if (named && !is_folder) {
+        return true;
+    }
+    const int folder = !named && shapes->holds_images[other->folder] ? other->folder : EVERYWHERE;
+    if (!has_extension_of_image(shapes, folder, other) && is_sidecar(all, other)) {
+        return false;
+    }
     return other->data_set || has_shape_of_image(shapes, folder, other) || has_size_of_image(shapes, folder, other);
 }
 
@@ -224,60 +309,8 @@ enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena 
         qsort(shapes.sizes, shapes.n_sizes, sizeof *shapes.sizes, compare_sizes);
     }
     for (size_t i = 0; ok && i < folder->n_others; i++) {
-        folder->others[i].suspect = is_suspect(&shapes, &folder->others[i]);
+        folder->others[i].suspect = is_suspect(&shapes, folder, &folder->others[i]);
     }
     free(shapes.items);
     return ok ? TS_OK : ts_diag_no_memory(diag, 2 * folder->n_files * sizeof *shapes.sizes);
-}
-
-/* The suspects of one folder. */
-struct place {
-    size_t n_images, n_suspects, first;
-    int series; /* the last one that counted them */
-};
-
-/* Counts what stands in `place` for the series, once. */
-static void count_place(const struct dicom_folder *folder, const struct place *place, struct dicom_series *series)
-{
-    const struct dicom_other *first = &folder->others[place->first];
-    if (place->n_suspects > 0) {
-        series->n_suspects += place->n_suspects;
-        series->first_suspect = !series->first_suspect || first < series->first_suspect ? first : series->first_suspect;
-    }
-}
-
-enum ts_status ts_dicom_count_suspects(const struct dicom_folder *folder, struct dicom_series *series, size_t n_series,
-                                       struct ts_diag *diag)
-{
-    const size_t n = (size_t)folder->n_folders;
-    struct place *places = calloc(n + 1, sizeof *places), *anywhere = places + n;
-    if (!places) {
-        return ts_diag_no_memory(diag, (n + 1) * sizeof *places);
-    }
-    for (size_t i = 0; i < folder->n_files; i++) {
-        if (folder->files[i].folder >= 0) {
-            places[folder->files[i].folder].n_images++;
-        }
-    }
-    for (size_t i = folder->n_others; i-- > 0;) { /* backwards: the first one stays */
-        const struct dicom_other *other = &folder->others[i];
-        if (other->suspect) {
-            const bool own = other->folder >= 0 && places[other->folder].n_images > 0;
-            struct place *place = own ? &places[other->folder] : anywhere;
-            place->n_suspects++;
-            place->first = i;
-        }
-    }
-    for (size_t i = 0; i < n_series; i++) {
-        count_place(folder, anywhere, &series[i]);
-        for (size_t k = 0; k < series[i].n_files; k++) {
-            const int at = series[i].files[k]->folder;
-            if (at >= 0 && places[at].series != series[i].number) {
-                places[at].series = series[i].number;
-                count_place(folder, &places[at], &series[i]);
-            }
-        }
-    }
-    free(places);
-    return TS_OK;
 }

@@ -10,6 +10,9 @@
 
 #include "io/dicom_geometry.h"
 
+/* So many times as many slices as there are may be missing before the first one; more are a way of counting. */
+enum { MAX_BEFORE = 10 };
+
 static int compare_doubles(const void *a, const void *b)
 {
     const double first = *(const double *)a, second = *(const double *)b;
@@ -138,7 +141,7 @@ static void warn_of_gaps(struct dicom_series *series, const struct relatives *re
                              "Instance Numbers have gaps: %zu %s missing, first %g; slices may be missing", missing,
                              missing == 1 ? "is" : "are", first);
     }
-    if (step == 1 && numbers[0] > 1 && numbers[0] <= (double)n &&
+    if (step == 1 && numbers[0] > 1 && numbers[0] <= MAX_BEFORE * (double)n &&
         (double)count_missing(relatives, 0, numbers[0], 1, &ignored) == numbers[0] - 1) {
         ts_dicom_series_warn(series, arena, "Instance Numbers begin at %g; slices may be missing", numbers[0]);
     }
@@ -159,16 +162,22 @@ static void warn_of_acquisition(struct dicom_series *series, const struct relati
     }
 }
 
-/* A group whose files are damaged, rather than whole and of a kind that is not read. */
-static bool is_damaged(const struct dicom_series *group)
+/* A refusal that tells of damage, rather than of a whole file of a kind that is not read. */
+bool ts_dicom_is_damage(const char *code)
 {
     static const char *const whole[] = {"dicom-color",  "dicom-float-pixels", "dicom-lossy",  "dicom-modality-lut",
                                         "dicom-mosaic", "dicom-multi-frame",  "dicom-rescale"};
-    bool damaged = group->refusal && !strncmp(group->refusal_code, "dicom-", 6);
+    bool damaged = code && !strncmp(code, "dicom-", 6);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
-        damaged = damaged && strcmp(group->refusal_code, whole[i]) != 0;
+        damaged = damaged && strcmp(code, whole[i]) != 0;
     }
-    return damaged && (!*group->series || strcmp(group->refusal_code, "dicom-syntax") != 0);
+    return damaged;
+}
+
+static bool is_damaged(const struct dicom_series *group)
+{
+    return ts_dicom_is_damage(group->refusal_code) &&
+           (!*group->series || strcmp(group->refusal_code, "dicom-syntax") != 0);
 }
 
 /* Among groups [first, end). */
@@ -193,6 +202,43 @@ static bool is_listed(const struct dicom_series *series)
     return true;
 }
 
+/* Whether the file lies where the next slice of the series would, before its first or behind its last one. */
+static bool is_next_slice(const struct dicom_series *series, const struct dicom_file *file)
+{
+    const double *step = series->image.step_z_mm, tolerance = 1e-3 + 0.02 * series->image.axes[0].spacing;
+    bool before = file->have_position, behind = file->have_position;
+    for (int i = 0; i < 3; i++) {
+        const double first = series->files[0]->position_mm[i],
+                     last = series->files[series->n_files - 1]->position_mm[i];
+        before = before && fabs(file->position_mm[i] - first + step[i]) <= tolerance;
+        behind = behind && fabs(file->position_mm[i] - last - step[i]) <= tolerance;
+    }
+    return before || behind;
+}
+
+/* A slice of which one element was changed stands in another group: of the same UID, of none, or, where it is the UID
+ * that was changed, alone in its group, in the same folder. */
+static bool may_hold_slices_of(const struct dicom_series *group, const struct dicom_series *series)
+{
+    return !*group->series || !strcmp(group->series, series->series) ||
+           (group->n_files == 1 && group->files[0]->folder == series->files[0]->folder);
+}
+
+/* All of the files together would be a longer volume than the series. */
+static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom_series *series, struct arena *arena)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; &all[i] != series && may_hold_slices_of(&all[i], series) && k < all[i].n_files; k++) {
+            if (is_next_slice(series, all[i].files[k])) {
+                ts_dicom_series_warn(series, arena,
+                                     "an image of series %d lies where the next slice would; slices may be missing",
+                                     all[i].number);
+                break;
+            }
+        }
+    }
+}
+
 static void check_one(struct dicom_series *series, const struct relatives *relatives, struct arena *arena)
 {
     double claimed = 0;
@@ -215,12 +261,38 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
     }
 }
 
+/* Whether the UID is the beginning of another one: what is left of that where it was cut. */
+static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct dicom_series *group)
+{
+    const size_t length = strlen(group->series);
+    for (size_t i = 0; i < n; i++) {
+        if (strlen(all[i].series) > length && !strncmp(all[i].series, group->series, length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Groups [first, end) share a UID. A damaged file that has it alone may have had another one. Several files that have
+ * it are a series of their own, and so is one of which only pixels were lost. */
+static void mark_strangers(struct dicom_series *all, size_t n, size_t first, size_t end, size_t n_files)
+{
+    bool usable = false;
+    for (size_t i = first; i < end; i++) {
+        for (size_t k = 0; k < all[i].n_files; k++) {
+            usable = usable || !all[i].files[k]->refusal;
+        }
+    }
+    for (size_t i = first; i < end; i++) {
+        const bool nameless = !*all[i].series;
+        all[i].stranger =
+            is_damaged(&all[i]) && (nameless || (!usable && strcmp(all[i].refusal_code, "dicom-pixels-short") != 0 &&
+                                                 (n_files == 1 || is_cut_uid(all, n, &all[i]))));
+    }
+}
+
 bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *arena)
 {
-    const struct dicom_series *nameless = NULL; /* damaged before its series was named */
-    for (size_t i = 0; i < n && !nameless; i++) {
-        nameless = !*all[i].series ? find_damaged(all, i, i + 1) : NULL;
-    }
     for (size_t first = 0, end; first < n; first = end) {
         struct relatives relatives;
         for (end = first + 1; end < n && is_of_series(&all[end], &all[first]); end++) {
@@ -228,10 +300,16 @@ bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *aren
         if (!gather(all, first, end, arena, &relatives)) {
             return false;
         }
-        const struct dicom_series *damaged = find_damaged(all, first, end);
+        const struct dicom_series *damaged = *all[first].series ? find_damaged(all, first, end) : NULL;
         for (size_t i = first; i < end; i++) {
             check_one(&all[i], &relatives, arena);
-            all[i].damaged = all[i].refusal ? NULL : damaged ? damaged : nameless;
+            all[i].damaged = all[i].refusal ? NULL : damaged;
+        }
+        mark_strangers(all, n, first, end, relatives.n_files);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!all[i].refusal && all[i].n_files > 2) {
+            warn_of_next_slices(all, n, &all[i], arena);
         }
     }
     return true;

@@ -230,8 +230,14 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
 static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
 {
     int64_t missing = 0;
-    if (source->meaning == TIFF_VIEWS || ts_tiff_find_gap(&source->pages, &missing) < 0)
+    if (source->meaning == TIFF_VIEWS)
         return false;
+    const int64_t late = ts_tiff_late_number(&source->pages);
+    if (late)
+        ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
+                        "the numbers in the names of the files begin at %lld; pages may be missing", (long long)late);
+    if (ts_tiff_find_gap(&source->pages, &missing) < 0)
+        return late != 0;
     ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
                     "the number %lld is missing among the names of the files; the pages are taken to follow each other "
                     "without a gap",

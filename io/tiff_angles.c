@@ -194,6 +194,13 @@ int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing)
     return 2 * n_regular > pages->n_files - 1 ? gap : -1;
 }
 
+int64_t ts_tiff_late_number(const struct tiff_pages *pages)
+{
+    int64_t from, to;
+    const bool numbered = pages->n_files > 2 && find_numbers(pages->files[0].path, pages->files[1].path, &from, &to);
+    return numbered && to == from + 1 && from > 1 && from <= pages->n_files ? from : 0;
+}
+
 static bool refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
 {
     int64_t missing = 0;

@@ -17,6 +17,9 @@ bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages,
 /* Where the names of the files are numbered evenly and a number is missing: the file before it, and that number; else
  * -1. */
 int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing);
+/* The first file's number, where another one follows it directly, but lower ones, of which there are fewer than files,
+ * are not there; else 0. */
+int64_t ts_tiff_late_number(const struct tiff_pages *pages);
 /* An angle of the chain's own range in degrees. */
 double ts_tiff_degrees(const struct tiff_params *params, double angle);
 

@@ -97,9 +97,34 @@ static enum ts_status visit(struct tiff_pages *pages, int folder, const char *pa
 {
     struct stat found;
     char target[TIFF_TEXT_BYTES];
-    if (fstatat(folder, name, &found, 0) == 0) {
-        if (S_ISREG(found.st_mode))
-            return add_file(pages, ts_arena_printf(pages->arena, "%s/%s", path, name), diag);
+    const bool there = fstatat(folder, name, &found, 0) == 0;
+    const int error = errno;
+    if (there && S_ISREG(found.st_mode))
+        return add_file(pages, ts_arena_printf(pages->arena, "%s/%s", path, name), diag);
+    if (pages->skip) {
+        pages->n_skipped++;
+        return TS_OK;
+    }
+    const ssize_t n = readlinkat(folder, name, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s/%s%s%s: %s", path, name,
+                  n > 0 ? ", a link to " : "", target, there ? "it is not a file" : strerror(error));
+    ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
+    return TS_BAD_INPUT;
+}
+
+/* Any other name. What is called as a TIFF file that is not there and has one more ending, as copies have that are not
+ * yet whole, stands for that file. */
+static enum ts_status visit_other(struct tiff_pages *pages, int folder, const char *path, const char *name,
+                                  struct ts_diag *diag)
+{
+    char whole[TIFF_TEXT_BYTES];
+    snprintf(whole, sizeof whole, "%s", name + strspn(name, "."));
+    char *ending = strrchr(whole, '.');
+    if (ending)
+        *ending = '\0';
+    if (strlen(name) >= sizeof whole || !ending || !is_tiff_name(whole) ||
+        faccessat(folder, whole, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         ignore(pages, name);
         return TS_OK;
     }
@@ -107,11 +132,8 @@ static enum ts_status visit(struct tiff_pages *pages, int folder, const char *pa
         pages->n_skipped++;
         return TS_OK;
     }
-    const int error = errno;
-    const ssize_t n = readlinkat(folder, name, target, sizeof target - 1);
-    target[n > 0 ? n : 0] = '\0';
-    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s/%s%s%s: %s", path, name,
-                  n > 0 ? ", a link to " : "", target, strerror(error));
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"), "%s/%s is there, but not %s", path, name,
+                  whole);
     ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
     return TS_BAD_INPUT;
 }
@@ -129,7 +151,7 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
         if (is_tiff_name(entry->d_name))
             status = visit(pages, dirfd(folder), path, entry->d_name, diag);
         else
-            ignore(pages, entry->d_name);
+            status = visit_other(pages, dirfd(folder), path, entry->d_name, diag);
     }
     if (status == TS_OK && errno)
         status = unreadable(pages, path, diag);
@@ -193,6 +215,33 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
     return status;
 }
 
+static int compare_inodes(const void *a, const void *b)
+{
+    const struct tiff_file *first = *(const struct tiff_file *const *)a, *second = *(const struct tiff_file *const *)b;
+    if (first->device != second->device)
+        return first->device < second->device ? -1 : 1;
+    return (first->inode > second->inode) - (first->inode < second->inode);
+}
+
+/* Two names of one file, where there may have been two files. */
+static enum ts_status warn_of_same(const struct tiff_pages *pages, struct ts_diag *diag)
+{
+    const size_t n = (size_t)pages->n_files;
+    const struct tiff_file **sorted = ts_arena_alloc(pages->arena, n * sizeof *sorted);
+    if (!sorted)
+        return ts_diag_no_memory(diag, n * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &pages->files[i];
+    qsort(sorted, n, sizeof *sorted, compare_inodes);
+    for (size_t i = 1; i < n; i++)
+        if (compare_inodes(&sorted[i - 1], &sorted[i]) == 0) {
+            ts_diag_warning(diag, TIFF_SITE(pages, "same-file"), "%s and %s are two names of one file; both are read",
+                            sorted[i - 1]->path, sorted[i]->path);
+            break;
+        }
+    return TS_OK;
+}
+
 enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
 {
     struct stat found;
@@ -209,6 +258,8 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, st
                              (long long)pages->n_ignored, (long long)pages->n_skipped);
     for (int64_t i = 0; status == TS_OK && i < pages->n_files; i++)
         status = list_pages(pages, i, diag);
+    if (status == TS_OK)
+        status = warn_of_same(pages, diag);
     if (status == TS_OK && pages->n_ignored)
         ts_diag_warning(diag, TIFF_SITE(pages, "files-passed-over"), "%lld name%s passed over: not TIFF (%s%s)",
                         (long long)pages->n_ignored, pages->n_ignored == 1 ? "" : "s", pages->names,

@@ -39,8 +39,8 @@ static const char *path_of(struct lost *lost, const char *name)
     return lost->path;
 }
 
-/* Opens what the params say; `status` is expected. */
-static void open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, enum ts_status status)
+/* Opens what the params say. */
+static enum ts_status open_source(struct lost *lost, int32_t unreadable, int32_t incomplete)
 {
     const char *path = lost->folder;
     struct param_set set = {
@@ -57,6 +57,12 @@ static void open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, e
     const enum ts_status got = dicom_format.open(&set, &lost->source, lost->diag);
     lost->params.dicom = paths;
     lost->params.series = series;
+    return got;
+}
+
+static void open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, enum ts_status status)
+{
+    const enum ts_status got = open_source(lost, unreadable, incomplete);
     cr_assert_eq(got, status, "%s", ts_diag_count(lost->diag) ? ts_diag_get(lost->diag, 0)->message : "opened");
 }
 
@@ -147,6 +153,54 @@ Test(dicom_lost, a_slice_cut_behind_an_element_refuses)
     end(&lost);
 }
 
+/* Where the header of the Series Instance UID begins in a file. */
+static off_t offset_of_series_uid(int fd, off_t *end)
+{
+    static const char tag[] = "\x20\0\x0E\0UI";
+    char bytes[8192];
+    const ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+    const char *at = n > 0 ? memmem(bytes, (size_t)n, tag, sizeof tag - 1) : NULL;
+    cr_assert_not_null(at);
+    *end = lseek(fd, 0, SEEK_END);
+    return at - bytes;
+}
+
+/* The file reads as one of another series, of which nothing else is there. */
+Test(dicom_lost, a_slice_with_a_damaged_series_uid_refuses)
+{
+    static const char zeros[20000];
+    for (int kind = 0; kind < 4; kind++) {
+        struct lost lost;
+        off_t end_of_file;
+        begin(&lost, FIXTURE_SLICES, NULL, NULL);
+        const int fd = open(path_of(&lost, "IM010.dcm"), O_RDWR);
+        cr_assert(fd >= 0);
+        const off_t at = offset_of_series_uid(fd, &end_of_file), uid = at + 20;
+        char length;
+        cr_assert_eq(pread(fd, &length, 1, at + 6), 1);
+        length ^= 8;
+        const size_t left = (size_t)(end_of_file - uid) < sizeof zeros ? (size_t)(end_of_file - uid) : sizeof zeros;
+        if (kind == 0) /* one bit */
+            cr_assert_eq(pwrite(fd, &length, 1, at + 6), 1);
+        else if (kind == 1)
+            cr_assert_eq(pwrite(fd, zeros, 512, uid), 512);
+        else if (kind == 2)
+            cr_assert_eq(pwrite(fd, zeros, left, uid), (ssize_t)left);
+        else
+            cr_assert_eq(ftruncate(fd, uid), 0);
+        close(fd);
+        open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+        lost.params.series = "1.2.826.0.1.3680043.10.1.2";
+        open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+        ts_test_expect(lost.diag, "slice-unreadable", "IM010.dcm (damaged)");
+        open_as(&lost, UNREADABLE_SKIP, INCOMPLETE_REFUSE, TS_OK);
+        cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES - 1);
+        cr_expect_str_eq(attribute(&lost, "files_skipped"), "1");
+        close_source(&lost);
+        end(&lost);
+    }
+}
+
 Test(dicom_lost, what_cannot_be_read_is_an_error_with_name_and_errno)
 {
     static const char *const errors[][2] = {{"input-unreadable", "IM010.dcm: Permission denied"},
@@ -190,6 +244,11 @@ Test(dicom_lost, other_files_are_warned_of)
         {"IM003.json", "{}", 2, false},
         {"._IM003.dcm", "\0\5\x16\7\0\2", 6, false},
         {"empty.log", "", 0, false},
+        {"IM003.roi", "\1\2", 2, false},
+        {"IM003.lock", "", 0, false},
+        {"IM003.dcm~", "", 0, false},
+        {"REPORT1", "%PDF-1.7\0", 9, false},
+        {".nfs000000012", "\1\2", 2, false},
         {"IM011.DCM", "", 0, true},
         {"IM011", "", 0, true},
         {"x.dcm", "<html>404</html>", 16, true},
@@ -240,12 +299,34 @@ Test(dicom_lost, slices_without_extension)
     ts_fixture_write_bytes(path_of(&lost, "CHECKSUMS256"), "a1b0", 4);
     open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
     close_source(&lost);
+    ts_fixture_write_bytes(path_of(&lost, "0b1c"), "<html>404</html>", 16);
+    expect_lost(&lost, "slice-unreadable", "0b1c (not DICOM)", FIXTURE_SLICES);
     ts_fixture_write_bytes(path_of(&lost, "0b1c"), "", 0);
     expect_lost(&lost, "slice-unreadable", "0b1c (empty)", FIXTURE_SLICES);
     cr_assert_eq(unlink(path_of(&lost, "0b1c")), 0);
     cr_assert_eq(mkdir(path_of(&lost, "e"), 0755), 0);
     ts_fixture_write_bytes(path_of(&lost, "e/0b1c"), "", 0);
     expect_lost(&lost, "slice-unreadable", "0b1c (empty)", FIXTURE_SLICES);
+    end(&lost);
+}
+
+/* Neither digits nor extensions. */
+Test(dicom_lost, slices_of_plain_names)
+{
+    char other[300];
+    struct lost lost;
+    begin(&lost, FIXTURE_SLICES, NULL, NULL);
+    for (int z = 0; z < FIXTURE_SLICES; z++) {
+        char name[16];
+        snprintf(name, sizeof name, "IM%03d.dcm", z);
+        snprintf(other, sizeof other, "%s/a%c", lost.folder, 'a' + z);
+        cr_assert_eq(rename(path_of(&lost, name), other), 0);
+    }
+    ts_fixture_write_bytes(path_of(&lost, "README"), "text", 4);
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    close_source(&lost);
+    damage(path_of(&lost, "ak"), 3);
+    expect_lost(&lost, "slice-unreadable", "ak (not DICOM)", FIXTURE_SLICES - 1);
     end(&lost);
 }
 
@@ -284,6 +365,103 @@ Test(dicom_lost, files_beside_other_series_are_warned_of)
     end(&lost);
 }
 
+/* One element of the last slice differs, which makes a group of its own of it. */
+static void edit_last(struct dicom_fixture *f, int z, void *user)
+{
+    const int kind = *(const int *)user;
+    if (z < FIXTURE_SLICES - 1)
+        return;
+    if (kind == 0)
+        ts_fixture_remove(f, 0x0020000E);
+    else if (kind == 1)
+        ts_fixture_text(f, 0x00200052, "UI", "1.2.826.0.1.3680043.10.1.9");
+    else if (kind == 2)
+        ts_fixture_text(f, 0x0020000D, "UI", "1.2.826.0.1.3680043.10.1.9");
+    else if (kind == 3)
+        ts_fixture_text(f, 0x00180081, "DS", "7");
+    else if (kind == 4)
+        ts_fixture_text(f, 0x00200037, "DS", "0\\1\\0\\1\\0\\0");
+    else if (kind == 5)
+        ts_fixture_text(f, 0x0020000E, "UI", "1.2.826.0.1.3680043.10.1.9");
+    else
+        ts_fixture_text(f, 0x00080008, "CS", "ORIGINAL\\PRIMARY\\LOCALIZER");
+}
+
+Test(dicom_lost, a_slice_in_another_group_is_warned_of)
+{
+    for (int kind = 0; kind < 7; kind++) {
+        struct lost lost;
+        begin(&lost, FIXTURE_SLICES, edit_last, &kind);
+        bool open = false;
+        for (int number = 1; number <= 2 && !open; number++) {
+            lost.params.series = number == 1 ? "1" : "2";
+            open_source(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE);
+            open = lost.source && lost.source->n_slices == FIXTURE_SLICES - 1;
+            if (lost.source && !open)
+                close_source(&lost);
+        }
+        cr_assert(open, "kind %d", kind);
+        cr_expect_not_null(strstr(attribute(&lost, "warnings"), "lies where the next slice would"), "kind %d: %s", kind,
+                           attribute(&lost, "warnings"));
+        close_source(&lost);
+        end(&lost);
+    }
+}
+
+/* Slices A.dcm and B.dcm of two series, each pair in a folder of its own. */
+Test(dicom_lost, a_lost_slice_counts_for_the_series_of_its_name)
+{
+    static const char *const uids[] = {"1.2.826.0.1.3680043.10.1.2", "1.2.826.0.1.3680043.10.1.7"};
+    char from[320], to[320], folder[300];
+    struct lost lost;
+    begin(&lost, FIXTURE_SLICES, NULL, NULL);
+    for (int s = 0; s < 2; s++) {
+        if (s == 1)
+            ts_fixture_series(lost.folder, FIXTURE_SLICES, of_another_series, NULL);
+        for (int z = 0; z < FIXTURE_SLICES; z++) {
+            snprintf(folder, sizeof folder, "%s/p%02d", lost.folder, z);
+            cr_assert(mkdir(folder, 0755) == 0 || errno == EEXIST);
+            snprintf(from, sizeof from, "%s/IM%03d.dcm", lost.folder, z);
+            snprintf(to, sizeof to, "%s/%c.dcm", folder, 'A' + s);
+            cr_assert_eq(rename(from, to), 0);
+        }
+    }
+    damage(path_of(&lost, "p10/A.dcm"), 0);
+    lost.params.series = uids[1];
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES);
+    close_source(&lost);
+    lost.params.series = uids[0];
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+    ts_test_expect(lost.diag, "slice-unreadable", "A.dcm (empty)");
+    end(&lost);
+}
+
+/* `skip` leaves damaged files out as it does those without a header. */
+Test(dicom_lost, cut_slices_can_be_skipped)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        struct lost lost;
+        struct stat slice;
+        begin(&lost, FIXTURE_SLICES, NULL, NULL);
+        const char *path = path_of(&lost, "IM010.dcm");
+        cr_assert_eq(stat(path, &slice), 0);
+        const int fd = open(path, O_RDONLY);
+        off_t ignored;
+        const off_t uid = offset_of_series_uid(fd, &ignored);
+        close(fd);
+        /* Within the pixels, and within the header behind the UID. */
+        cr_assert_eq(truncate(path, kind == 0 ? slice.st_size - 10 : uid + 50), 0);
+        open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+        open_as(&lost, UNREADABLE_SKIP, INCOMPLETE_REFUSE, TS_OK);
+        cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES - 1);
+        cr_expect_str_eq(attribute(&lost, "files_skipped"), "1");
+        cr_expect_null(strstr(attribute(&lost, "warnings"), "IM010"));
+        close_source(&lost);
+        end(&lost);
+    }
+}
+
 /* As git-annex and DataLad keep files. */
 Test(dicom_lost, links_to_files_are_followed)
 {
@@ -313,8 +491,7 @@ Test(dicom_lost, links_to_files_are_followed)
     cr_assert_eq(link(key, path_of(&lost, "IM099.dcm")), 0);
     open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
     cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES);
-    const struct ts_diag_record *note = ts_diag_get(lost.diag, ts_diag_count(lost.diag) - 1);
-    cr_expect(note->severity == TS_NOTE && strcmp(note->code, "same-file") == 0);
+    ts_test_expect_warning(lost.diag, "same-file", "1 name was left out");
     close_source(&lost);
     end(&lost);
 }
@@ -340,6 +517,50 @@ Test(dicom_lost, files_that_the_user_lists)
         ts_test_expect(lost.diag, "input-unreadable", "IM010.dcm: No such file or directory");
     }
     end(&lost);
+}
+
+/* Paths that the chain lists and that bring nothing, or the same again. */
+Test(dicom_lost, idle_entries_are_warned_of)
+{
+    char folder[300], empty[300];
+    const char *items[] = {folder, empty};
+    struct lost lost;
+    begin(&lost, FIXTURE_SLICES, NULL, NULL);
+    snprintf(folder, sizeof folder, "%s", lost.folder);
+    snprintf(empty, sizeof empty, "%s_empty", lost.folder);
+    cr_assert_eq(mkdir(empty, 0755), 0);
+    lost.params.dicom = (struct ts_texts){2, items};
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    ts_test_expect_warning(lost.diag, "input-idle", "1 of the paths that the chain lists brought no image of its own");
+    cr_expect_str_eq(attribute(&lost, "files_passed_over"), "1 file passed over: 1 empty folder");
+    close_source(&lost);
+    items[1] = folder;
+    open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
+    cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES);
+    ts_test_expect_warning(lost.diag, "input-idle", folder);
+    close_source(&lost);
+    cr_assert_eq(rmdir(empty), 0);
+    end(&lost);
+}
+
+/* What stands where a slice was, under its name. */
+Test(dicom_lost, folders_and_devices_of_a_slices_name_refuse)
+{
+    static const char *const texts[] = {"IM010.dcm (empty folder)", "IM010.dcm (link to a folder, not followed)",
+                                        "IM010.dcm (not a regular file)", "IM010.dcm (not a regular file)"};
+    for (int kind = 0; kind < 4; kind++) {
+        struct lost lost;
+        begin(&lost, FIXTURE_SLICES, NULL, NULL);
+        const char *path = path_of(&lost, "IM010.dcm");
+        cr_assert_eq(unlink(path), 0);
+        cr_assert_eq(kind == 0   ? mkdir(path, 0755)
+                     : kind == 1 ? symlink("/usr", path)
+                     : kind == 2 ? mkfifo(path, 0600)
+                                 : symlink("/dev/null", path),
+                     0);
+        expect_lost(&lost, "slice-unreadable", texts[kind], FIXTURE_SLICES - 1);
+        end(&lost);
+    }
 }
 
 /* Instance Numbers, and what the header claims of the counts. */
@@ -377,6 +598,7 @@ Test(dicom_lost, gaps_in_numbers_and_counts_are_warned_of)
          "Instance Numbers have gaps: 1 is missing, first 3; slices may be missing"},
         {{.first = 5, .step = 39, .hole = 9},
          "Instance Numbers have gaps: 1 is missing, first 356; slices may be missing"},
+        {{.first = 40, .step = 1}, "Instance Numbers begin at 40; slices may be missing"},
         {{.first = 2, .step = 1}, "Instance Numbers begin at 2; slices may be missing"},
         {{.first = 1, .step = 1, .acquisition = "12"},
          "Images in Acquisition says 12, 11 are in the input; slices may be missing"},

@@ -123,3 +123,40 @@ Test(tiff_lost, a_number_that_is_missing_among_slices_is_warned_of)
     ts_diag_destroy(diag);
     ts_test_remove_folder(stack.folder);
 }
+
+/* What stands where a file was, under its name, or nearly. */
+Test(tiff_lost, what_is_no_file_refuses)
+{
+    static const char *const codes[] = {"input-unreadable", "input-unreadable", "input-unreadable", "tiff-unreadable"};
+    for (int kind = 0; kind < 4; kind++) {
+        char part[300];
+        struct stack stack = begin();
+        snprintf(part, sizeof part, "%s/p6.tif.part", stack.folder);
+        const char *path = path_of(&stack, "p6.tif");
+        cr_assert_eq(kind == 3 ? rename(path, part) : unlink(path), 0);
+        cr_assert_eq(kind == 0   ? mkdir(path, 0755)
+                     : kind == 1 ? mkfifo(path, 0600)
+                     : kind == 2 ? symlink("/dev/null", path)
+                                 : 0,
+                     0);
+        ts_tiff_refused(SLICES, stack.folder, codes[kind], "p6.tif");
+        expect_slices(&stack, SLICES ", unreadable: skip", FILES - 1, "1", "slice-unreadable");
+        ts_test_remove_folder(stack.folder);
+    }
+    struct stack stack = begin();
+    ts_fixture_write_bytes(path_of(&stack, "p6.tif.xml"), "<a/>", 4); /* beside its file */
+    expect_slices(&stack, SLICES, FILES, "", "files-passed-over");
+    ts_test_remove_folder(stack.folder);
+}
+
+Test(tiff_lost, two_names_of_a_file_and_late_numbers_are_warned_of)
+{
+    struct stack stack = begin();
+    cr_assert_eq(unlink(path_of(&stack, "p6.tif")), 0);
+    cr_assert_eq(symlink("p5.tif", stack.path), 0);
+    expect_slices(&stack, SLICES, FILES, "", "same-file");
+    cr_assert_eq(unlink(stack.path), 0);
+    cr_assert_eq(unlink(path_of(&stack, "p1.tif")), 0);
+    expect_slices(&stack, SLICES, FILES - 2, "", "page-missing");
+    ts_test_remove_folder(stack.folder);
+}
