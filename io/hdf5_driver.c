@@ -241,6 +241,7 @@ bool ts_hdf5_has_signature(int fd)
 {
     static const char signature[] = "\211HDF\r\n\032\n";
     char found[sizeof signature - 1];
+    errno = 0;
     for (off_t at = 0; pread(fd, found, sizeof found, at) == (ssize_t)sizeof found; at = at ? 2 * at : 512)
         if (memcmp(found, signature, sizeof found) == 0)
             return true;

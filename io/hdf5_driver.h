@@ -10,7 +10,7 @@
 #include "io/hdf5_error.h"
 
 /* Whether the file says that it is HDF5: it has the signature at its start or, behind a user block, at 512, 1024, 2048,
- * ... bytes. No library call. */
+ * ... bytes. False with errno 0 where it has none, with the reason where it cannot be read. No library call. */
 bool ts_hdf5_has_signature(int fd);
 
 /* The others are called between enter and leave. The descriptor is borrowed: it must stay open until the file is

@@ -141,9 +141,10 @@ static enum ts_status follow_external(struct hdf5_input *input, const char *name
     if (fd < 0)
         return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s", shown, reason);
     if (!ts_hdf5_has_signature(fd)) {
+        const int error = errno;
         close(fd);
-        return ts_hdf5_input_refuse(input, "hdf5-link-broken",
-                                    "an external link leads to %s, which is not an HDF5 file", shown);
+        return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s%s", shown,
+                                    error ? "cannot be read: " : "is not an HDF5 file", error ? strerror(error) : "");
     }
     return add_file_take(input, fd, &found, file);
 }

@@ -177,10 +177,13 @@ static void check_part(struct pass *pass, const struct part *part, struct chunk_
         return;
     }
     bool done = !pass->check->body || ts_digest_tree_add(pass->check->body, part->offset, stored, (size_t)part->bytes);
+    errno = 0; /* the decoder leaves ENOMEM where memory is out */
     if (done && dataset && dataset->storage.layout == STORAGE_CHUNKED)
         values =
             ts_chunk_decode(coder, &dataset->filters, stored, (size_t)part->bytes, chunk, dataset->grid.chunk_bytes);
-    if (!values)
+    if (!values && errno == ENOMEM)
+        done = false;
+    else if (!values)
         note_damage(pass, part);
     else if (done && dataset)
         done = dataset->tree ? ts_digest_tree_add(dataset->tree, part->value_offset, values, (size_t)part->value_bytes)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +21,11 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s %s", path,
                              reason);
     const bool hdf5 = ts_hdf5_has_signature(fd);
+    const int error = hdf5 ? 0 : errno;
     close(fd);
+    if (error)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
+                             "%s cannot be read: %s", path, strerror(error));
     return hdf5 ? ts_hdf5_info(path, json, stdout, diag) : ts_dicom_info(path, json, stdout, diag);
 }
 
