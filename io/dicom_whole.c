@@ -4,6 +4,7 @@
  * that is missing at an end shows in the numbers of the images and in their counts alone. Source: DICOM PS3.3 C.7.6.1
  * (Instance Number), C.7.3.1 and PS3.4 C.3.4 (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition).
  */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,6 +274,15 @@ static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct di
     return false;
 }
 
+/* Whether no UID was ever written so: bytes of other elements stand in it. */
+static bool is_garbled(const char *uid)
+{
+    while (isprint((unsigned char)*uid)) {
+        uid++;
+    }
+    return *uid != '\0';
+}
+
 /* Groups [first, end) share a UID. A damaged file that has it alone may have had another one. Several files that have
  * it are a series of their own, and so is one of which only pixels were lost. */
 static void mark_strangers(struct dicom_series *all, size_t n, size_t first, size_t end, size_t n_files)
@@ -284,10 +294,11 @@ static void mark_strangers(struct dicom_series *all, size_t n, size_t first, siz
         }
     }
     for (size_t i = first; i < end; i++) {
-        const bool nameless = !*all[i].series;
-        all[i].stranger =
-            is_damaged(&all[i]) && (nameless || (!usable && strcmp(all[i].refusal_code, "dicom-pixels-short") != 0 &&
-                                                 (n_files == 1 || is_cut_uid(all, n, &all[i]))));
+        const struct dicom_series *group = &all[i];
+        const bool damaged = is_damaged(group) && strcmp(group->refusal_code, "dicom-pixels-short") != 0 &&
+                             (n_files == 1 || is_cut_uid(all, n, group));
+        all[i].stranger = (is_damaged(group) && !*group->series) || (!usable && damaged) ||
+                          (group->refusal && is_garbled(group->series));
     }
 }
 

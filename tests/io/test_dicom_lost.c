@@ -169,7 +169,7 @@ static off_t offset_of_series_uid(int fd, off_t *end)
 Test(dicom_lost, a_slice_with_a_damaged_series_uid_refuses)
 {
     static const char zeros[20000];
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 5; kind++) {
         struct lost lost;
         off_t end_of_file;
         begin(&lost, FIXTURE_SLICES, NULL, NULL);
@@ -186,8 +186,15 @@ Test(dicom_lost, a_slice_with_a_damaged_series_uid_refuses)
             cr_assert_eq(pwrite(fd, zeros, 512, uid), 512);
         else if (kind == 2)
             cr_assert_eq(pwrite(fd, zeros, left, uid), (ssize_t)left);
-        else
+        else if (kind == 3)
             cr_assert_eq(ftruncate(fd, uid), 0);
+        else { /* bytes cut out, so that the next elements are taken for the rest of it */
+            char *rest = malloc(left);
+            cr_assert_eq(pread(fd, rest, left, uid + 64), (ssize_t)left - 64);
+            cr_assert_eq(pwrite(fd, rest, left - 64, uid), (ssize_t)left - 64);
+            cr_assert_eq(ftruncate(fd, end_of_file - 64), 0);
+            free(rest);
+        }
         close(fd);
         open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
         lost.params.series = "1.2.826.0.1.3680043.10.1.2";
