@@ -80,12 +80,14 @@ enum ts_status ts_chain_parse(const char *text, size_t length, const char *name,
     return parse(text, length, name ? name : "chain", folder, true, chain, diag);
 }
 
-/* Reads at most one byte more than a chain may have. -1 with errno. */
+/* Reads at most one byte more than a chain may have. -1 with errno. A shell's pipe (<(...)) is read to its end; a FIFO
+ * that nobody writes to is empty, and opening it does not wait. */
 static ssize_t read_text(const char *path, char *out)
 {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return -1;
+    fcntl(file, F_SETFL, 0);
     ssize_t length = 0, n;
     do {
         n = read(file, out + length, (size_t)(TREE_MAX_BYTES + 1 - length));

@@ -192,3 +192,12 @@ Test(cli_errors, an_ignored_signal_stays_ignored)
     cr_assert_eq(shell("trap '' HUP; " RUN "--quiet & pid=$!; sleep 0.05; kill -HUP $pid; wait $pid"), 0);
     expect_whole_output("run");
 }
+
+/* A FIFO that nobody writes to does not hang the program; a pipe of the shell is read. */
+Test(cli_errors, a_chain_from_a_pipe, .timeout = 20)
+{
+    cr_assert_eq(shell("mkfifo chain.fifo && $P check chain.fifo"), 2);
+    cr_assert_eq(shell("printf 'tomostage: 1\\ninput: {dicom: '\"$PWD\"'/study}\\nstages: [{invert: {}}]\\n"
+                       "output: {hdf5: out.h5}\\n' > c.yaml; bash -c \"$P check <(sleep 0.2; cat c.yaml)\""),
+                 0);
+}
