@@ -15,9 +15,9 @@ enum { SUM_AT = TRAILER_BYTES - DIGEST_SUM_BYTES };
 /* All but the digest. */
 static void format_head(unsigned char trailer[TRAILER_BYTES], uint64_t bytes)
 {
-    static const char name[16] __attribute__((nonstring)) = "tomostage result";
+    static const char name[] = "tomostage result"; /* 16 bytes */
     memset(trailer, 0, TRAILER_BYTES);
-    memcpy(trailer, name, sizeof name);
+    memcpy(trailer, name, sizeof name - 1);
     trailer[16] = 1;
     for (int i = 0; i < 8; i++)
         trailer[24 + i] = (unsigned char)(bytes >> (8 * i));

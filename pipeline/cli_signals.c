@@ -59,12 +59,13 @@ static void put(int fd, const char *const *texts)
 
 int ts_cli_signals_stopped(void)
 {
+    static const char start[] = "{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"stopped\", "
+                                "\"message\": \"stopped by ";
     const char *name = stopped_by->name, *then = consequence;
     put(STDERR_FILENO, (const char *const[]){"tomostage: stopped by ", name, then, "\n", NULL});
     if (print_json)
-        put(STDOUT_FILENO, (const char *const[]){"{\"event\": \"diagnostic\", \"severity\": \"error\", "
-                                                 "\"code\": \"stopped\", \"message\": \"stopped by ",
-                                                 name, then, "\", \"exit_code\": ", stopped_by->code, "}\n", NULL});
+        put(STDOUT_FILENO,
+            (const char *const[]){start, name, then, "\", \"exit_code\": ", stopped_by->code, "}\n", NULL});
     return 128 + stopped_by->number;
 }
 
