@@ -98,8 +98,11 @@ static bool mark_slices(struct marks *marks, const struct dicom_series *series, 
 static struct range find(const struct marks *marks, int folder, const char *stem)
 {
     struct mark wanted = {.folder = folder};
-    struct range range;
+    struct range range = {NULL, NULL};
     size_t low = 0, n = marks->n;
+    if (n == 0) {
+        return range;
+    }
     snprintf(wanted.stem, sizeof wanted.stem, "%s", stem);
     while (n > 0) {
         const size_t half = n / 2;
