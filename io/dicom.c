@@ -152,7 +152,7 @@ static const char *burned_in(const struct dicom_file *const *files, size_t n)
     return n_no == n ? "NO" : "UNKNOWN";
 }
 
-/* What is reported of the input as a whole: files_passed_over, files_skipped, warnings. */
+/* The input as a whole has three reports: files_passed_over, files_skipped, warnings. */
 enum { MAX_REPORTS = 3 };
 
 /* The only texts of the header that reach an output: a new one needs a line here. */
@@ -275,7 +275,7 @@ static enum ts_status check_lacks(const struct dicom_params *params, const struc
     return TS_OK;
 }
 
-/* What was reported goes into the result too, without names: they may be those of patients. */
+/* The result records the reports too, without names of files, which may be those of patients. */
 static enum ts_status list_reports(struct dicom_source *source, const struct dicom_params *params,
                                    const struct dicom_folder *folder, const struct dicom_series *series,
                                    struct ts_diag *diag)

@@ -299,7 +299,7 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
     return drop_further_names(search, *images, n_images);
 }
 
-/* What the arena keeps of n items; NULL where memory is out. */
+/* The arena keeps a copy of n items. NULL where memory is out. */
 static void *keep(struct search *search, const void *items, size_t n, size_t item_bytes)
 {
     void *kept = ts_arena_alloc(search->arena, n * item_bytes);
@@ -336,7 +336,7 @@ static enum ts_status search_and_scan(struct search *search)
     return status;
 }
 
-/* Of several paths that the user named, those that brought no image. */
+/* Warns of each path that brought no image, where the user named several. */
 static enum ts_status find_idle(struct search *search, const char *const *paths, size_t n_paths)
 {
     struct dicom_folder *folder = search->folder;

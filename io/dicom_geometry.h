@@ -24,9 +24,9 @@ void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t s
 
 /* Whether a file's refusal tells of damage, rather than of a whole file of a kind that is not read. */
 bool ts_dicom_is_damage(const char *code);
-/* Of all n series, after they were arranged: warns of gaps in the Instance Numbers and of fewer images than Images in
- * Acquisition says, and sets `incomplete` where they are fewer than Number of Series Related Instances says, `damaged`
- * and `stranger`. False where memory is out. */
+/* Checks all n series, after they were arranged: it warns of gaps in the Instance Numbers and of fewer images than
+ * Images in Acquisition says, and sets `incomplete` where they are fewer than Number of Series Related Instances says,
+ * `damaged` and `stranger`. False where memory is out. */
 bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *arena);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is reported of names in a DICOM input that are no images: see dicom_others.h. Messages name the files without
+ * Reports the names in a DICOM input that are no images (dicom_others.h). Messages name the files without
  * their folders, apart from those that cannot be read; what reaches a result are the counts alone.
  */
 #include "io/dicom_others.h"

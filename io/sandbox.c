@@ -190,7 +190,8 @@ static _Noreturn void serve_program(int socket, pid_t program)
     ts_child_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, "tomostage-forks", 0, 0, 0);
-    /* glibc would open the terminal for the last words of abort(), which the filter takes for another crash. */
+    /* On abort(), glibc would open the terminal for its message. The filter would kill the child for that, and the
+     * signal would hide the abort. */
     setenv("LIBC_FATAL_STDERR_", "1", 1);
     if (getppid() != program || !settle(socket))
         _exit(1);
