@@ -14,17 +14,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "io/dicom_decode.h"
 #include "io/dicom_rle.h"
 #include "io/dicom_source.h"
+#include "io/file_bytes.h"
 
 static const char key_label[] = "tomostage instance key";
 
 size_t ts_dicom_cell_bytes(const struct dicom_source *source)
 {
     return ts_slice_count(&source->base.image) * (size_t)(source->frames[0].cells.bits_allocated / 8);
+}
+
+struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
+{
+    const struct dicom_frame *frame = &source->frames[z];
+    const struct dicom_file *file = frame->file;
+    struct dicom_job job = {.pixel_offset = file->pixel_offset,
+                            .pixel_bytes = file->pixel_bytes,
+                            .file_bytes = file->file_bytes,
+                            .n = ts_slice_count(&source->base.image),
+                            .slope = frame->slope,
+                            .intercept = frame->intercept,
+                            .cells = frame->cells,
+                            .syntax = file->syntax,
+                            .dtype = source->base.image.dtype,
+                            .have_padding = file->have_padding,
+                            .have_padding_limit = file->have_padding_limit,
+                            .padding = file->padding,
+                            .padding_limit = file->padding_limit};
+    snprintf(job.sop_instance, sizeof job.sop_instance, "%s", file->sop_instance);
+    return job;
 }
 
 /* For a decoder that has left its own text. */
@@ -42,20 +63,10 @@ static void refuse(struct dicom_reply *reply, const char *code, const char *text
 
 static bool read_at(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply)
 {
-    unsigned char *to = out;
-    while (bytes > 0) {
-        ssize_t count = pread(fd, to, bytes, offset);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0) {
-            refuse(reply, "file-not-readable", count < 0 ? strerror(errno) : "the file ends inside of its pixel data");
-            return false;
-        }
-        to += count;
-        offset += count;
-        bytes -= (size_t)count;
-    }
-    return true;
+    if (ts_file_read_at(fd, out, bytes, (uint64_t)offset))
+        return true;
+    refuse(reply, "file-not-readable", errno ? strerror(errno) : "the file ends inside of its pixel data");
+    return false;
 }
 
 /* The scan found one fragment: an item header of 8 bytes, then the frame. */

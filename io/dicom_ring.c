@@ -177,28 +177,6 @@ static void free_slot(struct dicom_source *source, int64_t slot)
     source->slots[slot].state = SLOT_FREE;
 }
 
-static struct dicom_job job_of(const struct dicom_source *source, int64_t slot, int64_t z)
-{
-    const struct dicom_frame *frame = &source->frames[z];
-    const struct dicom_file *file = frame->file;
-    struct dicom_job job = {.place = slot / source->n_workers,
-                            .pixel_offset = file->pixel_offset,
-                            .pixel_bytes = file->pixel_bytes,
-                            .file_bytes = file->file_bytes,
-                            .n = ts_slice_count(&source->base.image),
-                            .slope = frame->slope,
-                            .intercept = frame->intercept,
-                            .cells = frame->cells,
-                            .syntax = file->syntax,
-                            .dtype = source->base.image.dtype,
-                            .have_padding = file->have_padding,
-                            .have_padding_limit = file->have_padding_limit,
-                            .padding = file->padding,
-                            .padding_limit = file->padding_limit};
-    snprintf(job.sop_instance, sizeof job.sop_instance, "%s", file->sop_instance);
-    return job;
-}
-
 static void fail_slot(struct dicom_slot *slot, const char *code, const char *text)
 {
     slot->state = SLOT_READY;
@@ -229,7 +207,8 @@ static int open_frame(const struct dicom_frame *frame, struct dicom_slot *slot)
 /* False where no job can be queued now. A file that cannot be opened has its answer at once. */
 static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
 {
-    const struct dicom_job job = job_of(source, slot, z);
+    struct dicom_job job = ts_dicom_job(source, z);
+    job.place = slot / source->n_workers;
     struct dicom_slot *at = &source->slots[slot];
     at->z = z;
     const int fd = open_frame(&source->frames[z], at);

@@ -76,6 +76,8 @@ struct dicom_source {
     int n_pending;
 };
 
+/* What a worker is told of slice z; the place of the result is 0. */
+struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
 /* Decodes the frame of one slice into out (n elements of job->dtype), in a worker. `cells` holds the frame as it comes
  * from the file. */
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file_bytes.h"
 #include "io/hdf5_writer.h"
 
 static hid_t dataset_properties(const struct hdf5_dataset *dataset, const struct hdf5_dataset_shape *shape)
@@ -217,20 +218,11 @@ static bool write_chunk(struct hdf5_writer *writer, struct hdf5_dataset *dataset
 
 static bool write_scratch(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const struct chunk_job *job)
 {
-    const unsigned char *source = job->encoded;
-    size_t left = job->encoded_bytes;
-    while (left > 0) {
-        ssize_t written = pwrite(dataset->scratch, source, left, dataset->scratch_end);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            ts_hdf5_fail_system(writer, "cannot write", written < 0 ? errno : EIO, dataset->path, (int64_t)left);
-            return false;
-        }
-        source += written;
-        left -= (size_t)written;
-        dataset->scratch_end += written;
+    if (!ts_file_write_at(dataset->scratch, job->encoded, job->encoded_bytes, (uint64_t)dataset->scratch_end)) {
+        ts_hdf5_fail_system(writer, "cannot write", errno, dataset->path, (int64_t)job->encoded_bytes);
+        return false;
     }
+    dataset->scratch_end += (off_t)job->encoded_bytes;
     dataset->scratch_bytes[job->index] = job->encoded_bytes;
     return true;
 }
@@ -260,18 +252,11 @@ static bool move_chunks(struct hdf5_writer *writer, struct hdf5_dataset *dataset
     off_t at = 0;
     bool done = true;
     for (int64_t i = 0; i < dataset->grid.n_chunks && done; i++) {
-        size_t bytes = dataset->scratch_bytes[i], got = 0;
-        while (got < bytes) {
-            ssize_t n = pread(dataset->scratch, buffer + got, bytes - got, at + (off_t)got);
-            if (n < 0 && errno == EINTR)
-                continue;
-            if (n <= 0)
-                break;
-            got += (size_t)n;
-        }
-        if (got < bytes)
+        const size_t bytes = dataset->scratch_bytes[i];
+        done = ts_file_read_at(dataset->scratch, buffer, bytes, (uint64_t)at);
+        if (!done)
             ts_hdf5_fail_system(writer, "cannot read back", errno ? errno : EIO, dataset->path, (int64_t)bytes);
-        done = got == bytes && write_chunk(writer, dataset, i, buffer, bytes);
+        done = done && write_chunk(writer, dataset, i, buffer, bytes);
         /* Where holes are not possible the space comes back when the scratch file is closed. */
         (void)fallocate(dataset->scratch, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t)bytes);
         at += (off_t)bytes;

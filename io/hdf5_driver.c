@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "io/file_bytes.h"
+
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
@@ -154,23 +156,14 @@ static herr_t driver_write(H5FD_t *handle, H5FD_mem_t type, hid_t transfer, hadd
 {
     (void)type, (void)transfer;
     struct driver_file *file = (struct driver_file *)handle;
-    const char *from = buffer;
     if (file->discard)
         return 0;
     if (file->error || outside(address, size))
         return fail_write(file, file->error ? file->error : EFBIG);
-    while (size > 0) {
-        const ssize_t n = pwrite(file->fd, from, size, (off_t)address);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return fail_write(file, n < 0 ? errno : EIO);
-        from += n;
-        address += (haddr_t)n;
-        size -= (size_t)n;
-    }
-    if (address > file->eof)
-        file->eof = address;
+    if (!ts_file_write_at(file->fd, buffer, size, address))
+        return fail_write(file, errno);
+    if (address + size > file->eof)
+        file->eof = address + size;
     return 0;
 }
 

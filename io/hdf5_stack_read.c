@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "io/chunks.h"
+#include "io/file_bytes.h"
 #include "io/hdf5_stack.h"
 
 enum { CHECKSUM_BYTES = 4 };
@@ -186,7 +187,7 @@ static enum ts_status fetch(struct reading *reading, const int64_t start[3], siz
         return damaged(reading, start, "was never written");
     if (chunk->bytes > reading->encoded_bytes)
         return damaged(reading, start, "is damaged: it is stored in more bytes than it has");
-    return ts_hdf5_storage_read(stack->fd, reading->encoded, chunk->bytes, chunk->offset) ? TS_OK : unreadable(reading);
+    return ts_file_read_at(stack->fd, reading->encoded, chunk->bytes, chunk->offset) ? TS_OK : unreadable(reading);
 }
 
 static bool checksum_is_right(const unsigned char *data, size_t bytes)
@@ -286,7 +287,7 @@ static enum ts_status read_piece(struct reading *reading, const int64_t start[3]
     const size_t offset = (size_t)((start[0] * stack->n[1] + start[1]) * stack->n[2]) * size;
     if (stack->compact)
         memcpy(reading->block, (const unsigned char *)stack->compact + offset, bytes);
-    else if (!ts_hdf5_storage_read(stack->fd, reading->block, bytes, (uint64_t)stack->storage.offset + offset))
+    else if (!ts_file_read_at(stack->fd, reading->block, bytes, (uint64_t)stack->storage.offset + offset))
         return unreadable(reading);
     put_block(reading, start, n);
     return TS_OK;

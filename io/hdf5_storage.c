@@ -6,10 +6,8 @@
  */
 #include "io/hdf5_storage.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pipeline/image.h"
 
@@ -297,21 +295,4 @@ int64_t ts_hdf5_storage_chunk_at(const struct hdf5_storage *storage, const int64
     for (int d = 0; d < storage->rank; d++)
         i = i * ((storage->n[d] - 1) / storage->chunk[d] + 1) + at[d] / storage->chunk[d];
     return i;
-}
-
-bool ts_hdf5_storage_read(int fd, void *out, size_t bytes, uint64_t offset)
-{
-    for (unsigned char *to = out; bytes > 0;) {
-        const ssize_t n = pread(fd, to, bytes, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            errno = n == 0 ? 0 : errno;
-            return false;
-        }
-        to += n;
-        bytes -= (size_t)n;
-        offset += (uint64_t)n;
-    }
-    return true;
 }

@@ -68,7 +68,5 @@ bool ts_hdf5_storage_check_table(const struct hdf5_storage *storage, const void 
                                  int64_t file_bytes, int64_t *outside);
 /* Number of the chunk that holds the element at `at`. */
 int64_t ts_hdf5_storage_chunk_at(const struct hdf5_storage *storage, const int64_t *at);
-/* Reads all of the bytes at the offset. False with errno, which is 0 where the file ends before. */
-bool ts_hdf5_storage_read(int fd, void *out, size_t bytes, uint64_t offset);
 
 #endif

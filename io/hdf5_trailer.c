@@ -4,11 +4,9 @@
  */
 #include "io/hdf5_trailer.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "io/hdf5_storage.h"
+#include "io/file_bytes.h"
 
 enum { SUM_AT = TRAILER_BYTES - DIGEST_SUM_BYTES };
 
@@ -28,17 +26,7 @@ bool ts_hdf5_trailer_write(int fd, uint64_t bytes, const unsigned char sum[DIGES
     unsigned char trailer[TRAILER_BYTES];
     format_head(trailer, bytes);
     memcpy(trailer + SUM_AT, sum, DIGEST_SUM_BYTES);
-    for (size_t done = 0; done < sizeof trailer;) {
-        const ssize_t n = pwrite(fd, trailer + done, sizeof trailer - done, (off_t)(bytes + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            errno = n < 0 ? errno : EIO;
-            return false;
-        }
-        done += (size_t)n;
-    }
-    return true;
+    return ts_file_write_at(fd, trailer, sizeof trailer, bytes);
 }
 
 bool ts_hdf5_trailer_read(int fd, uint64_t file_bytes, unsigned char sum[DIGEST_SUM_BYTES])
@@ -47,8 +35,7 @@ bool ts_hdf5_trailer_read(int fd, uint64_t file_bytes, unsigned char sum[DIGEST_
     if (file_bytes < TRAILER_BYTES)
         return false;
     format_head(expected, file_bytes - TRAILER_BYTES);
-    if (!ts_hdf5_storage_read(fd, found, sizeof found, file_bytes - TRAILER_BYTES) ||
-        memcmp(found, expected, SUM_AT) != 0)
+    if (!ts_file_read_at(fd, found, sizeof found, file_bytes - TRAILER_BYTES) || memcmp(found, expected, SUM_AT) != 0)
         return false;
     memcpy(sum, found + SUM_AT, DIGEST_SUM_BYTES);
     return true;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/file_bytes.h"
 #include "io/hdf5_verify_parts.h"
 
 enum { PIECE_BYTES = 4 << 20 };
@@ -172,7 +173,7 @@ static void check_part(struct pass *pass, const struct part *part, struct chunk_
 {
     const struct verify_dataset *dataset = part->dataset;
     const void *values = stored;
-    if (!ts_hdf5_storage_read(pass->check->fd, stored, (size_t)part->bytes, part->offset)) {
+    if (!ts_file_read_at(pass->check->fd, stored, (size_t)part->bytes, part->offset)) {
         fail(pass, errno ? errno : -1, false);
         return;
     }

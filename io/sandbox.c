@@ -25,7 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/child_limits.h"
 #include "io/sandbox_lock.h"
 
 enum { FIRST_FD = 3, READY = 0x59444552, END_MS = 500, READY_MS = 60000 };
@@ -63,88 +62,6 @@ int64_t ts_monotonic_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------- */
-
-union descriptors {
-    struct cmsghdr head;
-    char bytes[CMSG_SPACE(sizeof(int[SANDBOX_FDS + 1]))];
-};
-
-bool ts_channel_write(int fd, const void *data, size_t bytes)
-{
-    for (const char *at = data; bytes > 0;) {
-        const ssize_t n = send(fd, at, bytes, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR)
-            return false;
-        at += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
-bool ts_channel_read(int fd, void *data, size_t bytes)
-{
-    for (char *at = data; bytes > 0;) {
-        const ssize_t n = read(fd, at, bytes);
-        if (n == 0)
-            errno = 0;
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return false;
-        at += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
-bool ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int n_fds)
-{
-    union descriptors control = {0};
-    struct iovec part = {.iov_base = (void *)data, .iov_len = bytes};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    ssize_t n;
-    if (n_fds > 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE((size_t)n_fds * sizeof *fds);
-        control.head.cmsg_level = SOL_SOCKET;
-        control.head.cmsg_type = SCM_RIGHTS;
-        control.head.cmsg_len = CMSG_LEN((size_t)n_fds * sizeof *fds);
-        memcpy(CMSG_DATA(&control.head), fds, (size_t)n_fds * sizeof *fds);
-    }
-    do {
-        n = sendmsg(fd, &message, MSG_NOSIGNAL);
-    } while (n < 0 && errno == EINTR);
-    return n == (ssize_t)bytes || (n > 0 && ts_channel_write(fd, (const char *)data + n, bytes - (size_t)n));
-}
-
-bool ts_channel_receive(int fd, void *data, size_t bytes, int *fds, int *n_fds)
-{
-    union descriptors control = {0};
-    struct iovec part = {.iov_base = data, .iov_len = bytes};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    const int most = *n_fds;
-    ssize_t n;
-    *n_fds = 0;
-    do {
-        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    } while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        errno = n == 0 ? 0 : errno;
-        return false;
-    }
-    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    const int found = head && head->cmsg_type == SCM_RIGHTS ? (int)((head->cmsg_len - CMSG_LEN(0)) / sizeof *fds) : 0;
-    for (int i = 0; i < found; i++) {
-        int descriptor;
-        memcpy(&descriptor, CMSG_DATA(head) + (size_t)i * sizeof descriptor, sizeof descriptor);
-        if (*n_fds < most)
-            fds[(*n_fds)++] = descriptor;
-        else
-            close(descriptor);
-    }
-    return n == (ssize_t)bytes || ts_channel_read(fd, (char *)data + n, bytes - (size_t)n);
-}
-
 /* ---- the child --------------------------------------------------------------------------------- */
 
 static _Noreturn void live(const struct request *request, const int *fds, int n_fds)
@@ -168,6 +85,20 @@ static _Noreturn void live(const struct request *request, const int *fds, int n_
 
 /* ---- the server -------------------------------------------------------------------------------- */
 
+/* Default actions in place of the program's handlers. What the terminal and a user send is ignored: a Ctrl-C reaches
+ * the whole process group, and it is the program that decides when work ends. */
+static void settle_signals(void)
+{
+    sigset_t none;
+    for (int signal_number = 1; signal_number < NSIG; signal_number++)
+        signal(signal_number, SIG_DFL);
+    const int ignored[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE, SIGXFSZ, SIGTSTP, SIGUSR1, SIGUSR2};
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        signal(ignored[i], SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static bool settle(int socket)
 {
     const int kept = fcntl(socket, F_DUPFD_CLOEXEC, FIRST_FD);
@@ -187,7 +118,7 @@ static bool settle(int socket)
 static _Noreturn void serve_program(int socket, pid_t program)
 {
     static struct request request; /* too large for a small stack */
-    ts_child_signals();
+    settle_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, "tomostage-forks", 0, 0, 0);
     /* On abort(), glibc would open the terminal for its message. The filter would kill the child for that, and the

@@ -16,9 +16,10 @@
 
 #include <sys/types.h>
 
+#include "io/channel.h"
 #include "pipeline/diag.h"
 
-enum { SANDBOX_FDS = 8, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
+enum { SANDBOX_FDS = CHANNEL_FDS - 1, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
 /* The life of a child. Objects of this type are static, so that their addresses hold in every process. */
 struct sandbox_kind {
@@ -74,16 +75,5 @@ int64_t ts_monotonic_ns(void);
 
 /* One sentence about what locks a child here: "seccomp and Landlock (ABI 7)". *filtered: whether seccomp does. */
 void ts_sandbox_state(char *out, size_t size, bool *filtered);
-
-/* ---- messages ---------------------------------------------------------------------------------- */
-
-/* All of the bytes, or false with errno; a peer that is gone is EPIPE, never a signal. */
-bool ts_channel_write(int fd, const void *data, size_t bytes);
-/* All of the bytes, or false with errno; errno is 0 where the stream ended. */
-bool ts_channel_read(int fd, void *data, size_t bytes);
-/* One message with descriptors, whole. */
-bool ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int n_fds);
-/* The next message of `bytes` bytes with at most *n_fds descriptors; *n_fds becomes how many there were. */
-bool ts_channel_receive(int fd, void *data, size_t bytes, int *fds, int *n_fds);
 
 #endif

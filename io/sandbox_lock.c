@@ -24,8 +24,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "io/child_limits.h"
-
 #if defined(__x86_64__)
 #define NATIVE_ARCHITECTURE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -160,18 +158,50 @@ static bool filter_calls(int channel)
 #endif
 }
 
+/* ---- limits ------------------------------------------------------------------------------------ */
+
+/* Both limits of a resource down to `value`. */
+static bool limit(int resource, rlim_t value)
+{
+    struct rlimit both;
+    if (getrlimit(resource, &both) != 0)
+        return false;
+    if (both.rlim_max > value) /* RLIM_INFINITY is the largest number */
+        both.rlim_max = value;
+    both.rlim_cur = both.rlim_max;
+    return setrlimit(resource, &both) == 0;
+}
+
+/* So many bytes of addresses beyond those that are in use. Under sanitizers nothing is limited: their shadow memory
+ * takes terabytes. */
+static bool limit_addresses(size_t more)
+{
+#ifdef TS_SANITIZED
+    (void)more;
+    return true;
+#else
+    unsigned long long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "re");
+    if (statm == NULL)
+        return false;
+    bool ok = fscanf(statm, "%llu", &pages) == 1;
+    fclose(statm);
+    return ok && limit(RLIMIT_AS, pages * (unsigned long long)sysconf(_SC_PAGESIZE) + more);
+#endif
+}
+
 /* ---- all of it --------------------------------------------------------------------------------- */
 
-/* The soft limit has a signal of its own, SIGXCPU, which tells it from other deaths; the hard one kills. */
+/* The soft limit has a signal of its own, SIGXCPU, which tells it from other deaths; the hard one, a second later,
+ * kills. */
 static bool limit_processor(int seconds)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_CPU, &limit) != 0)
+    struct rlimit both;
+    if (!limit(RLIMIT_CPU, (rlim_t)seconds + 1) || getrlimit(RLIMIT_CPU, &both) != 0)
         return false;
-    if (limit.rlim_max > (rlim_t)seconds + 1) /* RLIM_INFINITY is the largest number */
-        limit.rlim_max = (rlim_t)seconds + 1;
-    limit.rlim_cur = limit.rlim_max > (rlim_t)seconds ? (rlim_t)seconds : limit.rlim_max;
-    return setrlimit(RLIMIT_CPU, &limit) == 0;
+    if (both.rlim_cur > (rlim_t)seconds)
+        both.rlim_cur = (rlim_t)seconds;
+    return setrlimit(RLIMIT_CPU, &both) == 0;
 }
 
 /* A child of root keeps root's files by its number alone; without capabilities it keeps little else. */
@@ -184,13 +214,13 @@ static bool drop_capabilities(void)
 
 bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel)
 {
-    if (!ts_child_limit_addresses(limits->address_bytes) || !ts_child_limit(RLIMIT_CORE, 0) ||
-        !ts_child_limit(RLIMIT_FSIZE, 0) || !ts_child_limit(RLIMIT_NOFILE, CHILD_FILES_MAX) ||
-        !limit_processor(limits->cpu_seconds) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if (!limit_addresses(limits->address_bytes) || !limit(RLIMIT_CORE, 0) || !limit(RLIMIT_FSIZE, 0) ||
+        !limit(RLIMIT_NOFILE, CHILD_FILES_MAX) || !limit_processor(limits->cpu_seconds) ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return false;
     if (ts_sandbox_is_instrumented())
         return true;
-    if (!ts_child_limit(RLIMIT_NPROC, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || !take_files_and_network() ||
+    if (!limit(RLIMIT_NPROC, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || !take_files_and_network() ||
         !drop_capabilities())
         return false;
     return !ts_sandbox_has_seccomp() || filter_calls(channel);

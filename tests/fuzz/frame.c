@@ -15,27 +15,13 @@
 
 static void decode(const struct dicom_source *source)
 {
-    const struct dicom_frame *frame = &source->frames[0];
-    const struct dicom_file *file = frame->file;
     const size_t cell_bytes = ts_dicom_cell_bytes(source);
     if (cell_bytes > FUZZ_IMAGE_MAX)
         return;
-    const struct dicom_job job = {.pixel_offset = file->pixel_offset,
-                                  .pixel_bytes = file->pixel_bytes,
-                                  .file_bytes = file->file_bytes,
-                                  .n = (size_t)ts_slice_count(&source->base.image),
-                                  .slope = frame->slope,
-                                  .intercept = frame->intercept,
-                                  .cells = frame->cells,
-                                  .syntax = file->syntax,
-                                  .dtype = source->base.image.dtype,
-                                  .have_padding = file->have_padding,
-                                  .have_padding_limit = file->have_padding_limit,
-                                  .padding = file->padding,
-                                  .padding_limit = file->padding_limit};
+    const struct dicom_job job = ts_dicom_job(source, 0);
     struct dicom_reply reply = {0};
     void *cells = malloc(cell_bytes), *out = malloc(ts_slice_bytes(&source->base.image));
-    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(source->frames[0].file->path, O_RDONLY | O_CLOEXEC);
     if (cells && out && fd >= 0)
         ts_dicom_frame_decode(&job, fd, cells, out, &reply);
     if (fd >= 0)
