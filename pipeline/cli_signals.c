@@ -10,6 +10,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,6 +29,10 @@ static struct ts_plan *volatile current_plan;
 static const char *volatile consequence;
 static const struct stop *volatile stopped_by;
 static volatile sig_atomic_t plan_ended, print_json;
+/* The sentence is printed once, though the alarm may go off while the ordinary way out prints it or ends the program.
+ */
+static atomic_int sentence;
+enum { UNSAID, BEING_SAID, SAID };
 
 static void mask_stops(int how)
 {
@@ -62,10 +67,14 @@ int ts_cli_signals_stopped(void)
     static const char start[] = "{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"stopped\", "
                                 "\"message\": \"stopped by ";
     const char *name = stopped_by->name, *then = consequence;
+    int unsaid = UNSAID;
+    if (!atomic_compare_exchange_strong(&sentence, &unsaid, BEING_SAID))
+        return 128 + stopped_by->number;
     put(STDERR_FILENO, (const char *const[]){"tomostage: stopped by ", name, then, "\n", NULL});
     if (print_json)
         put(STDOUT_FILENO,
             (const char *const[]){start, name, then, "\", \"exit_code\": ", stopped_by->code, "}\n", NULL});
+    sentence = SAID;
     return 128 + stopped_by->number;
 }
 
@@ -91,6 +100,12 @@ static void on_patience_lost(int number)
     (void)number;
     if (!stopped_by)
         return;
+    if (sentence == BEING_SAID) { /* by this thread or another: until it is out, another second */
+        alarm(PATIENCE_SECONDS);
+        return;
+    }
+    if (sentence == SAID)
+        _exit(128 + stopped_by->number);
     if (plan)
         ts_plan_abandon(plan);
     if (plan && atomic_load(&plan->committing))

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from attack import FOLDER, PROGRAM, SANITIZER, digest, fail, finish, phantom, preload, run, side_by_side, skip
+from attack import FOLDER, PROGRAM, SANITIZER, died, digest, fail, finish, phantom, preload, run, side_by_side, skip
 
 try:
     import h5py
@@ -97,9 +97,11 @@ def one_error(worker, case):
     environment = preload("fault", FAULT_FUNCTION=function, FAULT_AT=at, FAULT_ERRNO=errno.EIO,
                           FAULT_ARM=os.path.basename(STUDY), FAULT_COUNT=counted)
     done = run("run", f"dicom {STUDY} | statistics | hdf5 {out}", env=environment)
+    if died(done):
+        fail(f"{function} number {at} fails: ended with {done.returncode}")
     if done.returncode == 0 and slices_in(out) != len(FILES):
         fail(f"{function} number {at} fails: {slices_in(out)} of {len(FILES)} slices, exit 0")
-    return not os.path.exists(counted) or int(open(counted, encoding="ascii").read().split()[1])
+    return os.path.exists(counted) and int(open(counted, encoding="ascii").read().split()[1])
 
 
 if subprocess.run([*as_nobody(), PROGRAM, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
