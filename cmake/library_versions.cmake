@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The versions of what libtomostage.so shows: TOMOSTAGE_0 for what pipeline/tomostage.h declares, TOMOSTAGE_PRIVATE for the
+# The versions of what libtomostage.so shows: TOMOSTAGE_0 for what core/tomostage.h declares, TOMOSTAGE_PRIVATE for the
 # rest, which only the programs of the same build may use. Nothing of the CUDA runtime, which others may have another of.
 set(map ${CMAKE_CURRENT_BINARY_DIR}/libtomostage.map)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS pipeline/tomostage.h)
-file(STRINGS pipeline/tomostage.h declarations REGEX "^TS_PUBLIC ")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS core/tomostage.h)
+file(STRINGS core/tomostage.h declarations REGEX "^TS_PUBLIC ")
 set(public "")
 foreach(declaration IN LISTS declarations)
   if(declaration MATCHES "(ts_[a-z_]+)\\(")

@@ -7,7 +7,7 @@
 #ifndef DATASETS_DICOM_WRITE_H
 #define DATASETS_DICOM_WRITE_H
 
-#include "pipeline/diag.h"
+#include "core/diag.h"
 
 enum { CT_UID_BYTES = 65 };
 

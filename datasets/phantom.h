@@ -12,7 +12,7 @@
 #ifndef DATASETS_PHANTOM_H
 #define DATASETS_PHANTOM_H
 
-#include "pipeline/diag.h"
+#include "core/diag.h"
 
 struct phantom_shape {
     double center[3];    /* x, y, z */

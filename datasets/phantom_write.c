@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/params.h"
 #include "datasets/dicom_write.h"
 #include "datasets/phantom.h"
-#include "pipeline/params.h"
 
 enum { STORED_OFFSET = 1024, STORED_MAX = 4095, SIDE_MAX = 65535, SLICES_MAX = 9999, PATH_BYTES = 4096 };
 

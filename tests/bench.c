@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tomostage-bench: the benchmark of the stages with their errors against the naive double oracles of tests/reference.
+ * tomostage-bench: the benchmark of the stages with their errors against the naive double oracles of tests/stages.
  * The program `tomostage bench` hands over to this one. With --apply it runs a stage once over raw values in a file, so
  * that a script can compare them with other tools.
  */
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/bench.h"
-#include "pipeline/omp_wait.h"
-#include "stages/execute.h"
-#include "tests/reference/oracles.h"
+#include "core/omp_wait.h"
+#include "pipeline/bench/bench.h"
+#include "stages/engine/execute.h"
+#include "tests/support/oracles.h"
 
 static const char usage[] =
     "usage: tomostage-bench [STAGE [--parameters 'a=1 b=name']] [--dtype NAME] [--values ct|uniform|constant|checker]\n"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/tomostage.h"
 #include "datasets/phantom.h"
-#include "pipeline/tomostage.h"
 #include "tests/support/dicom_fixture.h"
 #include "tests/support/support.h"
 

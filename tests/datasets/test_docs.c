@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/tomostage.h"
+#include "core/tomostage.h"
 #include "tests/support/support.h"
 
 static void parses(const char *page, const char *text, size_t length)

@@ -12,7 +12,7 @@
 
 #include "datasets/dicom_write.h"
 #include "datasets/phantom.h"
-#include "io/dicom_scan.h"
+#include "io/dicom/dicom_scan.h"
 #include "tests/support/dicom_fixture.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/support.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/dicom_decode.h"
-#include "io/dicom_source.h"
+#include "io/dicom/dicom_decode.h"
+#include "io/dicom/dicom_source.h"
 #include "tests/fuzz/fuzz.h"
 
 static void decode(const struct dicom_source *source)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/chain.h"
-#include "pipeline/tomostage.h"
+#include "core/tomostage.h"
+#include "pipeline/chain/chain.h"
 #include "tests/fuzz/fuzz.h"
 
 static void plan(struct ts_chain *chain, struct ts_diag *diag)

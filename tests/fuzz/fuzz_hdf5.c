@@ -15,13 +15,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/exchange.h"
-#include "io/hdf5_read.h"
-#include "io/hdf5_slice.h"
-#include "io/nexus.h"
-#include "io/result.h"
-#include "io/sandbox.h"
-#include "io/source_slices.h"
+#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_slice.h"
+#include "io/sandbox/sandbox.h"
+#include "io/scan/exchange.h"
+#include "io/scan/nexus.h"
+#include "io/scan/result.h"
+#include "io/source/source_slices.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { STREAM_MAX = 128 << 10, FILE_BYTES = 64 << 10 };

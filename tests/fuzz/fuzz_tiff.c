@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "io/tiff_pages.h"
+#include "io/scan/tiff_pages.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/json.h"
+#include "core/json.h"
 #include "tests/peers/comparison.h"
 
 static void print_text(struct peers_bench *bench, const struct comparison *it, const char *const names[CONTENDERS],

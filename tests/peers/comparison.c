@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pipeline/timing.h"
+#include "core/timing.h"
 
 enum { MOST_RUNS = 30, LEAST_RUNS = 3, MAX_SETS = 16 };
 /* Of the clock on the wall: a case is set up and finished by the host as well. */

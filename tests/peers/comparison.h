@@ -5,9 +5,9 @@
 #ifndef TESTS_COMPARISON_H
 #define TESTS_COMPARISON_H
 
-#include "cuda/ceilings.h"
-#include "cuda/stage_state.h"
-#include "pipeline/bench.h"
+#include "cuda/bench/ceilings.h"
+#include "cuda/device/stage_state.h"
+#include "pipeline/bench/bench.h"
 #include "tests/peers/peers.h"
 
 enum { CONTENDERS = 3, COMPARISON_BLOCK = 8 };

@@ -5,7 +5,7 @@
 #ifndef TESTS_CHAIN_TEXT_H
 #define TESTS_CHAIN_TEXT_H
 
-#include "pipeline/chain.h"
+#include "pipeline/chain/chain.h"
 
 /* The whole file, NUL-terminated, or NULL. Allocated. */
 char *ts_test_read(const char *path, size_t *length);

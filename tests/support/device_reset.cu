@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cuda/launch.cuh"
+#include "cuda/device/launch.cuh"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_DICOM_OPEN_H
 #define TESTS_DICOM_OPEN_H
 
-#include "io/dicom.h"
+#include "io/dicom/dicom.h"
 
 /* As `input: {dicom: path, series: series, burned_in: ...}`; series NULL: the default. */
 enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in, struct source **source,

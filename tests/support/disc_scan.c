@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "pipeline/image.h"
+#include "core/image.h"
 #include "tests/support/stage_check.h"
 
 static const double pi = 3.14159265358979323846;

@@ -2,7 +2,7 @@
  *
  * The CUDA side of the tests' own stages, in the plainest way: one thread a pixel, blocks of 256, any grid.
  */
-#include "cuda/launch.cuh"
+#include "cuda/device/launch.cuh"
 
 extern "C" {
 #include "tests/support/local_stages.h"

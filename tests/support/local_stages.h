@@ -5,7 +5,7 @@
 #ifndef TESTS_LOCAL_STAGES_H
 #define TESTS_LOCAL_STAGES_H
 
-#include "stages/stage.h"
+#include "stages/engine/stage.h"
 
 struct shift_params {
     int64_t by, constant;

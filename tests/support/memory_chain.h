@@ -5,8 +5,8 @@
 #ifndef TESTS_MEMORY_CHAIN_H
 #define TESTS_MEMORY_CHAIN_H
 
-#include "pipeline/chain.h"
-#include "pipeline/plan.h"
+#include "pipeline/chain/chain.h"
+#include "pipeline/plan/plan.h"
 
 enum { MEMORY_MAX = 12 };
 

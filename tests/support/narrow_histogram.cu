@@ -4,7 +4,7 @@
  */
 #define HISTOGRAM_TAG_SHIFT 15
 #define ts_cuda_histogram_warp_tagged ts_test_histogram_warp_narrow
-#include "cuda/histogram_warp.cu"
+#include "cuda/histogram/histogram_warp.cu"
 
 extern "C" {
 #include "tests/support/narrow_histogram.h"

@@ -5,7 +5,7 @@
 #ifndef TESTS_NARROW_HISTOGRAM_H
 #define TESTS_NARROW_HISTOGRAM_H
 
-#include "cuda/session.h"
+#include "cuda/device/session.h"
 
 enum { NARROW_BITS = 15, NARROW_KEYS = 256, NARROW_WARPS = 8 };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/image.h"
+#include "core/image.h"
 #include "tests/support/support.h"
 
 size_t ts_test_count_files(const char *folder, const char *part)

@@ -5,7 +5,7 @@
 #ifndef TESTS_OUTPUT_FIXTURE_H
 #define TESTS_OUTPUT_FIXTURE_H
 
-#include "io/hdf5_write.h"
+#include "io/hdf5/hdf5_write.h"
 #include "tests/support/folders.h"
 
 /* Number of entries of a folder whose name contains `part` (NULL: all). */

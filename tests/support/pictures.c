@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/png.h"
+#include "io/file/png.h"
 
 /* False where there is none. */
 static bool find_folder(char *folder, size_t size)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stages/radon.h"
+#include "stages/projection/radon.h"
 #include "tests/support/stage_check.h"
 
 void ts_test_scene_make(struct radon_scene *scene, const char *assignments, int64_t ny, int64_t nx, double dy,

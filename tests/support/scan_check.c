@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/common/iterate.h"
-#include "tests/reference/scan_reference.h"
+#include "stages/reconstruction/iterate.h"
+#include "tests/stages/projection/scan_oracle.h"
 #include "tests/support/support.h"
 
 struct ts_image ts_test_scan(const struct scan_case *which, uint64_t seed)
@@ -122,7 +122,7 @@ void ts_scan_check_methods(const struct stage *stage, stage_oracle *oracle)
 static double residual_of(const struct stage_context *context, const double *b, const double *x, double *rays)
 {
     double left = 0, all = 0;
-    ts_scan_project_reference(&context->out, &context->in, x, rays);
+    ts_scan_project_oracle(&context->out, &context->in, x, rays);
     for (size_t r = 0; r < ts_slice_count(&context->in); r++) {
         left += pow(b[r] - rays[r], 2);
         all += pow(b[r], 2);

@@ -2,10 +2,10 @@
  *
  * Tables to the device, joined there, and the first of them back.
  */
-#include "cuda/common/fan_in.cuh"
+#include "cuda/values/fan_in.cuh"
 
 extern "C" {
-#include "cuda/session.h"
+#include "cuda/device/session.h"
 #include "tests/support/tables_join.h"
 }
 

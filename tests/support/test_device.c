@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/session.h"
-#include "cuda/stage_state.h"
+#include "cuda/device/session.h"
+#include "cuda/device/stage_state.h"
 #include "tests/support/device_reset.h"
 
 const struct cuda_device *ts_test_device;

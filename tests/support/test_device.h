@@ -5,8 +5,8 @@
 #ifndef TESTS_TEST_DEVICE_H
 #define TESTS_TEST_DEVICE_H
 
-#include "cuda/code.h"
-#include "pipeline/diag.h"
+#include "core/diag.h"
+#include "cuda/device/code.h"
 
 /* Where the runs of this test go: NULL is the CPU, and what it starts as. */
 extern const struct cuda_device *ts_test_device;
@@ -21,8 +21,8 @@ void ts_test_begin_cuda_like(int capability);
 /* Whether the first record of `diag` says that this device has less shared memory, or no tensor cores, than what `what`
  * names is made for: prints that it was skipped, and why. False for the CPU. */
 bool ts_test_beyond(const struct cuda_device *device, const struct ts_diag *diag, const char *what);
-/* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/code.h); skips
- * the test where no device would. */
+/* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/device/code.h);
+ * skips the test where no device would. */
 struct cuda_device ts_test_device_of(int code);
 /* A test that runs twice: NAME on the CPU, NAME_on_cuda on a CUDA device. */
 #define TEST_ON_BOTH(suite, name)                                                                                      \

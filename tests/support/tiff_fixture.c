@@ -7,7 +7,7 @@
 #include <string.h>
 #include <tiffio.h>
 
-#include "pipeline/chain.h"
+#include "pipeline/chain/chain.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/support.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_TIFF_FIXTURE_H
 #define TESTS_TIFF_FIXTURE_H
 
-#include "io/source.h"
+#include "io/source/source.h"
 
 enum { TIFF_COLUMNS = 37, TIFF_ROWS = 23 };
 

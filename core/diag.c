@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Records keep their own copies of every text, and of the source they point into: --set assignments and chain files
+ * are different sources of one run.
+ */
+#include "core/diag.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/utf8.h"
+
+struct source_text {
+    const char *name, *text;
+    size_t length;
+};
+
+struct entry {
+    struct ts_diag_record record;
+    const struct source_text *source; /* NULL where no text was set */
+};
+
+struct ts_diag {
+    pthread_mutex_t lock; /* the writer's threads report too */
+    struct arena *arena;
+    const struct source_text *source;
+    struct entry *entries;
+    size_t count, capacity, errors, errors_dropped;
+    size_t lost; /* warnings and notes that found no memory */
+    enum ts_status status;
+};
+
+struct ts_diag *ts_diag_create(void)
+{
+    struct ts_diag *diag = calloc(1, sizeof *diag);
+    if (!diag)
+        return NULL;
+    diag->arena = ts_arena_create();
+    /* Reserved at once, so that reporting an error needs no list to grow when memory has run out. */
+    diag->capacity = 64;
+    diag->entries = calloc(diag->capacity, sizeof *diag->entries);
+    if (!diag->arena || !diag->entries) {
+        ts_arena_destroy(diag->arena);
+        free(diag->entries);
+        free(diag);
+        return NULL;
+    }
+    pthread_mutex_init(&diag->lock, NULL);
+    return diag;
+}
+
+void ts_diag_destroy(struct ts_diag *diag)
+{
+    if (!diag)
+        return;
+    pthread_mutex_destroy(&diag->lock);
+    ts_arena_destroy(diag->arena);
+    free(diag->entries);
+    free(diag);
+}
+
+size_t ts_diag_count(const struct ts_diag *diag)
+{
+    return diag->count;
+}
+
+const struct ts_diag_record *ts_diag_get(const struct ts_diag *diag, size_t i)
+{
+    return i < diag->count ? &diag->entries[i].record : NULL;
+}
+
+size_t ts_diag_error_count(const struct ts_diag *diag)
+{
+    return diag->errors + diag->errors_dropped;
+}
+
+enum ts_status ts_diag_status(const struct ts_diag *diag)
+{
+    return diag->status;
+}
+
+void ts_diag_clear(struct ts_diag *diag)
+{
+    struct arena *fresh = ts_arena_create();
+    if (fresh) {
+        ts_arena_destroy(diag->arena);
+        diag->arena = fresh;
+        diag->source = NULL;
+    }
+    diag->count = diag->errors = diag->errors_dropped = diag->lost = 0;
+    diag->status = TS_OK;
+}
+
+void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage)
+{
+    size_t kept = from;
+    pthread_mutex_lock(&diag->lock);
+    for (size_t i = from; i < diag->count; i++) {
+        const struct ts_diag_record *record = &diag->entries[i].record;
+        if (record->severity == TS_ERROR && record->stage && !strcmp(record->stage, stage))
+            diag->errors--;
+        else
+            diag->entries[kept++] = diag->entries[i];
+    }
+    diag->count = kept < diag->count ? kept : diag->count;
+    diag->status = TS_OK;
+    for (size_t i = 0; i < diag->count && diag->status == TS_OK; i++)
+        if (diag->entries[i].record.severity == TS_ERROR)
+            diag->status = diag->entries[i].record.status;
+    pthread_mutex_unlock(&diag->lock);
+}
+
+void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length)
+{
+    pthread_mutex_lock(&diag->lock);
+    struct source_text *source = ts_arena_alloc(diag->arena, sizeof *source);
+    if (source) {
+        source->name = ts_arena_text(diag->arena, name, strlen(name));
+        source->text = ts_arena_text(diag->arena, text, length);
+        source->length = length;
+        diag->source = source->name && source->text ? source : NULL;
+    }
+    pthread_mutex_unlock(&diag->lock);
+}
+
+/* Where memory is out, a record says so instead of what it would have said. */
+static const char *copy_text(struct ts_diag *diag, const char *text, const char *otherwise)
+{
+    if (!text)
+        return NULL;
+    const char *copy = ts_arena_text(diag->arena, text, strlen(text));
+    return copy ? copy : otherwise;
+}
+
+__attribute__((format(printf, 2, 0))) static const char *format_text(struct ts_diag *diag, const char *format,
+                                                                     va_list arguments)
+{
+    char buffer[4096];
+    vsnprintf(buffer, sizeof buffer, format, arguments);
+    return copy_text(diag, buffer, "out of memory");
+}
+
+/* A list that cannot grow keeps its last places for errors, so that a failure is never without a record. */
+static bool has_place(struct ts_diag *diag, enum ts_severity severity)
+{
+    if (diag->count + (severity == TS_ERROR ? 0 : DIAG_MAX_ERRORS) < diag->capacity)
+        return true;
+    struct entry *grown = realloc(diag->entries, 2 * diag->capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    diag->entries = grown;
+    diag->capacity *= 2;
+    return true;
+}
+
+/* With the lock held. */
+__attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum ts_severity severity,
+                                                      enum ts_status status, const struct diag_site *site,
+                                                      const char *format, va_list arguments)
+{
+    if (severity == TS_ERROR) {
+        if (diag->status == TS_OK)
+            diag->status = status;
+        if (diag->errors >= DIAG_MAX_ERRORS) {
+            diag->errors_dropped++;
+            return;
+        }
+        diag->errors++;
+    }
+    if (!has_place(diag, severity)) {
+        diag->lost++;
+        return;
+    }
+    struct entry *entry = &diag->entries[diag->count++];
+    *entry = (struct entry){
+        .record = {.severity = severity, .status = status, .message = format_text(diag, format, arguments)},
+        .source = diag->source,
+    };
+    entry->record.source = diag->source ? diag->source->name : NULL;
+    if (site) {
+        entry->record.code = copy_text(diag, site->code, "no-memory");
+        entry->record.span = site->span;
+        entry->record.stage = copy_text(diag, site->stage, NULL);
+    }
+}
+
+enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status, const struct diag_site *site,
+                             const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&diag->lock);
+    add(diag, TS_ERROR, status, site, format, arguments);
+    pthread_mutex_unlock(&diag->lock);
+    va_end(arguments);
+    return status;
+}
+
+void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&diag->lock);
+    add(diag, TS_WARNING, TS_OK, site, format, arguments);
+    pthread_mutex_unlock(&diag->lock);
+    va_end(arguments);
+}
+
+void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&diag->lock);
+    add(diag, TS_NOTE, TS_OK, site, format, arguments);
+    pthread_mutex_unlock(&diag->lock);
+    va_end(arguments);
+}
+
+void ts_diag_hint(struct ts_diag *diag, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&diag->lock);
+    /* After the limit the newest record is not the one that was dropped. */
+    if (diag->count > 0 && diag->errors_dropped == 0)
+        diag->entries[diag->count - 1].record.hint = format_text(diag, format, arguments);
+    pthread_mutex_unlock(&diag->lock);
+    va_end(arguments);
+}
+
+enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes)
+{
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-memory"},
+                         "out of memory: %zu bytes were needed", bytes);
+}
+
+void ts_text_escape(char *out, size_t size, const char *text)
+{
+    size_t used = 0;
+    for (size_t left = strlen(text), bytes; left > 0 && size > 0; text += bytes, left -= bytes) {
+        bytes = ts_utf8_bytes(text, left);
+        const bool plain = bytes > 0 && !ts_utf8_is_control(text, bytes);
+        bytes = plain ? bytes : 1;
+        const size_t need = plain ? bytes : 4;
+        if (used + need + 1 > size)
+            break;
+        if (plain)
+            memcpy(out + used, text, bytes);
+        else
+            snprintf(out + used, 5, "\\x%02X", (unsigned char)*text);
+        used += need;
+    }
+    if (size > 0)
+        out[used] = '\0';
+}
+
+/* The line that the span points into, without its end; NULL where the text has no such line. */
+static const char *source_line(const struct source_text *source, int32_t line, size_t *length)
+{
+    const char *at = source->text, *end = source->text + source->length;
+    for (int32_t i = 1; i < line; i++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            return NULL;
+        at = newline + 1;
+    }
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    *length = (size_t)((newline ? newline : end) - at);
+    if (*length > 0 && at[*length - 1] == '\r')
+        --*length;
+    return at;
+}
+
+/* Bytes of what takes one place on the screen; what is no text takes one a byte. */
+static size_t place_bytes(const char *at, size_t left, bool *text)
+{
+    const size_t bytes = ts_utf8_bytes(at, left);
+    *text = bytes > 0 && !ts_utf8_is_control(at, bytes);
+    return *text ? bytes : 1;
+}
+
+static void print_line_and_caret(const struct source_text *source, struct ts_span span, FILE *stream)
+{
+    enum { SHOWN = 160 };
+    size_t length = 0;
+    const char *line = source_line(source, span.line, &length);
+    const size_t before = span.column > 0 ? (size_t)span.column - 1 : 0;
+    if (!line || before > length)
+        return;
+    size_t first = before > SHOWN / 2 && length > SHOWN ? before - SHOWN / 2 : 0;
+    while (first < before && ((unsigned char)line[first] & 0xC0) == 0x80)
+        first++;
+    const size_t end = length - first < SHOWN ? length : first + SHOWN;
+    const int margin = fprintf(stream, "  %d | ", span.line);
+    bool text;
+    for (size_t i = first, bytes; i < end; i += bytes) {
+        bytes = place_bytes(line + i, end - i, &text);
+        if (text)
+            fwrite(line + i, 1, bytes, stream);
+        else
+            fputc(line[i] == '\t' ? ' ' : '?', stream);
+    }
+    fprintf(stream, "\n%*s", margin, "");
+    for (size_t i = first; i < before; i += place_bytes(line + i, length - i, &text))
+        fputc(' ', stream);
+    fputc('^', stream);
+    const size_t last = before + (size_t)(span.length > 0 ? span.length : 1);
+    for (size_t i = before; i < end; fputc('~', stream)) {
+        i += place_bytes(line + i, length - i, &text);
+        if (i >= last || i >= end)
+            break;
+    }
+    fputc('\n', stream);
+}
+
+void ts_diag_print(const struct ts_diag *diag, FILE *stream)
+{
+    static const char *const severities[] = {"note", "warning", "error"};
+    for (size_t i = 0; i < diag->count; i++) {
+        const struct entry *entry = &diag->entries[i];
+        const struct ts_diag_record *record = &entry->record;
+        char text[4096], stage[256];
+        if (entry->source && record->span.line > 0) {
+            ts_text_escape(text, sizeof text, entry->source->name);
+            fprintf(stream, "%s:%d:%d: ", text, record->span.line, record->span.column);
+        } else {
+            fputs("tomostage: ", stream);
+        }
+        ts_text_escape(text, sizeof text, record->message);
+        ts_text_escape(stage, sizeof stage, record->stage ? record->stage : "");
+        fprintf(stream, "%s: %s%s%s\n", severities[record->severity], stage, record->stage ? ": " : "", text);
+        if (entry->source && record->span.line > 0)
+            print_line_and_caret(entry->source, record->span, stream);
+        if (record->hint) {
+            ts_text_escape(text, sizeof text, record->hint);
+            fprintf(stream, "  hint: %s\n", text);
+        }
+    }
+    if (diag->errors_dropped > 0)
+        fprintf(stream, "tomostage: error: %zu more errors are not shown\n", diag->errors_dropped);
+    if (diag->lost > 0)
+        fprintf(stream, "tomostage: warning: %zu more warnings are not shown: out of memory\n", diag->lost);
+}

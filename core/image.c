@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/image.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+    double low, high;
+} dtypes[] = {
+    [TS_U8] = {"u8", 1, 0, UINT8_MAX},          [TS_I8] = {"i8", 1, INT8_MIN, INT8_MAX},
+    [TS_U16] = {"u16", 2, 0, UINT16_MAX},       [TS_I16] = {"i16", 2, INT16_MIN, INT16_MAX},
+    [TS_U32] = {"u32", 4, 0, UINT32_MAX},       [TS_I32] = {"i32", 4, INT32_MIN, INT32_MAX},
+    [TS_F32] = {"f32", 4, -INFINITY, INFINITY}, [TS_U64] = {"u64", 8, 0, 18446744073709551615.0},
+    [TS_F64] = {"f64", 8, -INFINITY, INFINITY},
+};
+
+size_t ts_dtype_bytes(enum ts_dtype dtype)
+{
+    return dtypes[dtype].bytes;
+}
+
+const char *ts_dtype_name(enum ts_dtype dtype)
+{
+    return dtypes[dtype].name;
+}
+
+uint32_t ts_dtype_sign_bit(enum ts_dtype dtype)
+{
+    return dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : dtype == TS_I32 ? 0x80000000u : 0;
+}
+
+bool ts_dtype_is_integer(enum ts_dtype dtype)
+{
+    return dtype != TS_F32 && dtype != TS_F64;
+}
+
+void ts_dtype_range(enum ts_dtype dtype, double *low, double *high)
+{
+    *low = dtypes[dtype].low;
+    *high = dtypes[dtype].high;
+}
+
+const char *ts_quantity_name(enum ts_quantity quantity)
+{
+    static const char *const names[] = {"counts", "transmission", "line_integral", "attenuation", "hu", "intensity"};
+    return names[quantity];
+}
+
+const char *ts_beam_name(enum ts_beam_kind kind)
+{
+    static const char *const names[] = {"parallel", "fan-arc", "fan-flat"};
+    return names[kind];
+}
+
+const char *ts_axis_name(enum ts_axis_kind kind)
+{
+    static const char *const names[] = {"z", "y", "x", "view", "detector", "bin", "item"};
+    return names[kind];
+}
+
+bool ts_mul_size(size_t a, size_t b, size_t *product)
+{
+    return !__builtin_mul_overflow(a, b, product);
+}
+
+static size_t count_from(const struct ts_image *image, int first_axis)
+{
+    size_t count = 1;
+    for (int i = first_axis; i < image->rank; i++)
+        if (!ts_mul_size(count, (size_t)image->axes[i].n, &count))
+            return SIZE_MAX;
+    return count;
+}
+
+static size_t bytes_of(size_t count, enum ts_dtype dtype)
+{
+    size_t bytes;
+    return count != SIZE_MAX && ts_mul_size(count, ts_dtype_bytes(dtype), &bytes) ? bytes : SIZE_MAX;
+}
+
+size_t ts_image_count(const struct ts_image *image)
+{
+    return count_from(image, 0);
+}
+
+size_t ts_image_bytes(const struct ts_image *image)
+{
+    return bytes_of(ts_image_count(image), image->dtype);
+}
+
+size_t ts_slice_count(const struct ts_image *image)
+{
+    return count_from(image, 1);
+}
+
+size_t ts_slice_bytes(const struct ts_image *image)
+{
+    return bytes_of(ts_slice_count(image), image->dtype);
+}
+
+void *ts_slice_data(const struct ts_image *image, int64_t z)
+{
+    return (unsigned char *)image->data + (size_t)z * ts_slice_bytes(image);
+}
+
+bool ts_image_is_sinogram(const struct ts_image *image)
+{
+    return image->rank == 3 && image->axes[1].kind == TS_AXIS_VIEW;
+}
+
+bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b)
+{
+    bool same = a->rank == b->rank && a->dtype == b->dtype && a->quantity == b->quantity && !strcmp(a->unit, b->unit) &&
+                a->beam.kind == b->beam.kind;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->axes[i].kind == b->axes[i].kind && a->axes[i].n == b->axes[i].n &&
+               !strcmp(a->axes[i].unit, b->axes[i].unit);
+    return same;
+}
+
+struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n)
+{
+    struct ts_image view = *image;
+    view.axes[0].n = n;
+    view.z_first += first;
+    if (view.data)
+        view.data = ts_slice_data(image, first);
+    return view;
+}
+
+void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n)
+{
+    switch (dtype) {
+#define CASE(suffix, type)                                                                                             \
+    case TS_##suffix: {                                                                                                \
+        const type *in = data;                                                                                         \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = (float)in[i];                                                                                     \
+        break;                                                                                                         \
+    }
+        TS_IMAGE_DTYPES(CASE)
+        CASE(U64, uint64_t)
+        CASE(F64, double)
+#undef CASE
+    }
+}
+
+void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n)
+{
+    switch (dtype) {
+#define CASE(suffix, type)                                                                                             \
+    case TS_##suffix: {                                                                                                \
+        const type *in = data;                                                                                         \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = (double)in[i];                                                                                    \
+        break;                                                                                                         \
+    }
+        TS_IMAGE_DTYPES(CASE)
+        CASE(U64, uint64_t)
+        CASE(F64, double)
+#undef CASE
+    }
+}
+
+void ts_store_f32(void *data, enum ts_dtype dtype, const float *in, size_t n)
+{
+    double low, high;
+    ts_dtype_range(dtype, &low, &high);
+    switch (dtype) {
+#define CASE(suffix, type)                                                                                             \
+    case TS_##suffix: {                                                                                                \
+        type *out = data;                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const double value = rint((double)in[i]);                                                                  \
+            out[i] = (type)(!(value == value) ? 0 : value < low ? low : value > high ? high : value);                  \
+        }                                                                                                              \
+        break;                                                                                                         \
+    }
+        CASE(U8, uint8_t)
+        CASE(I8, int8_t)
+        CASE(U16, uint16_t)
+        CASE(I16, int16_t)
+        CASE(U32, uint32_t)
+        CASE(I32, int32_t)
+#undef CASE
+    case TS_F32:
+        memcpy(data, in, n * sizeof *in);
+        break;
+    case TS_F64:
+        for (size_t i = 0; i < n; i++)
+            ((double *)data)[i] = (double)in[i];
+        break;
+    case TS_U64:
+        for (size_t i = 0; i < n; i++)
+            ((uint64_t *)data)[i] = in[i] > 0 ? (uint64_t)in[i] : 0;
+        break;
+    }
+}

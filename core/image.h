@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Helpers on struct ts_image: sizes, names, slabs. Nothing here allocates.
+ */
+#ifndef CORE_IMAGE_H
+#define CORE_IMAGE_H
+
+#include "core/tomostage.h"
+
+/* X(suffix of the enum, C type): the element types that images (not tables) may have. */
+#define TS_IMAGE_DTYPES(X)                                                                                             \
+    X(U8, uint8_t) X(I8, int8_t) X(U16, uint16_t) X(I16, int16_t) X(U32, uint32_t) X(I32, int32_t) X(F32, float)
+
+#define TS_DTYPE_BIT(dtype) (1u << (dtype))
+#define TS_ANY_INTEGER 0x3Fu
+#define TS_ANY_DTYPE 0x7Fu
+#define TS_QUANTITY_BIT(quantity) (1u << (quantity))
+#define TS_ANY_QUANTITY 0x3Fu
+#define TS_BEAM_BIT(kind) (1u << (kind))
+#define TS_ANY_BEAM 0x7u
+
+size_t ts_dtype_bytes(enum ts_dtype dtype);     /* of one element */
+const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
+bool ts_dtype_is_integer(enum ts_dtype dtype);
+/* The sign bit of signed integers, else 0: the bits of an integer xor this are unsigned and order as the values do. */
+uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
+/* Lowest and highest value of the dtype (-inf, inf for floats). */
+void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
+const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */
+const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
+const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item" */
+
+/* a * b in *product; false where it does not fit. */
+bool ts_mul_size(size_t a, size_t b, size_t *product);
+/* Number of elements and bytes of the whole image; SIZE_MAX where the product does not fit. */
+size_t ts_image_count(const struct ts_image *image);
+size_t ts_image_bytes(const struct ts_image *image);
+/* Elements and bytes of one slice: all axes but the first. */
+size_t ts_slice_count(const struct ts_image *image);
+size_t ts_slice_bytes(const struct ts_image *image);
+/* Whether its axes are (z, view, detector). */
+bool ts_image_is_sinogram(const struct ts_image *image);
+/* True where the two differ in nothing but the numbers of their axes and their data. */
+bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
+/* A view of slices [first, first + n), counted within `image`; z_first moves along. */
+struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
+/* First element of slice z, counted within `image`. */
+void *ts_slice_data(const struct ts_image *image, int64_t z);
+
+/* Reads n elements as float or double / writes n doubles. Writing to integers rounds half to even and
+ * saturates; NaN becomes 0. */
+void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n);
+void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n);
+void ts_store_f32(void *data, enum ts_dtype dtype, const float *in, size_t n);
+
+/* Loops marked so are compiled for several x86-64 levels and chosen at load time. Without FMA contraction all
+ * give the same bytes. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TS_SANITIZED)
+#define TS_VECTORIZED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define TS_VECTORIZED
+#endif
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *ts_memory_aligned(size_t bytes)
+{
+    const size_t rounded = (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    return rounded < bytes ? NULL : aligned_alloc(MEMORY_ALIGNMENT, rounded > 0 ? rounded : MEMORY_ALIGNMENT);
+}
+
+void *ts_memory_zeroed(size_t bytes)
+{
+    void *memory = ts_memory_aligned(bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers as a chain may write them: decimal, in the C locale whatever the program's is.
+ *     integer: [+-] digits           real: also a fraction, an exponent, inf, .inf
+ * No leading zeros (octal in YAML 1.1), hexadecimal, underscores, decimal commas or nan.
+ */
+#ifndef CORE_NUMBER_H
+#define CORE_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* NULL where *value was read, else what is wrong with the text, as in "'x' is not an integer": "is not an integer". */
+const char *ts_number_integer(const char *text, int64_t *value);
+const char *ts_number_real(const char *text, double *value);
+
+#endif

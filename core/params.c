@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/params.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *field(const struct param_set *set, const struct param *row)
+{
+    return (unsigned char *)set->values + row->offset;
+}
+
+void ts_params_init(struct param_set *set)
+{
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const struct param *row = &set->rows[i];
+        void *at = field(set, row);
+        if (row->required || row->optional || row->derived)
+            continue;
+        switch (row->kind) {
+        case PARAM_INTEGER:
+            *(int64_t *)at = row->init.i;
+            break;
+        case PARAM_REAL:
+            *(double *)at = row->init.r;
+            break;
+        case PARAM_CHOICE:
+            *(int32_t *)at = row->init.choice;
+            break;
+        case PARAM_BOOL:
+            *(bool *)at = row->init.b;
+            break;
+        case PARAM_TEXT:
+            *(const char **)at = row->init.text;
+            break;
+        case PARAM_TEXTS:
+        case PARAM_NUMBERS:
+        case PARAM_REFERENCE:
+            break;
+        }
+    }
+}
+
+const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index)
+{
+    for (size_t i = 0; i < n_rows; i++)
+        if (!strcmp(rows[i].name, name)) {
+            if (index)
+                *index = i;
+            return &rows[i];
+        }
+    return NULL;
+}
+
+bool ts_param_given(const struct param_set *set, const char *name)
+{
+    size_t i;
+    return ts_param_find(set->rows, set->n_rows, name, &i) && (set->given >> i & 1);
+}
+
+void ts_param_idle(struct param_set *set, const char *name)
+{
+    size_t i;
+    if (ts_param_find(set->rows, set->n_rows, name, &i))
+        set->idle |= 1u << i;
+}
+
+bool ts_param_is_idle(const struct param_set *set, size_t i)
+{
+    return set->idle >> i & 1;
+}
+
+enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,
+                              const char *format, ...)
+{
+    char message[2048], site[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    snprintf(site, sizeof site, "%s.%s", set->owner, name);
+    size_t i;
+    const bool written = ts_param_find(set->rows, set->n_rows, name, &i) && (set->given >> i & 1);
+    return ts_diag_error(diag, TS_BAD_CHAIN,
+                         &(struct diag_site){.code = code, .span = written ? set->spans[i] : set->span, .stage = site},
+                         "%s", message);
+}
+
+const char *ts_choice_name(const struct choice *choices, int32_t value)
+{
+    for (; choices && choices->name; choices++)
+        if (choices->value == value)
+            return choices->name;
+    return NULL;
+}
+
+int ts_real_format(double value, char *out, size_t size)
+{
+    if (isinf(value))
+        return snprintf(out, size, value > 0 ? "inf" : "-inf");
+    char text[40];
+    /* A point, whatever the program that calls has chosen; the C locale is built in and takes no memory. */
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const locale_t callers = uselocale(c_locale);
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    /* 9000, not 9e+03: exact, as whole numbers of this size are. */
+    if (strstr(text, "e+") && fabs(value) < 1e15)
+        snprintf(text, sizeof text, "%.0f", value);
+    uselocale(callers);
+    freelocale(c_locale);
+    return snprintf(out, size, "%s", text);
+}
+
+static enum ts_status check_number(const struct param_set *set, const struct param *row, double value,
+                                   struct ts_diag *diag)
+{
+    const bool bounded = row->min != 0 || row->max != 0;
+    if (bounded ? value >= row->min && value <= row->max : isfinite(value))
+        return TS_OK;
+    char shown[40], low[40], high[40];
+    ts_real_format(value, shown, sizeof shown);
+    ts_real_format(row->min, low, sizeof low);
+    ts_real_format(row->max, high, sizeof high);
+    if (!bounded)
+        return ts_param_error(set, row->name, "parameter-range", diag, "%s is not a finite number", shown);
+    return ts_param_error(set, row->name, "parameter-range", diag, "%s is outside [%s, %s]%s%s", shown, low, high,
+                          row->unit && *row->unit ? " " : "", row->unit ? row->unit : "");
+}
+
+enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag)
+{
+    const struct param *row = &set->rows[i];
+    const void *at = field(set, row);
+    switch (row->kind) {
+    case PARAM_INTEGER:
+        return check_number(set, row, (double)*(const int64_t *)at, diag);
+    case PARAM_REAL:
+        return check_number(set, row, *(const double *)at, diag);
+    case PARAM_NUMBERS: {
+        const struct ts_numbers *numbers = at;
+        for (int64_t j = 0; j < numbers->rows * numbers->columns; j++) {
+            const enum ts_status status = check_number(set, row, numbers->values[j], diag);
+            if (status != TS_OK)
+                return status;
+        }
+        return TS_OK;
+    }
+    case PARAM_CHOICE:
+        if (!ts_choice_name(row->choices, *(const int32_t *)at))
+            return ts_param_error(set, row->name, "parameter-choice", diag, "no choice has the number %" PRId32,
+                                  *(const int32_t *)at);
+        return TS_OK;
+    case PARAM_BOOL:
+    case PARAM_TEXT:
+    case PARAM_TEXTS:
+    case PARAM_REFERENCE:
+        return TS_OK;
+    }
+    return TS_OK;
+}
+
+/* Grows like snprintf: counts what does not fit. */
+static int append(char *out, size_t size, int used, const char *text)
+{
+    const size_t length = strlen(text), at = (size_t)used;
+    if (at < size) {
+        const size_t room = size - at - 1, copied = length < room ? length : room;
+        memcpy(out + at, text, copied);
+        out[at + copied] = '\0';
+    }
+    return used + (int)length;
+}
+
+static int append_quoted(char *out, size_t size, int used, const char *text)
+{
+    char piece[8];
+    used = append(out, size, used, "\"");
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            snprintf(piece, sizeof piece, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7F)
+            snprintf(piece, sizeof piece, "\\x%02X", *c);
+        else
+            snprintf(piece, sizeof piece, "%c", *c);
+        used = append(out, size, used, piece);
+    }
+    return append(out, size, used, "\"");
+}
+
+static int format_numbers(const struct ts_numbers *numbers, char *out, size_t size)
+{
+    int used = append(out, size, 0, "[");
+    for (int64_t row = 0; row < numbers->rows; row++) {
+        if (numbers->rows > 1)
+            used = append(out, size, used, row > 0 ? ", [" : "[");
+        for (int64_t column = 0; column < numbers->columns; column++) {
+            char text[48];
+            ts_real_format(numbers->values[row * numbers->columns + column], text, sizeof text);
+            used = append(out, size, used, column > 0 ? ", " : "");
+            used = append(out, size, used, text);
+        }
+        if (numbers->rows > 1)
+            used = append(out, size, used, "]");
+    }
+    return append(out, size, used, "]");
+}
+
+int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
+{
+    const struct param *row = &set->rows[i];
+    const void *at = field(set, row);
+    if (size > 0)
+        out[0] = '\0';
+    switch (row->kind) {
+    case PARAM_INTEGER:
+        return snprintf(out, size, "%" PRId64, *(const int64_t *)at);
+    case PARAM_REAL:
+        return ts_real_format(*(const double *)at, out, size);
+    case PARAM_CHOICE:
+        return append(out, size, 0, ts_choice_name(row->choices, *(const int32_t *)at));
+    case PARAM_BOOL:
+        return append(out, size, 0, *(const bool *)at ? "true" : "false");
+    case PARAM_TEXT:
+        return append_quoted(out, size, 0, *(const char *const *)at ? *(const char *const *)at : "");
+    case PARAM_TEXTS: {
+        const struct ts_texts *texts = at;
+        int used = append(out, size, 0, "[");
+        for (int64_t j = 0; j < texts->n; j++) {
+            used = append(out, size, used, j > 0 ? ", " : "");
+            used = append_quoted(out, size, used, texts->items[j]);
+        }
+        return append(out, size, used, "]");
+    }
+    case PARAM_NUMBERS:
+        return format_numbers(at, out, size);
+    case PARAM_REFERENCE: {
+        const struct ts_reference *reference = at;
+        return append(out, size, 0, reference->name ? reference->name : "none");
+    }
+    }
+    return 0;
+}
+
+/* Edits that make b of a (insert, delete, replace, swap neighbors), given up past `limit`. */
+static size_t edit_distance(const char *a, const char *b, size_t limit)
+{
+    enum { LONGEST = 64 };
+    const size_t m = strlen(a), n = strlen(b);
+    /* The rows of this letter of a and of the two letters before it. */
+    size_t rows[3][LONGEST + 1];
+    if (m > LONGEST || n > LONGEST || (m > n ? m - n : n - m) > limit)
+        return limit + 1;
+    for (size_t j = 0; j <= n; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+                best = above2[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return rows[m % 3][n];
+}
+
+const char *ts_nearest_name(const char *name, const char *const *names, size_t n)
+{
+    const size_t limit = strlen(name) <= 4 ? 1 : strlen(name) / 3;
+    size_t best = limit + 1;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const size_t distance = edit_distance(name, names[i], limit);
+        if (distance < best) {
+            best = distance;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parameter tables: one row per field of a plain C struct is the only source of its name, kind, unit, range,
+ * default, choices and sentence. Loading, checks, help, schema, docs page and provenance read the rows.
+ */
+#ifndef CORE_PARAMS_H
+#define CORE_PARAMS_H
+
+#include <math.h>
+
+#include "core/diag.h"
+
+/* A list of numbers, or rows of equal length. Owned by the arena of the chain. */
+struct ts_numbers {
+    int64_t rows, columns;
+    const double *values;
+};
+struct ts_texts {
+    int64_t n;
+    const char *const *items;
+};
+/* The name of an earlier output or of a further source; name NULL: not given. node is set by the plan. */
+struct ts_reference {
+    const char *name;
+    int32_t node;
+};
+
+enum param_kind {
+    PARAM_INTEGER,  /* int64_t */
+    PARAM_REAL,     /* double */
+    PARAM_CHOICE,   /* int32_t, one of choices */
+    PARAM_BOOL,     /* bool */
+    PARAM_TEXT,     /* const char * */
+    PARAM_TEXTS,    /* struct ts_texts: a list, or one text */
+    PARAM_NUMBERS,  /* struct ts_numbers: a list, or a list of lists */
+    PARAM_REFERENCE /* struct ts_reference */
+};
+
+enum { ON_CPU = 1, ON_CUDA = 2 };
+
+struct choice {
+    const char *name; /* NULL ends the list */
+    int32_t value;
+    const char *doc;
+    unsigned devices; /* ON_... bits of the devices that can run it; 0: all */
+    bool alias;       /* another name of the row of this value before it, which is the one that is recorded */
+};
+
+struct param {
+    const char *name; /* == field name == YAML key */
+    enum param_kind kind;
+    size_t offset;
+    const char *unit; /* "pixel", "degree", "mm", "value" (that of the image), "" for none */
+    const char *doc;  /* one sentence */
+    double min, max;  /* closed range of INTEGER, REAL and each of NUMBERS; both 0: any finite number */
+    const struct choice *choices;
+    /* REFERENCE to frames of a scan: which, "flats" or "darks", as the row `frames` of the inputs has it. The plan
+     * refuses frames that their input calls by another name, and for the stage's own image flats and darks. */
+    const char *frames;
+    /* Exactly one of these four says what holds when the key is absent: */
+    bool required;
+    bool optional;       /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */
+    const char *derived; /* formula, computed by the stage's resolve() from the input or from other parameters */
+    struct {             /* else: this value. Set the one of the kind. */
+        int64_t i;
+        double r;
+        int32_t choice;
+        bool b;
+        const char *text;
+    } init;
+};
+
+/* clang-format off */
+#define PARAM_KIND_OF(field) _Generic((field), \
+    int64_t: PARAM_INTEGER, double: PARAM_REAL, int32_t: PARAM_CHOICE, bool: PARAM_BOOL, const char *: PARAM_TEXT, \
+    struct ts_texts: PARAM_TEXTS, struct ts_numbers: PARAM_NUMBERS, struct ts_reference: PARAM_REFERENCE)
+/* clang-format on */
+#define PARAM(type, field, ...)                                                                                        \
+    {                                                                                                                  \
+        .name = #field, .kind = PARAM_KIND_OF(((type *)0)->field), .offset = offsetof(type, field), __VA_ARGS__        \
+    }
+
+enum { PARAMS_MAX = 32 }; /* rows of one table; `given` is a bit set of them */
+
+/* A filled parameter struct and where its values came from. */
+struct param_set {
+    const struct param *rows;
+    size_t n_rows;
+    void *values;                     /* the parameter struct, zeroed then filled */
+    uint32_t given;                   /* bit i: row i was written by the user */
+    struct ts_span spans[PARAMS_MAX]; /* of the values given */
+    struct ts_span span;              /* of the stage or source itself */
+    const char *owner;                /* "box", "input" */
+    bool resolved;                    /* derived rows have their values */
+    uint32_t idle;                    /* bit i: row i plays no part with the values of the others; not recorded */
+};
+
+/* Fills every row that has an init value. */
+void ts_params_init(struct param_set *set);
+const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index);
+bool ts_param_given(const struct param_set *set, const char *name);
+/* For resolve(): the named parameter plays no part. */
+void ts_param_idle(struct param_set *set, const char *name);
+/* True where row i plays no part. */
+bool ts_param_is_idle(const struct param_set *set, size_t i);
+/* Reports an error about the named parameter at the place where it was written (or at its owner, where it was not).
+ * Message: "owner.name: ..." */
+enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,
+                              const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Range and choice check of row i's present value, with the message of the design: "9000 is outside [0, 1024] pixel".
+ */
+enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag);
+/* The value as YAML text, the same for equal values on every machine: reals by %.17g shortened to the shortest that
+ * reads back. Returns the length as snprintf does. */
+int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size);
+/* Shortest decimal text that reads back as the same double. */
+int ts_real_format(double value, char *out, size_t size);
+const char *ts_choice_name(const struct choice *choices, int32_t value);
+/* The nearest of n names by edit distance, or NULL where none is near enough to suggest. */
+const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SVG_H
+#define CORE_SVG_H
+
+#include <stdio.h>
+
+/* Writes a text (UTF-8) as the content of an element of SVG 1.1: what would begin a tag or an entity is escaped. Errors
+ * show in the stream. */
+void ts_svg_text(FILE *stream, const char *text);
+
+#endif

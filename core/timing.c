@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/timing.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static double read_clock(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+double ts_seconds(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double ts_thread_seconds(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double middle(const double *sorted, int n)
+{
+    return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+}
+
+double ts_median(double *seconds, int n)
+{
+    qsort(seconds, (size_t)n, sizeof *seconds, by_size);
+    return middle(seconds, n);
+}
+
+double ts_spread(const double *sorted, int n)
+{
+    return (sorted[(n - 1) * 9 / 10] - sorted[(n - 1) / 10]) / middle(sorted, n);
+}

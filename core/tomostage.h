@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libtomostage: run a declarative chain of stages over a medical image.
+ *
+ *     struct ts_diag *diag = ts_diag_create();
+ *     struct ts_chain *chain = NULL;
+ *     struct ts_plan *plan = NULL;
+ *     struct ts_options options = TS_OPTIONS_DEFAULT;
+ *     enum ts_status status = ts_chain_load("chain.yaml", &chain, diag);
+ *     if (status == TS_OK) status = ts_plan_create(chain, &options, &plan, diag);
+ *     if (status == TS_OK) status = ts_plan_run(plan, diag);
+ *     if (status != TS_OK) ts_diag_print(diag, stderr);
+ *
+ * Rules that hold for every function:
+ *  - a function that can fail returns enum ts_status and writes at least one record to the diag;
+ *  - _create/_load give an object that the matching _destroy frees; _destroy(NULL) does nothing;
+ *  - the library never prints (but where a FILE * is given), never exits, and keeps no global state;
+ *  - objects may be used from any one thread at a time. ts_plan_run forks decoding processes: call it
+ *    before the process holds a CUDA context or other threads that hold locks.
+ */
+#ifndef CORE_TOMOSTAGE_H
+#define CORE_TOMOSTAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#if defined(__GNUC__)
+#define TS_PUBLIC __attribute__((visibility("default")))
+#else
+#define TS_PUBLIC
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status and diagnostics ------------------------------------------------------------------ */
+
+/* The values are the program's exit codes. */
+enum ts_status {
+    TS_OK = 0,
+    TS_RUN_FAILED = 1, /* the run could not be carried out: memory, disk, device, decoder */
+    TS_BAD_CHAIN = 2,  /* the chain or the command line is wrong */
+    TS_BAD_INPUT = 3,  /* the images are wrong, missing, or not one clean volume */
+    TS_STOPPED = 4     /* a stop was asked for (ts_plan_stop); the program exits with 128 + signal */
+};
+
+enum ts_severity { TS_NOTE, TS_WARNING, TS_ERROR };
+
+/* A place in the chain's text; line and column count from 1, line 0 means no place. */
+struct ts_span {
+    int32_t line, column, length;
+};
+
+struct ts_diag_record {
+    enum ts_severity severity;
+    enum ts_status status;
+    const char *code; /* stable name for programs, e.g. "slice-missing" */
+    struct ts_span span;
+    const char *source;  /* name of the text that span points into, or NULL */
+    const char *stage;   /* the stage or source it concerns, or NULL */
+    const char *message; /* one sentence: the fact, found, expected */
+    const char *hint;    /* the way out, or NULL */
+};
+
+struct ts_diag;
+/* An empty list of records; NULL where memory is out. */
+TS_PUBLIC struct ts_diag *ts_diag_create(void);
+TS_PUBLIC void ts_diag_destroy(struct ts_diag *diag);
+/* Records of every severity; at most 20 errors are kept. */
+TS_PUBLIC size_t ts_diag_count(const struct ts_diag *diag);
+/* Record i in the order of arrival; valid until the diag is cleared or destroyed. NULL past the last. */
+TS_PUBLIC const struct ts_diag_record *ts_diag_get(const struct ts_diag *diag, size_t i);
+/* Removes all records, so that the list can be used again. */
+TS_PUBLIC void ts_diag_clear(struct ts_diag *diag);
+/* Writes each record as "file:line:column: error: stage.parameter: message", then the source line, a caret
+ * and the hint. Control bytes are escaped. */
+TS_PUBLIC void ts_diag_print(const struct ts_diag *diag, FILE *stream);
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+enum ts_dtype { TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_U64, TS_F64 }; /* U64, F64: tables only */
+enum ts_axis_kind { TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X, TS_AXIS_VIEW, TS_AXIS_DETECTOR, TS_AXIS_BIN, TS_AXIS_ITEM };
+enum ts_quantity {
+    TS_COUNTS,        /* detector counts */
+    TS_TRANSMISSION,  /* I / I0 */
+    TS_LINE_INTEGRAL, /* -log(I / I0), or the integral of the image along a ray */
+    TS_ATTENUATION,   /* 1/mm */
+    TS_HU,            /* Hounsfield units */
+    TS_INTENSITY      /* anything else: MR, PET, filtered or equalized images */
+};
+
+/* How the rays of a sinogram run. The angle of a view is that of its central ray, theta: the ray through the rotation
+ * axis, x cos(theta) + y sin(theta) = 0. Detector positions are in mm from the central ray, rising towards
+ * (cos theta, sin theta) in all beams. */
+enum ts_beam_kind {
+    TS_BEAM_PARALLEL, /* position s: the ray x cos(theta) + y sin(theta) = s */
+    TS_BEAM_FAN_ARC,  /* equiangular: mm along an arc around the source; the fan angle is position / source_detector */
+    TS_BEAM_FAN_FLAT  /* equispaced: mm along a line at a right angle to the central ray */
+};
+
+/* Of a fan: the source stands at source_axis_mm * (-sin(theta), cos(theta)), and the central ray meets the detector
+ * source_detector_mm from it, beyond the axis. 0 for a parallel beam. */
+struct ts_beam {
+    enum ts_beam_kind kind;
+    double source_axis_mm, source_detector_mm;
+};
+
+enum { TS_MAX_RANK = 4 };
+
+struct ts_axis {
+    enum ts_axis_kind kind;
+    int64_t n;
+    double spacing;          /* distance of neighbors in `unit`; 0 where it has no meaning */
+    const char *unit;        /* "mm", "degree", "pixel", "" */
+    const double *positions; /* n values where they are not even, else NULL */
+    double first;            /* position of index 0 where positions is NULL: index i is at first + i * spacing */
+};
+
+/* The one data type. Row-major, last axis fastest: volume (z, y, x), sinogram (z, view, detector).
+ * origin and direction are DICOM patient coordinates (LPS, mm): the center of voxel (0,0,0), and the unit vectors of
+ * increasing x, y, z as three columns stored one after the other. step_z_mm is the exact vector from one
+ * slice to the next (not parallel to direction[6..8] when the gantry was tilted). A sinogram keeps those of the volume
+ * that was projected, but its origin is the rotation center of its first slice. */
+struct ts_image {
+    int rank;
+    struct ts_axis axes[TS_MAX_RANK];
+    enum ts_dtype dtype;
+    enum ts_quantity quantity;
+    const char *unit; /* of the values: "HU", "1/mm", "Bq/ml", "1", "mm" (line integral of unitless values) */
+    bool has_geometry;
+    double origin_mm[3], direction[9], step_z_mm[3];
+    struct ts_beam beam; /* of a sinogram; all 0 for a volume */
+    int64_t z_first;     /* index in the whole image of this slab's first slice */
+    void *data;          /* host memory, or NULL for a description */
+};
+
+/* ---- chains, plans, runs ---------------------------------------------------------------------- */
+
+struct ts_chain;
+/* Reads a chain file (at most 1 MiB of YAML); paths in it are relative to the file. All errors of the text at once. */
+TS_PUBLIC enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct ts_diag *diag);
+/* The same from text: YAML, or the one-line form "dicom ./study | box radius=2 | hdf5 out.h5". `name` stands for
+ * the file in messages; paths are relative to `folder` (NULL: the current one). */
+TS_PUBLIC enum ts_status ts_chain_parse(const char *text, size_t length, const char *name, const char *folder,
+                                        struct ts_chain **chain, struct ts_diag *diag);
+TS_PUBLIC void ts_chain_destroy(struct ts_chain *chain);
+/* Replaces one parameter: "box.radius=3"; with several stages of a name "box#2.radius=3". Also "input.series=2". */
+TS_PUBLIC enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, struct ts_diag *diag);
+/* Replaces the path of the chain's input, which stays the kind of file that it is (DICOM where the chain names none),
+ * or of its output. Relative to the current folder. */
+TS_PUBLIC enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag);
+TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag);
+
+enum ts_event_kind { TS_EVENT_STARTED, TS_EVENT_PROGRESS, TS_EVENT_FINISHED };
+struct ts_event {
+    enum ts_event_kind kind;
+    int pass, n_passes;            /* pass counts from 1 */
+    int64_t slices_done, n_slices; /* of this pass */
+    double seconds, bytes_per_second, seconds_left;
+    const char *output; /* TS_EVENT_FINISHED: the file's path, else NULL */
+};
+
+struct ts_options {
+    const char *device;       /* "auto", "cpu", "cuda", "cuda:N" */
+    int threads;              /* 0: one per core this process may use */
+    int64_t memory_bytes;     /* 0: 60 % of what is free now */
+    int64_t gpu_memory_bytes; /* on a CUDA device; 0: 80 % of what it has */
+    bool force;               /* replace an existing output */
+    void (*on_event)(void *user, const struct ts_event *event);
+    void *user;
+};
+#define TS_OPTIONS_DEFAULT                                                                                             \
+    {                                                                                                                  \
+        .device = "auto"                                                                                               \
+    }
+
+struct ts_plan;
+/* Works out every shape, unit, dtype, device and byte; opens and checks the inputs' headers, reads no pixel.
+ * The chain must outlive the plan. Reports all errors at once (at most 20). */
+TS_PUBLIC enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *options,
+                                        struct ts_plan **plan, struct ts_diag *diag);
+TS_PUBLIC void ts_plan_destroy(struct ts_plan *plan);
+/* The table of `tomostage check`; as one JSON object where json is set. */
+TS_PUBLIC void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json);
+/* Carries the plan out: the output file appears whole under its name, or not at all. */
+TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag);
+/* Asks a running plan to end with TS_STOPPED; safe in a signal handler and from any thread. */
+TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
+
+/* For a signal handler that must end the process now: removes the temporary file. Async-signal-safe; _exit is next. */
+TS_PUBLIC void ts_plan_abandon(const struct ts_plan *plan);
+
+/* "0.1.0". */
+TS_PUBLIC const char *ts_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/utf8.h"
+
+size_t ts_utf8_bytes(const char *text, size_t left)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    static const struct {
+        unsigned char first_low, first_high, second_low, second_high, bytes;
+    } forms[] = {
+        {0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (*at < forms[i].first_low || *at > forms[i].first_high)
+            continue;
+        const size_t bytes = forms[i].bytes;
+        if (bytes > left || (bytes > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high)))
+            return 0;
+        for (size_t j = 2; j < bytes; j++)
+            if ((at[j] & 0xC0) != 0x80)
+                return 0;
+        return bytes;
+    }
+    return 0;
+}
+
+bool ts_utf8_is_control(const char *at, size_t bytes)
+{
+    const unsigned char first = (unsigned char)at[0];
+    return (bytes == 1 && (first < 0x20 || first == 0x7F)) ||
+           (bytes == 2 && first == 0xC2 && (unsigned char)at[1] < 0xA0);
+}

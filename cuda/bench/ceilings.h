@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a device can do at most, measured with kernels that do nothing else: what benchmarks are compared with.
+ */
+#ifndef CUDA_BENCH_CEILINGS_H
+#define CUDA_BENCH_CEILINGS_H
+
+#include "cuda/device/session.h"
+
+struct cuda_ceilings {
+    double copy;    /* bytes read and written a second, from one half of a large buffer to the other */
+    double read;    /* bytes read a second */
+    double texture; /* bilinear fetches a second from one float channel of 512 x 512 */
+};
+
+/* Benchmarks outside the library call them too. */
+#pragma GCC visibility push(default)
+/* Takes 2 GiB of the device, or a quarter of its memory, until the session ends. */
+enum ts_status ts_cuda_ceilings_measure(struct cuda_session *session, struct ts_diag *diag,
+                                        struct cuda_ceilings *ceilings);
+/* Keeps CUDA_COMPUTE busy for some 50 microseconds, so that what is enqueued after it starts without a gap. */
+enum ts_status ts_cuda_delay(struct cuda_session *session, struct ts_diag *diag);
+#pragma GCC visibility pop
+
+#endif

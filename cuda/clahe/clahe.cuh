@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the two rules of clahe share on a CUDA device: the tiles as kernels see them, and the walk over a tile.
+ */
+#ifndef CUDA_CLAHE_CLAHE_CUH
+#define CUDA_CLAHE_CLAHE_CUH
+
+#include "cuda/device/launch.cuh"
+
+extern "C" {
+#include "stages/clahe/clahe_rules.h"
+}
+
+enum { CLAHE_NO_CLIP = 0x7FFFFFFF };
+
+/* Of one slice. */
+struct clahe_tiles {
+    int ny, nx, tiles_y, tiles_x, height, width; /* of a tile: height, width */
+    int values;                                  /* of a table */
+    int clip;                                    /* CLAHE_NO_CLIP: none */
+    const struct neighbor *near_y, *near_x;      /* device: the stage's constants */
+};
+
+/* call NULL: without the neighbors. */
+struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, const struct cuda_call *call);
+
+/* Slices that one round of kernels takes, so that their tables stay a moderate piece of memory. */
+int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n);
+
+/* Of one map() of n slices. */
+size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n);
+enum ts_status ts_cuda_clahe_opencv(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call);
+size_t ts_cuda_clahe_skimage_bytes(const struct stage_context *context, int64_t n);
+enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, const struct cuda_call *call);
+
+/* Sample i >= 0 of n under the border rule `mirror`. */
+static __device__ inline int clahe_mirror(int i, int n)
+{
+    if (i < n)
+        return i;
+    if (n == 1)
+        return 0;
+    const int folded = i % (2 * n - 2);
+    return folded < n ? folded : 2 * n - 2 - folded;
+}
+
+/* Calls visit(index within the slice, whether this is the sample itself and no mirror image of it) for every sample of
+ * the tile; the warps of the block share the rows, narrow rows share a warp. */
+template <typename VISIT>
+static __device__ inline void clahe_visit_tile(const struct clahe_tiles &tiles, int tile, const VISIT &visit)
+{
+    const int y_first = tile / tiles.tiles_x * tiles.height, x_first = tile % tiles.tiles_x * tiles.width;
+    int across = 32;
+    while (across / 2 >= tiles.width)
+        across /= 2;
+    const int x_start = (int)threadIdx.x % across, row_step = (int)blockDim.x / across;
+    for (int row = (int)threadIdx.x / across; row < tiles.height; row += row_step) {
+        const int y = clahe_mirror(y_first + row, tiles.ny);
+        for (int column = x_start; column < tiles.width; column += across) {
+            const int x = clahe_mirror(x_first + column, tiles.nx);
+            visit((size_t)y * tiles.nx + x, y == y_first + row && x == x_first + column);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scikit-image's rule of clahe on a CUDA device: stages/clahe/clahe_skimage.c with its values, every operation in
+ * double or float as there.
+ *
+ * tables: a block makes the table of one tile and leaves the bin of every pixel for the next kernel. Counts lie in
+ * shared memory, or, beyond SHARED_BINS bins, in the scratch. 256 threads: the default number of bins.
+ * interpolate: a thread maps pixels with four lookups each, and the block the span of its results.
+ * stretch: in place, one thread a pixel.
+ * Memory: a pixel of b bytes moves b to find the slice's range, b + 2 for the bins, 2 + 4 for the mixed value and 8 to
+ * stretch it (floats 4 more, to find NaN).
+ */
+#include "cuda/clahe/clahe.cuh"
+#include "cuda/values/block_scan.cuh"
+#include "cuda/values/value_range.cuh"
+#include "cuda/values/warp_range.cuh"
+
+enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* of a block */ };
+
+/* Of a slice; zero bytes before its kernels. */
+struct slice_state {
+    struct cuda_value_range range;
+    uint32_t not_low, high; /* of the mixed values: ~ of the lowest, and the highest */
+};
+
+/* As struct gray_scale of the CPU. */
+struct gray_scale {
+    double low, span, factor, level_low, level_span;
+};
+
+static __device__ struct gray_scale gray_scale_of(const struct cuda_value_range *found, enum ts_dtype dtype)
+{
+    const struct value_range range = ts_cuda_value_range_collect(found, dtype);
+    struct gray_scale scale = {0, 1, dtype == TS_U8 ? 257.0 : 1.0, 0, 0};
+    if (dtype == TS_U8 || dtype == TS_U16) {
+        scale.level_low = range.low * scale.factor;
+        scale.level_span = (range.high - range.low) * scale.factor;
+    } else {
+        scale.low = range.low;
+        scale.span = range.high > range.low ? range.high - range.low : 1;
+        scale.factor = 65535;
+        scale.level_span = range.high > range.low ? 65535 : 0;
+    }
+    if (!(scale.level_span > 0))
+        scale.level_span = CLAHE_GRAY_LEVELS - 1;
+    return scale;
+}
+
+/* EXACT: u8 and u16, whose levels are whole numbers by themselves. */
+template <bool EXACT>
+static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double value, uint32_t bin_size)
+{
+    double level = EXACT ? value * scale.factor : rint((value - scale.low) / scale.span * scale.factor);
+    level = level > 0 ? level : 0;
+    level = level < 65535 ? level : 65535;
+    double gray = rint((level - scale.level_low) / scale.level_span * (CLAHE_GRAY_LEVELS - 1));
+    gray = gray < CLAHE_GRAY_LEVELS - 1 ? gray : CLAHE_GRAY_LEVELS - 1;
+    return (uint32_t)gray / bin_size;
+}
+
+/* One warp. Passes of single counts: each step hands out one to every step-th bin that is open, from bin `first` on.
+ * Where no bin is open nothing more can change. */
+static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t excess, int open)
+{
+    for (int64_t before = excess + 1; excess > 0 && excess != before;) {
+        before = excess;
+        for (int first = 0; first < n && excess > 0 && open > 0; first++) {
+            const int step = open > excess ? (int)(open / (uint32_t)excess) : 1;
+            uint32_t given = 0, closed = 0;
+            for (int64_t i = first + (int64_t)threadIdx.x * step; i < n; i += (int64_t)CUDA_WARP * step)
+                if (counts[i] < limit) {
+                    closed += ++counts[i] == limit;
+                    given++;
+                }
+            excess -= warp_sum(given);
+            open -= (int)warp_sum(closed);
+            __syncwarp();
+        }
+        if (open == 0)
+            return;
+    }
+}
+
+/* One warp. cut_counts() of the CPU: what is done to one bin depends on the others through sums only. */
+static __device__ void cut_counts(uint32_t *counts, int n, uint32_t limit)
+{
+    uint32_t cut = 0;
+    for (int i = (int)threadIdx.x; i < n; i += CUDA_WARP)
+        if (counts[i] > limit) {
+            cut += counts[i] - limit;
+            counts[i] = limit;
+        }
+    const int64_t excess = warp_sum(cut), each = excess / n, upper = (int64_t)limit - each;
+    uint32_t given = 0, open = 0;
+    for (int i = (int)threadIdx.x; i < n; i += CUDA_WARP) {
+        const uint32_t before = counts[i];
+        int64_t count = before;
+        if (count < upper)
+            count += each;
+        if (count >= upper && count < limit)
+            count = limit;
+        counts[i] = (uint32_t)count;
+        given += (uint32_t)count - before;
+        open += count < limit;
+    }
+    __syncwarp();
+    hand_out(counts, n, limit, excess - (int64_t)warp_sum(given), (int)warp_sum(open));
+}
+
+static __device__ void write_table(const uint32_t *counts, int n, double scale, uint32_t *sums, uint16_t *table)
+{
+    uint32_t below = 0, total;
+    for (int first = 0; first < n; first += THREADS) {
+        const int i = first + (int)threadIdx.x;
+        const uint32_t count = i < n ? counts[i] : 0, sum = below + block_exclusive_sum(count, sums, &total) + count;
+        const double mapped = (double)sum * scale;
+        if (i < n)
+            table[i] = (uint16_t)(mapped < CLAHE_GRAY_LEVELS - 1 ? mapped : CLAHE_GRAY_LEVELS - 1);
+        below += total;
+    }
+}
+
+/* Block (tile, slice). open_counts: of this batch, tiles.values a block, where shared memory does not hold them. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    make_tables(struct clahe_tiles tiles, double table_scale, const T *in, enum ts_dtype dtype, const char *states,
+                size_t state_stride, uint32_t *open_counts, uint16_t *bins, uint16_t *tables)
+{
+    extern __shared__ uint32_t shared_counts[];
+    __shared__ uint32_t sums[CUDA_BLOCK_WARPS];
+    const int tile = (int)blockIdx.x, n_tiles = (int)gridDim.x, n = tiles.values;
+    const size_t block = (size_t)blockIdx.y * n_tiles + tile, pixels = (size_t)tiles.ny * tiles.nx;
+    const struct slice_state *state = (const struct slice_state *)(states + blockIdx.y * state_stride);
+    const struct gray_scale scale = gray_scale_of(&state->range, dtype);
+    const uint32_t bin_size = 1 + CLAHE_GRAY_LEVELS / (uint32_t)n;
+    const bool exact = sizeof(T) <= 2 && (T)-1 > 0;
+    uint32_t *counts = n <= SHARED_BINS ? shared_counts : open_counts + block * n;
+    in += blockIdx.y * pixels;
+    bins += blockIdx.y * pixels;
+    for (int i = (int)threadIdx.x; i < n; i += THREADS)
+        counts[i] = 0;
+    __syncthreads();
+    clahe_visit_tile(tiles, tile, [&](size_t at, bool itself) {
+        const uint32_t bin = bin_of<exact>(scale, (double)in[at], bin_size);
+        atomicAdd(&counts[bin], 1u);
+        if (itself)
+            bins[at] = (uint16_t)bin;
+    });
+    __syncthreads();
+    if (tiles.clip != CLAHE_NO_CLIP && threadIdx.x < CUDA_WARP)
+        cut_counts(counts, n, (uint32_t)tiles.clip);
+    __syncthreads();
+    write_table(counts, n, table_scale, sums, tables + block * n);
+}
+
+/* The span of a block's integers joins the slice's. */
+static __device__ void join_span(uint32_t low, uint32_t high, struct slice_state *state)
+{
+    __shared__ uint32_t span[2];
+    if (threadIdx.x == 0) {
+        span[0] = 0xFFFFFFFFu;
+        span[1] = 0;
+    }
+    __syncthreads();
+    low = ts_cuda_warp_lowest(low);
+    high = ts_cuda_warp_highest(high);
+    if (threadIdx.x % CUDA_WARP == 0) {
+        atomicMin(&span[0], low);
+        atomicMax(&span[1], high);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && span[0] <= span[1]) {
+        atomicMax(&state->not_low, ~span[0]);
+        atomicMax(&state->high, span[1]);
+    }
+}
+
+/* Blocks (x, rows, slice). Each of the four products is rounded to float before the sum, whose fraction is dropped. */
+static __global__ void __launch_bounds__(THREADS)
+    interpolate(struct clahe_tiles tiles, const uint16_t *bins, const uint16_t *tables, char *states,
+                size_t state_stride, float *out)
+{
+    const size_t pixels = (size_t)tiles.ny * tiles.nx;
+    const int n = tiles.values;
+    const uint16_t *slice_tables = tables + blockIdx.z * (size_t)tiles.tiles_y * tiles.tiles_x * n;
+    uint32_t low = 0xFFFFFFFFu, high = 0;
+    bins += blockIdx.z * pixels;
+    out += blockIdx.z * pixels;
+    for (int y = (int)blockIdx.y; y < tiles.ny; y += (int)gridDim.y) {
+        const uint16_t *above = slice_tables + (size_t)tiles.near_y[y].first * tiles.tiles_x * n;
+        const uint16_t *below = slice_tables + (size_t)tiles.near_y[y].second * tiles.tiles_x * n;
+        const double d = tiles.near_y[y].offset, c = 1 - d;
+        for (int x = (int)(blockIdx.x * THREADS + threadIdx.x); x < tiles.nx; x += (int)gridDim.x * THREADS) {
+            const size_t at = (size_t)y * tiles.nx + x;
+            const size_t left = (size_t)tiles.near_x[x].first * n + bins[at];
+            const size_t right = (size_t)tiles.near_x[x].second * n + bins[at];
+            const double b = tiles.near_x[x].offset, a = 1 - b;
+            float sum = (float)(above[left] * (a * c));
+            sum += (float)(above[right] * (b * c));
+            sum += (float)(below[left] * (a * d));
+            sum += (float)(below[right] * (b * d));
+            const uint32_t mixed = (uint32_t)(int32_t)sum;
+            low = min(low, mixed);
+            high = max(high, mixed);
+            out[at] = (float)mixed;
+        }
+    }
+    join_span(low, high, (struct slice_state *)(states + blockIdx.z * state_stride));
+}
+
+/* Blocks (pixels, slice). in: NULL where no value is NaN. */
+static __global__ void __launch_bounds__(THREADS)
+    stretch(const float *in, const char *states, size_t state_stride, size_t pixels, float *out)
+{
+    const struct slice_state *state = (const struct slice_state *)(states + blockIdx.y * state_stride);
+    const double low = (double)(float)~state->not_low, high = (double)(float)state->high;
+    out += blockIdx.y * pixels;
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < pixels; i += (size_t)gridDim.x * THREADS) {
+        const double value = out[i];
+        const double stretched = high > low ? (value - low) / (high - low) : value < 1 ? value : 1;
+        out[i] = in && isnan(in[blockIdx.y * pixels + i]) ? NAN : (float)stretched;
+    }
+}
+
+/* ---- launches ----------------------------------------------------------------------------------- */
+
+/* The scratch of a batch: states of all slices, then tables, bins and open counts of as many as the batch has. */
+struct parts {
+    size_t state_stride, table_bytes, bin_bytes, open_bytes;
+    int64_t batch;
+};
+
+static struct parts parts_of(const struct stage_context *context, int64_t n)
+{
+    const struct clahe_run run = ts_clahe_describe(context);
+    const size_t entries = (size_t)(run.tiles_y * run.tiles_x * run.values);
+    struct parts parts;
+    parts.state_stride = ts_cuda_stride(sizeof(struct slice_state));
+    parts.table_bytes = entries * sizeof(uint16_t);
+    parts.bin_bytes = (size_t)(run.ny * run.nx) * sizeof(uint16_t);
+    parts.open_bytes = run.values > SHARED_BINS ? entries * sizeof(uint32_t) : 0;
+    parts.batch = ts_cuda_clahe_batch(parts.table_bytes + parts.bin_bytes + parts.open_bytes, n);
+    return parts;
+}
+
+size_t ts_cuda_clahe_skimage_bytes(const struct stage_context *context, int64_t n)
+{
+    const struct parts parts = parts_of(context, n);
+    return parts.state_stride * (size_t)n + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch) +
+           ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch) + parts.open_bytes * (size_t)parts.batch;
+}
+
+struct batch {
+    struct parts parts;
+    struct clahe_tiles tiles;
+    const void *in;
+    char *states, *room;
+    float *out;
+    int64_t n; /* slices */
+};
+
+static enum ts_status run_batch(const struct stage_context *context, const struct batch *batch,
+                                const struct cuda_call *call)
+{
+    const struct clahe_tiles tiles = batch->tiles;
+    const struct parts parts = batch->parts;
+    const unsigned n = (unsigned)batch->n;
+    const size_t pixels = (size_t)tiles.ny * tiles.nx, stride = parts.state_stride;
+    const size_t shared = tiles.values <= SHARED_BINS ? (size_t)tiles.values * sizeof(uint32_t) : 0;
+    const double scale = (double)(CLAHE_GRAY_LEVELS - 1) / (double)((int64_t)tiles.height * tiles.width);
+    uint16_t *tables = (uint16_t *)batch->room;
+    uint16_t *bins = (uint16_t *)(batch->room + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch));
+    uint32_t *open = (uint32_t *)((char *)bins + ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch));
+    const dim3 tile_grid((unsigned)(tiles.tiles_y * tiles.tiles_x), n);
+#define TABLES(type)                                                                                                   \
+    make_tables<type><<<tile_grid, THREADS, shared, call->stream>>>(                                                   \
+        tiles, scale, (const type *)batch->in, context->in.dtype, batch->states, stride, open, bins, tables)
+    TS_CUDA_DTYPES(context->in.dtype, TABLES)
+#undef TABLES
+    enum ts_status status = ts_cuda_launched(context, "clahe_skimage: tables");
+    if (status != TS_OK)
+        return status;
+    const int64_t most = 65535, wanted = ts_cuda_parts(tiles.ny, ROWS);
+    const unsigned rows = (unsigned)(wanted < most ? wanted : most);
+    const dim3 grid((unsigned)ts_cuda_parts(tiles.nx, THREADS), rows, n);
+    interpolate<<<grid, THREADS, 0, call->stream>>>(tiles, bins, tables, batch->states, stride, batch->out);
+    status = ts_cuda_launched(context, "clahe_skimage: interpolate");
+    if (status != TS_OK)
+        return status;
+    const int64_t across = ts_cuda_parts((int64_t)pixels, THREADS);
+    const dim3 stretch_grid((unsigned)(across < MAX_BLOCKS ? across : (int64_t)MAX_BLOCKS), n);
+    stretch<<<stretch_grid, THREADS, 0, call->stream>>>(context->in.dtype == TS_F32 ? (const float *)batch->in : NULL,
+                                                        batch->states, stride, pixels, batch->out);
+    return ts_cuda_launched(context, "clahe_skimage: stretch");
+}
+
+enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, const struct cuda_call *call)
+{
+    const int64_t n = out->axes[0].n;
+    const size_t in_bytes = ts_slice_bytes(in), pixels = ts_slice_count(out);
+    struct batch batch;
+    batch.parts = parts_of(context, n);
+    batch.tiles = ts_cuda_clahe_tiles(context, call);
+    char *states = (char *)call->scratch;
+    batch.room = states + batch.parts.state_stride * (size_t)n;
+    cudaMemsetAsync(states, 0, batch.parts.state_stride * (size_t)n, call->stream);
+    enum ts_status status = ts_cuda_value_range_add(context, in, states, true, batch.parts.state_stride, call);
+    for (int64_t z = 0; status == TS_OK && z < n; z += batch.parts.batch) {
+        batch.in = (const char *)in->data + (size_t)z * in_bytes;
+        batch.out = (float *)out->data + (size_t)z * pixels;
+        batch.states = states + (size_t)z * batch.parts.state_stride;
+        batch.n = n - z < batch.parts.batch ? n - z : batch.parts.batch;
+        status = run_batch(context, &batch, call);
+    }
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Moments, range and percentiles of slices of 8- and 16-bit integers from the counts of their values, on the device: a
+ * few numbers a slice go to the host instead of a table.
+ */
+#ifndef CUDA_COUNTING_COUNT_MOMENTS_CUH
+#define CUDA_COUNTING_COUNT_MOMENTS_CUH
+
+#include "cuda/counting/value_counts.cuh"
+
+extern "C" {
+#include "stages/counting/moments.h"
+#include "stages/counting/percentile.h"
+#include "stages/values/value_range.h"
+}
+
+/* Bytes of what follows from the counts of one slice. */
+size_t ts_cuda_count_moments_bytes(void);
+/* The logarithms that the launcher wants on the device: of the absolute value of every key, 0 for zero. */
+size_t ts_cuda_count_logs_bytes(enum ts_dtype dtype);
+void ts_cuda_count_logs(enum ts_dtype dtype, double *logs);
+/* counts: n slices' partials of ts_cuda_value_counts. Writes the moments of slice i to (char *)moments + i * stride. */
+enum ts_status ts_cuda_count_moments(const struct stage_context *context, enum ts_dtype dtype, const void *counts,
+                                     int64_t n, const double *logs, void *moments, size_t stride,
+                                     const struct cuda_call *call);
+/* Writes the ends of the percentiles of slice i, struct percentile_ends, to (char *)ends + i * stride. */
+enum ts_status ts_cuda_count_ends(const struct stage_context *context, enum ts_dtype dtype, const void *counts,
+                                  int64_t n, const double *percents, int n_percentiles, void *ends, size_t stride,
+                                  const struct cuda_call *call);
+/* Turns the moments of one slice, copied to the host, into those of the host; adds to *range. */
+void ts_cuda_count_moments_collect(enum ts_dtype dtype, const void *copied, struct moments *moments,
+                                   struct value_range *range);
+
+#endif

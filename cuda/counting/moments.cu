@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Count, sum, sum of squared deviations, product, smallest and largest of the finite values of every slice, in double.
+ *
+ * two-level: a thread takes a run of about the square root of the slice's size (at most RUN_MOST values), 16 values at
+ * a time, the block's threads side by side in memory; sums and squares are of the differences from the mean of the
+ * run's first 16 values. The runs of a block fan in, and a second kernel joins the blocks' results. fan-in: a
+ * thread starts with two single values, 512 apart in a tile of 1,024, and everything fans in from there: log2(n) joins
+ * deep.
+ *
+ * That one pass is enough: with the center c the mean of k of a run's n values, (c - mean)^2 <= S/k, where S is the sum
+ * of squared deviations; so sum (v - c)^2 = S + n (c - mean)^2 <= S (1 + n/k) = 17 S for n = 256 and k = 16, and taking
+ * n (c - mean)^2 off again loses less than 17 (n + 2) 2^-53 < 5e-13 of S. Runs are joined by Chan, Golub and LeVeque
+ * (1983), with means as center + offset, so that only their small differences are rounded.
+ *
+ * 4 bytes read a pixel; about 15 instructions a value, 4 of them in double. 128 threads a block, 8 blocks a
+ * multiprocessor: 64 registers a thread keep the sums and 64 bytes of loads in flight, and while the runs of one block
+ * fan in the others read. Measured with other shapes: docs/performance.md.
+ */
+#include "cuda/counting/moments.cuh"
+
+#include "cuda/counting/moments_run.cuh"
+#include "cuda/values/fan_in.cuh"
+
+extern "C" {
+#include "stages/counting/percentile.h"
+}
+
+enum {
+    THREADS = 128,
+    RUN_MOST = 256, /* values */
+    TILE_THREADS = 512,
+    TILE = 2 * TILE_THREADS /* values or moments that fan in at once */
+};
+
+/* ---- two-level ---------------------------------------------------------------------------------- */
+
+/* What one launch works on: slices of n values, cut into n_parts parts of `part` values each. Part p of slice z goes to
+ * out + z * out_stride + p * sizeof(struct cuda_moments). */
+struct moments_job {
+    const void *data; /* the values; or moments, in_stride bytes a slice */
+    int64_t n, part, n_parts;
+    char *out;
+    size_t in_stride, out_stride;
+};
+
+template <typename type> static __device__ cuda_moments<type> *place(const struct moments_job &job)
+{
+    const int64_t slice = blockIdx.x / job.n_parts, part = blockIdx.x % job.n_parts;
+    return (struct cuda_moments<type> *)(job.out + slice * job.out_stride) + part;
+}
+
+/* The thread's 16 values at `at`, four apart by a vector of every thread of the block. */
+template <typename type, bool wide> static __device__ void load_group(type values[GROUP], const type *at)
+{
+#pragma unroll
+    for (int i = 0; i < GROUP; i += 4)
+        if (wide) {
+            const uint4 vector = __ldcs((const uint4 *)(at + i * THREADS));
+            memcpy(values + i, &vector, sizeof vector);
+        } else {
+            for (int k = 0; k < 4; k++)
+                values[i + k] = at[i * THREADS + k];
+        }
+}
+
+/* The same where the part ends inside the group; left: values from `at` on. */
+template <typename type> static __device__ unsigned load_some(type values[GROUP], const type *at, int64_t left)
+{
+    unsigned present = 0;
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+        const int64_t offset = i / 4 * 4 * THREADS + i % 4;
+        values[i] = offset < left ? at[offset] : (type)0;
+        present |= (offset < left ? 1u : 0u) << i;
+    }
+    return present;
+}
+
+/* Joins n parts, each thread every THREADS-th, then the threads fan in: into thread 0's *moments. */
+template <typename sum_type>
+static __device__ void join_all(struct cuda_moments<sum_type> *moments, const struct cuda_moments<sum_type> *parts,
+                                int64_t n, struct cuda_moments<sum_type> *shared)
+{
+    clear(moments);
+    for (int64_t i = threadIdx.x; i < n; i += THREADS)
+        ts_cuda_join(moments, &parts[i]);
+    ts_cuda_fan_in(moments, shared, n < THREADS ? (int)n : THREADS);
+}
+
+template <typename type, bool wide>
+static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job job)
+{
+    typedef typename sum_of<type>::sum_type sum_type;
+    __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
+    const type *slice = (const type *)job.data + blockIdx.x / job.n_parts * job.n;
+    const int64_t first = blockIdx.x % job.n_parts * job.part;
+    const int64_t end = first + job.part < job.n ? first + job.part : job.n;
+    struct run<type> run;
+    begin_run(&run);
+    for (int64_t group = first; group < end; group += GROUP * THREADS) {
+        const int64_t at = group + 4 * (int64_t)threadIdx.x;
+        type values[GROUP];
+        unsigned present = (1u << GROUP) - 1;
+        if (group + GROUP * THREADS <= end)
+            load_group<type, wide>(values, slice + at);
+        else
+            present = load_some(values, slice + at, end - at);
+        if (present == (1u << GROUP) - 1 && all_finite(values))
+            add_all(&run, values);
+        else
+            add_some(&run, values, present);
+    }
+    struct cuda_moments<sum_type> moments;
+    end_run(&run, &moments);
+    ts_cuda_fan_in(&moments, shared, THREADS);
+    if (threadIdx.x == 0)
+        *place<sum_type>(job) = moments;
+}
+
+/* A block joins job.part moments of a slice. */
+template <typename sum_type> static __global__ void join_runs(struct moments_job job)
+{
+    __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
+    const int64_t slice = blockIdx.x / job.n_parts, first = blockIdx.x % job.n_parts * job.part;
+    const int64_t n = job.n - first < job.part ? job.n - first : job.part;
+    const struct cuda_moments<sum_type> *parts =
+        (const struct cuda_moments<sum_type> *)((const char *)job.data + slice * job.in_stride) + first;
+    struct cuda_moments<sum_type> moments;
+    join_all(&moments, parts, n, shared);
+    if (threadIdx.x == 0)
+        *place<sum_type>(job) = moments;
+}
+
+/* ---- fan-in ------------------------------------------------------------------------------------- */
+
+static __device__ double single_sum(float value)
+{
+    return (double)value;
+}
+
+template <typename type> static __device__ uint64_t single_sum(type value)
+{
+    return (uint64_t)(int64_t)value;
+}
+
+/* Of one value, of nothing past the end of the slice. */
+template <typename type, typename sum_type>
+static __device__ void single(struct cuda_moments<sum_type> *moments, const type *slice, int64_t i, int64_t n)
+{
+    clear(moments);
+    if (i >= n)
+        return;
+    const type value = slice[i];
+    if (!ts_cuda_is_finite(value)) {
+        moments->n_nan = value != value;
+        moments->n_infinite = value == value;
+        return;
+    }
+    moments->center = (double)value;
+    moments->product = factor((double)value, value == 0);
+    normalize(&moments->product, &moments->exponent);
+    moments->sum = single_sum(value);
+    moments->n = 1;
+    moments->n_zero = value == 0;
+    moments->low = moments->high = ts_cuda_order_key(value);
+}
+
+template <typename type> static __global__ void __launch_bounds__(TILE_THREADS) fan_in_values(struct moments_job job)
+{
+    typedef typename sum_of<type>::sum_type sum_type;
+    __shared__ struct cuda_moments<sum_type> shared[TILE_THREADS / 2];
+    const type *slice = (const type *)job.data + blockIdx.x / job.n_parts * job.n;
+    const int64_t first = blockIdx.x % job.n_parts * TILE + threadIdx.x;
+    struct cuda_moments<sum_type> moments, other;
+    single(&moments, slice, first, job.n);
+    single(&other, slice, first + TILE_THREADS, job.n);
+    ts_cuda_join(&moments, &other);
+    ts_cuda_fan_in(&moments, shared, TILE_THREADS);
+    if (threadIdx.x == 0)
+        *place<sum_type>(job) = moments;
+}
+
+template <typename sum_type> static __global__ void __launch_bounds__(TILE_THREADS) fan_in_parts(struct moments_job job)
+{
+    __shared__ struct cuda_moments<sum_type> shared[TILE_THREADS / 2];
+    const struct cuda_moments<sum_type> *parts =
+        (const struct cuda_moments<sum_type> *)((const char *)job.data + blockIdx.x / job.n_parts * job.in_stride);
+    const int64_t first = blockIdx.x % job.n_parts * TILE + threadIdx.x;
+    struct cuda_moments<sum_type> moments;
+    clear(&moments);
+    if (first < job.n)
+        moments = parts[first];
+    if (first + TILE_THREADS < job.n)
+        ts_cuda_join(&moments, &parts[first + TILE_THREADS]);
+    ts_cuda_fan_in(&moments, shared, TILE_THREADS);
+    if (threadIdx.x == 0)
+        *place<sum_type>(job) = moments;
+}
+
+/* ---- launchers ---------------------------------------------------------------------------------- */
+
+static int64_t part_length(int64_t slice_pixels, enum reduction_method method)
+{
+    if (method == REDUCTION_FAN_IN)
+        return TILE;
+    return THREADS * (int64_t)ts_run_length((size_t)slice_pixels, GROUP, GROUP, RUN_MOST);
+}
+
+size_t ts_cuda_moments_bytes(void)
+{
+    return sizeof(struct cuda_moments<double>);
+}
+
+/* Moments of the parts of n slices; with fan-in twice, the second time for the parts of those. */
+size_t ts_cuda_moments_scratch_bytes(int64_t slice_pixels, enum reduction_method method, int64_t n)
+{
+    const int64_t parts = ts_cuda_parts(slice_pixels, part_length(slice_pixels, method));
+    return (size_t)(n * (parts + ts_cuda_parts(parts, TILE))) * ts_cuda_moments_bytes();
+}
+
+template <typename type>
+static enum ts_status launch_values(const struct stage_context *context, int64_t n_slices, enum reduction_method method,
+                                    const struct moments_job &job, cudaStream_t stream)
+{
+    const unsigned blocks = (unsigned)(n_slices * job.n_parts);
+    if (method == REDUCTION_FAN_IN) {
+        fan_in_values<type><<<blocks, TILE_THREADS, 0, stream>>>(job);
+        return ts_cuda_launched(context, "fan_in_values");
+    }
+    if (job.n % 4 == 0 && (uintptr_t)job.data % 16 == 0)
+        sum_runs<type, true><<<blocks, THREADS, 0, stream>>>(job);
+    else
+        sum_runs<type, false><<<blocks, THREADS, 0, stream>>>(job);
+    return ts_cuda_launched(context, "sum_runs");
+}
+
+/* Until one is left of each slice. */
+template <typename sum_type>
+static enum ts_status join_parts(const struct stage_context *context, int64_t n_slices, enum reduction_method method,
+                                 struct moments_job job, char *moments, size_t stride, cudaStream_t stream)
+{
+    const size_t bytes = ts_cuda_moments_bytes();
+    char *const rooms[2] = {job.out, job.out + job.out_stride * (size_t)n_slices};
+    enum ts_status status = TS_OK;
+    for (int pass = 0; status == TS_OK && job.n_parts > 1; pass++) {
+        const bool fans_in = method == REDUCTION_FAN_IN;
+        const int64_t parts = ts_cuda_parts(job.n_parts, TILE);
+        struct moments_job next = {.data = job.out, .n = job.n_parts, .part = TILE, .n_parts = parts};
+        next.in_stride = job.out_stride;
+        next.out = parts == 1 ? moments : rooms[1 - pass % 2];
+        next.out_stride = parts == 1 ? stride : (size_t)parts * bytes;
+        if (fans_in)
+            fan_in_parts<sum_type><<<(unsigned)(n_slices * parts), TILE_THREADS, 0, stream>>>(next);
+        else
+            join_runs<sum_type><<<(unsigned)(n_slices * parts), THREADS, 0, stream>>>(next);
+        status = ts_cuda_launched(context, fans_in ? "fan_in_parts" : "join_runs");
+        job = next;
+    }
+    return status;
+}
+
+enum ts_status ts_cuda_moments(const struct stage_context *context, const struct ts_image *slices,
+                               enum reduction_method method, void *moments, size_t stride, const struct cuda_call *call)
+{
+    const int64_t n_slices = slices->axes[0].n, n = (int64_t)ts_slice_count(slices), part = part_length(n, method);
+    struct moments_job job = {.data = slices->data, .n = n, .part = part, .n_parts = ts_cuda_parts(n, part)};
+    job.out = (char *)(job.n_parts == 1 ? moments : call->scratch);
+    job.out_stride = job.n_parts == 1 ? stride : (size_t)job.n_parts * ts_cuda_moments_bytes();
+    enum ts_status status = slices->dtype == TS_F32 ? launch_values<float>(context, n_slices, method, job, call->stream)
+                            : slices->dtype == TS_I32
+                                ? launch_values<int32_t>(context, n_slices, method, job, call->stream)
+                                : launch_values<uint32_t>(context, n_slices, method, job, call->stream);
+    if (status != TS_OK)
+        return status;
+    if (slices->dtype == TS_F32)
+        return join_parts<double>(context, n_slices, method, job, (char *)moments, stride, call->stream);
+    return join_parts<uint64_t>(context, n_slices, method, job, (char *)moments, stride, call->stream);
+}
+
+/* ---- on the host -------------------------------------------------------------------------------- */
+
+/* The sum that is `sum` modulo 2^64 and nearest to the number known to 1 part in 10^12. */
+static __int128 whole_sum(uint64_t sum, double nearly)
+{
+    const double period = 18446744073709551616.0;
+    const double periods = rint((nearly - (double)(int64_t)sum) / period);
+    return (__int128)(int64_t)sum + ((__int128)(int64_t)periods << 64);
+}
+
+void ts_cuda_moments_collect(enum ts_dtype dtype, const void *copied, struct moments *moments,
+                             struct value_range *range)
+{
+    const struct cuda_moments<double> *from = (const struct cuda_moments<double> *)copied;
+    const double n = (double)from->n;
+    struct value_range own = {.n_finite = from->n, .n_nan = from->n_nan, .n_infinite = from->n_infinite};
+    memset(moments, 0, sizeof *moments);
+    if (from->n > 0) {
+        uint64_t bits;
+        memcpy(&bits, &from->sum, sizeof bits);
+        moments->n = from->n;
+        moments->n_zero = from->n_zero;
+        moments->n_negative = from->product < 0; /* its lowest bit */
+        moments->center = from->center;
+        moments->offset = from->offset;
+        moments->deviations = from->deviations;
+        if (dtype != TS_F32)
+            moments->whole_sum = whole_sum(bits, n * (from->center + from->offset));
+        moments->sum = dtype == TS_F32 ? from->sum : (double)moments->whole_sum;
+        moments->mean = moments->sum / n;
+        moments->exponent = from->exponent;
+        moments->log_rest = log(fabs(from->product));
+        own.low = ts_percentile_key_value(from->low, dtype);
+        own.high = ts_percentile_key_value(from->high, dtype);
+    }
+    ts_value_range_merge(range, &own);
+}

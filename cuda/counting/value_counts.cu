@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by slice: chooses the
+ * kernel (value_counts_8.cuh, value_counts_16.cuh) and how blocks share the pixels out.
+ *
+ * Devices whose blocks cannot have 140 KiB of shared memory count 16-bit values by value_counts_passes.cuh.
+ */
+#include "cuda/counting/value_counts_16_volume.cuh"
+#include "cuda/counting/value_counts_8.cuh"
+#include "cuda/counting/value_counts_passes.cuh"
+
+enum { MOST_GRID_SLICES = 65535, LEAST_PIXELS = 8192, LEAST_BYTES = 131072 };
+
+/* One block a slice: its lowest and highest key with a count. */
+static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys)
+{
+    struct cuda_slice_counts *slice = (struct cuda_slice_counts *)((char *)partials + blockIdx.x * stride);
+    __shared__ uint32_t low, high;
+    if (threadIdx.x == 0) {
+        low = n_keys;
+        high = 0;
+    }
+    __syncthreads();
+    uint32_t found_low = n_keys, found_high = 0;
+#pragma unroll 8
+    for (uint32_t first = threadIdx.x * 4; first < n_keys; first += blockDim.x * 4) {
+        const uint4 n = *(const uint4 *)(slice->counts + first);
+        if (n.x | n.y | n.z | n.w) {
+            found_low = min(found_low, first + (n.x ? 0 : n.y ? 1 : n.z ? 2 : 3));
+            found_high = first + (n.w ? 3 : n.z ? 2 : n.y ? 1 : 0);
+        }
+    }
+    widen_range(&low, &high, found_low, found_high);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        slice->low = low;
+        slice->high = high;
+    }
+}
+
+size_t ts_cuda_group_counts_bytes(enum ts_dtype dtype, uint32_t log2_group, bool per_slice)
+{
+    const size_t n_keys = ts_value_counts_keys(dtype) >> log2_group;
+    if (per_slice)
+        return sizeof(struct cuda_slice_counts) + n_keys * sizeof(uint32_t);
+    return n_keys * sizeof(uint64_t) + (ts_dtype_bytes(dtype) == 1 ? 0 : sizeof(struct volume_gate));
+}
+
+size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
+{
+    return ts_cuda_group_counts_bytes(dtype, 0, per_slice);
+}
+
+/* Of count_16_volume: the tables of the blocks, and whether they left one. */
+static size_t tables_bytes(const struct stage_context *context)
+{
+    const size_t blocks = (size_t)context->device->multiprocessors;
+    return blocks * (sizeof(struct left_table) + sizeof(uint32_t));
+}
+
+static const size_t wide_bytes = sizeof(struct words_shared) + sizeof(uint32_t) * PACKED_WORDS;
+
+/* Whether blocks can have the table that 16-bit values take. */
+static bool roomy(const struct stage_context *context)
+{
+    return context->device->block_shared_bytes >= (int)wide_bytes;
+}
+
+size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, const struct ts_image *image,
+                                          bool per_slice, int64_t n)
+{
+    (void)n;
+    return per_slice || ts_dtype_bytes(image->dtype) == 1 || !roomy(context) ? 0 : tables_bytes(context);
+}
+
+/* ---- launching --------------------------------------------------------------------------------- */
+
+/* Blocks that share one slice: as many as the device holds at once, each with enough to do. */
+static uint32_t parts_of(const struct count_job &job, int64_t resident, uint64_t least_pixels)
+{
+    const int64_t free = resident / job.n_slices, useful = (int64_t)(job.slice_pixels / least_pixels);
+    const int64_t parts = free < useful ? free : useful;
+    return (uint32_t)(parts > 1 ? parts : 1);
+}
+
+static unsigned grid_slices(const struct count_job &job)
+{
+    const int64_t most = MOST_GRID_SLICES;
+    return (unsigned)(job.n_slices < most ? job.n_slices : most);
+}
+
+static enum ts_status launch_8(const struct stage_context *context, const struct count_job &job, bool own,
+                               cudaStream_t stream)
+{
+    /* Four times as many blocks as there is room for even out what some of them wait. */
+    const int64_t wanted = (int64_t)context->device->multiprocessors * BYTES_BLOCKS * 4;
+    if (own) {
+        count_8<COUNT_OWN><<<dim3(1, grid_slices(job)), BYTES_THREADS, 0, stream>>>(job);
+    } else {
+        const dim3 grid(parts_of(job, wanted, LEAST_BYTES), grid_slices(job));
+        count_8<COUNT_ADD><<<grid, BYTES_THREADS, 0, stream>>>(job);
+    }
+    return ts_cuda_launched(context, "count_8");
+}
+
+static enum ts_status share_16(const struct stage_context *context, const struct count_job &job, cudaStream_t stream)
+{
+    const dim3 grid(parts_of(job, context->device->multiprocessors, LEAST_PIXELS), grid_slices(job));
+    const enum ts_status status = ts_cuda_shared(context, (const void *)count_16_shared, wide_bytes);
+    if (status == TS_OK)
+        count_16_shared<<<grid, WIDE_THREADS, wide_bytes, stream>>>(job);
+    return status == TS_OK ? ts_cuda_launched(context, "count_16_shared") : status;
+}
+
+static enum ts_status launch_16(const struct stage_context *context, const struct count_job &job, cudaStream_t stream)
+{
+    const int64_t resident = context->device->multiprocessors;
+    const size_t window_bytes = sizeof(struct words_shared) + (sizeof(uint32_t) << LOG2_WINDOW_TABLE);
+    const bool whole = job.n_keys <= 1u << LOG2_WINDOW_TABLE;
+    void (*const kernel)(struct count_job) = whole ? count_16_windows<true> : count_16_windows<false>;
+    enum ts_status status = ts_cuda_shared(context, (const void *)kernel, window_bytes);
+    if (status == TS_OK)
+        status = ts_cuda_shared(context, (const void *)count_16_packed, wide_bytes);
+    if (status != TS_OK)
+        return status;
+    kernel<<<(unsigned)job.n_slices, WINDOW_THREADS, window_bytes, stream>>>(job);
+    status = ts_cuda_launched(context, "count_16_windows");
+    if (status == TS_OK && !whole) {
+        const unsigned blocks = (unsigned)(job.n_slices < resident ? job.n_slices : resident);
+        count_16_packed<<<blocks, WIDE_THREADS, wide_bytes, stream>>>(job);
+        status = ts_cuda_launched(context, "count_16_packed");
+    }
+    return status;
+}
+
+/* One long slice. */
+static enum ts_status launch_volume(const struct stage_context *context, const struct count_job &counts,
+                                    const struct cuda_call *call)
+{
+    const uint32_t blocks = parts_of(counts, context->device->multiprocessors, LEAST_PIXELS);
+    struct volume_job job = {};
+    job.counts = counts;
+    job.gate = (struct volume_gate *)((uint64_t *)counts.partials + counts.n_keys);
+    job.tables = (struct left_table *)call->scratch;
+    job.packed = (uint32_t *)(job.tables + blocks);
+    void *arguments[] = {&job};
+    enum ts_status status = ts_cuda_shared(context, (const void *)count_16_volume, wide_bytes);
+    if (status != TS_OK)
+        return status;
+    cudaLaunchCooperativeKernel((const void *)count_16_volume, dim3(blocks), dim3(WIDE_THREADS), arguments, wide_bytes,
+                                call->stream);
+    return ts_cuda_launched(context, "count_16_volume");
+}
+
+static enum ts_status launch_passes(const struct stage_context *context, const struct count_job &job,
+                                    cudaStream_t stream)
+{
+    const size_t bytes = (size_t)context->device->block_shared_bytes - PASS_RESERVED;
+    const dim3 grid(parts_of(job, context->device->multiprocessors, LEAST_PIXELS), grid_slices(job));
+    const enum ts_status status = ts_cuda_shared(context, (const void *)count_16_passes, bytes);
+    if (status == TS_OK)
+        count_16_passes<<<grid, PASS_THREADS, bytes, stream>>>(job, (uint32_t)(bytes / sizeof(uint32_t)));
+    return status == TS_OK ? ts_cuda_launched(context, "count_16_passes") : status;
+}
+
+static enum ts_status launch(const struct stage_context *context, const struct count_job &job, bool own,
+                             const struct cuda_call *call)
+{
+    const cudaStream_t stream = call->stream;
+    if (job.bytes == 1)
+        return launch_8(context, job, own, stream);
+    if (!roomy(context))
+        return launch_passes(context, job, stream);
+    if (own)
+        return launch_16(context, job, stream);
+    return job.stride == 0 ? launch_volume(context, job, call) : share_16(context, job, stream);
+}
+
+static enum ts_status count_volume(const struct stage_context *context, const struct count_job &job,
+                                   const struct cuda_call *call)
+{
+    /* One long slice, in pieces of which a block counts far less than 2^32 pixels. */
+    const uint64_t all = job.slice_pixels * (uint64_t)job.n_slices;
+    const uint64_t most = (uint64_t)context->device->multiprocessors << 30;
+    const size_t pixel_bytes = job.bytes;
+    enum ts_status status = TS_OK;
+    for (uint64_t done = 0; status == TS_OK && done < all; done += most) {
+        struct count_job piece = job;
+        piece.data = (const char *)job.data + done * pixel_bytes;
+        piece.slice_pixels = all - done < most ? all - done : most;
+        piece.n_slices = 1;
+        status = launch(context, piece, false, call);
+    }
+    return status;
+}
+
+static enum ts_status count_slices(const struct stage_context *context, const struct count_job &job,
+                                   const struct cuda_call *call)
+{
+    const cudaStream_t stream = call->stream;
+    const bool bytes = job.bytes == 1;
+    const bool enough = job.n_slices > context->device->multiprocessors * (bytes ? BYTES_BLOCKS : 1) / 2;
+    const bool own = enough && (bytes || (roomy(context) && job.slice_pixels <= words_own_pixels));
+    if (own)
+        return launch(context, job, true, call);
+    if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, stream) != cudaSuccess)
+        return ts_cuda_launched(context, "clearing of counts");
+    enum ts_status status = launch(context, job, false, call);
+    if (status == TS_OK) {
+        find_range<<<(unsigned)job.n_slices, 1024, 0, stream>>>(job.partials, job.stride, job.n_keys);
+        status = ts_cuda_launched(context, "find_range");
+    }
+    return status;
+}
+
+enum ts_status ts_cuda_group_counts(const struct stage_context *context, const struct ts_image *slices,
+                                    const struct value_groups *groups, bool per_slice, void *partials,
+                                    const struct cuda_call *call)
+{
+    const uint32_t log2_group = groups->log2_group;
+    struct count_job job = {};
+    job.data = slices->data;
+    job.slice_pixels = ts_slice_count(slices);
+    job.n_slices = slices->axes[0].n;
+    job.partials = partials;
+    job.stride = per_slice ? ts_cuda_stride(ts_cuda_group_counts_bytes(slices->dtype, log2_group, true)) : 0;
+    job.bytes = ts_dtype_bytes(slices->dtype);
+    job.bias = ts_dtype_sign_bit(slices->dtype);
+    job.n_keys = ts_value_counts_keys(slices->dtype) >> log2_group;
+    job.shift = log2_group;
+    job.kept2 = (0xFFFFu << log2_group & 0xFFFF) * 0x10001;
+    job.first2 = groups->first * 0x10001;
+    job.last2 = groups->last * 0x10001;
+    return per_slice ? count_slices(context, job, call) : count_volume(context, job, call);
+}
+
+enum ts_status ts_cuda_value_counts(const struct stage_context *context, const struct ts_image *slices, bool per_slice,
+                                    void *partials, const struct cuda_call *call)
+{
+    const struct value_groups single = {0, 0, ts_value_counts_keys(slices->dtype) - 1};
+    return ts_cuda_group_counts(context, slices, &single, per_slice, partials, call);
+}
+
+void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,
+                                struct value_counts *counts)
+{
+    uint32_t low = 0, high = n - 1;
+    ts_value_counts_init(counts, dtype);
+    while (low < high && keys[low] == 0)
+        low++;
+    while (high > low && keys[high] == 0)
+        high--;
+    counts->low = first + low;
+    counts->high = first + high;
+    for (uint32_t i = low; i <= high; i++) {
+        counts->counts[first + i] = keys[i];
+        counts->n += keys[i];
+    }
+}
+
+void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial, struct value_counts *counts)
+{
+    const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
+    if (!per_slice) {
+        ts_cuda_value_counts_place(dtype, (const uint64_t *)partial, 0, ts_value_counts_keys(dtype), counts);
+        return;
+    }
+    ts_value_counts_init(counts, dtype);
+    counts->low = slice->low;
+    counts->high = slice->high;
+    for (uint32_t key = slice->low; key <= slice->high; key++) {
+        counts->counts[key] = slice->counts[key];
+        counts->n += slice->counts[key];
+    }
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * counts[value xor bias] += 1 over the pixels of 16-bit images, whose values may use any part of the 65,536 keys.
+ *
+ * Tables of all keys would be too large for shared memory, or too slow, and few of the keys occur. So a block first
+ * looks at some thousand pixels spread over its slice. If they lie close together its table is a window around them,
+ * else 16-bit counts of all keys (value_counts_16_table.cuh). Rare keys outside of the window and rare carries go to a
+ * list, or to the shared partial at once. Where that was the wrong guess the pixels are counted again, with all keys
+ * and an eye on every carry.
+ *
+ * A thread adds the 8 pixels of a vector at a time (one add of 4 or more where the vector holds one value or two in
+ * turns), with the next two to four vectors on their way. 2 bytes read a pixel.
+ *
+ * count_16_windows: one block a slice, 512 threads and 40 KiB, so that four fit on a multiprocessor: while one looks,
+ * waits or writes the others count. It leaves slices that need more keys to the next kernel.
+ *
+ * count_16_packed: one block a slice, 1,024 threads and 136 KiB, so that one fits on a multiprocessor; the next slice
+ * is on its way while the counts of the last are written.
+ *
+ * count_16_shared: blocks share slices; value_counts_16_volume.cuh does the same for one long slice. 1,024 threads and
+ * 136 KiB: the larger the table, the more copies for the lanes, and the fewer tables to add up.
+ */
+#ifndef CUDA_COUNTING_VALUE_COUNTS_16_CUH
+#define CUDA_COUNTING_VALUE_COUNTS_16_CUH
+
+#include "cuda/counting/value_counts_16_write.cuh"
+#include "cuda/device/occupancy.cuh"
+
+enum { WINDOW_THREADS = 512, WINDOW_BLOCKS = 4, WINDOW_LOADS = 2, LOG2_WINDOW_TABLE = 13, LOG2_NARROWEST = 10 };
+/* Each sample of a slice is 32 bytes read from memory, and again when their turn comes. */
+enum { WINDOW_SAMPLES = 128 };
+enum { WIDE_THREADS = 1024, WIDE_LOADS = 4 };
+/* So few pixels are counted before a large table is cleared and summed. */
+enum { FEW_PIXELS = 16384, LOG2_FEW = 13 };
+/* A slice that one block owns has at most this many pixels: then its carries fit into the list. */
+static const uint64_t words_own_pixels = UINT64_C(1) << 26;
+
+/* ---- looking ----------------------------------------------------------------------------------- */
+
+/* Which of n_samples vectors of the span thread threadIdx.x looks at: one of its own part; not the same column in every
+ * row. n_vectors or more: none. */
+static __device__ uint32_t sample_at(const struct pixel_span<uint16_t> &span, uint32_t n_samples)
+{
+    const uint32_t share = span.n_vectors / n_samples, jitter = (threadIdx.x * 2654435761u) >> 8;
+    if (threadIdx.x >= n_samples)
+        return span.n_vectors;
+    return share > 0 ? threadIdx.x * share + jitter % share : threadIdx.x;
+}
+
+static __device__ uint4 load_sample(const struct pixel_span<uint16_t> &span, uint32_t n_samples)
+{
+    const uint32_t at = sample_at(span, n_samples);
+    uint4 vector = {};
+    if (at < span.n_vectors)
+        vector = __ldg(span.vectors + at);
+    return vector;
+}
+
+/* The lowest and the highest key of a vector. */
+static __device__ void vector_range(const struct count_job &job, const uint4 &vector, uint32_t *low, uint32_t *high)
+{
+    const uint32_t x = keys_of(job, vector.x), y = keys_of(job, vector.y);
+    const uint32_t z = keys_of(job, vector.z), w = keys_of(job, vector.w);
+    const uint32_t least = __vminu2(__vminu2(x, y), __vminu2(z, w));
+    const uint32_t most = __vmaxu2(__vmaxu2(x, y), __vmaxu2(z, w));
+    *low = min(*low, min(least & 0xFFFF, least >> 16));
+    *high = max(*high, max(most & 0xFFFF, most >> 16));
+}
+
+static __device__ void sample_range(const struct count_job &job, struct words_shared *shared,
+                                    const struct pixel_span<uint16_t> &span, uint32_t n_samples, const uint4 &vector)
+{
+    uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
+    if (sample_at(span, n_samples) < span.n_vectors)
+        vector_range(job, vector, &low, &high);
+    else if (threadIdx.x == 0 && span.n_head > 0)
+        low = high = key_of(job, load_pixel(span.head));
+    widen_range(&shared->sampled_low, &shared->sampled_high, low, high);
+}
+
+/* The narrowest window that holds the sample, with what room is left on both sides of it; or all keys, packed. */
+static __device__ void choose_form(struct words_counter &counter, uint32_t low, uint32_t high)
+{
+    const uint32_t span = high + 1 - low, n_keys = counter.job.n_keys;
+    counter.first = 0;
+    counter.log2_keys = 16;
+    counter.log2_copies = 0;
+    if (low > high || span > 1u << counter.log2_table)
+        return;
+    for (counter.log2_keys = min((uint32_t)LOG2_NARROWEST, 31 - __clz(n_keys)); 1u << counter.log2_keys < span;
+         counter.log2_keys++)
+        ;
+    const uint32_t keys = 1u << counter.log2_keys, before = (keys - span) / 2;
+    counter.first = min(low > before ? low - before : 0, n_keys - keys);
+    counter.log2_copies = min(counter.log2_table - counter.log2_keys, 5u);
+}
+
+static __device__ void reset(const struct words_counter &counter)
+{
+    struct words_shared *shared = counter.shared;
+    if (threadIdx.x == 0) {
+        shared->n_notes = shared->sum = 0;
+        shared->low = shared->sampled_low = VALUE_COUNTS_KEYS_16;
+        shared->high = shared->sampled_high = 0;
+    }
+}
+
+static __device__ struct words_counter open_counter(const struct count_job &job, int64_t slice, uint32_t log2_table)
+{
+    extern __shared__ __align__(16) char memory[];
+    struct words_counter counter = {};
+    counter.shared = (struct words_shared *)memory;
+    counter.table = (uint32_t *)(counter.shared + 1);
+    counter.log2_table = log2_table;
+    counter.log2_keys = 16;
+    counter.job = job;
+    counter.slice = slice;
+    return counter;
+}
+
+/* ---- counting ---------------------------------------------------------------------------------- */
+
+/* The next vectors that a thread counts. */
+template <int loads> struct vector_ring {
+    uint4 next[loads];
+};
+
+template <int loads, int threads>
+static __device__ void fill_ring(struct vector_ring<loads> &ring, const struct pixel_span<uint16_t> &span)
+{
+#pragma unroll
+    for (uint32_t load = 0; load < loads; load++)
+        if (threadIdx.x + load * threads < span.n_vectors)
+            ring.next[load] = load_vector(span.vectors + threadIdx.x + load * threads);
+}
+
+static __device__ uint32_t pixels_of(const struct pixel_span<uint16_t> &span)
+{
+    return span.n_head + span.n_vectors * 8 + span.n_tail;
+}
+
+template <enum note_place place> static __device__ void count_pixel(const struct words_counter &counter, uint32_t key)
+{
+    if (is_packed(counter))
+        count_noting<place>(counter, key, 1);
+    else
+        count_windowed<place>(counter, key);
+}
+
+template <enum note_place place>
+static __device__ void count_ends(const struct words_counter &counter, const struct pixel_span<uint16_t> &span)
+{
+    if (threadIdx.x < span.n_head)
+        count_pixel<place>(counter, key_of(counter.job, load_pixel(span.head + threadIdx.x)));
+    if (threadIdx.x < span.n_tail)
+        count_pixel<place>(counter, key_of(counter.job, load_pixel(span.tail + threadIdx.x)));
+}
+
+/* What the table holds: value_counts_16_table.cuh; whole: a window that is all keys. */
+enum table_form { FORM_WINDOW, FORM_WHOLE, FORM_PACKED };
+
+/* Loads the vector that comes `loads` later, of this span or of the following one. */
+struct ring_source {
+    const uint4 *from;
+    uint32_t next, end;
+};
+
+template <int loads, int threads>
+static __device__ void reload(struct vector_ring<loads> &ring, const struct ring_source &source, uint32_t load)
+{
+    if (source.next + load * threads < source.end)
+        ring.next[load] = load_vector(source.from + load * threads);
+}
+
+/* Counts the span, whose first vectors are in the ring, and leaves the first of `following` there. at_once: all loads
+ * of a round come before its adds, else each in its turn. */
+template <enum note_place place, enum table_form form, bool at_once, int loads, int threads>
+static __device__ void count_span(const struct words_counter &counter, const struct pixel_span<uint16_t> &span,
+                                  const struct pixel_span<uint16_t> &following, struct vector_ring<loads> &ring)
+{
+    const struct window_lanes lanes = lanes_of(counter);
+    count_ends<place>(counter, span);
+    for (uint32_t i = threadIdx.x;; i += loads * threads) {
+        const bool more = i + loads * threads < span.n_vectors;
+        const uint32_t next = more ? i + loads * threads : threadIdx.x;
+        const struct ring_source source = {(more ? span.vectors : following.vectors) + next, next,
+                                           more ? span.n_vectors : following.n_vectors};
+        const struct vector_ring<loads> now = ring;
+#pragma unroll
+        for (uint32_t load = 0; at_once && load < loads; load++)
+            reload<loads, threads>(ring, source, load);
+#pragma unroll
+        for (uint32_t load = 0; load < loads; load++) {
+            if (!at_once)
+                reload<loads, threads>(ring, source, load);
+            if (i + load * threads >= span.n_vectors)
+                continue;
+            if (form == FORM_PACKED)
+                count_packed_vector<place, true>(counter, now.next[load]);
+            else if (form == FORM_WHOLE)
+                count_whole_vector(counter, lanes, now.next[load]);
+            else
+                count_window_vector<place>(counter, lanes, now.next[load]);
+        }
+        if (!more)
+            break;
+    }
+}
+
+/* The span again, with all keys and every carry noted, into a table that is cleared first. */
+template <enum note_place place>
+static __device__ void count_again(struct words_counter &counter, const struct pixel_span<uint16_t> &span)
+{
+    __syncthreads();
+    clear_table(counter);
+    reset(counter);
+    __syncthreads();
+    counter.first = 0;
+    counter.log2_keys = 16;
+    for (uint32_t i = threadIdx.x; i < span.n_vectors; i += blockDim.x)
+        count_packed_vector<place, false>(counter, load_vector(span.vectors + i));
+    count_ends<place>(counter, span);
+    __syncthreads();
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+/* low > high: this slice is left to count_16_packed. */
+static __device__ void leave_slice(const struct words_counter &counter)
+{
+    if (threadIdx.x == 0) {
+        slice_counts(counter)->low = 1;
+        slice_counts(counter)->high = 0;
+    }
+}
+
+/* whole: the table holds all keys, and no slice is left. */
+template <bool whole>
+static __global__ void __launch_bounds__(WINDOW_THREADS, TS_CUDA_BLOCKS(WINDOW_THREADS, WINDOW_BLOCKS))
+    count_16_windows(struct count_job job)
+{
+    struct words_counter counter = open_counter(job, blockIdx.x, LOG2_WINDOW_TABLE);
+    const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, counter.slice, 0, 1), none = {
+    };
+    struct vector_ring<WINDOW_LOADS> ring;
+    fill_ring<WINDOW_LOADS, WINDOW_THREADS>(ring, span);
+    clear_table(counter);
+    reset(counter);
+    if (whole) {
+        choose_form(counter, 0, job.n_keys - 1);
+    } else {
+        const uint4 sample = load_sample(span, WINDOW_SAMPLES);
+        __syncthreads();
+        sample_range(job, counter.shared, span, WINDOW_SAMPLES, sample);
+        __syncthreads();
+        choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
+        if (is_packed(counter)) {
+            leave_slice(counter);
+            return;
+        }
+    }
+    __syncthreads();
+    count_span<TO_LIST, whole ? FORM_WHOLE : FORM_WINDOW, true, WINDOW_LOADS, WINDOW_THREADS>(counter, span, none,
+                                                                                              ring);
+    __syncthreads();
+    if (!whole && counter.shared->n_notes > WORDS_NOTES)
+        leave_slice(counter);
+    else
+        write_slice(counter, 0);
+}
+
+/* The first slice from `slice` on, among those of this block, that was left. */
+static __device__ int64_t next_left(const struct count_job &job, int64_t slice)
+{
+    for (; slice < job.n_slices; slice += gridDim.x) {
+        const struct cuda_slice_counts *counts =
+            (const struct cuda_slice_counts *)((const char *)job.partials + (uint64_t)slice * job.stride);
+        if (counts->low > counts->high)
+            break;
+    }
+    return slice;
+}
+
+static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct count_job job)
+{
+    struct words_counter counter = open_counter(job, next_left(job, blockIdx.x), LOG2_PACKED);
+    struct pixel_span<uint16_t> span = {
+    };
+    struct vector_ring<WIDE_LOADS> ring;
+    bool carefully = false;
+    if (counter.slice >= job.n_slices)
+        return;
+    span = span_of<uint16_t>(job, counter.slice, 0, 1);
+    fill_ring<WIDE_LOADS, WIDE_THREADS>(ring, span);
+    clear_table(counter);
+    while (counter.slice < job.n_slices) {
+        const int64_t next = next_left(job, counter.slice + gridDim.x);
+        struct pixel_span<uint16_t> following = {
+        };
+        if (next < job.n_slices)
+            following = span_of<uint16_t>(job, next, 0, 1);
+        reset(counter);
+        __syncthreads();
+        if (!carefully) {
+            count_span<TO_LIST, FORM_PACKED, false, WIDE_LOADS, WIDE_THREADS>(counter, span, following, ring);
+            __syncthreads();
+            carefully = counter.shared->n_notes > WORDS_NOTES || !write_slice(counter, pixels_of(span));
+        }
+        if (carefully) {
+            count_again<TO_LIST>(counter, span);
+            write_slice(counter, pixels_of(span));
+        }
+        counter.slice = next;
+        span = following;
+        __syncthreads();
+    }
+}
+
+/* Counts the block's share of the slice into a cleared table; outliers and what carried go to the partial. */
+static __device__ void count_share(struct words_counter &counter)
+{
+    const struct pixel_span<uint16_t> span = span_of<uint16_t>(counter.job, counter.slice, blockIdx.x, gridDim.x),
+                                      none = {
+    };
+    const uint4 sample = load_sample(span, WIDE_THREADS);
+    struct vector_ring<WIDE_LOADS> ring;
+    fill_ring<WIDE_LOADS, WIDE_THREADS>(ring, span);
+    counter.log2_table = pixels_of(span) <= FEW_PIXELS ? LOG2_FEW : LOG2_PACKED;
+    clear_table(counter);
+    reset(counter);
+    __syncthreads();
+    sample_range(counter.job, counter.shared, span, WIDE_THREADS, sample);
+    __syncthreads();
+    choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
+    if (is_packed(counter) && counter.log2_table < LOG2_PACKED) {
+        counter.log2_table = LOG2_PACKED;
+        clear_table(counter);
+        choose_form(counter, counter.shared->sampled_low, counter.shared->sampled_high);
+        __syncthreads();
+    }
+    if (is_packed(counter)) {
+        count_span<TO_LIST, FORM_PACKED, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
+        __syncthreads();
+        if (packed_is_whole(counter, pixels_of(span)))
+            add_notes(counter);
+        else
+            count_again<TO_PARTIAL>(counter, span);
+    } else {
+        count_span<TO_PARTIAL, FORM_WINDOW, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
+        __syncthreads();
+    }
+}
+
+static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_shared(struct count_job job)
+{
+    struct words_counter counter = open_counter(job, blockIdx.y, LOG2_PACKED);
+    for (; counter.slice < job.n_slices; counter.slice += gridDim.y) {
+        count_share(counter);
+        add_table(counter);
+        __syncthreads();
+    }
+}
+
+#endif

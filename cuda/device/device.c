@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The few functions of the CUDA driver API that list devices, through dlopen: no header and no library of a toolkit.
+ * Source: CUDA driver API reference (CUresult, CUdevice and CUdevice_attribute are plain integers of fixed value).
+ */
+#include "cuda/device/device.h"
+
+#include <dlfcn.h>
+
+#include "cuda/device/code.h"
+
+#ifdef TS_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+#include "cuda/device/selftest.h"
+#endif
+
+/* CUdevice_attribute */
+enum {
+    MULTIPROCESSORS = 16,
+    L2_BYTES = 38,
+    THREADS = 39,
+    CAPABILITY_MAJOR = 75,
+    CAPABILITY_MINOR = 76,
+    DOUBLE_RATIO = 87,
+    SHARED_BYTES = 81,
+    BLOCK_SHARED_BYTES = 97
+};
+/* CUresult */
+enum { RESULT_SUCCESS = 0, RESULT_NOT_INITIALIZED = 3, RESULT_NO_DEVICE = 100 };
+
+struct driver {
+    void *library;
+    int (*init)(unsigned);
+    int (*driver_version)(int *);
+    int (*device_count)(int *);
+    int (*device_get)(int *, int);
+    int (*device_name)(char *, int, int);
+    int (*device_memory)(size_t *, int);
+    int (*device_attribute)(int *, int, int);
+};
+
+bool ts_cuda_built(void)
+{
+#ifdef TS_HAVE_CUDA
+    return true;
+#else
+    return false;
+#endif
+}
+
+int ts_cuda_runtime(void)
+{
+#ifdef TS_HAVE_CUDA
+    return CUDART_VERSION;
+#else
+    return 0;
+#endif
+}
+
+int ts_cuda_driver_needed(void)
+{
+    enum { WITHOUT_RUNTIME = 11080 }; /* 11.8: the first that knows compute capability 9.0 */
+    return ts_cuda_built() ? ts_cuda_runtime() / 1000 * 1000 : WITHOUT_RUNTIME;
+}
+
+enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *diag)
+{
+    const int needed = ts_cuda_capability_needed(), capability = 10 * device->major + device->minor;
+    char code[128];
+    if (capability >= needed && ts_cuda_code(device) > 0)
+        return TS_OK;
+    if (capability >= needed) {
+        ts_cuda_code_here(code, sizeof code);
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-code"},
+                      "device %d (%s) has compute capability %d.%d, and this build has %s: none of it runs there",
+                      device->index, device->name, device->major, device->minor, code);
+        ts_diag_hint(diag, "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu");
+        return TS_RUN_FAILED;
+    }
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-capability"},
+                  "device %d (%s) has compute capability %d.%d, and %s needs %d.%d or later", device->index,
+                  device->name, device->major, device->minor,
+                  needed > CUDA_LOWEST_CAPABILITY ? "this build" : "tomostage", needed / 10, needed % 10);
+    ts_diag_hint(diag, needed > CUDA_LOWEST_CAPABILITY
+                           ? "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu"
+                           : "another device (--device cuda:N), or --device cpu");
+    return TS_RUN_FAILED;
+}
+
+enum ts_status ts_cuda_check(int index, struct ts_diag *diag)
+{
+#ifdef TS_HAVE_CUDA
+    return ts_cuda_selftest(index, diag);
+#else
+    (void)index;
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-selftest"},
+                         "this build has no CUDA code");
+#endif
+}
+
+static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
+{
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},
+                  "the CUDA driver refused %s with error %d", what, result);
+    ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
+    return TS_RUN_FAILED;
+}
+
+/* POSIX lets a data pointer from dlsym stand for a function. */
+static bool find(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    *(void **)function = symbol;
+    return symbol;
+}
+
+/* The first version of NVIDIA's driver that brings the CUDA version this build needs. */
+static int needed_driver(void)
+{
+    const int needed = ts_cuda_driver_needed();
+    return needed >= 13000 ? 580 : needed >= 12000 ? 525 : 520;
+}
+
+static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
+{
+    const int needed = ts_cuda_driver_needed();
+    driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!driver->library) {
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-driver"},
+                      "no CUDA driver: libcuda.so.1 was not found, and one for CUDA %d.%d or later is needed",
+                      needed / 1000, needed % 1000 / 10);
+        ts_diag_hint(diag, "install version %d or later of NVIDIA's driver, or use --device cpu", needed_driver());
+        return TS_RUN_FAILED;
+    }
+    void *library = driver->library;
+    if (find(library, "cuInit", &driver->init) && find(library, "cuDriverGetVersion", &driver->driver_version) &&
+        find(library, "cuDeviceGetCount", &driver->device_count) && find(library, "cuDeviceGet", &driver->device_get) &&
+        find(library, "cuDeviceGetName", &driver->device_name) &&
+        find(library, "cuDeviceTotalMem_v2", &driver->device_memory) &&
+        find(library, "cuDeviceGetAttribute", &driver->device_attribute))
+        return TS_OK;
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
+                  "libcuda.so.1 lacks functions that every driver since CUDA 11 has, and CUDA %d.%d or later is needed",
+                  needed / 1000, needed % 1000 / 10);
+    ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
+    return TS_RUN_FAILED;
+}
+
+static enum ts_status no_device(struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-device"},
+                  "the CUDA driver is there, but sees no device");
+    ts_diag_hint(diag, "see whether nvidia-smi lists one, and whether CUDA_VISIBLE_DEVICES hides it");
+    return TS_RUN_FAILED;
+}
+
+static int describe_device(const struct driver *driver, struct cuda_device *device)
+{
+    const struct {
+        int attribute, *value;
+    } numbers[] = {
+        {MULTIPROCESSORS, &device->multiprocessors},
+        {L2_BYTES, &device->l2_bytes},
+        {THREADS, &device->threads},
+        {CAPABILITY_MAJOR, &device->major},
+        {CAPABILITY_MINOR, &device->minor},
+        {SHARED_BYTES, &device->shared_bytes},
+        {BLOCK_SHARED_BYTES, &device->block_shared_bytes},
+        {DOUBLE_RATIO, &device->double_ratio},
+    };
+    int handle = 0, result = driver->device_get(&handle, device->index);
+    if (result == RESULT_SUCCESS)
+        result = driver->device_name(device->name, sizeof device->name, handle);
+    if (result == RESULT_SUCCESS)
+        result = driver->device_memory(&device->memory_bytes, handle);
+    for (size_t i = 0; result == RESULT_SUCCESS && i < sizeof numbers / sizeof *numbers; i++)
+        result = driver->device_attribute(numbers[i].value, numbers[i].attribute, handle);
+    return result;
+}
+
+static enum ts_status list_devices(const struct driver *driver, struct cuda_devices *found, struct ts_diag *diag)
+{
+    int n = 0, result = driver->init(0);
+    if (result == RESULT_NO_DEVICE)
+        return no_device(diag);
+    if (result == RESULT_NOT_INITIALIZED) {
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-forked"},
+                      "this process was forked from one that had started CUDA");
+        ts_diag_hint(diag, "fork before CUDA starts, start a program anew, or take --device cpu");
+        return TS_RUN_FAILED;
+    }
+    if (result != RESULT_SUCCESS)
+        return fail(diag, "to start (cuInit)", result);
+    result = driver->device_count(&n);
+    if (result != RESULT_SUCCESS)
+        return fail(diag, "to count devices (cuDeviceGetCount)", result);
+    if (n == 0)
+        return no_device(diag);
+    found->n = n < CUDA_MAX_DEVICES ? n : CUDA_MAX_DEVICES;
+    for (int i = 0; i < found->n; i++) {
+        found->devices[i].index = i;
+        result = describe_device(driver, &found->devices[i]);
+        if (result != RESULT_SUCCESS)
+            return fail(diag, "to describe a device", result);
+    }
+    return TS_OK;
+}
+
+static enum ts_status refuse_driver(int driver, struct ts_diag *diag)
+{
+    const int needed = ts_cuda_driver_needed();
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
+                  "the CUDA driver is for CUDA %d.%d, and %d.%d or later is needed", driver / 1000, driver % 1000 / 10,
+                  needed / 1000, needed % 1000 / 10);
+    ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
+    return TS_RUN_FAILED;
+}
+
+bool ts_cuda_driver_present(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library)
+        dlclose(library);
+    return library != NULL;
+}
+
+bool ts_cuda_started(void)
+{
+    int (*device_count)(int *), n;
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    const bool started =
+        library && find(library, "cuDeviceGetCount", &device_count) && device_count(&n) == RESULT_SUCCESS;
+    if (library)
+        dlclose(library);
+    return started;
+}
+
+enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *diag)
+{
+    struct driver driver = {0};
+    *found = (struct cuda_devices){0};
+    enum ts_status status = open_driver(&driver, diag);
+    if (status == TS_OK) {
+        const int result = driver.driver_version(&found->driver);
+        if (result != RESULT_SUCCESS)
+            status = fail(diag, "to tell its version (cuDriverGetVersion)", result);
+        else
+            status = found->driver < ts_cuda_driver_needed() ? refuse_driver(found->driver, diag)
+                                                             : list_devices(&driver, found, diag);
+    }
+    /* Unloading a driver that was initialized is not safe; the handle lives as long as the process. */
+    if (driver.library && found->driver == 0)
+        dlclose(driver.library);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which CUDA devices there are. The driver is opened while running, so a program built with CUDA starts on machines
+ * without it, and one built without CUDA can still say what it sees.
+ */
+#ifndef CUDA_DEVICE_DEVICE_H
+#define CUDA_DEVICE_DEVICE_H
+
+#include "core/diag.h"
+
+enum { CUDA_MAX_DEVICES = 16, CUDA_LOWEST_CAPABILITY = 75 }; /* 10 * major + minor */
+
+struct cuda_device {
+    int index;
+    char name[128];
+    int major, minor; /* compute capability */
+    size_t memory_bytes;
+    int multiprocessors;
+    int threads;            /* resident on one multiprocessor */
+    int shared_bytes;       /* of one multiprocessor */
+    int block_shared_bytes; /* at most, of one block that asks for more than 48 KiB */
+    int l2_bytes;
+    int double_ratio; /* how often a multiprocessor multiplies floats while it multiplies one double */
+};
+
+struct cuda_devices {
+    int driver; /* 1000 * major + 10 * minor */
+    int n;
+    struct cuda_device devices[CUDA_MAX_DEVICES];
+};
+
+/* True where this build holds the CUDA side. */
+bool ts_cuda_built(void);
+/* The CUDA runtime of this build, 1000 * major + 10 * minor; 0 without the CUDA side. */
+int ts_cuda_runtime(void);
+/* That of cuFFT, as 1000 * major + 100 * minor + patch; 0 as long as no stage has needed it. */
+int ts_cuda_fft_version(void);
+/* The driver that this build needs at least: any of its runtime's major version. */
+int ts_cuda_driver_needed(void);
+/* The lowest compute capability that this build's code runs on, 10 * major + minor. */
+int ts_cuda_capability_needed(void);
+/* True where a CUDA driver is installed; nothing is started. */
+bool ts_cuda_driver_present(void);
+/* True where this process has the driver running, and so may not fork for it any more. */
+bool ts_cuda_started(void);
+/* Asks the driver in a short-lived process of its own, so that this one may still fork, and a driver that crashes or
+ * hangs is an error like others; where there is no driver, or it runs here already, no process is made. TS_RUN_FAILED
+ * with the code cuda-no-driver, cuda-old-driver, cuda-no-device, cuda-crashed, cuda-timeout or cuda-failed;
+ * found->driver is set as far as it was found (0: no driver). */
+enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag);
+/* The same in this process: afterwards it must not fork. Code cuda-forked in a child of one that had CUDA started. */
+enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *diag);
+/* Refuses a device that this build's code cannot run on: code cuda-capability. */
+enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *diag);
+/* Runs a small kernel of this build on the device and checks its numbers; code cuda-selftest where it does not run. */
+enum ts_status ts_cuda_check(int index, struct ts_diag *diag);
+
+#endif

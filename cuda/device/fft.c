@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuFFT through dlopen: a machine without it runs everything that transforms nothing. Built only with CUDA.
+ */
+#include "cuda/device/fft.h"
+
+#include <cuda_runtime_api.h>
+#include <cufft.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "cuda/device/launch.h"
+
+struct cuda_fft {
+    cufftHandle plans[2]; /* complex: one for both ways; real: forward, inverse */
+    int n_plans;
+    bool real;
+};
+
+static struct {
+    void *library;
+    cufftResult (*create)(cufftHandle *);
+    cufftResult (*destroy)(cufftHandle);
+    cufftResult (*set_auto_allocation)(cufftHandle, int);
+    cufftResult (*make_plan)(cufftHandle, int, long long *, long long *, long long, long long, long long *, long long,
+                             long long, cufftType, long long, size_t *);
+    cufftResult (*set_work_area)(cufftHandle, void *);
+    cufftResult (*set_stream)(cufftHandle, cudaStream_t);
+    cufftResult (*complex_to_complex)(cufftHandle, cufftComplex *, cufftComplex *, int);
+    cufftResult (*real_to_complex)(cufftHandle, cufftReal *, cufftComplex *);
+    cufftResult (*complex_to_real)(cufftHandle, cufftComplex *, cufftReal *);
+    cufftResult (*version)(int *);
+} cufft;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
+static const char *result_name(cufftResult result)
+{
+    switch (result) {
+    case CUFFT_SUCCESS:
+        return "success";
+    case CUFFT_INVALID_PLAN:
+        return "invalid plan";
+    case CUFFT_ALLOC_FAILED:
+        return "out of memory";
+    case CUFFT_INVALID_VALUE:
+        return "invalid value";
+    case CUFFT_INTERNAL_ERROR:
+        return "internal error";
+    case CUFFT_EXEC_FAILED:
+        return "execution failed";
+    case CUFFT_SETUP_FAILED:
+        return "set-up failed";
+    case CUFFT_INVALID_SIZE:
+        return "invalid size";
+    case CUFFT_UNALIGNED_DATA:
+        return "unaligned data";
+    default:
+        return "unknown error";
+    }
+}
+
+/* The one place where cuFFT's results become diagnostics. It has no name for a device that was lost: CUDA has. */
+static enum ts_status fold(struct ts_diag *diag, const char *stage, cufftResult result, const char *what)
+{
+    if (result == CUFFT_SUCCESS)
+        return TS_OK;
+    const cudaError_t device = cudaDeviceSynchronize();
+    if (device != cudaSuccess)
+        return ts_cuda_fold(diag, stage, device, what);
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-failed", .stage = stage},
+                         "cuFFT: %s failed: %s (%d)", what, result_name(result), (int)result);
+}
+
+static bool find(void)
+{
+    const struct {
+        void **at;
+        const char *name;
+    } functions[] = {
+        {(void **)&cufft.create, "cufftCreate"},
+        {(void **)&cufft.destroy, "cufftDestroy"},
+        {(void **)&cufft.set_auto_allocation, "cufftSetAutoAllocation"},
+        {(void **)&cufft.make_plan, "cufftMakePlanMany64"},
+        {(void **)&cufft.set_work_area, "cufftSetWorkArea"},
+        {(void **)&cufft.set_stream, "cufftSetStream"},
+        {(void **)&cufft.complex_to_complex, "cufftExecC2C"},
+        {(void **)&cufft.real_to_complex, "cufftExecR2C"},
+        {(void **)&cufft.complex_to_real, "cufftExecC2R"},
+        {(void **)&cufft.version, "cufftGetVersion"},
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!(*functions[i].at = dlsym(cufft.library, functions[i].name)))
+            return false;
+    return true;
+}
+
+static enum ts_status open_library(struct ts_diag *diag, const char *stage)
+{
+    static const char name[] = "libcufft.so." TEXT(CUFFT_VER_MAJOR);
+    static const char *const places[] = {name, "/usr/local/cuda/lib64/libcufft.so." TEXT(CUFFT_VER_MAJOR)};
+    pthread_mutex_lock(&opening);
+    for (size_t i = 0; !cufft.library && i < sizeof places / sizeof *places; i++) {
+        cufft.library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
+        if (cufft.library && !find()) {
+            dlclose(cufft.library);
+            cufft.library = NULL;
+        }
+    }
+    const bool there = cufft.library != NULL;
+    pthread_mutex_unlock(&opening);
+    if (there)
+        return TS_OK;
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-missing", .stage = stage},
+                  "its Fourier transforms need cuFFT, and %s was not found", name);
+    ts_diag_hint(diag,
+                 "it is part of the CUDA toolkit (Debian: libcufft%d): put its folder on LD_LIBRARY_PATH, or use "
+                 "--device cpu",
+                 CUFFT_VER_MAJOR);
+    return TS_RUN_FAILED;
+}
+
+int ts_cuda_fft_version(void)
+{
+    int version = 0;
+    pthread_mutex_lock(&opening);
+    if (cufft.library)
+        cufft.version(&version);
+    pthread_mutex_unlock(&opening);
+    return version;
+}
+
+/* Lengths with large prime factors take a longer transform of two arrays; others at most one array. */
+size_t ts_cuda_fft_work_bytes(const struct fft_shape *shape)
+{
+    return ((size_t)8 << 20) + 5 * sizeof(cufftComplex) * (size_t)ts_fft_spectrum_count(shape);
+}
+
+static enum ts_status make_plan(struct cuda_session *session, const char *stage, const struct fft_shape *shape,
+                                cufftType type, void *work, struct ts_diag *diag, cufftHandle *plan)
+{
+    long long n[2] = {shape->n[0], shape->n[1]};
+    size_t bytes = 0;
+    enum ts_status status = fold(diag, stage, cufft.create(plan), "creating a plan");
+    if (status != TS_OK)
+        return status;
+    status = fold(diag, stage, cufft.set_auto_allocation(*plan, 0), "taking over the work area");
+    if (status == TS_OK)
+        status = fold(diag, stage,
+                      cufft.make_plan(*plan, shape->rank, n, NULL, 1, 0, NULL, 1, 0, type, shape->batch, &bytes),
+                      "planning");
+    if (status == TS_OK && bytes > ts_cuda_fft_work_bytes(shape))
+        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-work", .stage = stage},
+                               "cuFFT wants a work area of %zu bytes, and %zu were planned", bytes,
+                               ts_cuda_fft_work_bytes(shape));
+    if (status == TS_OK)
+        status = fold(diag, stage, cufft.set_work_area(*plan, work), "setting the work area");
+    if (status == TS_OK)
+        status =
+            fold(diag, stage, cufft.set_stream(*plan, ts_cuda_stream(session, CUDA_COMPUTE)), "setting the stream");
+    if (status != TS_OK)
+        cufft.destroy(*plan);
+    return status;
+}
+
+enum ts_status ts_cuda_fft_create(struct cuda_session *session, const char *stage, const struct fft_shape *shape,
+                                  void *work, struct ts_diag *diag, struct cuda_fft **result)
+{
+    const cufftType types[] = {shape->real ? CUFFT_R2C : CUFFT_C2C, CUFFT_C2R};
+    enum ts_status status = open_library(diag, stage);
+    struct cuda_fft *fft = status == TS_OK ? calloc(1, sizeof *fft) : NULL;
+    *result = NULL;
+    if (!fft)
+        return status == TS_OK ? ts_diag_no_memory(diag, sizeof *fft) : status;
+    fft->real = shape->real;
+    while (status == TS_OK && fft->n_plans < (shape->real ? 2 : 1)) {
+        status = make_plan(session, stage, shape, types[fft->n_plans], work, diag, &fft->plans[fft->n_plans]);
+        fft->n_plans += status == TS_OK;
+    }
+    if (status == TS_OK)
+        *result = fft;
+    else
+        ts_cuda_fft_destroy(fft);
+    return status;
+}
+
+void ts_cuda_fft_destroy(struct cuda_fft *fft)
+{
+    for (int i = 0; fft && i < fft->n_plans; i++)
+        cufft.destroy(fft->plans[i]);
+    free(fft);
+}
+
+/* ---- transforming ------------------------------------------------------------------------------ */
+
+static enum ts_status done(const struct stage_context *context, cufftResult result, const char *what)
+{
+    const enum ts_status status = fold(context->diag, context->stage->name, result, what);
+    return status == TS_OK ? ts_cuda_launched(context, what) : status;
+}
+
+enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const struct cuda_fft *fft, float *in,
+                                   float *out)
+{
+    return done(context,
+                fft->real
+                    ? cufft.real_to_complex(fft->plans[0], in, (cufftComplex *)out)
+                    : cufft.complex_to_complex(fft->plans[0], (cufftComplex *)in, (cufftComplex *)out, CUFFT_FORWARD),
+                "the Fourier transform");
+}
+
+enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft, float *in,
+                                   float *out)
+{
+    return done(context,
+                fft->real
+                    ? cufft.complex_to_real(fft->plans[1], (cufftComplex *)in, out)
+                    : cufft.complex_to_complex(fft->plans[0], (cufftComplex *)in, (cufftComplex *)out, CUFFT_INVERSE),
+                "the inverse Fourier transform");
+}

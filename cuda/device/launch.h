@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the launchers of a stage's .cu file need. In a .cu file include cuda/device/launch.cuh, which brings this and
+ * stages/engine/stage.h in for C++.
+ */
+#ifndef CUDA_DEVICE_LAUNCH_H
+#define CUDA_DEVICE_LAUNCH_H
+
+#include "stages/engine/stage.h"
+
+/* After every kernel launch: counts it, and turns an error of the launch into a diagnostic of the stage. */
+enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel);
+/* Before launching a kernel with more than 48 KiB of dynamic shared memory. More than a block of the context's device
+ * may have beside the kernel's static memory is an error (code cuda-shared). */
+enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes);
+/* Launches a kernel whose blocks wait for each other: as many as the device holds at once, at most `most` on each
+ * multiprocessor. Counts the launch. `name` is for messages. */
+enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
+                                       int threads, int most, void **arguments, struct CUstream_st *stream);
+
+/* Enqueues the stage's transforms that call->transforms holds; counted as launches. Samples as core/fft.h lays
+ * them out, on the device. */
+struct cuda_fft;
+enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const struct cuda_fft *fft, float *in,
+                                   float *out);
+enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft, float *in,
+                                   float *out);
+
+/* Doubles cost what floats cost twice on the processors made for computing, and 32 to 64 times on the others. */
+static inline bool ts_cuda_fast_doubles(const struct stage_context *context)
+{
+    return context->device->double_ratio <= 4;
+}
+
+/* bytes up to the next multiple of 256: the distance of partials and results of neighboring slices. */
+static inline size_t ts_cuda_stride(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The question to the driver, asked in a process of its own: the caller may still fork workers afterwards, and whatever
+ * the driver does, the caller goes on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cuda/device/device.h"
+
+enum { QUERY_SECONDS = 60 }; /* a machine with many devices that nobody keeps awake takes ten */
+
+/* What the child sends: the devices, or the record of what went wrong. */
+struct answer {
+    enum ts_status status;
+    struct cuda_devices found;
+    char code[32], message[320], hint[320];
+};
+
+static void ask(struct answer *answer)
+{
+    struct ts_diag *diag = ts_diag_create();
+    memset(answer, 0, sizeof *answer);
+    answer->status = TS_RUN_FAILED;
+    if (!diag) {
+        snprintf(answer->code, sizeof answer->code, "no-memory");
+        snprintf(answer->message, sizeof answer->message, "no memory to list the CUDA devices");
+        return;
+    }
+    answer->status = ts_cuda_query_here(&answer->found, diag);
+    if (answer->status == TS_OK)
+        return;
+    const struct ts_diag_record *record = ts_diag_get(diag, 0);
+    snprintf(answer->code, sizeof answer->code, "%s", record->code);
+    snprintf(answer->message, sizeof answer->message, "%s", record->message);
+    snprintf(answer->hint, sizeof answer->hint, "%s", record->hint ? record->hint : "");
+}
+
+/* Ends without the clean-up of the parent's libraries, whose state is not the child's. */
+static _Noreturn void serve(int pipe)
+{
+    struct answer answer;
+    signal(SIGPIPE, SIG_IGN);
+    ask(&answer);
+    const char *at = (const char *)&answer;
+    for (size_t left = sizeof answer; left > 0;) {
+        const ssize_t n = write(pipe, at, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            _exit(1);
+        at += n;
+        left -= (size_t)n;
+    }
+    _exit(0);
+}
+
+static int64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* Bytes read: all of the answer, or fewer where the child ended or the time was up (*late). */
+static size_t receive(int pipe, struct answer *answer, bool *late)
+{
+    const int64_t deadline = milliseconds() + QUERY_SECONDS * INT64_C(1000);
+    size_t have = 0;
+    *late = false;
+    while (have < sizeof *answer) {
+        struct pollfd wait = {.fd = pipe, .events = POLLIN};
+        const int64_t left = deadline - milliseconds();
+        const int ready = left > 0 ? poll(&wait, 1, (int)left) : 0;
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0) {
+            *late = ready == 0;
+            break;
+        }
+        const ssize_t n = read(pipe, (char *)answer + have, sizeof *answer - have);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        have += (size_t)n;
+    }
+    return have;
+}
+
+/* One that the kernel does not let go of is left behind. */
+static int reap(pid_t child, bool late)
+{
+    int status = 0;
+    pid_t reaped = 0;
+    if (late)
+        kill(child, SIGKILL);
+    for (int i = 0; i < 100 && (reaped = waitpid(child, &status, late ? WNOHANG : 0)) != child; i++) {
+        if (reaped < 0 && errno != EINTR)
+            break;
+        usleep(10000);
+    }
+    return status;
+}
+
+static enum ts_status refuse(struct ts_diag *diag, bool late, int status)
+{
+    if (late)
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-timeout"},
+                      "the CUDA driver did not list its devices within %d seconds", QUERY_SECONDS);
+    else if (WIFSIGNALED(status))
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-crashed"},
+                      "the CUDA driver crashed while it listed its devices: signal %d (%s)", WTERMSIG(status),
+                      sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "unknown");
+    else
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-crashed"},
+                      "the CUDA driver ended the process in which it listed its devices");
+    ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
+    return TS_RUN_FAILED;
+}
+
+enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
+{
+    int pipes[2];
+    struct answer answer;
+    bool late;
+    if (ts_cuda_started() || !ts_cuda_driver_present())
+        return ts_cuda_query_here(found, diag); /* nothing is lost, or nothing is started */
+    *found = (struct cuda_devices){0};
+    if (pipe2(pipes, O_CLOEXEC) != 0)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},
+                             "no pipe to ask the CUDA driver through: %s", strerror(errno));
+    const pid_t child = fork();
+    if (child == 0) {
+        close(pipes[0]);
+        serve(pipes[1]);
+    }
+    close(pipes[1]);
+    if (child < 0) {
+        close(pipes[0]);
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},
+                             "no process to ask the CUDA driver in: %s", strerror(errno));
+    }
+    const bool whole = receive(pipes[0], &answer, &late) == sizeof answer;
+    close(pipes[0]);
+    const int status = reap(child, late);
+    if (!whole)
+        return refuse(diag, late, status);
+    *found = answer.found;
+    if (answer.status == TS_OK)
+        return TS_OK;
+    ts_diag_error(diag, answer.status, &(struct diag_site){.code = answer.code}, "%s", answer.message);
+    if (answer.hint[0])
+        ts_diag_hint(diag, "%s", answer.hint);
+    return answer.status;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Proves that this build's device code runs on a device: what `tomostage doctor` asks beyond the driver's word. Only in
+ * builds with TS_HAVE_CUDA.
+ */
+#ifndef CUDA_DEVICE_SELFTEST_H
+#define CUDA_DEVICE_SELFTEST_H
+
+#include "core/diag.h"
+
+/* Runs a small kernel on device `index` and checks every element; code cuda-selftest where one is wrong. */
+enum ts_status ts_cuda_selftest(int index, struct ts_diag *diag);
+/* The compute capability, 10 * major + minor, that the code was compiled for which the device in use runs. Returns a
+ * cudaError_t. */
+int ts_cuda_selftest_code(int *code);
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Built only with CUDA; cuda/device/absent.c stands for it elsewhere. Memory is taken piece by piece while a run is set
+ * up, so that memory checkers see where each piece ends, and given back all at once.
+ */
+#include "cuda/device/session.h"
+
+#include <cuda_runtime_api.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/device/code.h"
+#include "cuda/device/launch.h"
+#include "cuda/device/selftest.h"
+
+struct piece {
+    struct piece *next;
+    void *at;
+    size_t bytes;
+    bool pinned;
+};
+
+struct cuda_event {
+    struct cuda_event *next;
+    cudaEvent_t event;
+    bool recorded;
+};
+
+struct cuda_session {
+    struct cuda_device device;
+    struct ts_diag *diag;
+    size_t bytes; /* that the run takes, as far as it was known; 0: not */
+    cudaStream_t streams[CUDA_QUEUES];
+    struct piece *pieces;
+    struct cuda_event *events;
+};
+
+static _Atomic uint64_t launches;
+static _Atomic size_t held, most_held;
+
+uint64_t ts_cuda_launch_count(void)
+{
+    return atomic_load(&launches);
+}
+
+size_t ts_cuda_most_held(void)
+{
+    return atomic_exchange(&most_held, atomic_load(&held));
+}
+
+static void hold(size_t bytes)
+{
+    const size_t now = atomic_fetch_add(&held, bytes) + bytes;
+    size_t most = atomic_load(&most_held);
+    while (most < now && !atomic_compare_exchange_weak(&most_held, &most, now))
+        ;
+}
+
+/* After these the context is gone: nothing of this process runs on the device any more. Source: the errors of which
+ * CUDA's documentation says that the process is left in an inconsistent state, or is to be started again; and what the
+ * driver tells where it knows no better (cudaErrorUnknown, as after a device fell off its bus). */
+static bool is_lost(cudaError_t error)
+{
+    /* Not named by every toolkit. */
+    enum { CONTAINED = 226, TENSOR_MEMORY_LEAK = 721, MPS_CLIENT_TERMINATED = 810, EXTERNAL_DEVICE = 911 };
+    static const int lost[] = {
+        cudaErrorIllegalAddress,
+        cudaErrorLaunchFailure,
+        cudaErrorECCUncorrectable,
+        cudaErrorHardwareStackError,
+        cudaErrorIllegalInstruction,
+        cudaErrorMisalignedAddress,
+        cudaErrorInvalidAddressSpace,
+        cudaErrorInvalidPc,
+        cudaErrorLaunchTimeout,
+        cudaErrorNvlinkUncorrectable,
+        cudaErrorContextIsDestroyed,
+        cudaErrorAssert,
+        cudaErrorUnknown,
+        CONTAINED,
+        TENSOR_MEMORY_LEAK,
+        MPS_CLIENT_TERMINATED,
+        EXTERNAL_DEVICE,
+    };
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        if ((int)error == lost[i])
+            return true;
+    return false;
+}
+
+enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int result, const char *what)
+{
+    const cudaError_t error = (cudaError_t)result;
+    if (error == cudaSuccess)
+        return TS_OK;
+    const bool lost = is_lost(error), busy = error == cudaErrorDevicesUnavailable;
+    ts_diag_error(diag, TS_RUN_FAILED,
+                  &(struct diag_site){.code = lost   ? "cuda-lost"
+                                              : busy ? "cuda-busy"
+                                                     : "cuda-failed",
+                                      .stage = stage},
+                  lost   ? "the CUDA device was lost while it worked on %s: %s (%s)"
+                  : busy ? "the CUDA device takes no other program now, which %s needs: %s (%s)"
+                         : "%s failed: %s (%s)",
+                  what, cudaGetErrorString(error), cudaGetErrorName(error));
+    if (lost)
+        ts_diag_hint(diag,
+                     "nothing was written; `nvidia-smi` and the kernel's log say more, --device cpu does without");
+    if (busy)
+        ts_diag_hint(diag, "`nvidia-smi -q -d COMPUTE` shows its compute mode: an exclusive one is for one program at "
+                           "a time; wait for that, or take another device (--device cuda:N) or --device cpu");
+    return TS_RUN_FAILED;
+}
+
+enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel)
+{
+    atomic_fetch_add(&launches, 1);
+    return ts_cuda_fold(context->diag, context->stage->name, cudaGetLastError(), kernel);
+}
+
+enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes)
+{
+    const struct cuda_device *device = context->device;
+    if (bytes > (size_t)device->block_shared_bytes) {
+        ts_diag_error(context->diag, TS_RUN_FAILED,
+                      &(struct diag_site){.code = "cuda-shared", .stage = context->stage->name},
+                      "a block needs %zu bytes of shared memory, and device %d (%s) gives it %d", bytes, device->index,
+                      device->name, device->block_shared_bytes);
+        ts_diag_hint(context->diag, "another method, or --device cpu, would do");
+        return TS_RUN_FAILED;
+    }
+    return ts_cuda_fold(context->diag, context->stage->name,
+                        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+                        "reserving shared memory");
+}
+
+/* The smaller of what CUDA says of the device at hand and what the context's device holds, which tests make smaller. */
+enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
+                                       int threads, int most, void **arguments, struct CUstream_st *stream)
+{
+    enum { SYSTEM_BYTES = 1024 }; /* of each block's shared memory */
+    const struct cuda_device *device = context->device;
+    struct cudaFuncAttributes attributes;
+    int resident = 0;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
+    if (error != cudaSuccess)
+        return ts_cuda_fold(context->diag, context->stage->name, error, name);
+    const int by_memory = (int)((size_t)device->shared_bytes / (attributes.sharedSizeBytes + SYSTEM_BYTES));
+    const int by_threads = device->threads / threads;
+    resident = resident < by_memory ? resident : by_memory;
+    resident = resident < by_threads ? resident : by_threads;
+    resident = resident < most ? resident : most;
+    const dim3 grid = {(unsigned)(device->multiprocessors * resident), 1, 1}, block = {(unsigned)threads, 1, 1};
+    (void)cudaLaunchCooperativeKernel(kernel, grid, block, arguments, 0, stream);
+    return ts_cuda_launched(context, name);
+}
+
+static double mebibytes(size_t bytes)
+{
+    return (double)bytes / 1048576.0;
+}
+
+bool ts_cuda_pci_address(const struct cuda_device *device, char *pci, size_t size)
+{
+    return cudaDeviceGetPCIBusId(pci, (int)size, device->index) == cudaSuccess;
+}
+
+/* The device has no room for CUDA itself: without it CUDA does not say what is free, but NVML may. */
+static enum ts_status refuse_start(const struct cuda_device *device, size_t bytes, struct ts_diag *diag)
+{
+    char pci[32], there[96];
+    size_t available = 0, total = device->memory_bytes;
+    const bool known = ts_cuda_pci_address(device, pci, sizeof pci) && ts_cuda_memory_left(pci, &available, &total);
+    cudaGetLastError();
+    if (known)
+        snprintf(there, sizeof there, "%.1f MiB of %.1f MiB are free", mebibytes(available), mebibytes(total));
+    else
+        snprintf(there, sizeof there, "of its %.1f MiB too few are free", mebibytes(total));
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-memory"},
+                  "no GPU memory to start CUDA on device %d (%s): %s, some hundred MiB are needed for CUDA itself and "
+                  "%.1f MiB for what runs there",
+                  device->index, device->name, there, mebibytes(bytes));
+    ts_diag_hint(diag, "end other programs on the GPU, or take --device cpu");
+    return TS_RUN_FAILED;
+}
+
+static enum ts_status check_code(const struct cuda_device *device, struct ts_diag *diag)
+{
+    int running = 0;
+    const enum ts_status status =
+        ts_cuda_fold(diag, NULL, ts_cuda_selftest_code(&running), "loading this build's code");
+    return status == TS_OK ? ts_cuda_code_check(device, running, diag) : status;
+}
+
+enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t bytes, struct ts_diag *diag,
+                                      struct cuda_session **result)
+{
+    struct cuda_session *session = calloc(1, sizeof *session);
+    *result = NULL;
+    if (!session)
+        return ts_diag_no_memory(diag, sizeof *session);
+    session->device = *device;
+    session->diag = diag;
+    session->bytes = bytes;
+    const cudaError_t started = cudaSetDevice(device->index);
+    enum ts_status status = started == cudaErrorMemoryAllocation
+                                ? refuse_start(device, bytes, diag)
+                                : ts_cuda_fold(diag, NULL, started, "choosing the CUDA device");
+    if (status == TS_OK)
+        status = check_code(device, diag);
+    for (int i = 0; status == TS_OK && i < CUDA_QUEUES; i++)
+        status = ts_cuda_fold(diag, NULL, cudaStreamCreateWithFlags(&session->streams[i], cudaStreamNonBlocking),
+                              "creating a CUDA stream");
+    if (status == TS_OK)
+        *result = session;
+    else
+        ts_cuda_session_destroy(session);
+    return status;
+}
+
+void ts_cuda_session_destroy(struct cuda_session *session)
+{
+    if (!session)
+        return;
+    for (int i = 0; i < CUDA_QUEUES; i++)
+        if (session->streams[i]) {
+            cudaStreamSynchronize(session->streams[i]);
+            cudaStreamDestroy(session->streams[i]);
+        }
+    for (struct piece *piece = session->pieces, *next; piece; piece = next) {
+        next = piece->next;
+        if (piece->pinned) {
+            cudaFreeHost(piece->at);
+        } else {
+            cudaFree(piece->at);
+            atomic_fetch_sub(&held, piece->bytes);
+        }
+        free(piece);
+    }
+    for (struct cuda_event *event = session->events, *next; event; event = next) {
+        next = event->next;
+        cudaEventDestroy(event->event);
+        free(event);
+    }
+    free(session);
+}
+
+const struct cuda_device *ts_cuda_session_device(const struct cuda_session *session)
+{
+    return &session->device;
+}
+
+struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue)
+{
+    return session->streams[queue];
+}
+
+/* What the system can still give, as it says; 0 where it does not. */
+static size_t host_memory_available(void)
+{
+    char line[128];
+    unsigned long long kibibytes = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && kibibytes == 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) != 1)
+            kibibytes = 0;
+    if (file)
+        fclose(file);
+    return (size_t)kibibytes << 10;
+}
+
+static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, bool pinned)
+{
+    size_t available = 0, total = 0;
+    char whole[64] = "";
+    const struct diag_site site = {.code = "cuda-memory"};
+    if (pinned) {
+        ts_diag_error(session->diag, TS_RUN_FAILED, &site,
+                      "%.1f MiB of pinned host memory could not be taken: %.1f MiB of memory are available",
+                      mebibytes(bytes), mebibytes(host_memory_available()));
+        ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
+        return TS_RUN_FAILED;
+    }
+    if (session->bytes > 0)
+        snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes,", mebibytes(session->bytes));
+    cudaMemGetInfo(&available, &total);
+    ts_diag_error(session->diag, TS_RUN_FAILED, &site,
+                  "%.1f MiB of GPU memory%s could not be taken: %.1f MiB of %.1f MiB are free on device %d (%s)",
+                  mebibytes(bytes), whole, mebibytes(available), mebibytes(total), session->device.index,
+                  session->device.name);
+    ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
+    return TS_RUN_FAILED;
+}
+
+static void *take(struct cuda_session *session, size_t bytes, bool pinned)
+{
+    static _Alignas(CUDA_ALIGNMENT) char nothing[CUDA_ALIGNMENT];
+    if (bytes == 0) /* a plan counts nothing for it */
+        return nothing;
+    struct piece *piece = malloc(sizeof *piece);
+    if (!piece) {
+        ts_diag_no_memory(session->diag, sizeof *piece);
+        return NULL;
+    }
+    *piece = (struct piece){.next = session->pieces, .bytes = ts_cuda_stride(bytes), .pinned = pinned};
+    const cudaError_t error =
+        pinned ? cudaHostAlloc(&piece->at, bytes, cudaHostAllocDefault) : cudaMalloc(&piece->at, bytes);
+    if (error != cudaSuccess) {
+        cudaGetLastError(); /* an allocation that failed leaves its error behind */
+        if (error == cudaErrorMemoryAllocation)
+            refuse_memory(session, bytes, pinned);
+        else
+            ts_cuda_fold(session->diag, NULL, error, pinned ? "taking pinned host memory" : "taking GPU memory");
+        free(piece);
+        return NULL;
+    }
+    session->pieces = piece;
+    if (!pinned)
+        hold(piece->bytes);
+    return piece->at;
+}
+
+void *ts_cuda_take(struct cuda_session *session, size_t bytes)
+{
+    return take(session, bytes, false);
+}
+
+void *ts_cuda_take_pinned(struct cuda_session *session, size_t bytes)
+{
+    return take(session, bytes, true);
+}
+
+enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,
+                            void *to, const void *from, size_t bytes)
+{
+    static const enum cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
+                                                cudaMemcpyDeviceToDevice};
+    static const char *const names[] = {"copying to the CUDA device", "copying from the CUDA device",
+                                        "copying on the CUDA device"};
+    return ts_cuda_fold(session->diag, NULL,
+                        cudaMemcpyAsync(to, from, bytes, kinds[direction], session->streams[queue]), names[direction]);
+}
+
+enum ts_status ts_cuda_fill(struct cuda_session *session, enum cuda_queue queue, void *at, int byte, size_t bytes)
+{
+    return ts_cuda_fold(session->diag, NULL, cudaMemsetAsync(at, byte, bytes, session->streams[queue]),
+                        "clearing CUDA memory");
+}
+
+enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue)
+{
+    return ts_cuda_fold(session->diag, NULL, cudaStreamSynchronize(session->streams[queue]), "the chain's kernels");
+}
+
+struct cuda_event *ts_cuda_event_create(struct cuda_session *session)
+{
+    struct cuda_event *event = calloc(1, sizeof *event);
+    if (!event) {
+        ts_diag_no_memory(session->diag, sizeof *event);
+        return NULL;
+    }
+    if (ts_cuda_fold(session->diag, NULL, cudaEventCreate(&event->event), "creating a CUDA event") != TS_OK) {
+        free(event);
+        return NULL;
+    }
+    event->next = session->events;
+    session->events = event;
+    return event;
+}
+
+enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event, enum cuda_queue queue)
+{
+    event->recorded = true;
+    return ts_cuda_fold(session->diag, NULL, cudaEventRecord(event->event, session->streams[queue]),
+                        "recording a CUDA event");
+}
+
+enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue queue, struct cuda_event *event)
+{
+    if (!event->recorded)
+        return TS_OK;
+    return ts_cuda_fold(session->diag, NULL, cudaStreamWaitEvent(session->streams[queue], event->event, 0),
+                        "waiting for a CUDA event");
+}
+
+bool ts_cuda_event_passed(const struct cuda_event *event)
+{
+    const cudaError_t error = event->recorded ? cudaEventQuery(event->event) : cudaSuccess;
+    if (error == cudaErrorNotReady)
+        cudaGetLastError(); /* no error, yet the next launch would find it */
+    return error == cudaSuccess;
+}
+
+enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event)
+{
+    return event->recorded
+               ? ts_cuda_fold(session->diag, NULL, cudaEventSynchronize(event->event), "the chain's kernels and copies")
+               : TS_OK;
+}
+
+enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,
+                                  float *ms)
+{
+    return ts_cuda_fold(session->diag, NULL, cudaEventElapsedTime(ms, from->event, to->event), "timing");
+}

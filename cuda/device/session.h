@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One CUDA device in use: its streams, all memory taken on it, and the one place where CUDA's errors become
+ * diagnostics. A session belongs to one thread. After an error that the device does not survive every later call fails
+ * as well, with the code cuda-lost.
+ *
+ * Where this build has no CUDA code, ts_cuda_session_create refuses and nothing else can be reached.
+ */
+#ifndef CUDA_DEVICE_SESSION_H
+#define CUDA_DEVICE_SESSION_H
+
+#include "cuda/device/device.h"
+
+enum cuda_queue { CUDA_COMPUTE, CUDA_UPLOAD, CUDA_DOWNLOAD, CUDA_QUEUES };
+enum cuda_direction { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_ON_DEVICE };
+/* Of every piece of device memory. */
+enum { CUDA_ALIGNMENT = 256 };
+
+struct cuda_session;
+struct cuda_event;
+
+/* Fork workers before. `diag` receives the errors of all later calls. bytes: what will be taken, as far as it is known,
+ * for the message where the device has no room for CUDA itself (code cuda-memory). */
+enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t bytes, struct ts_diag *diag,
+                                      struct cuda_session **session);
+/* Waits for the queues; frees all memory and events. NULL does nothing. */
+void ts_cuda_session_destroy(struct cuda_session *session);
+/* What the session was created with. */
+const struct cuda_device *ts_cuda_session_device(const struct cuda_session *session);
+struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
+
+/* The one place where CUDA's errors (cudaError_t) become diagnostics: cuda-lost after those that the device does not
+ * survive, cuda-busy where it is another program's alone, cuda-failed else. `what` was done: "copying to the device".
+ */
+enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int error, const char *what);
+/* "0000:1b:00.0"; false where CUDA does not tell. */
+bool ts_cuda_pci_address(const struct cuda_device *device, char *pci, size_t size);
+/* Free and total bytes of the device with this PCI address as NVML tells them, which does not start
+ * CUDA; false where it does not. */
+bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total);
+/* Memory until the session ends. NULL with a record in diag (code cuda-memory: what was asked, what is free; other
+ * failures have their own). For 0 bytes nothing is taken, and the pointer leads to nothing. */
+void *ts_cuda_take(struct cuda_session *session, size_t bytes);
+void *ts_cuda_take_pinned(struct cuda_session *session, size_t bytes);
+
+/* Enqueued; host memory must be pinned to overlap, and stay until the queue has passed. */
+enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,
+                            void *to, const void *from, size_t bytes);
+enum ts_status ts_cuda_fill(struct cuda_session *session, enum cuda_queue queue, void *at, int byte, size_t bytes);
+/* The host waits until the queue is empty; errors of kernels show here. */
+enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue);
+
+/* Points in a queue that other queues or the host wait for. NULL with a record in diag. */
+struct cuda_event *ts_cuda_event_create(struct cuda_session *session);
+/* Marks the point behind all that was enqueued so far; an event may be recorded again. */
+enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event, enum cuda_queue queue);
+/* An event that was never recorded is passed at once. */
+enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue queue, struct cuda_event *event);
+/* True where the host would not have to wait. */
+bool ts_cuda_event_passed(const struct cuda_event *event);
+/* The host waits for the event; errors of kernels before it show here. */
+enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event);
+/* Between two events that the host has waited for. */
+enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,
+                                  float *ms);
+
+/* How often ts_cuda_launched() was reached in this process: tests prove with it that kernels ran. */
+uint64_t ts_cuda_launch_count(void);
+/* Bytes of device memory that this process held at most at once since the last call: tests compare plans with it. */
+size_t ts_cuda_most_held(void);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The CUDA side of the stage box: one launcher a method, each in a file of its own, where its kernels, their threads
+ * and their memory traffic are described. Methods that work axis by axis hold what stands between two passes in
+ * scratch: 4 or 8 bytes a pixel, in 3D twice.
+ */
+#include "cuda/filters/box.cuh"
+
+static struct box_launch describe(const struct stage_context *context, int64_t n)
+{
+    const struct box_params *params = (const struct box_params *)context->params;
+    const bool volume = params->dimensions == BOX_3D;
+    const double window = 2.0 * (double)params->radius + 1, count = window * window * (volume ? window : 1);
+    struct box_launch launch = {context};
+    launch.sizes = {n,
+                    context->in.axes[1].n,
+                    context->in.axes[2].n,
+                    (int)params->radius,
+                    volume ? (int)params->radius : 0,
+                    params->border};
+    launch.mean = box_mean_of(count);
+    launch.wide = context->in.dtype != TS_F32 && ts_box_between_bytes(context->in.dtype, count) == 8;
+    return launch;
+}
+
+size_t ts_cuda_box_between_bytes(const struct box_launch *launch)
+{
+    return (size_t)(launch->sizes.nz * launch->sizes.ny * launch->sizes.nx) *
+           ts_box_between_bytes(launch->context->in.dtype, (double)launch->mean.count);
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    const struct box_params *params = (const struct box_params *)context->params;
+    const struct box_launch launch = describe(context, n);
+    const size_t bytes = ts_cuda_stride(ts_cuda_box_between_bytes(&launch));
+    if (params->method == BOX_SEPARABLE || params->method == BOX_RUNNING_SUM)
+        return params->dimensions == BOX_3D ? 2 * bytes : bytes;
+    return 0;
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    const struct box_params *params = (const struct box_params *)context->params;
+    struct box_launch launch = describe(context, out->axes[0].n);
+    launch.in = in->data;
+    launch.out = out->data;
+    launch.z_first = out->z_first;
+    launch.scratch = (char *)call->scratch;
+    launch.stream = call->stream;
+    switch (params->method) {
+    case BOX_DIRECT:
+        return ts_cuda_box_direct(&launch);
+    case BOX_UNROLLED:
+        return ts_cuda_box_unrolled(&launch);
+    case BOX_SEPARABLE:
+        return ts_cuda_box_separable(&launch);
+    case BOX_TILE:
+        return ts_cuda_box_tile(&launch);
+    case BOX_FUSED:
+        return ts_cuda_box_fused(&launch);
+    default:
+        return ts_cuda_box_running(&launch);
+    }
+}
+
+extern "C" {
+extern const struct stage_cuda box_cuda;
+const struct stage_cuda box_cuda = {NULL, NULL, scratch_bytes, map, NULL};
+}

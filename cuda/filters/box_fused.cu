@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * box, method `fused`: each pixel is read once from device memory and written once. Four kernels, by window and dtype:
+ *
+ *     box_fused_small.cuh    2D, radius 1 to 8: a warp a tile, sums in registers
+ *     box_fused_rows.cuh     2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a warp goes down the
+ *                            rows
+ *     box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums
+ *     box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a tile
+ *
+ * Radius 0 copies. What a thread computes, the traffic and the sizes of blocks stand in those files.
+ */
+#include "cuda/filters/box_fused_march.cuh"
+#include "cuda/filters/box_fused_rows.cuh"
+#include "cuda/filters/box_fused_small.cuh"
+#include "cuda/filters/box_fused_volume.cuh"
+
+/* Samples of 8 and 16 bits are unsigned to the kernels: the sign bit of signed ones is turned. */
+static uint32_t sign_of(enum ts_dtype dtype)
+{
+    return dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : dtype == TS_I32 ? 0x80000000u : 0;
+}
+
+/* Whether 4 columns are one access. */
+static bool is_aligned(const struct box_launch *launch)
+{
+    const size_t bytes = 4 * ts_dtype_bytes(launch->context->in.dtype);
+    return launch->sizes.nx % 4 == 0 && ((uintptr_t)launch->in | (uintptr_t)launch->out) % bytes == 0;
+}
+
+static struct box_divisor divisor_of(const struct box_launch *launch)
+{
+    const uint64_t count = (uint64_t)launch->mean.count;
+    const uint64_t highest = launch->context->in.dtype == TS_U8 || launch->context->in.dtype == TS_I8 ? 255 : 65535;
+    struct box_divisor divisor = {0, 0, 0};
+    box_divisor_of(count, count * highest + count / 2, &divisor);
+    return divisor;
+}
+
+static struct small_plan small_plan_of(const struct box_launch *launch, int rows)
+{
+    const struct box_sizes sizes = launch->sizes;
+    struct small_plan plan = {};
+    plan.nz = sizes.nz;
+    plan.ny = (int)sizes.ny;
+    plan.nx = (int)sizes.nx;
+    plan.border = sizes.border;
+    plan.strips = (int)ts_cuda_parts(sizes.nx, small_width(sizes.radius));
+    plan.tiles = (int)ts_cuda_parts(sizes.ny, rows);
+    plan.aligned = is_aligned(launch);
+    plan.sign = sign_of(launch->context->in.dtype);
+    plan.scale = (float)launch->mean.scale;
+    plan.divisor = divisor_of(launch);
+    return plan;
+}
+
+/* The constant as raw bits of the unsigned type that stands for the dtype. */
+template <typename T> static T outside_of(const struct box_launch *launch)
+{
+    const double constant = ((const struct box_params *)launch->context->params)->constant;
+    return (T)0.5 != 0 ? (T)constant : (T)(int64_t)constant;
+}
+
+/* Rows of a tile, and blocks a multiprocessor that the registers must allow (0: as the compiler likes), as measured. */
+template <typename T> static constexpr int small_rows(int radius)
+{
+    return sizeof(T) == 4 ? (radius == 7 ? 12 : 8) : radius <= 2 ? 16 : radius <= 4 ? 12 : 8;
+}
+template <typename T> static constexpr int small_blocks(int radius)
+{
+    if (sizeof(T) == 4)
+        return radius <= 4 ? 0 : radius <= 6 ? 5 : 4;
+    return radius <= 2 ? 0 : radius <= 4 ? 7 : 6;
+}
+
+template <typename T, int R> static enum ts_status launch_small(const struct box_launch *launch)
+{
+    const struct small_plan plan = small_plan_of(launch, small_rows<T>(R) * SMALL_WARPS);
+    const unsigned blocks = (unsigned)(plan.strips * (int64_t)plan.tiles * plan.nz);
+    fused_small<T, R, small_rows<T>(R), small_blocks<T>(R)><<<blocks, 32 * SMALL_WARPS, 0, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, plan, outside_of<T>(launch));
+    return ts_cuda_launched(launch->context, "fused_small");
+}
+
+/* START: of a chunk, in rows: those before the first output, and what it takes to get going. */
+template <typename T, int R> static enum ts_status launch_rows(const struct box_launch *launch)
+{
+    enum { LANES = 32, OUTPUT_LANES = 30, START = 2 * R + 12, SHORT_CHUNK = 16 };
+    const struct cuda_device *const device = launch->context->device;
+    const struct box_sizes sizes = launch->sizes;
+    const int lanes = (int)(sizes.nx / ROWS_COLUMNS);
+    struct rows_plan plan = {};
+    plan.nz = sizes.nz;
+    plan.ny = (int)sizes.ny;
+    plan.nx = (int)sizes.nx;
+    plan.border = sizes.border;
+    plan.strips = lanes <= LANES ? 1 : (int)ts_cuda_parts(lanes, OUTPUT_LANES);
+    const size_t ring = (size_t)ROWS_WARPS * (2 * R + 1) * 512 * sizeof(T), reserved = 1024;
+    const int fit = device->shared_bytes / (int)(ring + reserved);
+    const int64_t places = (int64_t)device->multiprocessors * ROWS_WARPS * (fit < ROWS_BLOCKS ? fit : ROWS_BLOCKS);
+    /* As measured: short chunks where their start is cheap. */
+    plan.chunks = R <= 2 ? (int)ts_cuda_parts(sizes.ny, SHORT_CHUNK)
+                         : ts_box_parts(plan.strips * plan.nz, sizes.ny, places, START);
+    plan.chunk = (int)ts_cuda_parts(sizes.ny, plan.chunks);
+    plan.sign = sign_of(launch->context->in.dtype);
+    plan.outside = (uint32_t)(T)(outside_of<T>(launch) ^ (T)plan.sign);
+    plan.divisor = divisor_of(launch);
+    const uint32_t sign = plan.sign * (sizeof(T) == 2 ? 0x00010001u : 0x01010101u);
+    const int64_t blocks = ts_cuda_parts((int64_t)plan.strips * plan.chunks * plan.nz, ROWS_WARPS);
+    fused_rows<T, R>
+        <<<(unsigned)blocks, 32 * ROWS_WARPS, 0, launch->stream>>>((const T *)launch->in, (T *)launch->out, plan, sign);
+    return ts_cuda_launched(launch->context, "fused_rows");
+}
+
+/* Whether 16 columns of a row are whole accesses. */
+static bool has_rows(const struct box_launch *launch)
+{
+    return ts_dtype_bytes(launch->context->in.dtype) <= 2 && launch->sizes.nx % ROWS_COLUMNS == 0 &&
+           ((uintptr_t)launch->in | (uintptr_t)launch->out) % sizeof(uint4) == 0;
+}
+
+template <typename T, int R> static enum ts_status launch_near(const struct box_launch *launch)
+{
+    if constexpr (sizeof(T) <= 2)
+        if (has_rows(launch))
+            return launch_rows<T, R>(launch);
+    return launch_small<T, R>(launch);
+}
+
+template <typename T> static enum ts_status small(const struct box_launch *launch)
+{
+    switch (launch->sizes.radius) {
+    case 1:
+        return launch_near<T, 1>(launch);
+    case 2:
+        return launch_near<T, 2>(launch);
+    case 3:
+        return launch_near<T, 3>(launch);
+    case 4:
+        return launch_near<T, 4>(launch);
+    case 5:
+        return launch_near<T, 5>(launch);
+    case 6:
+        return launch_near<T, 6>(launch);
+    case 7:
+        return launch_near<T, 7>(launch);
+    default:
+        return launch_near<T, 8>(launch);
+    }
+}
+
+/* As measured: rows that a thread adds in the pass down the columns, of floats one column's, of integers those of two;
+ * a tile's rows are a multiple of it, because the last bits of a float sum depend on who adds it. Blocks of a
+ * multiprocessor that the registers must allow. */
+template <typename T> static constexpr int volume_stretch(int radius)
+{
+    const bool few = BOX_VOLUME_ROWS(sizeof(T), radius) == 16;
+    return sizeof(T) == 4 ? (few ? 16 : 12) : radius <= 2 ? 6 : few ? 8 : 12;
+}
+template <typename T> static constexpr int volume_blocks(int radius)
+{
+    const bool floats = sizeof(T) == 4;
+    return radius == 1   ? 5
+           : radius == 2 ? (floats ? 4 : 5)
+           : radius == 3 ? 4
+           : radius == 4 ? (floats ? 3 : 4)
+           : radius <= 6 ? 2
+           : radius == 7 ? (floats ? 1 : 2)
+                         : 1;
+}
+
+template <typename T, int R> static enum ts_status launch_volume(const struct box_launch *launch)
+{
+    enum { ROWS = BOX_VOLUME_ROWS(sizeof(T), R), THREADS = ROWS * VOLUME_RUNS, START = 2 * R + 4 };
+    enum { QUADS = BOX_VOLUME_WIDTH(R) / 4 * (ROWS + 2 * R), LOADS = (QUADS + THREADS - 1) / THREADS };
+    constexpr bool TOGETHER = BOX_VOLUME_TOGETHER(sizeof(T), R);
+    const struct cuda_device *const device = launch->context->device;
+    const struct box_sizes sizes = launch->sizes;
+    struct volume_plan plan = {};
+    ts_box_volume(launch->context->in.dtype, R, device, &plan.cut);
+    plan.nz = sizes.nz;
+    plan.ny = (int)sizes.ny;
+    plan.nx = (int)sizes.nx;
+    plan.border = sizes.border;
+    plan.across = (int)ts_cuda_parts(sizes.nx, BOX_VOLUME_COLUMNS);
+    plan.down = (int)ts_cuda_parts(sizes.ny, ROWS);
+    plan.z_first = launch->z_first;
+    plan.aligned = is_aligned(launch);
+    plan.wide = plan.aligned && sizes.nx % 8 == 0 && (uintptr_t)launch->out % (8 * sizeof(T)) == 0;
+    plan.sign = sign_of(launch->context->in.dtype);
+    plan.scale = (float)launch->mean.scale;
+    plan.divisor = divisor_of(launch);
+    auto *const kernel = fused_volume<T, R, ROWS, volume_stretch<T>(R), LOADS, TOGETHER, volume_blocks<T>(R)>;
+    const enum ts_status status = ts_cuda_shared(launch->context, (const void *)kernel, plan.cut.bytes);
+    if (status != TS_OK)
+        return status;
+    const int64_t tiles = (int64_t)plan.across * plan.down, reserved = 1024;
+    const int fit = device->shared_bytes / (int)(plan.cut.bytes + reserved), most = volume_blocks<T>(R);
+    const int blocks = fit < 1 ? 1 : fit < most ? fit : most;
+    plan.chunk = (int)ts_cuda_parts(sizes.nz, ts_box_parts(tiles, sizes.nz, device->multiprocessors * blocks, START));
+    const int64_t chunks = ts_cuda_parts(sizes.nz, plan.chunk);
+    kernel<<<(unsigned)(tiles * chunks), THREADS, plan.cut.bytes, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, plan, outside_of<T>(launch));
+    return ts_cuda_launched(launch->context, "fused_volume");
+}
+
+template <typename T> static enum ts_status volume(const struct box_launch *launch)
+{
+    switch (launch->sizes.radius) {
+    case 1:
+        return launch_volume<T, 1>(launch);
+    case 2:
+        return launch_volume<T, 2>(launch);
+    case 3:
+        return launch_volume<T, 3>(launch);
+    case 4:
+        return launch_volume<T, 4>(launch);
+    case 5:
+        return launch_volume<T, 5>(launch);
+    case 6:
+        return launch_volume<T, 6>(launch);
+    case 7:
+        return launch_volume<T, 7>(launch);
+    default:
+        return launch_volume<T, 8>(launch);
+    }
+}
+
+template <typename T, typename SUM, int THREADS, bool GATHER>
+static enum ts_status launch_march(const struct box_launch *launch, struct march_plan plan)
+{
+    const T outside = outside_of<T>(launch);
+    const SUM beyond =
+        ((T)0.5 != 0 ? (SUM)outside : (SUM)(T)((uint32_t)outside ^ plan.bias)) * (SUM)(2 * plan.radius + 1);
+    const unsigned blocks = (unsigned)((int64_t)plan.cut.strips * plan.cut.chunks * launch->sizes.nz);
+    const enum ts_status status =
+        ts_cuda_shared(launch->context, (const void *)fused_march<T, SUM, THREADS, GATHER>, plan.cut.bytes);
+    if (status != TS_OK)
+        return status;
+    fused_march<T, SUM, THREADS, GATHER><<<blocks, THREADS, plan.cut.bytes, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, plan, outside, beyond);
+    return ts_cuda_launched(launch->context, "fused_march");
+}
+
+template <typename T, typename SUM> static enum ts_status march(const struct box_launch *launch)
+{
+    enum { FEW = 128, MANY = 512, MOST_BLOCKS = sizeof(SUM) == 4 ? 5 : 2 };
+    const struct stage_context *const context = launch->context;
+    const struct box_sizes sizes = launch->sizes;
+    struct march_plan plan = {};
+    ts_box_march(context->in.dtype, sizes.radius, sizes.ny, sizes.nx, context->device, &plan.cut);
+    plan.slice = sizes.ny * sizes.nx;
+    plan.ny = (int)sizes.ny;
+    plan.nx = (int)sizes.nx;
+    plan.radius = sizes.radius;
+    plan.border = sizes.border;
+    /* Other borders follow from the columns that a strip at the image's edge has. */
+    plan.beyond = plan.cut.strips > 1 && sizes.border == BORDER_WRAP;
+    plan.bias = sign_of(context->in.dtype);
+    plan.divisor = divisor_of(launch);
+    plan.mean = launch->mean;
+    if ((T)0.5 == 0) { /* the cut does not show */
+        const int fit = context->device->shared_bytes / (int)(plan.cut.bytes + 1024);
+        const int places = context->device->multiprocessors * (fit < 1 ? 1 : fit < MOST_BLOCKS ? fit : MOST_BLOCKS);
+        const int chunks = ts_box_parts(plan.cut.strips * sizes.nz, sizes.ny, places, sizes.radius + 12);
+        if (chunks > plan.cut.chunks) {
+            plan.cut.chunks = chunks;
+            plan.cut.chunk = (int)ts_cuda_parts(sizes.ny, chunks);
+        }
+    }
+    const bool gather = plan.beyond || !is_aligned(launch);
+    if (plan.cut.threads == FEW)
+        return gather ? launch_march<T, SUM, FEW, true>(launch, plan) : launch_march<T, SUM, FEW, false>(launch, plan);
+    return gather ? launch_march<T, SUM, MANY, true>(launch, plan) : launch_march<T, SUM, MANY, false>(launch, plan);
+}
+
+enum ts_status ts_cuda_box_fused(const struct box_launch *launch)
+{
+    const enum ts_dtype dtype = launch->context->in.dtype;
+    const bool bytes = dtype == TS_U8 || dtype == TS_I8, words = dtype == TS_U16 || dtype == TS_I16;
+    const int radius = launch->sizes.radius;
+    if (radius == 0)
+        return ts_cuda_box_direct(launch);
+    if (launch->sizes.reach)
+        return bytes ? volume<uint8_t>(launch) : words ? volume<uint16_t>(launch) : volume<float>(launch);
+    if (radius <= BOX_SMALL_MAX_RADIUS && (bytes || words || dtype == TS_F32))
+        return bytes ? small<uint8_t>(launch) : words ? small<uint16_t>(launch) : small<float>(launch);
+    if (bytes)
+        return march<uint8_t, uint32_t>(launch);
+    if (words && ts_box_march_sum_bytes(dtype, radius) == 4)
+        return march<uint16_t, uint32_t>(launch);
+    if (words)
+        return march<uint16_t, uint64_t>(launch);
+    return dtype == TS_F32 ? march<float, double>(launch) : march<uint32_t, uint64_t>(launch);
+}

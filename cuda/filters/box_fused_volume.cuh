@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * box in 3D in one pass. A block owns a tile of BOX_VOLUME_COLUMNS columns and ROWS rows, and goes through a chunk of
+ * slices. A step:
+ *
+ *     load     the tile of slice k with its halo, which was asked for a step before, from registers to shared memory;
+ *              the next one is asked for
+ *     columns  each thread adds down S rows of a column (integers: of two columns side by side)
+ *     rows     each thread adds along 8 columns of a row, which are its own from here on: 2D sums
+ *     slices   sums of the last 2 radius + 1 slices, by a ring of 2D sums in shared memory, each thread its own
+ *
+ * with barriers between the first three; or, TOGETHER, with one barrier a step, which adds the columns of slice k - 1
+ * and the rows of slice k - 2.
+ *
+ * Device memory sees one read and one write a pixel, plus 2 radius slices a chunk; the tiles' halos come from the
+ * second cache, (64 + 2 radius)(ROWS + 2 radius) reads for 64 ROWS outputs. A block has 8 ROWS threads: the ring of a
+ * large window takes most of a multiprocessor's shared memory, that of a small one leaves room for blocks side by side.
+ */
+#ifndef CUDA_FILTERS_BOX_FUSED_VOLUME_CUH
+#define CUDA_FILTERS_BOX_FUSED_VOLUME_CUH
+
+#include "cuda/filters/box_fused_small.cuh"
+#include "cuda/filters/box_fused_volume_sums.cuh"
+
+struct volume_plan {
+    int64_t nz; /* output slices */
+    int ny, nx, border;
+    int across, down; /* tiles */
+    struct box_volume cut;
+    int chunk; /* slices */
+    int64_t z_first;
+    bool aligned, wide; /* 4 columns are one access, 8 are */
+    uint32_t sign;
+    float scale;
+    struct box_divisor divisor;
+};
+
+template <typename T> static __device__ __forceinline__ T volume_mean(uint32_t total, const struct volume_plan *plan)
+{
+    return (T)((__umulhi(total + plan->divisor.half, plan->divisor.factor) >> plan->divisor.shift) ^ plan->sign);
+}
+template <typename T> static __device__ __forceinline__ T volume_mean(float total, const struct volume_plan *plan)
+{
+    return total * plan->scale;
+}
+
+/* Of signed integers the sign bit is turned. */
+static __device__ __forceinline__ float volume_turned_sign(float value, uint32_t)
+{
+    return value;
+}
+static __device__ __forceinline__ uint16_t volume_turned_sign(uint16_t value, uint32_t sign)
+{
+    return (uint16_t)(value ^ sign);
+}
+static __device__ __forceinline__ uint8_t volume_turned_sign(uint8_t value, uint32_t sign)
+{
+    return (uint8_t)(value ^ sign);
+}
+static __device__ __forceinline__ uint4 volume_turned_sign(uint4 four, uint32_t)
+{
+    return four;
+}
+static __device__ __forceinline__ uint2 volume_turned_sign(uint2 four, uint32_t sign)
+{
+    return make_uint2(four.x ^ sign * 0x00010001u, four.y ^ sign * 0x00010001u);
+}
+static __device__ __forceinline__ uint32_t volume_turned_sign(uint32_t four, uint32_t sign)
+{
+    return four ^ sign * 0x01010101u;
+}
+
+/* Where a tile's samples come from: the image's columns and rows of the tile's, -1 for the constant. */
+struct volume_from {
+    const int *columns, *rows;
+    int quads; /* of four samples, in the tile */
+};
+
+/* What a thread loads of a slice: the quads threadIdx.x + i THREADS of the tile, rows first. at: in the slice, or -1
+ * where there is none; to: in the tile, or -1. */
+template <int LOADS> struct volume_quads {
+    int at[LOADS], to[LOADS];
+};
+
+template <int R, int THREADS, int LOADS>
+static __device__ void volume_find(struct volume_from from, int nx, int x_tile, bool wraps,
+                                   struct volume_quads<LOADS> *quads)
+{
+    enum { QUADS = BOX_VOLUME_WIDTH(R) / 4 };
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+        const int quad = (int)threadIdx.x + i * THREADS;
+        const int x = wraps ? from.columns[quad % QUADS * 4] : x_tile + quad % QUADS * 4;
+        const int y = quad < from.quads ? from.rows[quad / QUADS] : -1;
+        quads->at[i] = y >= 0 && x >= 0 && x < nx ? y * nx + x : -1;
+        quads->to[i] = quad < from.quads ? quad / QUADS * BOX_VOLUME_PITCH(R) + quad % QUADS * 4 : -1;
+    }
+}
+
+template <typename T, int R, int LOADS>
+static __device__ __forceinline__ void volume_keep(const box_quad<T> (&next)[LOADS],
+                                                   const struct volume_quads<LOADS> *quads, uint32_t sign, T *tile)
+{
+#pragma unroll
+    for (int i = 0; i < LOADS; i++)
+        if (quads->to[i] >= 0)
+            *(typename box_raw<sizeof(T)>::type *)(tile + quads->to[i]) = volume_turned_sign(next[i].raw, sign);
+}
+
+/* Quads without samples of the image keep what `next` had. */
+template <typename T, int LOADS>
+static __device__ __forceinline__ void volume_load(const T *slice, const struct volume_quads<LOADS> *quads,
+                                                   box_quad<T> (&next)[LOADS])
+{
+#pragma unroll
+    for (int i = 0; i < LOADS; i++)
+        if (quads->at[i] >= 0)
+            next[i].raw = *(const typename box_raw<sizeof(T)>::type *)(slice + quads->at[i]);
+}
+
+/* Rows that do not start at multiples of 4: sample by sample, all of a thread's before it waits for the first. */
+template <typename T, int R, int THREADS, int LOADS>
+static __device__ __noinline__ void volume_gather(const T *slice, struct volume_from from, int nx, T outside,
+                                                  uint32_t sign, T *tile)
+{
+    enum { QUADS = BOX_VOLUME_WIDTH(R) / 4 };
+    T values[LOADS][4];
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+        const int quad = min((int)threadIdx.x + i * THREADS, from.quads - 1), y = from.rows[quad / QUADS];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const int x = from.columns[quad % QUADS * 4 + k];
+            values[i][k] = y < 0 || x < 0 ? outside : slice[(int64_t)y * nx + x];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+        const int quad = (int)threadIdx.x + i * THREADS;
+        for (int k = 0; k < 4 && quad < from.quads; k++)
+            tile[quad / QUADS * BOX_VOLUME_PITCH(R) + quad % QUADS * 4 + k] = volume_turned_sign(values[i][k], sign);
+    }
+}
+
+static __device__ __forceinline__ void volume_store_eight(uint16_t *to, const box_quad<uint16_t> (&halves)[2])
+{
+    *(uint4 *)to = make_uint4(halves[0].raw.x, halves[0].raw.y, halves[1].raw.x, halves[1].raw.y);
+}
+static __device__ __forceinline__ void volume_store_eight(uint8_t *to, const box_quad<uint8_t> (&halves)[2])
+{
+    *(uint2 *)to = make_uint2(halves[0].raw, halves[1].raw);
+}
+
+/* The thread's means, of a row that has `left` columns from its first on. Where 8 columns are more than 16 bytes, two
+ * threads side by side swap halves, so that each access writes whole sectors of 32 bytes. */
+template <typename T, typename V>
+static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOLUME_RUN],
+                                                    const struct volume_plan *plan, int left)
+{
+    T means[VOLUME_RUN];
+#pragma unroll
+    for (int i = 0; i < VOLUME_RUN; i++)
+        means[i] = volume_mean<T>(totals[i], plan);
+    if (!plan->aligned) {
+        for (int i = 0; i < VOLUME_RUN && i < left; i++)
+            to[i] = means[i];
+        return;
+    }
+    box_quad<T> halves[2];
+#pragma unroll
+    for (int i = 0; i < VOLUME_RUN; i++)
+        halves[i / 4].values[i % 4] = means[i];
+    if constexpr (sizeof(T) == 4) {
+        const bool odd = threadIdx.x & 1;
+        const int theirs = __shfl_xor_sync(0xFFFFFFFF, left, 1);
+        box_quad<T> given, taken;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            given.values[i] = odd ? halves[0].values[i] : halves[1].values[i];
+            taken.values[i] = __shfl_xor_sync(0xFFFFFFFF, given.values[i], 1);
+        }
+        /* First the even thread's 8 columns, then the odd one's. */
+        const box_quad<T> first = odd ? taken : halves[0], second = odd ? halves[1] : taken;
+        T *const even = odd ? to - 4 : to, *const behind = odd ? to + 4 : to + VOLUME_RUN;
+        if ((odd ? theirs - 4 : left) > 0)
+            *(uint4 *)even = first.raw;
+        if ((odd ? left - 4 : theirs) > 0)
+            *(uint4 *)behind = second.raw;
+    } else if (plan->wide && left > 0) {
+        volume_store_eight(to, halves);
+    } else {
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            if (4 * half < left)
+                *(typename box_raw<sizeof(T)>::type *)(to + 4 * half) = halves[half].raw;
+    }
+}
+
+/* A block's part of the volume. */
+struct volume_part {
+    int x_first, y_first, x_tile, place; /* x_tile: of the tile with its halo; place: of slice 0 in its block */
+    int64_t z_first;
+    int slices; /* with those before the first output */
+};
+
+template <int R, int ROWS> static __device__ struct volume_part volume_part_of(const struct volume_plan *plan)
+{
+    const unsigned across = blockIdx.x % plan->across, down = blockIdx.x / plan->across % plan->down;
+    struct volume_part part;
+    part.x_first = (int)across * BOX_VOLUME_COLUMNS;
+    part.y_first = (int)down * ROWS;
+    part.x_tile = part.x_first - BOX_VOLUME_HALO(R);
+    part.z_first = (int64_t)(blockIdx.x / plan->across / plan->down) * plan->chunk;
+    part.slices = (int)min((int64_t)plan->chunk, plan->nz - part.z_first) + 2 * R;
+    part.place = (int)((plan->z_first + part.z_first + down * 5 + across * 2) % (2 * R + 1));
+    return part;
+}
+
+/* Fills the tables of columns and rows, and the column of constants behind the columns of both tiles. True where the
+ * samples must be fetched one by one: where rows do not start at multiples of 4, or a column stands for one outside the
+ * tile. */
+template <typename T, int R, int ROWS>
+static __device__ bool volume_tables(const struct volume_plan *plan, const struct volume_part *part, bool wraps,
+                                     T constant, int *columns, int *rows, T *tile, T *other)
+{
+    enum { THREADS = ROWS * VOLUME_RUNS, WIDTH = BOX_VOLUME_WIDTH(R), PITCH = BOX_VOLUME_PITCH(R) };
+    bool elsewhere = !plan->aligned;
+    for (int i = threadIdx.x; i < WIDTH; i += THREADS) {
+        const bool needed = part->x_tile + i < plan->nx + BOX_VOLUME_HALO(R);
+        const int x = needed ? box_border(part->x_tile + i, plan->nx, plan->border) : -1;
+        columns[i] = x;
+        elsewhere |= !wraps && x >= 0 && (x < part->x_tile || x >= part->x_tile + WIDTH);
+    }
+    for (int i = threadIdx.x; i < ROWS + 2 * R; i += THREADS) {
+        rows[i] = box_border(part->y_first - R + i, plan->ny, plan->border);
+        for (int k = WIDTH; k < PITCH; k++)
+            tile[i * PITCH + k] = other[i * PITCH + k] = constant;
+    }
+    return __syncthreads_or(elsewhere);
+}
+
+/* S: rows of a thread in the pass down the columns. BLOCKS: of a multiprocessor that the registers must allow. */
+template <typename T, int R, int ROWS, int S, int LOADS, bool TOGETHER, int BLOCKS>
+static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
+    fused_volume(const T *in, T *out, const __grid_constant__ struct volume_plan plan, T outside)
+{
+    typedef typename small_sum<T>::type V;
+    enum { THREADS = ROWS * VOLUME_RUNS, WIDTH = BOX_VOLUME_WIDTH(R), QUADS = WIDTH / 4 };
+    extern __shared__ __align__(16) char shared[];
+    T *tile = (T *)shared, *tile_before = TOGETHER ? (T *)(shared + plan.cut.sums / 2) : tile;
+    V *sums_down = (V *)(shared + plan.cut.sums), *sums_before = TOGETHER ? sums_down + ROWS * WIDTH : sums_down;
+    volume_four<V> *const ring = (volume_four<V> *)(shared + plan.cut.ring) + threadIdx.x;
+    int *const columns = (int *)(shared + plan.cut.tables), *const rows = columns + WIDTH;
+    const struct volume_from from = {columns, rows, QUADS * (ROWS + 2 * R)};
+    const struct volume_part part = volume_part_of<R, ROWS>(&plan);
+    const int64_t slice = (int64_t)plan.ny * plan.nx;
+    const bool wraps = plan.border == BORDER_WRAP;
+    const bool gathers = volume_tables<T, R, ROWS>(&plan, &part, wraps, volume_turned_sign(outside, plan.sign), columns,
+                                                   rows, tile, tile_before);
+    struct volume_quads<LOADS> quads;
+    volume_find<R, THREADS>(from, plan.nx, part.x_tile, wraps, &quads);
+    const struct volume_unit unit = volume_unit_of<T, R, S, ROWS>(columns, part.x_tile, gathers || wraps);
+    const int run = (int)threadIdx.x % VOLUME_RUNS, row = (int)threadIdx.x / VOLUME_RUNS;
+    const int x = part.x_first + run * VOLUME_RUN, y = part.y_first + row, left = y < plan.ny ? plan.nx - x : 0;
+    T *to = out + part.z_first * slice + (int64_t)y * plan.nx + x;
+    int place = part.place;
+    box_quad<T> next[LOADS];
+    V prefix[VOLUME_RUN] = {};
+    for (int i = 0; i < LOADS; i++)
+        for (int k = 0; k < 4; k++)
+            next[i].values[k] = outside;
+    in += part.z_first * slice;
+    if (!gathers)
+        volume_load(in, &quads, next);
+    /* Step k loads slice k. TOGETHER: it adds down the columns of slice k - 1 and along the rows of slice k - 2; what
+     * comes before slice 0 and after the last is not used. Else of the same, with barriers between. */
+    enum { BEHIND = TOGETHER ? 2 : 0 };
+    for (int k = 0; k < part.slices + BEHIND; k++, in += slice) {
+        V samples[S + 2 * R], column_sums[VOLUME_RUN + 2 * R], sums[VOLUME_RUN], totals[VOLUME_RUN];
+        if (TOGETHER) {
+            volume_columns<R>(sums_before + row * WIDTH, run, column_sums);
+            if (unit.works)
+                volume_samples<R, S>(tile_before, unit, samples);
+        }
+        if (!gathers)
+            volume_keep<T, R>(next, &quads, plan.sign, tile);
+        else if (k < part.slices)
+            volume_gather<T, R, THREADS, LOADS>(in, from, plan.nx, outside, plan.sign, tile);
+        if (!gathers && k + 1 < part.slices)
+            volume_load(in + slice, &quads, next);
+        if (!TOGETHER) {
+            __syncthreads();
+            if (unit.works)
+                volume_samples<R, S>(tile, unit, samples);
+        }
+        if (unit.works)
+            volume_down<R, S>(sums_down, unit, samples, tile);
+        if (!TOGETHER) {
+            __syncthreads();
+            volume_columns<R>(sums_down + row * WIDTH, run, column_sums);
+        }
+        volume_windows<R, VOLUME_RUN>(column_sums, sums);
+        if (k >= BEHIND) {
+            volume_add<R, THREADS>(sums, prefix, ring, place, k - BEHIND, totals);
+            place = place == 2 * R ? 0 : place + 1;
+        }
+        if (k >= BEHIND + 2 * R) {
+            volume_store(to, totals, &plan, left);
+            to += slice;
+        }
+        if (TOGETHER) {
+            __syncthreads();
+            T *const used = tile;
+            tile = tile_before;
+            tile_before = used;
+            V *const full = sums_down;
+            sums_down = sums_before;
+            sums_before = full;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * convolve on a CUDA device: which of three ways does the work. Sums are made in double in the CPU's order, or in float
+ * where that is exact, and rounded once. What a thread computes and what is read how often: convolve_march.cuh for
+ * small and separable kernels, convolve_tile.cu for the others.
+ */
+#include "cuda/filters/convolve.cuh"
+
+static int describe(const struct stage_context *context, struct convolve_weights kernels[2])
+{
+    return ts_convolve_kernels((const struct convolve_params *)context->params, kernels);
+}
+
+static size_t constants_bytes(const struct stage_context *context)
+{
+    struct convolve_weights kernels[2];
+    const int n = describe(context, kernels);
+    return (size_t)n * (size_t)kernels[0].rows * (size_t)ts_cuda_convolve_step((int)kernels[0].columns) *
+           sizeof(double);
+}
+
+static void constants(const struct stage_context *context, void *host)
+{
+    struct convolve_weights kernels[2];
+    const int n = describe(context, kernels), step = ts_cuda_convolve_step((int)kernels[0].columns);
+    double *row = (double *)host;
+    memset(host, 0, constants_bytes(context));
+    for (int i = 0; i < n; i++)
+        for (int64_t j = 0; j < kernels[i].rows; j++, row += step)
+            memcpy(row, kernels[i].weights + j * kernels[i].columns, (size_t)kernels[i].columns * sizeof *row);
+}
+
+/* ---- choice ------------------------------------------------------------------------------------ */
+
+/* Whether weights[j][i] = down[j] * across[i], to the last digits of a double. 0 stays 0. */
+static bool separate(const struct convolve_weights *kernel, double *across, double *down)
+{
+    const double *weights = kernel->weights, rounding = 8 * DBL_EPSILON;
+    const int64_t n = kernel->rows * kernel->columns;
+    int64_t pivot = -1;
+    for (int64_t i = 0; i < n; i++)
+        if (weights[i] != 0 && (pivot < 0 || fabs(weights[i]) < fabs(weights[pivot])))
+            pivot = i;
+    if (pivot < 0)
+        return false;
+    const int64_t row = pivot / kernel->columns, column = pivot % kernel->columns;
+    for (int64_t i = 0; i < kernel->columns; i++)
+        across[i] = weights[row * kernel->columns + i] + 0.0; /* no -0 */
+    for (int64_t j = 0; j < kernel->rows; j++)
+        down[j] = weights[j * kernel->columns + column] / weights[pivot] + 0.0;
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(weights[i] - down[i / kernel->columns] * across[i % kernel->columns]) <=
+              rounding * fabs(weights[i])))
+            return false;
+    return true;
+}
+
+static int count(const double *weights, int64_t n)
+{
+    int found = 0;
+    for (int64_t i = 0; i < n; i++)
+        found += weights[i] != 0;
+    return found;
+}
+
+/* All partial sums are integers that float holds: float sums are then exact. */
+static bool is_exact(const struct convolve_job *job)
+{
+    double low, high;
+    if (ts_dtype_bytes(job->dtype) > 2)
+        return false;
+    ts_dtype_range(job->dtype, &low, &high);
+    for (int k = 0; k < job->n_kernels; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < job->rows * job->columns; i++) {
+            const double weight = job->kernels[k].weights[i];
+            if (weight != rint(weight))
+                return false;
+            sum += fabs(weight);
+        }
+        if (!(sum * fmax(-low, high) <= 0x1p24))
+            return false;
+    }
+    return true;
+}
+
+static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
+                             const struct cuda_call *call)
+{
+    double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
+    if (job->nx > CONVOLVE_MOST || job->ny > CONVOLVE_MOST)
+        return ts_cuda_convolve_tile(context, job, call);
+    const bool exact = is_exact(job) && ts_cuda_convolve_taps_fit(job, true);
+    const int n_taps = count(job->kernels[0].weights, job->rows * job->columns);
+    const int few = exact ? ts_cuda_fast_doubles(context) ? 25 : INT32_MAX : 9;
+    const bool separable = n_taps > few && job->n_kernels == 1 && separate(&job->kernels[0], across, down) &&
+                           count(across, job->columns) + count(down, job->rows) < n_taps;
+    if (separable)
+        return ts_cuda_convolve_separable(context, job, across, down, call);
+    if (exact || ts_cuda_convolve_taps_fit(job, false))
+        return ts_cuda_convolve_taps(context, job, exact, call);
+    return ts_cuda_convolve_tile(context, job, call);
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    const struct convolve_params *params = (const struct convolve_params *)context->params;
+    struct convolve_weights kernels[2];
+    struct convolve_job job = {.in = in->data, .out = (float *)out->data};
+    job.n_kernels = describe(context, kernels);
+    job.nx = in->axes[2].n;
+    job.ny = in->axes[1].n;
+    job.nz = out->axes[0].n;
+    job.dtype = in->dtype;
+    job.border = params->border;
+    job.rows = (int)kernels[0].rows;
+    job.columns = (int)kernels[0].columns;
+    job.constant = params->constant;
+    job.scale = 1 / kernels[0].divisor;
+    job.weights = (const double *)call->constants;
+    job.kernels = kernels;
+    return launch(context, &job, call);
+}
+
+extern const struct stage_cuda convolve_cuda;
+const struct stage_cuda convolve_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernels of convolve share. out[y][x] = scale * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2],
+ * slice by slice; the magnitude of two such sums where there are two kernels. Taps of weight 0 are left out.
+ */
+#ifndef CUDA_FILTERS_CONVOLVE_CUH
+#define CUDA_FILTERS_CONVOLVE_CUH
+
+#include "cuda/values/border.cuh"
+
+extern "C" {
+#include "stages/filters/convolve.h"
+}
+
+/* Weights lie on the device in rows of a multiple of this many, filled up with 0. */
+enum { CONVOLVE_STEP = 8 };
+/* Columns and rows that the kernels with 32-bit indices take. */
+enum { CONVOLVE_MOST = 1 << 30 };
+
+struct convolve_job {
+    const void *in;
+    float *out;
+    int64_t nx, ny, nz;
+    enum ts_dtype dtype;
+    int border;
+    int rows, columns, n_kernels;
+    double constant, scale;
+    const double *weights;                  /* n_kernels x rows x step, on the device */
+    const struct convolve_weights *kernels; /* the same, on the host */
+};
+
+static inline __host__ __device__ int ts_cuda_convolve_step(int columns)
+{
+    return (columns + CONVOLVE_STEP - 1) / CONVOLVE_STEP * CONVOLVE_STEP;
+}
+
+/* Any kernel up to 31 x 31, any type (convolve_tile.cu). */
+enum ts_status ts_cuda_convolve_tile(const struct stage_context *context, const struct convolve_job *job,
+                                     const struct cuda_call *call);
+/* Kernels up to 7 x 7, two of them only up to 3 x 3 (convolve_taps.cu). exact: the sums of an 8- or 16-bit image are
+ * integers that float holds. */
+bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact);
+enum ts_status ts_cuda_convolve_taps(const struct stage_context *context, const struct convolve_job *job, bool exact,
+                                     const struct cuda_call *call);
+/* One kernel up to 31 x 31, weights[j][i] = down[j] * across[i]; any type (convolve_separable.cu). */
+enum ts_status ts_cuda_convolve_separable(const struct stage_context *context, const struct convolve_job *job,
+                                          const double *across, const double *down, const struct cuda_call *call);
+
+#endif

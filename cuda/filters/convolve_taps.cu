@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * convolve with kernels up to 7 x 7, every tap by itself: see convolve_rows.cuh for what a thread does and why.
+ */
+#include "cuda/filters/convolve_rows.cuh"
+
+bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact)
+{
+    const int side = job->rows > job->columns ? job->rows : job->columns;
+    return job->n_kernels == 2 ? side <= 3 && (exact || ts_dtype_bytes(job->dtype) == 4) : side <= 7;
+}
+
+template <typename T, typename Sum, int SIDE, int N_KERNELS>
+static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
+                             const struct cuda_call *call)
+{
+    struct march_weights<Sum, SIDE, N_KERNELS *SIDE> weights = {
+    };
+    bool zeros = false;
+    for (int k = 0; k < N_KERNELS; k++)
+        for (int j = 0; j < job->rows; j++) {
+            const int row = k * SIDE + SIDE / 2 - job->rows / 2 + j;
+            march_place_row<Sum, SIDE>(job->kernels[k].weights + j * job->columns, job->columns, weights.rows[row],
+                                       &weights.masks[row]);
+        }
+    for (int row = 0; row < N_KERNELS * SIDE; row++)
+        zeros |= weights.masks[row] != (1u << SIDE) - 1;
+    if constexpr (std::is_same<T, float>::value)
+        if (zeros)
+            return rows_launch<T, Sum, SIDE, N_KERNELS, false, true>(context, job, &weights, call);
+    return rows_launch<T, Sum, SIDE, N_KERNELS, false, false>(context, job, &weights, call);
+}
+
+template <typename T, typename Sum>
+static enum ts_status launch_side(const struct stage_context *context, const struct convolve_job *job,
+                                  const struct cuda_call *call)
+{
+    if (job->rows <= 3 && job->columns <= 3)
+        return launch<T, Sum, 3, 1>(context, job, call);
+    if (job->rows <= 5 && job->columns <= 5)
+        return launch<T, Sum, 5, 1>(context, job, call);
+    return launch<T, Sum, 7, 1>(context, job, call);
+}
+
+enum ts_status ts_cuda_convolve_taps(const struct stage_context *context, const struct convolve_job *job, bool exact,
+                                     const struct cuda_call *call)
+{
+    const size_t bytes = ts_dtype_bytes(job->dtype);
+    if (job->n_kernels == 2)
+        return bytes == 1             ? launch<uint8_t, float, 3, 2>(context, job, call)
+               : bytes == 2           ? launch<uint16_t, float, 3, 2>(context, job, call)
+               : job->dtype == TS_F32 ? launch<float, double, 3, 2>(context, job, call)
+                                      : launch<uint32_t, double, 3, 2>(context, job, call);
+    if (exact)
+        return bytes == 1 ? launch_side<uint8_t, float>(context, job, call)
+                          : launch_side<uint16_t, float>(context, job, call);
+    return bytes == 1             ? launch_side<uint8_t, double>(context, job, call)
+           : bytes == 2           ? launch_side<uint16_t, double>(context, job, call)
+           : job->dtype == TS_F32 ? launch_side<float, double>(context, job, call)
+                                  : launch_side<uint32_t, double>(context, job, call);
+}

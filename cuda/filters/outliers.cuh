@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernels of outliers share: the planes that windows lie in, and the rule of stages/filters/outliers.c on
+ * keys.
+ */
+#ifndef CUDA_FILTERS_OUTLIERS_CUH
+#define CUDA_FILTERS_OUTLIERS_CUH
+
+#include "cuda/values/border.cuh"
+#include "cuda/values/value_keys.cuh"
+
+extern "C" {
+#include "stages/filters/outliers.h"
+}
+
+/* Planes of windows: the slices of one view are the rows of each, or the views of one slice. */
+struct plane_job {
+    int64_t n_planes, n_rows, n, plane_stride, row_stride; /* strides in values */
+    int64_t tiles_x, tiles_y;
+    double threshold;
+    float real; /* the threshold rounded down to what keys are compared in */
+    int32_t whole;
+    uint32_t flip;
+    int size, kind;
+    unsigned long long *replaced; /* in each slice */
+    bool in_z, aligned;           /* rows have their halo in memory; groups of four values may be moved at once */
+};
+
+/* The largest key that the median of a bright outlier can have, the smallest of a dark one. */
+template <typename T> static __device__ int32_t outliers_bright_limit(int32_t key, const struct plane_job &job)
+{
+    if constexpr (std::is_same<T, float>::value)
+        return (int32_t)((uint32_t)ts_cuda_key_of(ts_cuda_value_of<float>(key, 0) - job.real, 0) + 1);
+    return max(key, INT32_MIN + job.whole) - job.whole;
+}
+
+template <typename T> static __device__ int32_t outliers_dark_limit(int32_t key, const struct plane_job &job)
+{
+    if constexpr (std::is_same<T, float>::value)
+        return (int32_t)((uint32_t)ts_cuda_key_of(ts_cuda_value_of<float>(key, 0) + job.real, 0) - 1);
+    return min(key, INT32_MAX - job.whole) + job.whole;
+}
+
+/* A number whose differences are those of the values. */
+template <typename T> static __device__ double outliers_number_of(int32_t key)
+{
+    return std::is_same<T, float>::value ? (double)ts_cuda_value_of<float>(key, 0) : (double)key;
+}
+
+/* The key or its median, which is counted. True differences decide. */
+template <typename T>
+static __device__ int32_t outliers_decide(int32_t key, int32_t median, const struct plane_job &job, int *replaced)
+{
+    const double above = outliers_number_of<T>(key) - outliers_number_of<T>(median);
+    const bool outlier = ((job.kind & OUTLIERS_BRIGHT) && above >= job.threshold) ||
+                         ((job.kind & OUTLIERS_DARK) && -above >= job.threshold);
+    *replaced += outlier;
+    return outlier ? median : key;
+}
+
+static __device__ inline void outliers_order(int32_t &a, int32_t &b)
+{
+    const int32_t low = min(a, b);
+    b = max(a, b);
+    a = low;
+}
+
+/* The smallest and the largest of the first half and two are forgotten in turn, as often as keys remain. */
+template <int N> static __device__ int32_t outliers_median(const int32_t keys[N])
+{
+    enum { KEPT = N / 2 + 2 };
+    int32_t kept[KEPT];
+#pragma unroll
+    for (int i = 0; i < KEPT; i++)
+        kept[i] = keys[i];
+#pragma unroll
+    for (int m = KEPT; m >= 3; m--) {
+        const int half = m / 2, next = 2 * KEPT - m;
+#pragma unroll
+        for (int i = 0; i < half; i++)
+            outliers_order(kept[i], kept[m - 1 - i]);
+#pragma unroll
+        for (int i = 1; i < m - half; i++)
+            outliers_order(kept[0], kept[i]);
+#pragma unroll
+        for (int i = half; i < m - 1; i++)
+            outliers_order(kept[i], kept[m - 1]);
+        if (next < N)
+            kept[0] = keys[next];
+    }
+    return kept[1];
+}
+
+/* All lanes of a warp add what they replaced in slice z. */
+static __device__ inline void outliers_count(const struct plane_job &job, int64_t z, int replaced)
+{
+    if (!__any_sync(0xFFFFFFFFu, replaced != 0))
+        return;
+    for (int distance = 16; distance > 0; distance /= 2)
+        replaced += __shfl_xor_sync(0xFFFFFFFFu, replaced, distance);
+    if (threadIdx.x == 0)
+        atomicAdd(&job.replaced[z], (unsigned long long)replaced);
+}
+
+/* Windows of 3 x 3 and 5 x 5 while rows pass through registers. */
+enum ts_status ts_cuda_outliers_march(const struct stage_context *context, const struct ts_image *in,
+                                      struct ts_image *out, const struct plane_job *job, const struct cuda_call *call);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * histogram on a CUDA device: which partials its rounds have, and which kernels fill them. The kernels are those of
+ * cuda/values/value_range.cu (the range), cuda/counting/value_counts.cu (the fastest for 8- and 16-bit values) and
+ * cuda/counting/slot_counts.cu and cuda/histogram_*.cu (the methods by name, bins, labels).
+ *
+ * Partials: of ranges struct cuda_value_range; of the fastest methods as value_counts.cuh says; by label and of all
+ * other methods uint64_t counts of slots (cuda/counting/slots.cuh). Counts of 16-bit values are made bins of
+ * (cuda/counting/histogram_bins.cu) before they come down.
+ */
+#include "cuda/counting/histogram_bins.cuh"
+#include "cuda/histogram/histogram.cuh"
+#include "cuda/values/value_range.cuh"
+
+extern "C" {
+#include "stages/counting/label_counts.h"
+#include "stages/histogram/histogram.h"
+#include "stages/values/limits.h"
+}
+
+/* A launch counts this many pixels of a partial at most, so that 32-bit counts hold. */
+static const uint64_t most_pixels = UINT64_C(1) << 31;
+enum { MOST_GRID_SLICES = 65535, MOST_RESIDENT = 8 /* blocks of 256 threads */ };
+static const size_t most_tables_bytes = (size_t)64 << 20;
+
+static const struct histogram_params *params_of(const struct stage_context *context)
+{
+    return (const struct histogram_params *)context->params;
+}
+
+static const struct ts_image *image_of(const struct stage_context *context, int input)
+{
+    return input == 0 ? &context->in : context->references[input - 1];
+}
+
+static bool of_labels(const struct stage_context *context, int input)
+{
+    return input == 0 && context->references[HISTOGRAM_LABELS - 1];
+}
+
+static bool per_slice(const struct stage_context *context, int input)
+{
+    return input == 0 && ts_histogram_per_slice(context);
+}
+
+/* The chosen method is the input's; a reference is counted by the fastest. */
+static enum histogram_method method_of(const struct stage_context *context, int input)
+{
+    if (input == 0 && params_of(context)->method != HISTOGRAM_AUTO)
+        return (enum histogram_method)params_of(context)->method;
+    return ts_histogram_fastest(image_of(context, input)->dtype, ts_histogram_by_value(context, input));
+}
+
+/* Whether the kernels that other stages use as well do the counting. */
+static bool by_common_kernels(const struct stage_context *context, int input)
+{
+    const enum histogram_method method = method_of(context, input);
+    if (of_labels(context, input) || !ts_histogram_by_value(context, input))
+        return false;
+    return method == HISTOGRAM_SAMPLED ||
+           (method == HISTOGRAM_LANE_PRIVATE && ts_dtype_bytes(image_of(context, input)->dtype) == 1);
+}
+
+/* Bins of the type that hold a power of two of values each are counted as they are, and not value by value. Not below
+ * 256 counts: fewer are not counted faster. */
+static uint32_t log2_group(const struct stage_context *context, int input)
+{
+    const struct histogram_params *params = params_of(context);
+    const bool whole = input == 0 && !params->range.values && params->limits == LIMITS_DTYPE &&
+                       ts_dtype_bytes(context->in.dtype) == 2 && (params->bins & (params->bins - 1)) == 0;
+    uint32_t log2 = 0;
+    while (whole && log2 < 8 && params->bins << log2 < VALUE_COUNTS_KEYS_16)
+        log2++;
+    return log2;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------- */
+
+static uint32_t clamped_key(double key, uint32_t n_keys)
+{
+    return key <= 0 ? 0 : key >= n_keys - 1 ? n_keys - 1 : (uint32_t)key;
+}
+
+/* With the range known the keys that matter are those within, and one on each side for what lies outside. */
+static void key_window(const struct stage_context *context, int input, uint32_t *first, uint32_t *last)
+{
+    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    const uint32_t n_keys = ts_value_counts_keys(dtype);
+    double lowest, highest;
+    ts_dtype_range(dtype, &lowest, &highest);
+    *first = 0;
+    *last = n_keys - 1;
+    if (ts_histogram_fixed_bins(context)) {
+        const struct bins bins = ts_histogram_bins(context);
+        *first = clamped_key(ceil(bins.low) - lowest - 1, n_keys);
+        *last = clamped_key(floor(bins.high) - lowest + 1, n_keys);
+    }
+}
+
+static uint32_t slot_count(const struct stage_context *context, int input)
+{
+    uint32_t first, last;
+    if (!ts_histogram_by_value(context, input))
+        return (uint32_t)params_of(context)->bins + BINS_EXTRA_SLOTS;
+    key_window(context, input, &first, &last);
+    return last - first + 1;
+}
+
+/* The bins of slices that the first round found are in its results on the device. */
+static struct slots_job job_of(const struct stage_context *context, int input, const struct cuda_call *call)
+{
+    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    struct slots_job job = {};
+    job.work.n_keys = slot_count(context, input);
+    job.work.bias = ts_dtype_sign_bit(dtype);
+    if (ts_histogram_by_value(context, input)) {
+        key_window(context, input, &job.first, &job.last);
+    } else if (per_slice(context, input) && !ts_histogram_fixed_bins(context)) {
+        job.slice_bins = call->result; /* struct histogram_result starts with them */
+        job.bins_stride = ts_cuda_stride(context->stage->reduction->result_bytes(context));
+    } else {
+        job.bins = ts_histogram_bins(context);
+    }
+    return job;
+}
+
+/* Counts of all groups of a type that are the bins already. */
+static bool are_bins(const struct stage_context *context, int input)
+{
+    const struct histogram_params *params = params_of(context);
+    return input == 0 && by_common_kernels(context, input) && !params->range.values && params->limits == LIMITS_DTYPE &&
+           ts_value_counts_keys(context->in.dtype) >> log2_group(context, input) == (uint32_t)params->bins;
+}
+
+static bool counts_slices(const struct stage_context *context, int input)
+{
+    return by_common_kernels(context, input) && per_slice(context, input);
+}
+
+/* Whether bins are made of the counts before they come down. */
+static bool makes_bins(const struct stage_context *context, int input)
+{
+    return ts_histogram_binned(context, input) && !are_bins(context, input);
+}
+
+static size_t bins_bytes(const struct stage_context *context, int input)
+{
+    return sizeof(struct cuda_value_bins) + ((size_t)params_of(context)->bins + BINS_EXTRA_SLOTS) *
+                                                (counts_slices(context, input) ? sizeof(uint32_t) : sizeof(uint64_t));
+}
+
+/* Of one slice's counts, or the volume's. */
+static size_t counts_bytes(const struct stage_context *context, int input)
+{
+    if (of_labels(context, input))
+        return ((size_t)params_of(context)->n_labels + 1) * slot_count(context, input) * sizeof(uint64_t);
+    return by_common_kernels(context, input)
+               ? ts_cuda_group_counts_bytes(image_of(context, input)->dtype, log2_group(context, input),
+                                            per_slice(context, input))
+               : slot_count(context, input) * sizeof(uint64_t);
+}
+
+/* Partials of slices are their bins alone; the volume's counts stay for the next slab, and the bins so far follow. */
+static size_t bins_offset(const struct stage_context *context, int input)
+{
+    return per_slice(context, input) ? 0 : ts_cuda_stride(counts_bytes(context, input));
+}
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    if (ts_histogram_ranging(context))
+        return input == 0 ? sizeof(struct cuda_value_range) : 0;
+    if (input == HISTOGRAM_LABELS)
+        return 0;
+    if (!makes_bins(context, input))
+        return counts_bytes(context, input);
+    return bins_offset(context, input) + bins_bytes(context, input);
+}
+
+static bool overwrites(const struct stage_context *context)
+{
+    return !ts_histogram_ranging(context) && (by_common_kernels(context, 0) || makes_bins(context, 0));
+}
+
+/* ---- tables that are left to be merged --------------------------------------------------------- */
+
+/* Whether blocks leave their tables: those of strips lie in scratch in any case. */
+static bool leaves_tables(const struct stage_context *context, int input)
+{
+    const int32_t merge = params_of(context)->merge;
+    return input == 0 && !by_common_kernels(context, input) && method_of(context, input) != HISTOGRAM_SUB &&
+           (merge == HISTOGRAM_MERGE_FAN_IN || merge == HISTOGRAM_MERGE_TWO_LEVEL);
+}
+
+/* Of the tables of one block. */
+static size_t block_tables_bytes(const struct stage_context *context, int input)
+{
+    const size_t tables = method_of(context, input) == HISTOGRAM_WARP_TAGGED ? HISTOGRAM_WARP_TABLES : 1;
+    return tables * slot_count(context, input) * sizeof(uint32_t);
+}
+
+/* As many blocks as the device holds, and one a slice, if that is not too much. */
+static size_t tables_bytes(const struct stage_context *context, int input, int64_t n)
+{
+    const size_t one = block_tables_bytes(context, input);
+    const size_t resident = (size_t)context->device->multiprocessors * MOST_RESIDENT;
+    const size_t wanted = (resident + (size_t)n) * one, least = one > most_tables_bytes ? one : most_tables_bytes;
+    return wanted < least ? wanted : least;
+}
+
+static enum reduction_method reduction_of(const struct stage_context *context)
+{
+    const int32_t merge = params_of(context)->merge;
+    return merge == HISTOGRAM_MERGE_FAN_IN      ? REDUCTION_FAN_IN
+           : merge == HISTOGRAM_MERGE_TWO_LEVEL ? REDUCTION_TWO_LEVEL
+                                                : REDUCTION_AUTO;
+}
+
+/* Of counts of slices that bins are made of. */
+static size_t slices_bytes(const struct stage_context *context, int input, int64_t n)
+{
+    return makes_bins(context, input) && per_slice(context, input)
+               ? (size_t)n * ts_cuda_stride(counts_bytes(context, input))
+               : 0;
+}
+
+/* Of the kernels that count. */
+static size_t counting_bytes(const struct stage_context *context, int input, int64_t n)
+{
+    if (leaves_tables(context, input))
+        return tables_bytes(context, input, per_slice(context, input) ? n : 1);
+    if (by_common_kernels(context, input))
+        return ts_cuda_value_counts_scratch_bytes(context, image_of(context, input), per_slice(context, input), n);
+    return method_of(context, input) == HISTOGRAM_SUB
+               ? ts_cuda_histogram_sub_bytes(slot_count(context, input), per_slice(context, input) ? n : 1)
+               : 0;
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int input, int64_t n)
+{
+    if (ts_histogram_ranging(context) || input == HISTOGRAM_LABELS)
+        return 0;
+    return slices_bytes(context, input, n) + counting_bytes(context, input, n);
+}
+
+/* ---- bins of counts ---------------------------------------------------------------------------- */
+
+/* Of n counts, one a slice or the volume's. */
+static enum ts_status make_bins(const struct stage_context *context, int input, const void *counts, void *binned,
+                                int64_t n, const struct cuda_call *call)
+{
+    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    struct binning_job job = {};
+    double highest;
+    job.counts = (const char *)counts;
+    job.stride = ts_cuda_stride(counts_bytes(context, input));
+    job.of_slices = counts_slices(context, input);
+    job.n_keys = ts_value_counts_keys(dtype);
+    if (by_common_kernels(context, input)) {
+        job.log2_group = log2_group(context, input);
+        job.n_keys >>= job.log2_group;
+    } else {
+        uint32_t last;
+        key_window(context, input, &job.first, &last);
+        job.n_keys = last - job.first + 1;
+    }
+    ts_dtype_range(dtype, &job.lowest, &highest);
+    job.known = ts_histogram_known_bins(context);
+    job.bins.n = params_of(context)->bins;
+    if (job.known)
+        job.bins = ts_histogram_bins(context);
+    job.binned = (char *)binned;
+    job.binned_stride = ts_cuda_stride(bins_bytes(context, input));
+    return ts_cuda_histogram_bins(context, &job, n, call);
+}
+
+/* All bins, where the counts are the bins. */
+static void collect_groups(const struct stage_context *context, int input, const void *partial, uint64_t *slots)
+{
+    const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
+    const size_t n = (size_t)params_of(context)->bins;
+    memset(slots, 0, (n + BINS_EXTRA_SLOTS) * sizeof *slots);
+    if (!counts_slices(context, input))
+        memcpy(slots + 1, partial, n * sizeof *slots);
+    for (uint32_t key = slice->low; counts_slices(context, input) && key <= slice->high; key++)
+        slots[1 + key] = slice->counts[key];
+}
+
+static void collect_bins(const struct stage_context *context, int input, const void *partial,
+                         struct histogram_binned *total)
+{
+    const struct cuda_value_bins *binned =
+        (const struct cuda_value_bins *)((const char *)partial +
+                                         (are_bins(context, input) ? 0 : bins_offset(context, input)));
+    const size_t n_slots = (size_t)params_of(context)->bins + BINS_EXTRA_SLOTS;
+    if (ts_histogram_known_bins(context)) {
+        total->bins = ts_histogram_bins(context);
+    } else {
+        struct value_range range = {};
+        double lowest, highest;
+        ts_dtype_range(context->in.dtype, &lowest, &highest);
+        range.n_finite = binned->low <= binned->high;
+        range.low = lowest + binned->low;
+        range.high = lowest + binned->high;
+        ts_bins_init_data(&total->bins, &range, params_of(context)->bins);
+    }
+    if (are_bins(context, input))
+        collect_groups(context, input, partial, total->slots);
+    else if (counts_slices(context, input))
+        for (size_t i = 0; i < n_slots; i++)
+            total->slots[i] = ((const uint32_t *)(binned + 1))[i];
+    else
+        memcpy(total->slots, binned + 1, n_slots * sizeof *total->slots);
+}
+
+/* ---- launching --------------------------------------------------------------------------------- */
+
+static enum ts_status launch(const struct stage_context *context, int input, const struct ts_image *slices,
+                             const struct slots_job *job, const struct cuda_call *call)
+{
+    const enum ts_dtype dtype = slices->dtype;
+    switch (method_of(context, input)) {
+    case HISTOGRAM_GLOBAL:
+        return ts_cuda_histogram_global(context, dtype, job, call);
+    case HISTOGRAM_SUB:
+        return ts_cuda_histogram_sub(context, dtype, job, call);
+    case HISTOGRAM_OCCUPANCY:
+        return ts_cuda_slot_counts_occupancy(context, dtype, job, call);
+    case HISTOGRAM_WARP_TAGGED:
+        return ts_cuda_histogram_warp_tagged(context, dtype, job, call);
+    case HISTOGRAM_LANE_PRIVATE:
+        return ts_cuda_slot_counts_shared(context, dtype, job, 32, SIZE_MAX, call);
+    default:
+        return ts_cuda_slot_counts_shared(context, dtype, job, 1, SIZE_MAX, call);
+    }
+}
+
+/* Whole slices as they are; or the rows of one partial, cut where they are too many for one launch. */
+static enum ts_status count_slots(const struct stage_context *context, int input, const struct ts_image *slices,
+                                  void *partials, const struct cuda_call *call)
+{
+    const bool each = per_slice(context, input);
+    const uint64_t columns = (uint64_t)slices->axes[2].n, rows = ts_slice_count(slices) / columns;
+    const int64_t n = each ? slices->axes[0].n : 1;
+    const uint64_t all_rows = each ? rows : rows * (uint64_t)slices->axes[0].n;
+    const uint64_t rows_at_once = columns < most_pixels ? most_pixels / columns : 1;
+    struct slots_job job = job_of(context, input, call);
+    const char *slice_bins = (const char *)job.slice_bins;
+    enum ts_status status = TS_OK;
+    job.work.stride = each ? ts_cuda_stride(counts_bytes(context, input)) : 0;
+    job.columns = (uint32_t)columns;
+    int64_t at_once = MOST_GRID_SLICES;
+    job.merge = input == 0 ? reduction_of(context) : REDUCTION_AUTO;
+    if (leaves_tables(context, input)) {
+        job.tables = (uint32_t *)call->scratch;
+        job.tables_bytes = tables_bytes(context, input, n);
+        const int64_t fit = (int64_t)(job.tables_bytes / block_tables_bytes(context, input));
+        at_once = fit < at_once ? fit : at_once;
+    }
+    for (int64_t z = 0; status == TS_OK && z < n;) {
+        const int64_t left = n - z, most = all_rows <= rows_at_once ? at_once : 1;
+        job.work.n_slices = left < most ? left : most;
+        job.work.partials = (char *)partials + (size_t)z * job.work.stride;
+        job.slice_bins = slice_bins ? slice_bins + (size_t)z * job.bins_stride : NULL;
+        for (uint64_t row = 0; status == TS_OK && row < all_rows; row += rows_at_once) {
+            job.rows = all_rows - row < rows_at_once ? all_rows - row : rows_at_once;
+            job.work.slice_pixels = job.rows * columns;
+            job.work.data =
+                (const char *)slices->data + ((size_t)z * all_rows + row) * columns * ts_dtype_bytes(slices->dtype);
+            status = launch(context, input, slices, &job, call);
+        }
+        z += job.work.n_slices;
+    }
+    return status;
+}
+
+static enum ts_status count_labels(const struct stage_context *context, const struct ts_image *slices, void *partial,
+                                   const struct cuda_call *call)
+{
+    const struct ts_image *labels = &slices[HISTOGRAM_LABELS];
+    const uint64_t all = ts_image_count(slices);
+    struct slots_job job = job_of(context, 0, call);
+    enum ts_status status = TS_OK;
+    job.work.partials = partial;
+    job.work.n_slices = 1;
+    for (uint64_t done = 0; status == TS_OK && done < all; done += most_pixels) {
+        struct ts_image part = *labels;
+        part.data = (char *)labels->data + done * ts_dtype_bytes(labels->dtype);
+        job.work.data = (const char *)slices->data + done * ts_dtype_bytes(slices->dtype);
+        job.work.slice_pixels = all - done < most_pixels ? all - done : most_pixels;
+        status = ts_cuda_histogram_labels(context, slices, &part, (uint32_t)params_of(context)->n_labels, &job, call);
+    }
+    return status;
+}
+
+static enum ts_status count(const struct stage_context *context, int input, const struct ts_image *slices, void *counts,
+                            const struct cuda_call *call)
+{
+    struct value_groups groups = {log2_group(context, input), 0, 0};
+    if (!by_common_kernels(context, input))
+        return count_slots(context, input, slices, counts, call);
+    key_window(context, input, &groups.first, &groups.last);
+    return ts_cuda_group_counts(context, slices, &groups, per_slice(context, input), counts, call);
+}
+
+static enum ts_status count_into_bins(const struct stage_context *context, int input, const struct ts_image *slices,
+                                      void *partials, const struct cuda_call *call)
+{
+    const bool each = per_slice(context, input);
+    const int64_t n = each ? slices->axes[0].n : 1;
+    const size_t bytes = slices_bytes(context, input, n);
+    void *counts = each ? call->scratch : partials;
+    struct cuda_call counting = *call;
+    counting.scratch = (char *)call->scratch + bytes;
+    if (each && !by_common_kernels(context, input) && cudaMemsetAsync(counts, 0, bytes, call->stream) != cudaSuccess)
+        return ts_cuda_launched(context, "clearing of counts");
+    const enum ts_status status = count(context, input, slices, counts, &counting);
+    return status == TS_OK ? make_bins(context, input, counts, (char *)partials + bins_offset(context, input), n, call)
+                           : status;
+}
+
+static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                             void *partials, const struct cuda_call *call)
+{
+    const bool each = per_slice(context, input);
+    if (ts_histogram_ranging(context))
+        return ts_cuda_value_range_add(context, slices, partials, each, ts_cuda_stride(sizeof(struct cuda_value_range)),
+                                       call);
+    if (of_labels(context, input))
+        return count_labels(context, slices, partials, call);
+    return makes_bins(context, input) ? count_into_bins(context, input, slices, partials, call)
+                                      : count(context, input, slices, partials, call);
+}
+
+static void collect(const struct stage_context *context, int input, const void *partial, void *total)
+{
+    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    const uint64_t *slots = (const uint64_t *)partial;
+    const uint32_t n_slots = slot_count(context, input);
+    if (ts_histogram_ranging(context)) {
+        *(struct value_range *)total = ts_cuda_value_range_collect((const struct cuda_value_range *)partial, dtype);
+    } else if (of_labels(context, input)) {
+        struct label_counts *counts = (struct label_counts *)total;
+        ts_label_counts_init(counts, params_of(context)->n_labels, params_of(context)->bins);
+        memcpy(counts->counts, slots, partial_bytes(context, input));
+    } else if (ts_histogram_binned(context, input)) {
+        collect_bins(context, input, partial, (struct histogram_binned *)total);
+    } else if (by_common_kernels(context, input)) {
+        ts_cuda_value_counts_collect(dtype, per_slice(context, input), partial, (struct value_counts *)total);
+    } else if (ts_histogram_by_value(context, input)) {
+        uint32_t first, last;
+        key_window(context, input, &first, &last);
+        ts_cuda_value_counts_place(dtype, slots, first, n_slots, (struct value_counts *)total);
+    } else {
+        struct bin_counts *counts = (struct bin_counts *)total;
+        ts_bin_counts_init(counts, params_of(context)->bins);
+        memcpy(counts->slots, slots, n_slots * sizeof *slots);
+    }
+}
+
+static const struct cuda_reduction reduction = {
+    .partial_bytes = partial_bytes,
+    .overwrites = overwrites,
+    .scratch_bytes = scratch_bytes,
+    .reduce = reduce,
+    .collect = collect,
+};
+
+extern const struct stage_cuda histogram_cuda;
+const struct stage_cuda histogram_cuda = {.reduction = &reduction};

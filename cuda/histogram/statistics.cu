@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * statistics on the device: the counts of the values of 8- and 16-bit integers (cuda/counting/value_counts.cuh), and of
+ * slices what follows from them (cuda/counting/count_moments.cuh); moments and range of the slices of other types
+ * (cuda/counting/moments.cuh) and what their percentiles need (cuda/counting/percentile.cuh). The numbers themselves
+ * are worked out on the host, as on the CPU.
+ *
+ * Partials. Counts of a volume; else, in the first round: the moments of the slices (all nz of a volume, one of a
+ * slice), then the counts of the upper halves of the keys, or the ends of the percentiles of a slice; in the second:
+ * the counts of the lower halves. No kernels of its own; the image is read once, and once or twice more for
+ * percentiles.
+ */
+#include "cuda/device/launch.cuh"
+
+#include "cuda/counting/count_moments.cuh"
+#include "cuda/counting/moments.cuh"
+#include "cuda/counting/percentile.cuh"
+#include "cuda/counting/value_counts.cuh"
+
+extern "C" {
+#include "stages/histogram/statistics.h"
+#include "stages/values/scope.h"
+extern const struct stage_cuda statistics_cuda;
+}
+
+static const struct statistics_params *params_of(const struct stage_context *context)
+{
+    return (const struct statistics_params *)context->params;
+}
+
+static bool per_slice(const struct stage_context *context)
+{
+    return params_of(context)->scope == SCOPE_SLICE;
+}
+
+static bool by_value(const struct stage_context *context)
+{
+    return ts_value_counts_fit(context->in.dtype);
+}
+
+static int64_t moment_count(const struct stage_context *context)
+{
+    return per_slice(context) ? 1 : context->in.axes[0].n;
+}
+
+static size_t one_moments_bytes(const struct stage_context *context)
+{
+    return by_value(context) ? ts_cuda_count_moments_bytes() : ts_cuda_moments_bytes();
+}
+
+static size_t moments_bytes(const struct stage_context *context)
+{
+    return ts_cuda_stride((size_t)moment_count(context) * one_moments_bytes(context));
+}
+
+static size_t partial_bytes(const struct stage_context *context, int)
+{
+    const int n_percentiles = ts_statistics_percentiles(context);
+    if (ts_statistics_of_counts(context))
+        return ts_cuda_value_counts_bytes(context->in.dtype, false);
+    if (context->round == 1)
+        return ts_cuda_percentile_bytes(1, n_percentiles);
+    const size_t percentiles = ts_statistics_by_slice(context) ? sizeof(struct percentile_ends)
+                               : n_percentiles > 0             ? ts_cuda_percentile_bytes(0, n_percentiles)
+                                                               : 0;
+    return moments_bytes(context) + percentiles;
+}
+
+/* Counts of n slices, for by_value() slice by slice. */
+static size_t slice_counts_bytes(const struct stage_context *context, int64_t n)
+{
+    return (size_t)n * ts_cuda_stride(ts_cuda_value_counts_bytes(context->in.dtype, true));
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
+{
+    const struct statistics_params *params = params_of(context);
+    const int n_percentiles = ts_statistics_percentiles(context);
+    if (by_value(context))
+        return ts_cuda_value_counts_scratch_bytes(context, &context->in, per_slice(context), n) +
+               (per_slice(context) ? slice_counts_bytes(context, n) : 0);
+    if (context->round == 1)
+        return ts_cuda_percentile_scratch_bytes(context, 1, n);
+    const size_t moments =
+        ts_cuda_moments_scratch_bytes((int64_t)ts_slice_count(&context->in), (enum reduction_method)params->method, n);
+    size_t percentiles = 0;
+    if (ts_statistics_by_slice(context))
+        percentiles = ts_cuda_percentile_ends_scratch_bytes(context, (enum percentile_method)params->percentile_method,
+                                                            n_percentiles, n);
+    else if (n_percentiles > 0)
+        percentiles = ts_cuda_percentile_scratch_bytes(context, 0, n);
+    return moments > percentiles ? moments : percentiles;
+}
+
+/* The percentiles, then the logarithms of the keys. */
+static size_t percents_bytes(const struct stage_context *context)
+{
+    return (size_t)ts_statistics_percentiles(context) * sizeof(double);
+}
+
+static size_t constants_bytes(const struct stage_context *context)
+{
+    const bool of_slice_counts = by_value(context) && per_slice(context);
+    return percents_bytes(context) + (of_slice_counts ? ts_cuda_count_logs_bytes(context->in.dtype) : 0);
+}
+
+static void constants(const struct stage_context *context, void *host)
+{
+    if (ts_statistics_percentiles(context) > 0)
+        memcpy(host, params_of(context)->percentiles.values, percents_bytes(context));
+    if (by_value(context) && per_slice(context))
+        ts_cuda_count_logs(context->in.dtype, (double *)((char *)host + percents_bytes(context)));
+}
+
+/* Counts first in the scratch. */
+static enum ts_status reduce_slice_counts(const struct stage_context *context, const struct ts_image *slices,
+                                          char *partials, const struct cuda_call *call)
+{
+    const int n_percentiles = ts_statistics_percentiles(context);
+    const size_t stride = ts_cuda_stride(partial_bytes(context, 0));
+    const int64_t n = slices->axes[0].n;
+    const double *percents = (const double *)call->constants;
+    struct cuda_call counting = *call;
+    counting.scratch = (char *)call->scratch + slice_counts_bytes(context, n);
+    enum ts_status status = ts_cuda_value_counts(context, slices, true, call->scratch, &counting);
+    if (status == TS_OK)
+        status = ts_cuda_count_moments(context, slices->dtype, call->scratch, n, percents + n_percentiles, partials,
+                                       stride, call);
+    if (status == TS_OK && n_percentiles > 0)
+        status = ts_cuda_count_ends(context, slices->dtype, call->scratch, n, percents, n_percentiles,
+                                    partials + moments_bytes(context), stride, call);
+    return status;
+}
+
+static enum ts_status reduce_first(const struct stage_context *context, const struct ts_image *slices, char *partials,
+                                   const struct cuda_call *call)
+{
+    const struct statistics_params *params = params_of(context);
+    const enum percentile_method method = (enum percentile_method)params->percentile_method;
+    const int n_percentiles = ts_statistics_percentiles(context);
+    const size_t bytes = ts_cuda_moments_bytes(), stride = ts_cuda_stride(partial_bytes(context, 0));
+    char *const moments = per_slice(context) ? partials : partials + (size_t)slices->z_first * bytes;
+    char *const percentiles = partials + moments_bytes(context);
+    const enum ts_status status = ts_cuda_moments(context, slices, (enum reduction_method)params->method, moments,
+                                                  per_slice(context) ? stride : bytes, call);
+    if (status != TS_OK || n_percentiles == 0)
+        return status;
+    return ts_statistics_by_slice(context)
+               ? ts_cuda_percentile_ends(context, method, slices, (const double *)call->constants, n_percentiles,
+                                         percentiles, stride, call)
+               : ts_cuda_percentile_add(context, 0, slices, NULL, percentiles, call);
+}
+
+static enum ts_status reduce(const struct stage_context *context, int, const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
+{
+    if (ts_statistics_of_counts(context))
+        return ts_cuda_value_counts(context, slices, false, partials, call);
+    if (by_value(context))
+        return reduce_slice_counts(context, slices, (char *)partials, call);
+    if (context->round == 0)
+        return reduce_first(context, slices, (char *)partials, call);
+    const struct statistics_result *result = (const struct statistics_result *)call->result;
+    return ts_cuda_percentile_add(context, 1, slices, &result->search, partials, call);
+}
+
+static void collect_first(const struct stage_context *context, const char *partial, void *total)
+{
+    const enum ts_dtype dtype = context->in.dtype;
+    const int n_percentiles = ts_statistics_percentiles(context);
+    struct statistics_partial *first = (struct statistics_partial *)total;
+    struct moments *moments = (struct moments *)(first + 1);
+    memset(first, 0, sizeof *first);
+    for (int64_t z = 0; z < moment_count(context); z++) {
+        const void *one = partial + (size_t)z * one_moments_bytes(context);
+        if (by_value(context))
+            ts_cuda_count_moments_collect(dtype, one, &moments[z], &first->range);
+        else
+            ts_cuda_moments_collect(dtype, one, &moments[z], &first->range);
+    }
+    const void *percentiles = partial + moments_bytes(context);
+    void *search = moments + moment_count(context);
+    if (ts_statistics_by_slice(context))
+        memcpy(search, percentiles, sizeof(struct percentile_ends));
+    else if (n_percentiles > 0)
+        ts_cuda_percentile_collect(0, dtype, n_percentiles, percentiles, search);
+}
+
+static void collect(const struct stage_context *context, int, const void *partial, void *total)
+{
+    const enum ts_dtype dtype = context->in.dtype;
+    if (ts_statistics_of_counts(context))
+        ts_cuda_value_counts_collect(dtype, false, partial, (struct value_counts *)total);
+    else if (context->round == 0)
+        collect_first(context, (const char *)partial, total);
+    else
+        ts_cuda_percentile_collect(1, dtype, ts_statistics_percentiles(context), partial, total);
+}
+
+static const struct cuda_reduction reduction = {
+    .partial_bytes = partial_bytes,
+    .scratch_bytes = scratch_bytes,
+    .reduce = reduce,
+    .collect = collect,
+};
+
+extern "C" {
+const struct stage_cuda statistics_cuda = {
+    .constants_bytes = constants_bytes,
+    .constants = constants,
+    .reduction = &reduction,
+};
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * window on a CUDA device: the VOI functions of DICOM, formulas in stages/intensity/window.c. Each value is read once
+ * and written once. Threads, blocks and their reasons: cuda/values/point_map.cu.
+ */
+#include "cuda/values/point_map.cuh"
+
+extern "C" {
+#include "stages/intensity/window.h"
+}
+
+static size_t map_scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    (void)n;
+    return ts_cuda_point_scratch(context);
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    const struct window_params *params = (const struct window_params *)context->params;
+    const bool dicom_linear = params->function == WINDOW_LINEAR;
+    struct point_function function = {.kind = params->function == WINDOW_SIGMOID ? POINT_SIGMOID : POINT_LINEAR};
+    function.middle = dicom_linear ? params->center - 0.5 : params->center;
+    function.divisor = dicom_linear ? params->width - 1 : params->width;
+    function.shift = 0.5;
+    function.span = params->out_high - params->out_low;
+    function.base = function.below = params->out_low;
+    function.above = params->out_high;
+    function.low = function.middle - function.divisor / 2;
+    /* DICOM leaves the end itself to the slope. */
+    function.high = nextafter(function.middle + function.divisor / 2, INFINITY);
+    return ts_cuda_point_map(context, in, out, &function, false, 0, call);
+}
+
+extern const struct stage_cuda window_cuda;
+const struct stage_cuda window_cuda = {.scratch_bytes = map_scratch_bytes, .map = map};

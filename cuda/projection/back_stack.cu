@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parallel-beam backprojection of stacks of slices, 128 at once where there are so many, else 64 or 32: what a thread
+ * computes, its memory traffic and its blocks are described in back_stack.cuh. Before it each group of slices is laid
+ * side by side: its samples are read and written once more.
+ */
+#include "cuda/projection/back_stack.cuh"
+
+#include "cuda/geometry/back_view.cuh"
+#include "cuda/projection/reconstruction.cuh"
+
+/* column: of the pixel with the lowest place; toward: 1 where places rise with columns, else -1. */
+template <bool WIDE>
+static __device__ __forceinline__ void back_find(const struct cuda_back_view *view, int row, int column, int toward,
+                                                 int n_detectors, struct back_place *place)
+{
+    const int64_t first = view->base + row * view->per_row + column * view->per_column,
+                  step = toward * view->per_column;
+    const int line = view->view * (n_detectors + 2 * INTERLEAVE_MARGIN) + INTERLEAVE_MARGIN;
+    float below[BACK_PIXELS], above[BACK_PIXELS];
+    int index[BACK_PIXELS];
+#pragma unroll
+    for (int k = 0; k < BACK_PIXELS; k++) {
+        const int64_t at = first + k * step, whole = at >> 32;
+        const float past = ts_cuda_back_past(at);
+        below[k] = ts_cuda_back_weight(view, past);
+        above[k] = ts_cuda_back_weight(view, 1 - past);
+        /* Past the detectors are zeros: any of them will do. */
+        index[k] = (int)(whole < -INTERLEAVE_MARGIN + 2      ? -INTERLEAVE_MARGIN + 2
+                         : whole > n_detectors + BACK_PIXELS ? n_detectors + BACK_PIXELS
+                                                             : whole);
+    }
+    place->below = make_float4(below[0], below[1], below[2], below[3]);
+    place->above = make_float4(above[0], above[1], above[2], above[3]);
+    place->at = WIDE ? make_int4(line + index[0], line + index[1], line + index[2], line + index[3])
+                     : make_int4(line + index[0], ~back_pattern_of(index), 0, 0);
+}
+
+template <int V, bool WIDE>
+static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
+    back_stack(const float *lines, float *out, const struct cuda_back_views *table, struct back_size size)
+{
+    extern __shared__ float4 shared[];
+    const int lane = (int)(threadIdx.x % 32);
+    struct back_warp<back_place> warp;
+    if (!back_begin<V>(&size, shared, &warp))
+        return;
+    lines += lane * V;
+    for (int falling = 0; falling < 2; falling++) {
+        const int64_t end = falling ? table->n : table->n_rising;
+        for (int64_t first = falling ? table->n_rising : 0; first < end; first += BACK_CHUNK) {
+            const int n = (int)(end - first < BACK_CHUNK ? end - first : BACK_CHUNK);
+            __syncwarp();
+            if (lane < n)
+                back_find<WIDE>(&table->at[first + lane], warp.row, warp.column + (falling ? BACK_PIXELS - 1 : 0),
+                                falling ? -1 : 1, size.n_detectors, &warp.places[lane]);
+            __syncwarp();
+            back_add_places<V, WIDE ? BACK_WIDE : BACK_NEAR>(lines, &warp, n, falling);
+        }
+    }
+    back_write<V>(&warp, &size, out);
+}
+
+size_t ts_cuda_back_stack_scratch(const struct stage_context *context, int64_t n)
+{
+    return ts_cuda_interleaved_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_lanes_for(n));
+}
+
+enum ts_status ts_cuda_back_stack(const struct stage_context *context, const struct ts_image *sinogram,
+                                  struct ts_image *out, const struct cuda_back_views *table, void *scratch,
+                                  cudaStream_t stream)
+{
+    const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
+    const double spacing = context->in.axes[2].spacing > 0 ? context->in.axes[2].spacing : 1;
+    const bool wide = params->pixel_size > spacing * (1 - 1e-9) && params->pixel_size != spacing;
+    const struct back_kernels<const struct cuda_back_views *> near_kernels = {{back_stack<1, false>,
+                                                                               back_stack<2, false>,
+                                                                               back_stack<4, false>},
+                                                                              "back_stack",
+                                                                              table,
+                                                                              sizeof(struct back_place)},
+                                                              wide_kernels = {
+        {back_stack<1, true>, back_stack<2, true>, back_stack<4, true>}, "back_stack", table, sizeof(struct back_place)
+    };
+    return back_run(context, wide ? &wide_kernels : &near_kernels, sinogram, out, (float *)scratch, stream);
+}

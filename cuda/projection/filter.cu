@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * filter on a CUDA device: the rows of a sinogram times a response in the frequencies. Kernels, their traffic and their
+ * blocks: cuda/projection/row_filter.cu.
+ */
+#include "cuda/projection/row_filter.cuh"
+
+extern "C" {
+#include "stages/projection/filter.h"
+}
+
+static size_t constants_bytes(const struct stage_context *context)
+{
+    const struct row_filter filter = ts_filter_of(context);
+    return ts_cuda_row_filter_constants_bytes(context, &filter);
+}
+
+static void constants(const struct stage_context *context, void *host)
+{
+    const struct row_filter filter = ts_filter_of(context);
+    ts_cuda_row_filter_constants(context, &filter, host);
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    const struct row_filter filter = ts_filter_of(context);
+    (void)n;
+    return ts_cuda_row_filter_scratch(context, &filter);
+}
+
+static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    const struct row_filter filter = ts_filter_of(context);
+    return ts_cuda_row_filter_transforms(context, &filter, shapes);
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    const struct row_filter filter = ts_filter_of(context);
+    return ts_cuda_row_filter_run(context, &filter, in, (float *)out->data, call->constants, call->scratch, call);
+}
+
+extern const struct stage_cuda filter_cuda;
+const struct stage_cuda filter_cuda = {
+    .constants_bytes = constants_bytes,
+    .constants = constants,
+    .scratch_bytes = scratch_bytes,
+    .map = map,
+    .transforms = transforms,
+};

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The exact adjoint of Joseph's projector for any beam: every pixel sums the rays that touch it, times their weights,
+ * which joseph_weight.cuh works out from the pixel's place. (z, view, detector) -> (z, y, x).
+ *
+ * stack: as told in back_stack.cuh, 4 pixels of 128 slices a warp. A lane works out one view of 32: the first of 3
+ * neighboring detectors for each pixel, and their weights. Where none of the 4 pixels needs its third, and where the
+ * detectors that they need overlap, pixels share what they load, 2 to 6 samples for all 4; where they are more than a
+ * detector apart each loads its own. Where more than 3 rays touch a pixel the views are gone through again for the next
+ * 3. 12 or 8 products a view and 4 pixels for each slice.
+ * Memory: 16 bytes a thread and load, nearly all from the first cache; each slice written once. Blocks as told there.
+ *
+ * pixel: one thread one pixel of 4 slices that stand one after another; each works its weights out. Detectors of a warp
+ * lie close together: blocks of 32 x 4 pixels.
+ *
+ * Order of sums: detectors rising, 32 views from 0, then these sums in rising order: fixed by the scan alone.
+ */
+#include "cuda/projection/back_stack.cuh"
+#include "cuda/projection/joseph.cuh"
+#include "cuda/projection/joseph_weight.cuh"
+
+enum {
+    TAPS = 3, /* neighboring detectors at once */
+    FEW = 4,  /* slices of a thread, where they are not side by side */
+    FEW_COLUMNS = 32,
+    FEW_ROWS = 4
+};
+
+/* ---- stack ------------------------------------------------------------------------------------- */
+
+struct joseph_views {
+    const struct beam_angle *angles;
+    int64_t n;
+    struct joseph_grid grid;
+    int rounds; /* of TAPS detectors: no pixel needs more */
+};
+
+/* Where 4 pixels lie in a view. The first two weights of each, and ~pattern as in struct back_place, with one of the
+ * flags; the third weights. */
+struct joseph_place {
+    struct back_place two;
+    float4 third;
+};
+enum { PATTERN_THREE = 8, PATTERN_NONE = 16 };
+
+/* A lane's view, before its order is known. */
+struct joseph_taps {
+    float weight[TAPS][BACK_PIXELS];
+    int at[BACK_PIXELS]; /* detectors; that of the first weight */
+    bool two, none;      /* third weights are 0; all are */
+};
+
+/* The rounds that a view takes. */
+static __device__ __forceinline__ int count_rounds(const struct joseph_views *views, int64_t index, int row, int column)
+{
+    float reach = 0;
+    if (views->rounds == 1)
+        return 1;
+    const struct joseph_start start = joseph_start_of(&views->grid, views->angles[index], row, column);
+    for (int k = 0; k < BACK_PIXELS; k++) {
+        const struct joseph_pixel pixel = joseph_pixel_of(&views->grid, &start, k);
+        reach = fmaxf(reach, joseph_reach(&views->grid, &pixel));
+    }
+    return min(views->rounds, (int)ceilf(2 * reach / TAPS));
+}
+
+/* The TAPS detectors of a round: those of all rounds lie around the pixel. */
+static __device__ __forceinline__ struct joseph_taps find_taps(const struct joseph_views *views, int64_t index, int row,
+                                                               int column, int n_detectors, int round, int rounds)
+{
+    const struct joseph_start start = joseph_start_of(&views->grid, views->angles[index], row, column);
+    const int whole = (int)fmin(fmax(start.whole, -1e9), 1e9);
+    struct joseph_taps taps;
+    bool shift[BACK_PIXELS];
+    taps.two = rounds == 1;
+    taps.none = true;
+#pragma unroll
+    for (int k = 0; k < BACK_PIXELS; k++) {
+        const struct joseph_pixel pixel = joseph_pixel_of(&views->grid, &start, k);
+        const float low = ceilf(pixel.past - 0.5f * TAPS * (float)rounds) + (float)(round * TAPS),
+                    past = low - pixel.past;
+        const int first = whole + (int)low;
+        const bool inside = first > -TAPS && first < n_detectors && round < rounds;
+#pragma unroll
+        for (int tap = 0; tap < TAPS; tap++) {
+            taps.weight[tap][k] = inside ? joseph_weight(&views->grid, &pixel, past + (float)tap) : 0;
+            taps.none &= taps.weight[tap][k] == 0;
+        }
+        /* Past the detectors are zeros: any of them will do. */
+        taps.at[k] = min(max(first, -TAPS - 1), n_detectors + 1);
+        shift[k] = past <= -1;
+        taps.two &= (shift[k] ? taps.weight[0][k] : taps.weight[2][k]) == 0;
+    }
+#pragma unroll
+    for (int k = 0; k < BACK_PIXELS; k++)
+        if (taps.two && shift[k]) {
+            taps.at[k]++;
+            taps.weight[0][k] = taps.weight[1][k];
+            taps.weight[1][k] = taps.weight[2][k];
+            taps.weight[2][k] = 0;
+        }
+    return taps;
+}
+
+static __device__ __forceinline__ float4 in_order(const float values[BACK_PIXELS], bool falling)
+{
+    return falling ? make_float4(values[3], values[2], values[1], values[0])
+                   : make_float4(values[0], values[1], values[2], values[3]);
+}
+
+static __device__ __forceinline__ struct joseph_place place_of(const struct joseph_taps *taps, int line, bool falling)
+{
+    struct joseph_place place;
+    int at[BACK_PIXELS];
+#pragma unroll
+    for (int k = 0; k < BACK_PIXELS; k++)
+        at[k] = line + (falling ? taps->at[BACK_PIXELS - 1 - k] : taps->at[k]);
+    const int pattern = back_pattern_of(at);
+    place.two.below = in_order(taps->weight[0], falling);
+    place.two.above = in_order(taps->weight[1], falling);
+    place.third = in_order(taps->weight[2], falling);
+    place.two.at = make_int4(at[0], at[1], at[2], at[3]);
+    if (taps->none)
+        place.two.at.y = ~PATTERN_NONE;
+    else if (pattern >= 0)
+        place.two.at.y = ~(taps->two ? pattern : pattern | PATTERN_THREE);
+    return place;
+}
+
+/* As back_pattern(), 3 weights a pixel. */
+template <int O1, int O2, int O3, int V>
+static __device__ __forceinline__ void add_three(const float *at, const struct joseph_place *place,
+                                                 struct cuda_lanes<V> sums[BACK_PIXELS])
+{
+    struct cuda_lanes<V> samples[O3 + TAPS];
+#pragma unroll
+    for (int i = 0; i < O3 + TAPS; i++)
+        ts_cuda_lanes_load(&samples[i], at + i * 32 * V);
+    const float4 first = place->two.below, second = place->two.above, third = place->third;
+    ts_cuda_lanes_add_two(&sums[0], &samples[0], &samples[1], first.x, second.x);
+    ts_cuda_lanes_add_two(&sums[1], &samples[O1], &samples[O1 + 1], first.y, second.y);
+    ts_cuda_lanes_add_two(&sums[2], &samples[O2], &samples[O2 + 1], first.z, second.z);
+    ts_cuda_lanes_add_two(&sums[3], &samples[O3], &samples[O3 + 1], first.w, second.w);
+    ts_cuda_lanes_add(&sums[0], &samples[2], third.x);
+    ts_cuda_lanes_add(&sums[1], &samples[O1 + 2], third.y);
+    ts_cuda_lanes_add(&sums[2], &samples[O2 + 2], third.z);
+    ts_cuda_lanes_add(&sums[3], &samples[O3 + 2], third.w);
+}
+
+template <int V>
+static __device__ __forceinline__ void add_near(const float *lines, const struct joseph_place *place, int pattern,
+                                                struct cuda_lanes<V> sums[BACK_PIXELS])
+{
+    const float *at = lines + (int64_t)place->two.at.x * (32 * V);
+    switch (pattern) {
+    case 0:
+        add_three<0, 0, 0>(at, place, sums);
+        break;
+    case 1:
+        add_three<1, 1, 1>(at, place, sums);
+        break;
+    case 2:
+        add_three<0, 1, 1>(at, place, sums);
+        break;
+    case 3:
+        add_three<1, 2, 2>(at, place, sums);
+        break;
+    case 4:
+        add_three<0, 0, 1>(at, place, sums);
+        break;
+    case 5:
+        add_three<1, 1, 2>(at, place, sums);
+        break;
+    case 6:
+        add_three<0, 1, 2>(at, place, sums);
+        break;
+    default:
+        add_three<1, 2, 3>(at, place, sums);
+    }
+}
+
+/* Each pixel's own samples. */
+template <int V>
+static __device__ __forceinline__ void add_apart(const float *lines, const struct joseph_place *place,
+                                                 struct cuda_lanes<V> sums[BACK_PIXELS])
+{
+    const int at[BACK_PIXELS] = {place->two.at.x, place->two.at.y, place->two.at.z, place->two.at.w};
+    const float third[BACK_PIXELS] = {place->third.x, place->third.y, place->third.z, place->third.w};
+    back_add_wide(lines, &place->two, sums);
+#pragma unroll
+    for (int k = 0; k < BACK_PIXELS; k++) {
+        struct cuda_lanes<V> sample;
+        ts_cuda_lanes_load(&sample, lines + ((int64_t)at[k] + 2) * (32 * V));
+        ts_cuda_lanes_add(&sums[k], &sample, third[k]);
+    }
+}
+
+template <int V>
+static __device__ __forceinline__ void add_places(const float *lines, const struct back_warp<joseph_place> *warp, int n,
+                                                  bool falling)
+{
+    struct cuda_lanes<V> sums[BACK_PIXELS] = {
+    };
+    for (int i = 0; i < n; i++) {
+        const struct joseph_place *place = &warp->places[i];
+        const int kind = ~place->two.at.y;
+        if (kind < 0)
+            add_apart(lines, place, sums);
+        else if (kind < PATTERN_THREE)
+            back_add_view(lines, &place->two, sums);
+        else if (kind < PATTERN_NONE)
+            add_near(lines, place, kind - PATTERN_THREE, sums);
+    }
+    back_add_sums<V>(sums, warp->totals, falling);
+}
+
+template <int V>
+static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
+    joseph_stack(const float *lines, float *out, struct joseph_views views, struct back_size size)
+{
+    extern __shared__ float4 shared[];
+    const int lane = (int)(threadIdx.x % 32);
+    struct back_warp<joseph_place> warp;
+    if (!back_begin<V>(&size, shared, &warp))
+        return;
+    lines += lane * V;
+    for (int64_t first = 0, end = views.n; first < end; first += BACK_CHUNK) {
+        const int n = (int)(end - first < BACK_CHUNK ? end - first : BACK_CHUNK);
+        const int64_t own = min(first + lane, end - 1);
+        const int line = (int)own * (size.n_detectors + 2 * INTERLEAVE_MARGIN) + INTERLEAVE_MARGIN,
+                  rounds = count_rounds(&views, own, warp.row, warp.column);
+        for (int round = 0; __any_sync(~0u, round < rounds); round++) {
+            const struct joseph_taps taps =
+                find_taps(&views, own, warp.row, warp.column, size.n_detectors, round, rounds);
+            const bool falling = __popc(__ballot_sync(~0u, taps.at[BACK_PIXELS - 1] < taps.at[0])) > BACK_CHUNK / 2;
+            warp.places[lane] = place_of(&taps, line, falling);
+            __syncwarp();
+            add_places<V>(lines, &warp, n, falling);
+            __syncwarp();
+        }
+    }
+    back_write<V>(&warp, &size, out);
+}
+
+/* A bound for joseph_pixel_of() anywhere, without its slack. */
+static int rounds_of(const struct joseph_grid *grid, int64_t n_detectors)
+{
+    const double most = fmax(grid->dx, grid->dy),
+                 near = grid->source_axis_mm - hypot(grid->center_row * grid->dy, grid->center_column * grid->dx);
+    double reach = most * grid->per_slope;
+    if (grid->beam == TS_BEAM_FAN_FLAT) {
+        const double slope = (fmax(grid->center, (double)n_detectors - grid->center) + (double)TAPS) / grid->per_slope;
+        reach *= sqrt(1 + slope * slope) / near;
+    } else if (grid->beam == TS_BEAM_FAN_ARC) {
+        reach = asin(fmin(most / near, 1)) * grid->per_slope;
+    }
+    return (int)fmin(ceil(2 * reach / (double)TAPS), INT32_MAX / 8);
+}
+
+static enum ts_status stack(const struct stage_context *context, const struct beam_scan *scan,
+                            const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+{
+    struct joseph_views views = {ts_cuda_joseph_tables(scan, call->constants).angles, scan->n_views,
+                                 joseph_grid_of(scan)};
+    views.rounds = rounds_of(&views.grid, scan->grid.n_detectors);
+    const struct back_kernels<struct joseph_views> kernels = {
+        {joseph_stack<1>, joseph_stack<2>, joseph_stack<4>}, "joseph_stack", views, sizeof(struct joseph_place)
+    };
+    return back_run(context, &kernels, in, out, (float *)call->scratch, call->stream);
+}
+
+/* ---- pixel ------------------------------------------------------------------------------------- */
+
+struct few_size {
+    int64_t n_slices, n_rows, n_columns, n_detectors;
+};
+
+/* grid: parts of a row; of the rows; slices by FEW. */
+template <typename T>
+static __global__ void __launch_bounds__(FEW_COLUMNS *FEW_ROWS)
+    joseph_few(const T *sinogram, float *out, struct joseph_views views, const int32_t *halt, struct few_size size)
+{
+    const int column = (int)(blockIdx.x * FEW_COLUMNS + threadIdx.x), row = (int)(blockIdx.y * FEW_ROWS + threadIdx.y);
+    const int64_t z = (int64_t)blockIdx.z * FEW, slice = views.n * size.n_detectors;
+    const int n = (int)min((int64_t)FEW, size.n_slices - z);
+    if (row >= size.n_rows || column >= size.n_columns || (halt && *halt))
+        return;
+    float sums[FEW] = {}, totals[FEW] = {};
+    for (int64_t view = 0; view < views.n; view++) {
+        const struct joseph_start start = joseph_start_of(&views.grid, views.angles[view], row, column);
+        const struct joseph_pixel pixel = joseph_pixel_of(&views.grid, &start, 0);
+        const float reach = joseph_reach(&views.grid, &pixel);
+        const double low = fmax(start.whole + ceilf(pixel.past - reach), 0.0),
+                     high = fmin(start.whole + floorf(pixel.past + reach), (double)size.n_detectors - 1);
+        const T *from = sinogram + z * slice + view * size.n_detectors;
+        for (int d = (int)low; d <= (int)high; d++) {
+            const float weight = joseph_weight(&views.grid, &pixel, (float)(d - start.whole) - pixel.past);
+            if (weight == 0)
+                continue;
+#pragma unroll
+            for (int s = 0; s < FEW; s++)
+                if (s < n)
+                    sums[s] = __fmaf_rn(weight, (float)from[s * slice + d], sums[s]);
+        }
+        if ((view + 1) % BACK_CHUNK != 0 && view + 1 < views.n)
+            continue;
+#pragma unroll
+        for (int s = 0; s < FEW; s++) {
+            totals[s] += sums[s];
+            sums[s] = 0;
+        }
+    }
+#pragma unroll
+    for (int s = 0; s < FEW; s++)
+        if (s < n)
+            out[((z + s) * size.n_rows + row) * size.n_columns + column] = totals[s];
+}
+
+static enum ts_status few(const struct stage_context *context, const struct beam_scan *scan, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
+{
+    const struct joseph_views views = {ts_cuda_joseph_tables(scan, call->constants).angles, scan->n_views,
+                                       joseph_grid_of(scan)};
+    const struct few_size size = {out->axes[0].n, out->axes[1].n, out->axes[2].n, in->axes[2].n};
+    const dim3 threads(FEW_COLUMNS, FEW_ROWS),
+        blocks((unsigned)ts_cuda_parts(size.n_columns, FEW_COLUMNS), (unsigned)ts_cuda_parts(size.n_rows, FEW_ROWS),
+               (unsigned)ts_cuda_parts(size.n_slices, FEW));
+#define LAUNCH(T)                                                                                                      \
+    joseph_few<T>                                                                                                      \
+        <<<blocks, threads, 0, call->stream>>>((const T *)in->data, (float *)out->data, views, context->halt, size)
+    TS_CUDA_DTYPES(in->dtype, LAUNCH);
+#undef LAUNCH
+    return ts_cuda_launched(context, "joseph_few");
+}
+
+/* ---- both -------------------------------------------------------------------------------------- */
+
+size_t ts_cuda_joseph_back_scratch(const struct beam_scan *scan, bool side_by_side, int64_t n)
+{
+    return side_by_side ? ts_cuda_interleaved_bytes(scan->n_views, scan->grid.n_detectors, ts_cuda_lanes_for(n)) : 0;
+}
+
+enum ts_status ts_cuda_joseph_back(const struct stage_context *context, const struct beam_scan *scan,
+                                   const struct ts_image *in, struct ts_image *out, bool side_by_side,
+                                   const struct cuda_call *call)
+{
+    return (side_by_side ? stack : few)(context, scan, in, out, call);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The methods of radon on the device, each in its own file: what their launchers take, and scratch bytes for n slices.
+ */
+#ifndef CUDA_PROJECTION_RADON_METHODS_CUH
+#define CUDA_PROJECTION_RADON_METHODS_CUH
+
+#include "cuda/geometry/beam.cuh"
+
+extern "C" {
+#include "stages/projection/radon.h"
+}
+
+/* Float sums run over this many lines, then go into the ray's total: fixed by the image's lines alone. */
+enum { RADON_LINES = 32 };
+
+/* cuda/projection/radon_rows.cu */
+size_t ts_cuda_radon_rows_scratch(const struct stage_context *context, int64_t n);
+enum ts_status ts_cuda_radon_rows(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                  const struct cuda_call *call);
+/* cuda/projection/radon_stack.cu */
+size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t n);
+enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                   const struct cuda_call *call);
+/* cuda/projection/radon_fan.cu: the methods ray and stack of a fan. */
+size_t ts_cuda_radon_fan_scratch(const struct stage_context *context, int64_t n);
+enum ts_status ts_cuda_radon_fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                 const struct cuda_call *call);
+/* cuda/projection/radon_tensor.cu: both methods on tensor cores */
+size_t ts_cuda_radon_tensor_scratch(const struct stage_context *context, int64_t n);
+enum ts_status ts_cuda_radon_tensor(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What iterative reconstructions share on the device: A and A', which are the stages radon and backproject, and the
+ * state of up to ITERATE_SLICES slices that are iterated together. Nothing goes through the host: a slice that is done
+ * keeps its image, and once all of a group are done, `halt` makes the kernels that follow return at once.
+ */
+#ifndef CUDA_RECONSTRUCTION_ITERATE_CUH
+#define CUDA_RECONSTRUCTION_ITERATE_CUH
+
+#include "cuda/device/launch.cuh"
+
+extern "C" {
+#include "stages/projection/radon.h"
+#include "stages/reconstruction/iterate.h"
+}
+
+enum { ITERATE_SLICES = 128, ITERATE_VOLUMES = 2, ITERATE_SINOGRAMS = 2 };
+
+/* One number a slice. */
+struct cuda_iterate_state {
+    double sinogram[ITERATE_SLICES];                                             /* square of ||b|| */
+    double gamma[ITERATE_SLICES], along[ITERATE_SLICES], factor[ITERATE_SLICES]; /* of cgls */
+    int32_t done[ITERATE_SLICES];
+    int32_t halt;
+};
+
+/* Arrays that an algorithm asks for beside the image: volumes and sinograms of a group, and numbers of each ray and of
+ * each pixel of one slice. */
+struct cuda_iterate_needs {
+    int volumes, sinograms;
+    bool weights;
+};
+
+/* A group of slices on its way. `forth` and `back` are what radon and backproject see: they point into the job, which
+ * is therefore never copied. */
+struct cuda_iterate {
+    const struct stage_context *context;
+    const struct iterate_params *params;
+    struct stage_context forth, back;
+    struct radon_params radon;
+    struct cuda_call forth_call, back_call;
+    struct ts_image in;   /* the group's sinograms */
+    float *image;         /* where the group's slices come to be */
+    int64_t z;            /* first one within the slab */
+    int n_slices;         /* at most ITERATE_SLICES */
+    int64_t rays, pixels; /* of a slice */
+    float *volumes[ITERATE_VOLUMES], *sinograms[ITERATE_SINOGRAMS], *ray_weights, *pixel_weights;
+    double *partial;
+    struct cuda_iterate_state *state;
+    cudaStream_t stream;
+};
+
+/* Rows of struct stage_cuda. */
+size_t ts_cuda_iterate_constants_bytes(const struct stage_context *context);
+void ts_cuda_iterate_constants(const struct stage_context *context, void *host);
+int64_t ts_cuda_iterate_least_slices(const struct stage_context *context);
+size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct cuda_iterate_needs *needs, int64_t n);
+
+/* Calls begin() (NULL: nothing) once, with a group of one slice, then run() for every group. The state is all 0 then.
+ */
+typedef enum ts_status cuda_iterate_run(struct cuda_iterate *job);
+enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct cuda_iterate_needs *needs,
+                                   cuda_iterate_run *begin, cuda_iterate_run *run, const struct ts_image *in,
+                                   struct ts_image *out, const struct cuda_call *call);
+
+/* sinogram = A volume, volume = A' sinogram, of the group's slices. */
+enum ts_status ts_cuda_iterate_project(struct cuda_iterate *job, float *volume, float *sinogram);
+enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sinogram, float *volume);
+
+/* residual = b - residual, or b where `first`; kept as that times ray_weights where they are not NULL. Takes the
+ * squares of b - residual. */
+enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first, const float *ray_weights,
+                                        float *residual);
+/* to = to + sign * factor * from, or for a direction to = from + factor * to; n elements a slice. Takes the squares of
+ * what it writes; of a direction, its products with `from`. */
+enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, const float *from, int64_t n, float sign,
+                                       bool direction);
+/* Takes the squares of n values a slice. */
+enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *values, int64_t n);
+
+/* What the squares that were taken last are for: a residual, after i iterations, is recorded and decides who is
+ * done; a shadow gives cgls its alpha, a gradient its beta, as the state's factor; the products of a direction with
+ * the gradient are what the next alpha divides. n: values a slice. */
+enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT, NORM_DIRECTION };
+enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i);
+
+#endif

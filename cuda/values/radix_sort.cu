@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keys of 32 bits sorted by digits of 8, lowest first: four times count, scan and scatter (N. Satish, M. Harris and M.
+ * Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009).
+ *
+ * A block works on a tile of 4,096 keys of one slice. Counting: a thread counts 16 keys in a table of the block. Scan:
+ * a block a slice turns the counts [digit][tile] into places. Scatter: each warp takes 512 neighbors, 32 at a time; the
+ * lanes with equal digits find one another (match), so that equal digits keep their order. Traffic: 4 bytes read to
+ * count, 4 read and 4 written to scatter a key and a digit: 48 bytes a key. 256 threads a block, one a digit.
+ */
+#include "cuda/values/radix_sort.cuh"
+
+enum {
+    DIGIT_BITS = 8,
+    DIGITS = 1 << DIGIT_BITS,
+    PLACES = 4,
+    THREADS = DIGITS,
+    WARPS = THREADS / 32,
+    KEYS_A_THREAD = 16,
+    TILE = THREADS * KEYS_A_THREAD,
+    SCAN_THREADS = 1024
+};
+
+/* One digit of one launch: slice z has n keys at from + z * n, and counts [digit][tile]. */
+struct sort_job {
+    const uint32_t *from;
+    uint32_t *to, *counts;
+    int64_t n, tiles;
+    int shift;
+};
+
+static __device__ unsigned digit_of(const struct sort_job &job, uint32_t key)
+{
+    return key >> job.shift & (DIGITS - 1);
+}
+
+static __global__ void __launch_bounds__(THREADS) count_digits(struct sort_job job)
+{
+    __shared__ uint32_t counts[DIGITS];
+    const int64_t slice = blockIdx.x / job.tiles, tile = blockIdx.x % job.tiles;
+    const uint32_t *from = job.from + slice * job.n;
+    counts[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = 0; i < KEYS_A_THREAD; i++) {
+        const int64_t at = tile * TILE + i * THREADS + threadIdx.x;
+        if (at < job.n)
+            atomicAdd(&counts[digit_of(job, from[at])], 1u);
+    }
+    __syncthreads();
+    job.counts[(slice * DIGITS + threadIdx.x) * job.tiles + tile] = counts[threadIdx.x];
+}
+
+/* Exclusive sums of the slice's counts; a thread takes a run of them. */
+static __global__ void __launch_bounds__(SCAN_THREADS) scan_digits(struct sort_job job)
+{
+    __shared__ uint32_t sums[SCAN_THREADS];
+    const int64_t n = DIGITS * job.tiles, run = ts_cuda_parts(n, SCAN_THREADS), first = threadIdx.x * run;
+    const int64_t end = first + run < n ? first + run : n;
+    uint32_t *counts = job.counts + blockIdx.x * n, sum = 0;
+    for (int64_t i = first; i < end; i++)
+        sum += counts[i];
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned stride = 1; stride < SCAN_THREADS; stride *= 2) {
+        const uint32_t before = threadIdx.x >= stride ? sums[threadIdx.x - stride] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+        __syncthreads();
+    }
+    sum = sums[threadIdx.x] - sum;
+    for (int64_t i = first; i < end; i++) {
+        const uint32_t count = counts[i];
+        counts[i] = sum;
+        sum += count;
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS) scatter_keys(struct sort_job job)
+{
+    __shared__ uint32_t places[WARPS][DIGITS + 1]; /* the last of a row: lanes past the end */
+    const int64_t slice = blockIdx.x / job.tiles, tile = blockIdx.x % job.tiles;
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint32_t *from = job.from + slice * job.n;
+    uint32_t keys[KEYS_A_THREAD], ranks[KEYS_A_THREAD];
+    for (unsigned i = threadIdx.x; i < WARPS * (DIGITS + 1); i += THREADS)
+        (&places[0][0])[i] = 0;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < KEYS_A_THREAD; i++) {
+        const int64_t at = tile * TILE + (warp * KEYS_A_THREAD + i) * 32 + lane;
+        keys[i] = at < job.n ? from[at] : 0;
+        const unsigned digit = at < job.n ? digit_of(job, keys[i]) : DIGITS;
+        const unsigned same = __match_any_sync(0xFFFFFFFFu, digit);
+        ranks[i] = places[warp][digit] + __popc(same & ((1u << lane) - 1));
+        __syncwarp();
+        if (lane == (unsigned)__ffs(same) - 1)
+            places[warp][digit] += __popc(same);
+        __syncwarp();
+    }
+    __syncthreads();
+    uint32_t place = job.counts[(slice * DIGITS + threadIdx.x) * job.tiles + tile];
+    for (int i = 0; i < WARPS; i++) {
+        const uint32_t count = places[i][threadIdx.x];
+        places[i][threadIdx.x] = place;
+        place += count;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < KEYS_A_THREAD; i++) {
+        const int64_t at = tile * TILE + (warp * KEYS_A_THREAD + i) * 32 + lane;
+        if (at < job.n)
+            job.to[slice * job.n + places[warp][digit_of(job, keys[i])] + ranks[i]] = keys[i];
+    }
+}
+
+size_t ts_cuda_radix_sort_bytes(int64_t n, int64_t n_slices)
+{
+    return (size_t)(n_slices * (n + DIGITS * ts_cuda_parts(n, TILE))) * sizeof(uint32_t);
+}
+
+enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *room, int64_t n,
+                                  int64_t n_slices, cudaStream_t stream)
+{
+    uint32_t *other = (uint32_t *)room;
+    struct sort_job job = {.counts = other + n_slices * n, .n = n, .tiles = ts_cuda_parts(n, TILE)};
+    const unsigned blocks = (unsigned)(n_slices * job.tiles);
+    enum ts_status status = TS_OK;
+    for (int place = 0; status == TS_OK && place < PLACES; place++) {
+        job.from = place % 2 ? other : keys;
+        job.to = place % 2 ? keys : other;
+        job.shift = DIGIT_BITS * place;
+        count_digits<<<blocks, THREADS, 0, stream>>>(job);
+        status = ts_cuda_launched(context, "count_digits");
+        scan_digits<<<(unsigned)n_slices, SCAN_THREADS, 0, stream>>>(job);
+        status = status == TS_OK ? ts_cuda_launched(context, "scan_digits") : status;
+        scatter_keys<<<blocks, THREADS, 0, stream>>>(job);
+        status = status == TS_OK ? ts_cuda_launched(context, "scatter_keys") : status;
+    }
+    return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stages/values/radix_sort.h on the device: sorts the keys of several slices at once, each by itself.
+ */
+#ifndef CUDA_VALUES_RADIX_SORT_CUH
+#define CUDA_VALUES_RADIX_SORT_CUH
+
+#include "cuda/device/launch.cuh"
+
+/* Bytes of the room that sorting n_slices slices of n < 2^32 keys needs. */
+size_t ts_cuda_radix_sort_bytes(int64_t n, int64_t n_slices);
+/* keys: n_slices times n, sorted in place. */
+enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *room, int64_t n,
+                                  int64_t n_slices, cudaStream_t stream);
+
+#endif

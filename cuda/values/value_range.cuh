@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The smallest and the largest finite value, and how many are not numbers: stages/values/value_range.h for launchers.
+ * Only integers are added up (values as keys of the same order), so that any grouping of slices, blocks and slabs gives
+ * the same bytes.
+ */
+#ifndef CUDA_VALUES_VALUE_RANGE_CUH
+#define CUDA_VALUES_VALUE_RANGE_CUH
+
+#include "cuda/device/launch.cuh"
+
+extern "C" {
+#include "stages/values/value_range.h"
+}
+
+/* Zero bytes are an empty range. A key is the value's rank in its type: bits ^ sign bit for signed integers; for floats
+ * all bits of negative ones turned, the sign bit of the others. Only finite values count towards the ends. */
+struct cuda_value_range {
+    unsigned long long n, n_nan, n_infinite; /* n: all values */
+    uint32_t not_low, high;                  /* ~ of the lowest key, and the highest key */
+};
+
+static inline __host__ __device__ double ts_cuda_value_of_key(uint32_t key, enum ts_dtype dtype)
+{
+    switch (dtype) {
+    case TS_I8:
+        return (double)(int8_t)(key ^ 0x80);
+    case TS_I16:
+        return (double)(int16_t)(key ^ 0x8000);
+    case TS_I32:
+        return (double)(int32_t)(key ^ 0x80000000u);
+    case TS_F32: {
+        const uint32_t bits = key ^ (key >> 31 ? 0x80000000u : 0xFFFFFFFFu);
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        return (double)value;
+    }
+    default:
+        return (double)key;
+    }
+}
+
+/* The range that a partial holds; also on the device, for a finish there. */
+static inline __host__ __device__ struct value_range ts_cuda_value_range_collect(const struct cuda_value_range *partial,
+                                                                                 enum ts_dtype dtype)
+{
+    struct value_range range;
+    range.n_finite = partial->n - partial->n_nan - partial->n_infinite;
+    range.n_nan = partial->n_nan;
+    range.n_infinite = partial->n_infinite;
+    range.low = range.n_finite ? ts_cuda_value_of_key(~partial->not_low, dtype) : 0;
+    range.high = range.n_finite ? ts_cuda_value_of_key(partial->high, dtype) : 0;
+    return range;
+}
+
+/* Adds the slices to *partials; or, per_slice, slice i to the partial i * stride bytes further. */
+enum ts_status ts_cuda_value_range_add(const struct stage_context *context, const struct ts_image *slices,
+                                       void *partials, bool per_slice, size_t stride, const struct cuda_call *call);
+
+#endif

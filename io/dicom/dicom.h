@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source format `dicom`: one series of DICOM files as one volume, decoded by forked workers.
+ */
+#ifndef IO_DICOM_DICOM_H
+#define IO_DICOM_DICOM_H
+
+#include "io/dicom/dicom_group.h"
+#include "io/source/source.h"
+#include "io/source/unreadable.h"
+
+enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW };
+enum dicom_incomplete { INCOMPLETE_REFUSE, INCOMPLETE_ALLOW };
+
+struct dicom_params {
+    struct ts_texts dicom; /* folders or files */
+    const char *series;    /* number or UID; "" where there is only one */
+    int32_t burned_in;     /* enum dicom_burned_in */
+    int32_t unreadable;    /* enum unreadable */
+    int32_t incomplete;    /* enum dicom_incomplete */
+    struct ts_numbers slices;
+};
+
+extern const struct source_format dicom_format;
+
+/* Opens a clean series as a source; the arena holds it and is taken over, in every case. */
+enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena, struct source **source,
+                                  struct ts_diag *diag);
+
+#endif

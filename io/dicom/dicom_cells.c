@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cells to stored values to values, one pass each over a slice that fits the second-level cache.
+ *
+ * With w = BitsAllocated, b = BitsStored, h = HighBit: unsigned (cell >> (h + 1 - b)) & (2^b - 1); signed: the cell
+ * shifted left until bit h is the top one, then arithmetically right by w - b.
+ */
+#include "io/dicom/dicom_cells.h"
+
+#include <math.h>
+
+enum ts_dtype ts_dicom_stored_dtype(const struct dicom_cells *cells)
+{
+    switch (cells->bits_allocated) {
+    case 8:
+        return cells->is_signed ? TS_I8 : TS_U8;
+    case 16:
+        return cells->is_signed ? TS_I16 : TS_U16;
+    default:
+        return cells->is_signed ? TS_I32 : TS_U32;
+    }
+}
+
+void ts_dicom_stored_range(const struct dicom_cells *cells, double *low, double *high)
+{
+    *low = cells->is_signed ? -ldexp(1.0, cells->bits_stored - 1) : 0.0;
+    *high = ldexp(1.0, cells->bits_stored - (cells->is_signed ? 1 : 0)) - 1.0;
+}
+
+/* The bits outside of the field are clean where they are all zero, or above a negative value all one. */
+#define CELLS(width, SWAP)                                                                                             \
+    TS_VECTORIZED static void swap_##width(uint##width##_t *data, size_t n)                                            \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            data[i] = SWAP(data[i]);                                                                                   \
+    }                                                                                                                  \
+    TS_VECTORIZED static bool unsigned_##width(uint##width##_t *data, size_t n, const struct dicom_cells *cells)       \
+    {                                                                                                                  \
+        const int shift = cells->high_bit + 1 - cells->bits_stored;                                                    \
+        const uint##width##_t mask = (uint##width##_t)(((UINT64_C(1) << cells->bits_stored) - 1) << shift);            \
+        uint##width##_t outside = 0;                                                                                   \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            outside |= (uint##width##_t)(data[i] & ~mask);                                                             \
+            data[i] = (uint##width##_t)((data[i] & mask) >> shift);                                                    \
+        }                                                                                                              \
+        return outside != 0;                                                                                           \
+    }                                                                                                                  \
+    TS_VECTORIZED static bool signed_##width(uint##width##_t *data, size_t n, const struct dicom_cells *cells)         \
+    {                                                                                                                  \
+        const int shift = cells->high_bit + 1 - cells->bits_stored, up = width - 1 - cells->high_bit;                  \
+        const uint##width##_t mask = (uint##width##_t)(((UINT64_C(1) << cells->bits_stored) - 1) << shift);            \
+        const uint##width##_t above = (uint##width##_t)(~(uint64_t)0 << (cells->high_bit + 1));                        \
+        uint##width##_t dirty = 0;                                                                                     \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const uint##width##_t cell = data[i], outside = (uint##width##_t)(cell & ~mask);                           \
+            const int##width##_t value =                                                                               \
+                (int##width##_t)((int##width##_t)(uint##width##_t)(cell << up) >> (width - cells->bits_stored));       \
+            const uint##width##_t extension = (uint##width##_t)(value < 0 ? above : 0);                                \
+            dirty |= (uint##width##_t)((outside != 0) & (outside != extension));                                       \
+            data[i] = (uint##width##_t)value;                                                                          \
+        }                                                                                                              \
+        return dirty != 0;                                                                                             \
+    }                                                                                                                  \
+    static bool to_stored_##width(uint##width##_t *data, size_t n, const struct dicom_cells *cells)                    \
+    {                                                                                                                  \
+        if (cells->big_endian)                                                                                         \
+            swap_##width(data, n);                                                                                     \
+        if (cells->bits_stored == width)                                                                               \
+            return false;                                                                                              \
+        return cells->is_signed ? signed_##width(data, n, cells) : unsigned_##width(data, n, cells);                   \
+    }
+
+CELLS(8, )
+CELLS(16, __builtin_bswap16)
+CELLS(32, __builtin_bswap32)
+
+bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells)
+{
+    switch (cells->bits_allocated) {
+    case 8:
+        return to_stored_8(data, n, cells);
+    case 16:
+        return to_stored_16(data, n, cells);
+    default:
+        return to_stored_32(data, n, cells);
+    }
+}
+
+/* Integer results are exact modulo 2^32, and every value is known to fit, so that one rule serves both signs. */
+#define VALUES(name, type)                                                                                             \
+    TS_VECTORIZED static int64_t count_##name(const type *stored, size_t n, type low, type high)                       \
+    {                                                                                                                  \
+        int64_t count = 0;                                                                                             \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            count += (stored[i] >= low) & (stored[i] <= high);                                                         \
+        return count;                                                                                                  \
+    }                                                                                                                  \
+    TS_VECTORIZED static void integers_##name(void *restrict out, enum ts_dtype dtype, const type *restrict stored,    \
+                                              size_t n, uint32_t slope, uint32_t intercept)                            \
+    {                                                                                                                  \
+        if (dtype == TS_U8 || dtype == TS_I8)                                                                          \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                ((uint8_t *)out)[i] = (uint8_t)((uint32_t)stored[i] * slope + intercept);                              \
+        else if (dtype == TS_U16 || dtype == TS_I16)                                                                   \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                ((uint16_t *)out)[i] = (uint16_t)((uint32_t)stored[i] * slope + intercept);                            \
+        else                                                                                                           \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                ((uint32_t *)out)[i] = (uint32_t)stored[i] * slope + intercept;                                        \
+    }                                                                                                                  \
+    TS_VECTORIZED static void floats_##name(float *restrict out, const type *restrict stored, size_t n, double slope,  \
+                                            double intercept)                                                          \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = (float)((double)stored[i] * slope + intercept);                                                   \
+    }                                                                                                                  \
+    static void rescale_##name(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope,             \
+                               double intercept)                                                                       \
+    {                                                                                                                  \
+        if (dtype == TS_F32)                                                                                           \
+            floats_##name(out, stored, n, slope, intercept);                                                           \
+        else                                                                                                           \
+            integers_##name(out, dtype, stored, n, (uint32_t)(int64_t)slope, (uint32_t)(int64_t)intercept);            \
+    }
+
+VALUES(u8, uint8_t)
+VALUES(i8, int8_t)
+VALUES(u16, uint16_t)
+VALUES(i16, int16_t)
+VALUES(u32, uint32_t)
+VALUES(i32, int32_t)
+
+/* The part of [low, high] that the type can hold; a range outside of it counts nothing. */
+#define COUNT(name, type, type_low, type_high)                                                                         \
+    (high < (type_low) || low > (type_high) ? 0                                                                        \
+                                            : count_##name(stored, n, (type)(low < (type_low) ? (type_low) : low),     \
+                                                           (type)(high > (type_high) ? (type_high) : high)))
+
+int64_t ts_dicom_count_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high)
+{
+    switch (dtype) {
+    case TS_U8:
+        return COUNT(u8, uint8_t, 0, UINT8_MAX);
+    case TS_I8:
+        return COUNT(i8, int8_t, INT8_MIN, INT8_MAX);
+    case TS_U16:
+        return COUNT(u16, uint16_t, 0, UINT16_MAX);
+    case TS_I16:
+        return COUNT(i16, int16_t, INT16_MIN, INT16_MAX);
+    case TS_U32:
+        return COUNT(u32, uint32_t, 0, (int64_t)UINT32_MAX);
+    default:
+        return COUNT(i32, int32_t, INT32_MIN, INT32_MAX);
+    }
+}
+
+void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored, enum ts_dtype stored_dtype, size_t n,
+                      double slope, double intercept)
+{
+    switch (stored_dtype) {
+    case TS_U8:
+        rescale_u8(out, dtype, stored, n, slope, intercept);
+        break;
+    case TS_I8:
+        rescale_i8(out, dtype, stored, n, slope, intercept);
+        break;
+    case TS_U16:
+        rescale_u16(out, dtype, stored, n, slope, intercept);
+        break;
+    case TS_I16:
+        rescale_i16(out, dtype, stored, n, slope, intercept);
+        break;
+    case TS_U32:
+        rescale_u32(out, dtype, stored, n, slope, intercept);
+        break;
+    default:
+        rescale_i32(out, dtype, stored, n, slope, intercept);
+        break;
+    }
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Walks the elements of a DICOM data set without recursion: hands out the top-level ones, checks the nested ones. Every
+ * length is held against the rest of the file and of the enclosing item before it is used.
+ * Source: DICOM PS3.5, 7 (data set), 7.5 (sequences), 6.2.2 (UN of undefined length).
+ */
+#ifndef IO_DICOM_DICOM_ELEMENTS_H
+#define IO_DICOM_DICOM_ELEMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DICOM_TAG(group, element) ((uint32_t)(group) << 16 | (uint32_t)(element))
+#define DICOM_UNDEFINED UINT32_MAX
+#define DICOM_PIXEL_DATA DICOM_TAG(0x7FE0, 0x0010)
+#define DICOM_ITEM DICOM_TAG(0xFFFE, 0xE000)
+#define DICOM_ITEM_END DICOM_TAG(0xFFFE, 0xE00D)
+#define DICOM_SEQUENCE_END DICOM_TAG(0xFFFE, 0xE0DD)
+
+enum {
+    DICOM_BUFFER_BYTES = 16384,
+    DICOM_MAX_NESTING = 32,
+    DICOM_MAX_ELEMENTS = 100000,
+    DICOM_MAX_VALUE_BYTES = 64 << 20 /* of anything but pixels */
+};
+
+/* Reads a file at any place through one small buffer, so that a header costs one read and pixels none. */
+struct dicom_reader {
+    int fd;
+    int error; /* errno of the first read that failed; 0 while none has */
+    int64_t file_bytes;
+    int64_t buffer_offset;
+    size_t buffer_bytes;
+    unsigned char buffer[DICOM_BUFFER_BYTES];
+};
+
+/* Copies n bytes at `offset`; false where the file does not hold them or cannot be read (reader->error). */
+bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n);
+
+struct dicom_element {
+    uint32_t tag;
+    char vr[3];      /* "" where the encoding is implicit */
+    uint32_t length; /* as claimed; DICOM_UNDEFINED only for pixel data */
+    int64_t offset;  /* of the value */
+    bool truncated;  /* pixel data alone: the file ends before the value does */
+};
+
+struct dicom_level {
+    int64_t end; /* first byte behind, or -1: a delimiter ends it */
+    bool is_item;
+    bool implicit;
+};
+
+struct dicom_walk {
+    struct dicom_reader *reader;
+    int64_t offset; /* of the next element; the caller moves it behind encapsulated pixel data */
+    bool implicit, big_endian;
+    int64_t n_elements;
+    int n_levels;
+    struct dicom_level levels[2 * DICOM_MAX_NESTING];
+    const char *code; /* where broken */
+    char message[192];
+};
+
+enum dicom_step { DICOM_STEP_ELEMENT, DICOM_STEP_END, DICOM_STEP_BROKEN };
+
+/* From `offset` on to the end of the file, in this encoding. */
+void ts_dicom_walk_init(struct dicom_walk *walk, struct dicom_reader *reader, int64_t offset, bool implicit,
+                        bool big_endian);
+/* The next top-level element. The walk goes on behind its value, but for encapsulated pixel data. */
+enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element *element);
+/* Only the tag of the next element, without moving on; 0 at the end. */
+uint32_t ts_dicom_walk_peek(struct dicom_walk *walk);
+
+/* Unsigned integers of 2 and 4 bytes. */
+uint16_t ts_dicom_u16(const unsigned char *bytes, bool big_endian);
+uint32_t ts_dicom_u32(const unsigned char *bytes, bool big_endian);
+bool ts_dicom_is_vr(const char *letters); /* one of the standard's two-letter names */
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Slices decoded ahead: a fixed number of slots in memory that sandboxed workers share. A job's number is slot * 2^32 +
+ * z; with it goes the open file, since a worker can open nothing.
+ *
+ * What read() waits for goes first, then what prefetch() named, in order, while slots are free. A slice that was
+ * decoded ahead and stands in the way of one that is waited for gives up its slot: a prefetch is a hint.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/dicom/dicom_decode.h"
+#include "io/dicom/dicom_source.h"
+
+enum { SLOTS_MAX = 4096 };
+
+static void *slot_data(const struct dicom_source *source, int64_t slot)
+{
+    unsigned char *memory = ts_workers_memory(source->pool, (int)(slot % source->n_workers));
+    return memory + (size_t)(slot / source->n_workers) * source->slot_bytes;
+}
+
+int ts_dicom_default_threads(void)
+{
+    cpu_set_t cores;
+    int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    return n < 1 ? 1 : n;
+}
+
+static int clamp_workers(const struct dicom_source *source, int threads, int64_t ahead)
+{
+    int64_t n = threads;
+    if (n > ahead)
+        n = ahead;
+    if (n > source->base.n_slices)
+        n = source->base.n_slices;
+    return (int)(n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : n);
+}
+
+static int64_t clamp_slots(const struct dicom_source *source, int64_t ahead)
+{
+    if (ahead > source->base.n_slices)
+        ahead = source->base.n_slices;
+    return ahead < 1 ? 1 : ahead > SLOTS_MAX ? SLOTS_MAX : ahead;
+}
+
+static size_t slot_bytes(const struct dicom_source *source)
+{
+    return (ts_slice_bytes(&source->base.image) + 63) / 64 * 64;
+}
+
+size_t ts_dicom_worker_bytes(const struct dicom_source *source)
+{
+    int64_t largest = 0;
+    for (int64_t z = 0; z < source->base.n_slices; z++)
+        if (source->frames[z].file->syntax > DICOM_EXPLICIT_BE && source->frames[z].file->file_bytes > largest)
+            largest = source->frames[z].file->file_bytes;
+    /* The cells twice, the compressed bytes twice, and the heap and touched pages of a process. */
+    return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * (size_t)largest;
+}
+
+size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead)
+{
+    const int64_t slots = clamp_slots(source, ahead);
+    return (size_t)slots * (slot_bytes(source) + sizeof *source->slots) +
+           (size_t)clamp_workers(source, threads, slots) * ts_dicom_worker_bytes(source);
+}
+
+/* ---- in a worker ------------------------------------------------------------------------------- */
+
+/* What every worker is told when it starts. */
+struct decoder_setup {
+    size_t slot_bytes, cell_bytes;
+    bool codecs; /* DCMTK is needed */
+};
+
+struct decoder {
+    unsigned char *slots; /* shared with the program */
+    size_t slot_bytes;
+    void *cells; /* one frame as it comes from the file */
+};
+
+static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
+{
+    const struct decoder_setup *decoder = setup;
+    (void)bytes;
+    if (!ts_dicom_frame_prepare()) {
+        snprintf(error, error_bytes, "the crypto library has no SHA-256");
+        return false;
+    }
+    return !decoder->codecs || ts_dicom_decode_init(error, error_bytes) == 0;
+}
+
+static void *begin(const void *setup, void *memory)
+{
+    static struct decoder decoder;
+    const struct decoder_setup *sizes = setup;
+    decoder = (struct decoder){memory, sizes->slot_bytes, malloc(sizes->cell_bytes)};
+    return decoder.cells ? &decoder : NULL;
+}
+
+static void work(void *state, const void *bytes, int fd, void *reply)
+{
+    const struct decoder *decoder = state;
+    struct dicom_job job;
+    memcpy(&job, bytes, sizeof job);
+    ts_dicom_frame_decode(&job, fd, decoder->cells, decoder->slots + (size_t)job.place * decoder->slot_bytes, reply);
+}
+
+static const struct worker_kind decoder_kind = {
+    .name = "DICOM decoder",
+    .job_bytes = sizeof(struct dicom_job),
+    .reply_bytes = sizeof(struct dicom_reply),
+    .prepare = prepare,
+    .begin = begin,
+    .work = work,
+};
+
+_Static_assert(sizeof(struct dicom_job) <= WORKER_JOB_MAX && sizeof(struct dicom_reply) <= WORKER_REPLY_MAX,
+               "the messages of a worker are bounded");
+
+/* ---- the ring ---------------------------------------------------------------------------------- */
+
+static bool needs_codecs(const struct dicom_source *source)
+{
+    for (int64_t z = 0; z < source->base.n_slices; z++)
+        if (source->frames[z].file->syntax > DICOM_RLE)
+            return true;
+    return false;
+}
+
+enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
+{
+    struct dicom_source *source = (struct dicom_source *)base;
+    size_t memory_bytes;
+    if (source->pool != NULL)
+        return TS_OK;
+    const int64_t slots = clamp_slots(source, ahead);
+    source->n_workers = clamp_workers(source, threads, slots);
+    const int64_t places = slots / source->n_workers; /* of each worker */
+    source->n_slots = places * source->n_workers;
+    source->slot_bytes = slot_bytes(source);
+    if (!ts_mul_size((size_t)places, source->slot_bytes, &memory_bytes))
+        return ts_diag_no_memory(diag, SIZE_MAX);
+    source->slots = calloc((size_t)source->n_slots, sizeof *source->slots);
+    source->slot_of = malloc((size_t)base->n_slices * sizeof *source->slot_of);
+    if (source->slots == NULL || source->slot_of == NULL) {
+        ts_dicom_ring_end(source);
+        return ts_diag_no_memory(diag, (size_t)base->n_slices * sizeof *source->slot_of);
+    }
+    memset(source->slot_of, 0xFF, (size_t)base->n_slices * sizeof *source->slot_of);
+    const struct decoder_setup decoder = {source->slot_bytes, ts_dicom_cell_bytes(source), needs_codecs(source)};
+    const struct worker_setup setup = {
+        .kind = &decoder_kind,
+        .n_workers = source->n_workers,
+        .memory_bytes = memory_bytes,
+        .address_bytes = ((size_t)256 << 20) + 4 * ts_dicom_worker_bytes(source),
+        .job_seconds = DICOM_JOB_SECONDS,
+        .setup = &decoder,
+        .setup_bytes = sizeof decoder,
+    };
+    enum ts_status status = ts_workers_create(&setup, &source->pool, diag);
+    if (status != TS_OK)
+        ts_dicom_ring_end(source);
+    return status;
+}
+
+static void free_slot(struct dicom_source *source, int64_t slot)
+{
+    source->slot_of[source->slots[slot].z] = -1;
+    source->slots[slot].state = SLOT_FREE;
+}
+
+static void fail_slot(struct dicom_slot *slot, const char *code, const char *text)
+{
+    slot->state = SLOT_READY;
+    slot->reply = (struct dicom_reply){.failed = 1};
+    snprintf(slot->reply.code, sizeof slot->reply.code, "%s", code);
+    snprintf(slot->reply.text, sizeof slot->reply.text, "%s", text);
+}
+
+/* The file whose header was checked, or -1 with the reason in the slot. A worker cannot open it. */
+static int open_frame(const struct dicom_frame *frame, struct dicom_slot *slot)
+{
+    struct stat now;
+    const int fd = open(frame->file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &now) != 0) {
+        fail_slot(slot, "file-not-readable", strerror(errno));
+    } else if (!S_ISREG(now.st_mode) || now.st_dev != frame->device || now.st_ino != frame->inode ||
+               now.st_size != frame->file->file_bytes || now.st_mtim.tv_sec != frame->modified.tv_sec ||
+               now.st_mtim.tv_nsec != frame->modified.tv_nsec) {
+        fail_slot(slot, "file-changed", "the file was changed after its header was checked");
+    } else {
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* False where no job can be queued now. A file that cannot be opened has its answer at once. */
+static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
+{
+    struct dicom_job job = ts_dicom_job(source, z);
+    job.place = slot / source->n_workers;
+    struct dicom_slot *at = &source->slots[slot];
+    at->z = z;
+    const int fd = open_frame(&source->frames[z], at);
+    bool queued = fd < 0;
+    if (fd >= 0) {
+        queued = ts_workers_submit(source->pool, (int)(slot % source->n_workers), (uint64_t)slot << 32 | (uint64_t)z,
+                                   &job, fd);
+        at->state = queued ? SLOT_QUEUED : SLOT_FREE;
+        close(fd);
+    }
+    if (queued)
+        source->slot_of[z] = (int32_t)slot;
+    return queued;
+}
+
+/* A free slot of the worker with the fewest jobs; else one whose slice lies outside of `wanted` (wanted NULL: free ones
+ * only); else, for the slice that is waited for and where nothing is on its way, that of a later one of `wanted`. -1:
+ * none before an answer comes. */
+static int64_t find_slot(struct dicom_source *source, const struct slice_range *wanted, bool first)
+{
+    int64_t outside = -1, inside = -1, free_one = -1;
+    int least = INT_MAX;
+    bool queued = false;
+    for (int64_t slot = 0; slot < source->n_slots && least > 0; slot++) {
+        const struct dicom_slot *at = &source->slots[slot];
+        const int load = ts_workers_load(source->pool, (int)(slot % source->n_workers));
+        if (at->state == SLOT_FREE && load < least) {
+            least = load;
+            free_one = slot;
+        }
+        queued |= at->state == SLOT_QUEUED;
+        if (wanted == NULL || at->state != SLOT_READY)
+            continue;
+        if (at->z < wanted->z || at->z >= wanted->z + wanted->n)
+            outside = slot;
+        else if (at->z != wanted->z)
+            inside = slot;
+    }
+    if (free_one >= 0)
+        return free_one;
+    int64_t slot = outside >= 0 ? outside : first && !queued ? inside : -1;
+    if (slot >= 0)
+        free_slot(source, slot);
+    return slot;
+}
+
+/* Queues what is wanted now, then what was asked for ahead. */
+static void pump(struct dicom_source *source, const struct slice_range *wanted)
+{
+    int64_t slot;
+    for (int64_t z = wanted->z; z < wanted->z + wanted->n; z++) {
+        if (source->slot_of[z] >= 0)
+            continue;
+        slot = find_slot(source, wanted, z == wanted->z);
+        if (slot < 0 || !submit(source, slot, z))
+            return;
+    }
+    while (source->n_pending > 0) {
+        struct slice_range *first = &source->pending[0];
+        if (source->slot_of[first->z] < 0) {
+            slot = find_slot(source, NULL, false);
+            if (slot < 0 || !submit(source, slot, first->z))
+                return;
+        }
+        first->z++;
+        if (--first->n == 0) {
+            source->n_pending--;
+            memmove(source->pending, source->pending + 1, (size_t)source->n_pending * sizeof *source->pending);
+        }
+    }
+}
+
+void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n)
+{
+    struct dicom_source *source = (struct dicom_source *)base;
+    if (z < 0 || n <= 0 || z + n > base->n_slices || source->n_pending == DICOM_PENDING_MAX)
+        return;
+    source->pending[source->n_pending++] = (struct slice_range){z, n};
+    if (source->pool != NULL)
+        pump(source, &(struct slice_range){0, 0});
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static enum ts_status report_loss(const struct dicom_source *source, uint64_t job, const char *what,
+                                  struct ts_diag *diag)
+{
+    struct diag_site site = {.code = "decoder-died"};
+    int64_t z = (int64_t)(job & UINT32_MAX);
+    if (job == UINT64_MAX || z >= source->base.n_slices)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
+    enum ts_status status = ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s",
+                                          (long long)z, base_name(source->frames[z].file->path), what);
+    ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
+    return status;
+}
+
+/* Takes one answer from the workers. */
+static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *diag)
+{
+    struct dicom_reply reply;
+    char what[WORKER_TEXT_MAX] = "";
+    uint64_t job;
+    struct diag_site site = {.code = "decoder-confused"};
+    switch (ts_workers_wait(source->pool, &job, &reply, what)) {
+    case WORKER_LOST:
+        return report_loss(source, job, what, diag);
+    case WORKER_IDLE:
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "no process is decoding the slice that is waited for");
+    case WORKER_REPLIED:
+        break;
+    }
+    int64_t slot = (int64_t)(job >> 32), z = (int64_t)(job & UINT32_MAX);
+    if (slot >= source->n_slots || source->slots[slot].state != SLOT_QUEUED || source->slots[slot].z != z)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "a decoding process answered what it was not asked");
+    reply.code[sizeof reply.code - 1] = '\0';
+    reply.text[sizeof reply.text - 1] = '\0';
+    source->slots[slot].state = SLOT_READY;
+    source->slots[slot].reply = reply;
+    return TS_OK;
+}
+
+static void to_hex(char out[2 * DIGEST_BYTES + 1], const unsigned char digest[DIGEST_BYTES])
+{
+    for (int i = 0; i < DIGEST_BYTES; i++)
+        snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* Keeps what the worker found out about slice z, and says whether the slice may be used. */
+static enum ts_status accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
+                             struct ts_diag *diag)
+{
+    struct source_slice *slice = &source->base.slices[z];
+    const char *name = base_name(source->frames[z].file->path);
+    char sha256[sizeof slice->pixel_sha256];
+    if (reply->failed) {
+        struct diag_site site = {.code = reply->code};
+        ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
+        ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
+        return TS_BAD_INPUT;
+    }
+    to_hex(sha256, reply->pixel_sha256);
+    if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
+                             "slice %lld (%s): the pixels differ from those read before", (long long)z, name);
+    memcpy(slice->pixel_sha256, sha256, sizeof sha256);
+    if (source->frames[z].file->sop_instance[0] != '\0')
+        to_hex(slice->instance_hmac, reply->instance_hmac);
+    slice->padding_count = reply->padding_count;
+    if (reply->dirty && !source->noted_dirty) {
+        source->noted_dirty = true;
+        ts_diag_note(
+            diag, &(struct diag_site){.code = "unused-bits-set"},
+            "bits outside of Bits Stored are set (an embedded overlay, perhaps), first in slice %lld (%s); they "
+            "were dropped",
+            (long long)z, name);
+    }
+    return TS_OK;
+}
+
+enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    struct dicom_source *source = (struct dicom_source *)base;
+    const size_t bytes = ts_slice_bytes(&base->image);
+    struct diag_site site = {.code = "slice-out-of-range"};
+    if (z < 0 || n < 0 || z > base->n_slices - n)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "slices %lld to %lld were asked for, there are %lld",
+                             (long long)z, (long long)(z + n - 1), (long long)base->n_slices);
+    enum ts_status status = TS_OK;
+    if (source->pool == NULL)
+        status = ts_dicom_ring_start(base, ts_dicom_default_threads(), 2 * ts_dicom_default_threads(), diag);
+    for (struct slice_range wanted = {z, n}; status == TS_OK && wanted.n > 0; wanted.z++, wanted.n--) {
+        pump(source, &wanted);
+        while (status == TS_OK &&
+               (source->slot_of[wanted.z] < 0 || source->slots[source->slot_of[wanted.z]].state != SLOT_READY)) {
+            status = take_answer(source, diag);
+            pump(source, &wanted);
+        }
+        if (status != TS_OK)
+            break;
+        const int64_t slot = source->slot_of[wanted.z];
+        status = accept(source, wanted.z, &source->slots[slot].reply, diag);
+        if (status == TS_OK)
+            memcpy((unsigned char *)out + (size_t)(wanted.z - z) * bytes, slot_data(source, slot), bytes);
+        free_slot(source, slot);
+    }
+    if (status == TS_OK)
+        pump(source, &(struct slice_range){0, 0});
+    return status;
+}
+
+void ts_dicom_ring_end(struct dicom_source *source)
+{
+    ts_workers_destroy(source->pool);
+    source->pool = NULL;
+    free(source->slots);
+    free(source->slot_of);
+    source->slots = NULL;
+    source->slot_of = NULL;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of the dicom source share: dicom.c (opening), dicom_frame.c (one slice, in a worker) and dicom_ring.c
+ * (the queue and the shared memory of decoded slices).
+ */
+#ifndef IO_DICOM_DICOM_SOURCE_H
+#define IO_DICOM_DICOM_SOURCE_H
+
+#include <sys/stat.h>
+
+#include "io/dicom/dicom.h"
+#include "io/dicom/dicom_cells.h"
+#include "io/sandbox/workers.h"
+
+enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
+
+/* One slice: its file as it was when the source was opened. */
+struct dicom_frame {
+    const struct dicom_file *file;
+    dev_t device;
+    ino_t inode;
+    struct timespec modified;
+    struct dicom_cells cells;
+    double slope, intercept; /* as applied */
+};
+
+/* What a worker is told of one slice. Its file comes as a descriptor. */
+struct dicom_job {
+    int64_t place;                                 /* of the result in the worker's memory, in slices */
+    int64_t pixel_offset, pixel_bytes, file_bytes; /* as in struct dicom_file */
+    size_t n;                                      /* pixels */
+    double slope, intercept;
+    struct dicom_cells cells;
+    enum dicom_syntax syntax;
+    enum ts_dtype dtype; /* of the volume */
+    bool have_padding, have_padding_limit;
+    int32_t padding, padding_limit;
+    char sop_instance[DICOM_UID_MAX];
+};
+
+/* A worker's answer. */
+struct dicom_reply {
+    int32_t failed;
+    int32_t dirty; /* bits outside of BitsStored were dropped */
+    int64_t padding_count;
+    unsigned char pixel_sha256[DIGEST_BYTES], instance_hmac[DIGEST_BYTES];
+    char code[32], text[DICOM_TEXT_BYTES];
+};
+
+enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_READY };
+
+/* One place of the ring, for one slice in its final dtype. */
+struct dicom_slot {
+    enum slot_state state;
+    int64_t z;
+    struct dicom_reply reply;
+};
+
+struct slice_range {
+    int64_t z, n;
+};
+
+struct dicom_source {
+    struct source base; /* first */
+    struct arena *arena;
+    struct dicom_frame *frames;
+    bool noted_dirty;
+
+    struct worker_pool *pool; /* NULL until started */
+    int n_workers;
+    size_t slot_bytes;
+    struct dicom_slot *slots;
+    int64_t n_slots;                               /* slot i lies in the memory of worker i % n_workers */
+    int32_t *slot_of;                              /* a slice's slot, or -1 */
+    struct slice_range pending[DICOM_PENDING_MAX]; /* asked for, oldest first */
+    int n_pending;
+};
+
+/* What a worker is told of slice z; the place of the result is 0. */
+struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
+/* Decodes the frame of one slice into out (n elements of job->dtype), in a worker. `cells` holds the frame as it comes
+ * from the file. */
+void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply);
+/* Has the crypto library load what it needs from files, before the worker is locked. */
+bool ts_dicom_frame_prepare(void);
+/* Bytes of the cells of one frame, and what a worker may need to decode any of them. */
+size_t ts_dicom_cell_bytes(const struct dicom_source *source);
+size_t ts_dicom_worker_bytes(const struct dicom_source *source);
+
+/* The four operations of struct source_ops but close, and what close must end. */
+enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
+void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n);
+enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
+void ts_dicom_ring_end(struct dicom_source *source);
+/* What the source holds while reading, with this many workers and slots. */
+size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead);
+/* Workers and slots where the caller named none. */
+int ts_dicom_default_threads(void);
+
+#endif

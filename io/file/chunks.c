@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chunk shape and filters.
+ *   shuffle:    out[j * n + i] = in[i * element_bytes + j]   (byte j of every element together)
+ *   deflate:    zlib stream (RFC 1950)
+ *   fletcher32: s1 = sum of words, s2 = sum of s1, both modulo 65535; s2 << 16 | s1, little-endian, at the end
+ * Source: HDF5 file format specification 3.0 (filter pipeline message); J. Fletcher, IEEE Trans. Comm. 30, 1982.
+ */
+#include "io/file/chunks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <libdeflate.h>
+
+enum { CHUNK_TARGET_BYTES = 4 << 20, CHUNK_SLICE_BYTES = 8 << 20, CHECKSUM_BYTES = 4 };
+
+struct chunk_coder {
+    struct libdeflate_compressor *compressor;
+    struct libdeflate_decompressor *decompressor;
+    int level; /* of the compressor */
+    unsigned char *scratch;
+    size_t scratch_bytes;
+};
+
+bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, size_t element_bytes)
+{
+    memset(grid, 0, sizeof *grid);
+    grid->rank = rank;
+    grid->element_bytes = element_bytes;
+    grid->n_chunks = 1;
+    size_t total = element_bytes;
+    for (int d = 0; d < rank; d++)
+        if (n[d] <= 0 || !ts_mul_size(total, (size_t)n[d], &total) || total > INT64_MAX)
+            return false;
+    size_t bytes = grid->element_bytes;
+    bool whole = true; /* every axis so far lies in one chunk */
+    for (int d = rank - 1; d >= 0; d--) {
+        int64_t most = 1;
+        if (whole) {
+            size_t limit = d == 0 ? CHUNK_TARGET_BYTES : CHUNK_SLICE_BYTES;
+            most = (size_t)n[d] <= limit / bytes ? n[d] : (int64_t)(CHUNK_TARGET_BYTES / bytes);
+            grid->split = d;
+        }
+        if (most < 1)
+            most = 1;
+        whole = whole && most == n[d];
+        int64_t parts = (n[d] + most - 1) / most;
+        grid->n[d] = n[d];
+        grid->chunk[d] = (n[d] + parts - 1) / parts; /* even parts: little padding in the last one */
+        grid->n_chunks *= (n[d] + grid->chunk[d] - 1) / grid->chunk[d];
+        bytes *= (size_t)grid->chunk[d];
+    }
+    grid->chunk_bytes = bytes;
+    return true;
+}
+
+size_t ts_chunk_place(const struct chunk_grid *grid, int64_t i, int64_t start[TS_MAX_RANK])
+{
+    for (int d = grid->rank - 1; d >= 0; d--) {
+        int64_t count = (grid->n[d] + grid->chunk[d] - 1) / grid->chunk[d];
+        start[d] = i % count * grid->chunk[d];
+        i /= count;
+    }
+    int s = grid->split;
+    int64_t left = grid->n[s] - start[s];
+    return left < grid->chunk[s] ? grid->chunk_bytes / (size_t)grid->chunk[s] * (size_t)left : grid->chunk_bytes;
+}
+
+static uint32_t fold(uint32_t sum)
+{
+    return (sum & 0xffff) + (sum >> 16);
+}
+
+/* Eight words at a time. With n_steps steps, word j of step t counts n_steps * 8 - 8 t - j times in s2; so lane j keeps
+ * the sum of its words, and the sum of these sums, which counts word t n_steps - t times. */
+typedef uint16_t lanes_16 __attribute__((vector_size(16)));
+typedef uint32_t lanes_32 __attribute__((vector_size(32)));
+enum { CHECKSUM_LANES = 8, CHECKSUM_WORDS = 360 }; /* as many words as 32 bits hold before folding */
+
+TS_VECTORIZED
+static const unsigned char *add_words(const unsigned char *word, size_t n_words, uint32_t *s1, uint32_t *s2)
+{
+    const size_t n_steps = n_words / CHECKSUM_LANES;
+    lanes_32 sums = {0}, sums_of_sums = {0};
+    for (size_t t = 0; t < n_steps; t++, word += sizeof(lanes_16)) {
+        lanes_16 words;
+        memcpy(&words, word, sizeof words);
+        words = words << 8 | words >> 8;
+        sums += __builtin_convertvector(words, lanes_32);
+        sums_of_sums += sums;
+    }
+    *s2 += (uint32_t)(n_steps * CHECKSUM_LANES) * *s1;
+    for (uint32_t j = 0; j < CHECKSUM_LANES; j++) {
+        *s1 += sums[j];
+        *s2 += CHECKSUM_LANES * sums_of_sums[j] - j * sums[j];
+    }
+    for (size_t left = n_words % CHECKSUM_LANES; left > 0; left--, word += 2) {
+        *s1 += (uint32_t)word[0] << 8 | word[1];
+        *s2 += *s1;
+    }
+    return word;
+}
+
+uint32_t ts_chunk_checksum(const void *data, size_t bytes)
+{
+    const unsigned char *word = data;
+    uint32_t s1 = 0, s2 = 0;
+    for (size_t words = bytes / 2; words > 0;) {
+        const size_t block = words < CHECKSUM_WORDS ? words : CHECKSUM_WORDS;
+        word = add_words(word, block, &s1, &s2);
+        words -= block;
+        s1 = fold(s1);
+        s2 = fold(s2);
+    }
+    if (bytes % 2) {
+        s1 = fold(s1 + ((uint32_t)*word << 8));
+        s2 = fold(s2 + s1);
+    }
+    return fold(s2) << 16 | fold(s1);
+}
+
+static void put_checksum(unsigned char *out, uint32_t sum)
+{
+    for (int i = 0; i < CHECKSUM_BYTES; i++)
+        out[i] = (unsigned char)(sum >> (8 * i));
+}
+
+/* The element width is a constant in each of its copies, so that the loops vectorize. */
+static inline void shuffle_width(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < width; j++)
+            out[j * n + i] = in[i * width + j];
+}
+
+TS_VECTORIZED
+static void shuffle_2(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
+{
+    shuffle_width(out, in, n, 2);
+}
+
+TS_VECTORIZED
+static void shuffle_4(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
+{
+    shuffle_width(out, in, n, 4);
+}
+
+static void shuffle(unsigned char *out, const unsigned char *in, size_t n, size_t width)
+{
+    if (width == 2)
+        shuffle_2(out, in, n);
+    else if (width == 4)
+        shuffle_4(out, in, n);
+    else
+        shuffle_width(out, in, n, width);
+}
+
+static inline void unshuffle_width(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
+                                   size_t width)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < width; j++)
+            out[i * width + j] = in[j * n + i];
+}
+
+TS_VECTORIZED
+static void unshuffle_2(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
+{
+    unshuffle_width(out, in, n, 2);
+}
+
+TS_VECTORIZED
+static void unshuffle_4(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
+{
+    unshuffle_width(out, in, n, 4);
+}
+
+TS_VECTORIZED
+static void unshuffle_8(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
+{
+    unshuffle_width(out, in, n, 8);
+}
+
+void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
+{
+    if (width == 2)
+        unshuffle_2(out, in, n);
+    else if (width == 4)
+        unshuffle_4(out, in, n);
+    else if (width == 8)
+        unshuffle_8(out, in, n);
+    else
+        unshuffle_width(out, in, n, width);
+}
+
+size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
+{
+    size_t bytes = chunk_bytes;
+    if (filters->level > 0)
+        bytes = libdeflate_zlib_compress_bound(NULL, chunk_bytes);
+    return bytes + CHECKSUM_BYTES;
+}
+
+struct chunk_coder *ts_chunk_coder_create(void)
+{
+    return calloc(1, sizeof(struct chunk_coder));
+}
+
+void ts_chunk_coder_destroy(struct chunk_coder *coder)
+{
+    if (!coder)
+        return;
+    libdeflate_free_compressor(coder->compressor);
+    libdeflate_free_decompressor(coder->decompressor);
+    free(coder->scratch);
+    free(coder);
+}
+
+static bool reserve_scratch(struct chunk_coder *coder, size_t bytes)
+{
+    if (coder->scratch_bytes >= bytes)
+        return true;
+    free(coder->scratch);
+    coder->scratch = malloc(bytes);
+    coder->scratch_bytes = coder->scratch ? bytes : 0;
+    return coder->scratch;
+}
+
+static bool reserve_compressor(struct chunk_coder *coder, int level)
+{
+    if (coder->compressor && coder->level == level)
+        return true;
+    libdeflate_free_compressor(coder->compressor);
+    coder->compressor = libdeflate_alloc_compressor(level);
+    coder->level = level;
+    return coder->compressor;
+}
+
+size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *chunk,
+                       size_t chunk_bytes, void *out, size_t out_bytes)
+{
+    size_t length = chunk_bytes, width = filters->element_bytes;
+    if (out_bytes < ts_chunk_bound(filters, chunk_bytes))
+        return 0;
+    if (filters->level == 0) {
+        memcpy(out, chunk, chunk_bytes);
+    } else {
+        const void *source = chunk;
+        if (!reserve_compressor(coder, filters->level) || (width > 1 && !reserve_scratch(coder, chunk_bytes)))
+            return 0;
+        if (width > 1) {
+            shuffle(coder->scratch, chunk, chunk_bytes / width, width);
+            source = coder->scratch;
+        }
+        length = libdeflate_zlib_compress(coder->compressor, source, chunk_bytes, out, out_bytes - CHECKSUM_BYTES);
+        if (length == 0)
+            return 0;
+    }
+    put_checksum((unsigned char *)out + length, ts_chunk_checksum(out, length));
+    return length + CHECKSUM_BYTES;
+}
+
+bool ts_chunk_is_intact(const void *data, size_t bytes)
+{
+    unsigned char sum[CHECKSUM_BYTES];
+    if (bytes < CHECKSUM_BYTES)
+        return false;
+    bytes -= CHECKSUM_BYTES;
+    put_checksum(sum, ts_chunk_checksum(data, bytes));
+    return memcmp(sum, (const unsigned char *)data + bytes, CHECKSUM_BYTES) == 0;
+}
+
+const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
+                            size_t bytes, void *chunk, size_t chunk_bytes)
+{
+    size_t width = filters->element_bytes;
+    if (!ts_chunk_is_intact(data, bytes))
+        return NULL;
+    bytes -= CHECKSUM_BYTES;
+    if (filters->level == 0)
+        return bytes == chunk_bytes ? data : NULL;
+    if (!coder->decompressor)
+        coder->decompressor = libdeflate_alloc_decompressor();
+    if (!coder->decompressor || (width > 1 && !reserve_scratch(coder, chunk_bytes)))
+        return NULL;
+    /* No length out: the stream must fill the chunk exactly. */
+    if (libdeflate_zlib_decompress(coder->decompressor, data, bytes, width > 1 ? coder->scratch : chunk, chunk_bytes,
+                                   NULL) != LIBDEFLATE_SUCCESS)
+        return NULL;
+    if (width > 1)
+        ts_chunk_unshuffle(chunk, coder->scratch, chunk_bytes / width, width);
+    return chunk;
+}

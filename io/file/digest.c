@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SHA-256 (FIPS 180-4) by the crypto library, which uses the processor's own instructions where there are any.
+ */
+#include "io/file/digest.h"
+
+#include <stdlib.h>
+
+#include <openssl/evp.h>
+
+struct digest {
+    EVP_MD_CTX *context;
+};
+
+struct digest *ts_digest_create(void)
+{
+    struct digest *digest = calloc(1, sizeof *digest);
+    if (!digest)
+        return NULL;
+    digest->context = EVP_MD_CTX_new();
+    if (!digest->context || EVP_DigestInit_ex(digest->context, EVP_sha256(), NULL) != 1) {
+        ts_digest_destroy(digest);
+        return NULL;
+    }
+    return digest;
+}
+
+void ts_digest_destroy(struct digest *digest)
+{
+    if (!digest)
+        return;
+    EVP_MD_CTX_free(digest->context);
+    free(digest);
+}
+
+bool ts_digest_add(struct digest *digest, const void *data, size_t bytes)
+{
+    return bytes == 0 || EVP_DigestUpdate(digest->context, data, bytes) == 1;
+}
+
+void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[32])
+{
+    static const char hex[] = "0123456789abcdef";
+    for (int i = 0; i < 32; i++) {
+        text[2 * i] = hex[sum[i] >> 4];
+        text[2 * i + 1] = hex[sum[i] & 15];
+    }
+    text[64] = '\0';
+}
+
+bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES])
+{
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned int length = 0;
+    if (EVP_DigestFinal_ex(digest->context, sum, &length) != 1 || length != 32)
+        return false;
+    ts_digest_format(text, sum);
+    return true;
+}
+
+bool ts_digest_of(const void *data, size_t bytes, char text[DIGEST_TEXT_BYTES])
+{
+    struct digest *digest = ts_digest_create();
+    bool done = digest && ts_digest_add(digest, data, bytes) && ts_digest_end(digest, text);
+    ts_digest_destroy(digest);
+    return done;
+}

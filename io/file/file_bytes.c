@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/file/file_bytes.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+bool ts_file_read_at(int fd, void *out, size_t bytes, uint64_t offset)
+{
+    for (unsigned char *to = out; bytes > 0;) {
+        const ssize_t n = pread(fd, to, bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? 0 : errno;
+            return false;
+        }
+        to += n;
+        bytes -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return true;
+}
+
+bool ts_file_write_at(int fd, const void *data, size_t bytes, uint64_t offset)
+{
+    for (const unsigned char *from = data; bytes > 0;) {
+        const ssize_t n = pwrite(fd, from, bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? EIO : errno;
+            return false;
+        }
+        from += n;
+        bytes -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return true;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file without a name, its link or rename without replacing, fsync of the file and of the folder. A process is
+ * alive if its number answers to kill(pid, 0): folders shared by several hosts are taken to be written by one at a
+ * time.
+ */
+#include "io/file/file_commit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "io/hdf5/hdf5_error.h"
+
+static const char temporary_mark[] = ".tomostage-tmp.";
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static char *folder_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what, const char *path, int error)
+{
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = code}, "cannot %s '%s': %s (%d)", what, path,
+                         strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error", error);
+}
+
+/* A warning: `bytes` are those without compression, and a disk that is really full is met while writing. */
+static void check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
+{
+    struct statvfs disk;
+    /* No blocks at all: the file system does not say. */
+    if (bytes <= 0 || statvfs(folder, &disk) != 0 || disk.f_blocks == 0)
+        return;
+    double available = (double)disk.f_bavail * (double)disk.f_frsize, needed = 1.05 * (double)bytes;
+    if (available >= needed)
+        return;
+    char free_text[32], needed_text[32];
+    ts_bytes_format(free_text, sizeof free_text, available);
+    ts_bytes_format(needed_text, sizeof needed_text, needed);
+    ts_diag_warning(diag, &(struct diag_site){.code = "output-space"},
+                    "the output may take up to %s where it does not compress, and '%s' has %s free", needed_text,
+                    folder, free_text);
+    ts_diag_hint(diag, "free some space or write the output to another disk");
+}
+
+static bool temporary_path(const char *folder, const char *base, char **path)
+{
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        random = (uint64_t)(uintptr_t)&random; /* O_EXCL refuses a name that is taken */
+    return asprintf(path, "%s/.%s%s%ld.%016llx", folder, base, temporary_mark, (long)getpid(),
+                    (unsigned long long)random) > 0;
+}
+
+/* A file without a name needs /proc to get one, unless the process may read everything. */
+static int link_descriptor(int fd, const char *path)
+{
+    char own[32];
+    snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
+/* Whether a file of the folder can be made without a name and get one later: only a trial tells. */
+static bool can_link(const char *folder, const char *temporary)
+{
+    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const bool done = fd >= 0 && link_descriptor(fd, temporary) == 0;
+    if (done)
+        unlink(temporary);
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* Some folders take no files whatever their mode says, as those of /proc do: only a trial tells. */
+static enum ts_status try_folder(const char *path, const char *folder, struct ts_diag *diag)
+{
+    const struct file_commit trial = {.path = (char *)path, .folder = (char *)folder};
+    int fd = ts_file_scratch(&trial);
+    if (fd >= 0) {
+        close(fd);
+        return TS_OK;
+    }
+    int error = errno;
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-not-writable"},
+                  "the output folder '%s' takes no files: %s (%d)", folder,
+                  strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error", error);
+    ts_diag_hint(diag, "choose another folder for the output");
+    return TS_RUN_FAILED;
+}
+
+static enum ts_status check_folder(const char *path, const char *folder, struct ts_diag *diag)
+{
+    struct stat status;
+    const bool found = stat(folder, &status) == 0;
+    if (!found && errno != ENOENT && errno != ENOTDIR)
+        return fail(diag, "output-folder-unreadable", "look at the output folder", folder, errno);
+    if (!found || !S_ISDIR(status.st_mode)) {
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-missing"},
+                      "the folder '%s' of the output '%s' does not exist", folder, path);
+        ts_diag_hint(diag, "make it first: mkdir -p '%s'", folder);
+        return TS_RUN_FAILED;
+    }
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) {
+        fail(diag, "output-folder-not-writable", "write to the output folder", folder, errno);
+        ts_diag_hint(diag, "give yourself the right to write there, or choose another output");
+        return TS_RUN_FAILED;
+    }
+    return TS_OK;
+}
+
+static enum ts_status check_existing(const char *path, bool force, struct ts_diag *diag)
+{
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        if (errno == ENOENT && lstat(path, &status) != 0)
+            return TS_OK;
+        return fail(diag, "output-path", "use the output path", path, errno);
+    }
+    if (!S_ISREG(status.st_mode))
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-not-a-file"},
+                             "the output '%s' is %s, not a file", path,
+                             S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket");
+    if (force)
+        return TS_OK;
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "the output '%s' already exists",
+                  path);
+    ts_diag_hint(diag, "choose another name, or replace it with --force");
+    return TS_RUN_FAILED;
+}
+
+enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
+{
+    const char *base = base_name(path);
+    if (*base == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-path"},
+                             "the output '%s' is a folder or empty, not the name of a file", path);
+    /* The temporary name is longer than the final one. */
+    if (strlen(base) + sizeof temporary_mark + 40 > NAME_MAX)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-path"},
+                             "the output's name is %zu bytes long, %zu are possible", strlen(base),
+                             NAME_MAX - sizeof temporary_mark - 40);
+    char *folder = folder_name(path);
+    if (!folder)
+        return ts_diag_no_memory(diag, strlen(path));
+    enum ts_status status = check_folder(path, folder, diag);
+    if (status == TS_OK)
+        status = check_existing(path, force, diag);
+    if (status == TS_OK)
+        status = try_folder(path, folder, diag);
+    if (status == TS_OK)
+        check_space(folder, bytes, diag);
+    free(folder);
+    return status;
+}
+
+/* The process number in the name of a temporary file of `base`, or 0. */
+static pid_t owner_of(const char *name, const char *base)
+{
+    size_t length = strlen(base);
+    if (name[0] != '.' || strncmp(name + 1, base, length) != 0)
+        return 0;
+    const char *mark = name + 1 + length;
+    if (strncmp(mark, temporary_mark, sizeof temporary_mark - 1) != 0)
+        return 0;
+    char *end;
+    const char *digits = mark + sizeof temporary_mark - 1;
+    long pid = strtol(digits, &end, 10);
+    return end > digits && *end == '.' && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+static void remove_stale(const char *folder, const char *base, struct ts_diag *diag)
+{
+    DIR *directory = opendir(folder);
+    if (!directory)
+        return;
+    struct dirent *entry;
+    while ((entry = readdir(directory))) {
+        pid_t pid = owner_of(entry->d_name, base);
+        if (pid == 0 || kill(pid, 0) == 0 || errno != ESRCH)
+            continue;
+        if (unlinkat(dirfd(directory), entry->d_name, 0) == 0)
+            ts_diag_note(diag, &(struct diag_site){.code = "stale-temporary-removed"},
+                         "removed '%s', left by a run that was killed", entry->d_name);
+    }
+    closedir(directory);
+}
+
+enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag)
+{
+    *file = (struct file_commit){.fd = -1, .force = force};
+    enum ts_status status = ts_file_check(path, force, 0, diag);
+    if (status != TS_OK)
+        return status;
+    file->path = strdup(path);
+    file->folder = folder_name(path);
+    if (!file->path || !file->folder)
+        return ts_diag_no_memory(diag, strlen(path));
+    remove_stale(file->folder, base_name(path), diag);
+    if (!temporary_path(file->folder, base_name(path), &file->temporary)) {
+        file->temporary = NULL;
+        return ts_diag_no_memory(diag, strlen(path) + 64);
+    }
+    file->named = !can_link(file->folder, file->temporary);
+    if (file->named)
+        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    else
+        file->fd = open(file->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file->fd < 0)
+        return fail(diag, "output-create", "create a file in the output folder", file->folder, errno);
+    return TS_OK;
+}
+
+int ts_file_scratch(const struct file_commit *file)
+{
+    int fd = open(file->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    char *path;
+    if (!temporary_path(file->folder, base_name(file->path), &path)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return fd;
+}
+
+enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag)
+{
+    if (fsync(file->fd) != 0)
+        return fail(diag, "output-write", "bring to the disk the output", file->path, errno);
+    return TS_OK;
+}
+
+/* umask() would change it for other threads. */
+static mode_t creation_mask(void)
+{
+    unsigned int mask = 077;
+    char line[128];
+    FILE *stream = fopen("/proc/self/status", "re");
+    while (stream && fgets(line, sizeof line, stream))
+        if (sscanf(line, "Umask: %o", &mask) == 1)
+            break;
+    if (stream)
+        fclose(stream);
+    return mask & 0777;
+}
+
+/* Without RENAME_NOREPLACE on this file system a link does the same in two steps; without links a look must do. */
+static int rename_new(const struct file_commit *file)
+{
+    if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (link(file->temporary, file->path) == 0) {
+        unlink(file->temporary);
+        return 0;
+    }
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+        return errno;
+    struct stat status;
+    if (lstat(file->path, &status) == 0)
+        return EEXIST;
+    return rename(file->temporary, file->path) == 0 ? 0 : errno;
+}
+
+/* Over an existing file there is no link: the file gets its temporary name first. */
+static int publish_unnamed(struct file_commit *file)
+{
+    if (link_descriptor(file->fd, file->path) == 0)
+        return 0;
+    if (errno != EEXIST || !file->force)
+        return errno;
+    if (link_descriptor(file->fd, file->temporary) != 0)
+        return errno;
+    file->named = true;
+    return rename(file->temporary, file->path) == 0 ? 0 : errno;
+}
+
+static int publish(struct file_commit *file)
+{
+    if (!file->named)
+        return publish_unnamed(file);
+    if (!file->force)
+        return rename_new(file);
+    return rename(file->temporary, file->path) == 0 ? 0 : errno;
+}
+
+static void sync_folder(const struct file_commit *file, struct ts_diag *diag)
+{
+    int fd = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error = fd < 0 ? errno : 0;
+    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL) /* EINVAL: folders cannot be synced here */
+        error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (error)
+        /* The file is whole and has its name; only its survival of a power cut in the next seconds is open. */
+        ts_diag_warning(diag, &(struct diag_site){.code = "output-folder-sync"},
+                        "the output '%s' is complete, but its folder could not be synced: %s (%d)", file->path,
+                        strerrordesc_np(error), error);
+}
+
+enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)
+{
+    if (fchmod(file->fd, 0666 & ~creation_mask()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
+        return fail(diag, "output-rename", "set the mode of", file->path, errno);
+    const int error = publish(file);
+    if (error == EEXIST) {
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
+                      "the output '%s' came into being during the run", file->path);
+        ts_diag_hint(diag, "choose another name, or replace it with --force");
+        return TS_RUN_FAILED;
+    }
+    if (error)
+        return fail(diag, "output-rename", "give the finished file the name", file->path, error);
+    file->named = false; /* the temporary name is gone */
+    sync_folder(file, diag);
+    return TS_OK;
+}
+
+void ts_file_clear(struct file_commit *file)
+{
+    if (file->named && file->fd >= 0)
+        unlink(file->temporary);
+    if (file->fd >= 0 && file->path)
+        close(file->fd);
+    free(file->path);
+    free(file->folder);
+    free(file->temporary);
+    *file = (struct file_commit){.fd = -1};
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A file that appears under its name whole or not at all. It is written without any name (O_TMPFILE), so that nothing
+ * is left of it however the process ends, and linked to its name at the end. Where the file system cannot do that it is
+ * written as `.NAME.tomostage-tmp.PID.RANDOM` in the same folder and renamed; what a killed process left there is
+ * removed by the next one that writes the same name.
+ */
+#ifndef IO_FILE_FILE_COMMIT_H
+#define IO_FILE_FILE_COMMIT_H
+
+#include "core/diag.h"
+
+struct file_commit {
+    char *path;      /* the final name, as the user wrote it */
+    char *folder;    /* of it */
+    char *temporary; /* path of the temporary file, in the folder */
+    bool named;      /* the file is there; else it has no name yet */
+    int fd;          /* of the file */
+    bool force;      /* an existing file may be replaced */
+};
+
+/* What ts_hdf5_check_path says of a path; leaves nothing. bytes: that the file may take, 0 if unknown. */
+enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
+/* Removes temporary files of dead processes for this name, with a note each, then makes ours. */
+enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag);
+/* Syncs contents to the disk. */
+enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag);
+/* Gives the file its name and syncs the folder. */
+enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
+/* Removes the temporary file where there is one, closes, frees. */
+void ts_file_clear(struct file_commit *file);
+/* A file without a name in the same folder, for data that are moved into the output later. -1 with errno set. */
+int ts_file_scratch(const struct file_commit *file);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * 8-bit gray PNG through libpng's simplified API, which returns errors instead of jumping. Not through its
+ * png_image_write_to_file: on failure that removes whatever the path names, a device too.
+ */
+#include "io/file/png.h"
+
+#include <errno.h>
+#include <png.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
+                                  struct ts_diag *diag)
+{
+    enum { LONGEST_SIDE = 1 << 20 };
+    const struct diag_site site = {.code = "png-write"};
+    if (width < 1 || height < 1 || width > LONGEST_SIDE || height > LONGEST_SIDE)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "a picture of %lld x %lld pixels cannot be a PNG",
+                             (long long)width, (long long)height);
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)width,
+                       .height = (png_uint_32)height,
+                       .format = PNG_FORMAT_GRAY};
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path, strerror(errno));
+    struct stat status;
+    const bool regular = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+    errno = 0;
+    bool done = png_image_write_to_stdio(&image, file, 0, pixels, 0, NULL);
+    int error_number = errno;
+    if (fclose(file) != 0 && done) {
+        error_number = errno;
+        done = false;
+    }
+    if (done)
+        return TS_OK;
+    if (regular)
+        unlink(path);
+    return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path,
+                         error_number ? strerror(error_number) : image.message);
+}

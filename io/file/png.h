@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef IO_FILE_PNG_H
+#define IO_FILE_PNG_H
+
+#include "core/diag.h"
+
+/* width * height pixels, row by row from the top; replaces an existing file. TS_RUN_FAILED where it cannot be written,
+ * and then leaves no file. */
+enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
+                                  struct ts_diag *diag);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kind is looked at before the file is opened and again afterwards, because the name may lead elsewhere by then.
+ */
+#include "io/file/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/diag.h"
+
+static const char *kind_name(mode_t mode)
+{
+    return S_ISFIFO(mode)                   ? "a FIFO"
+           : S_ISDIR(mode)                  ? "a folder"
+           : S_ISSOCK(mode)                 ? "a socket"
+           : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                            : "something else";
+}
+
+/* Says where a link leads that leads nowhere. */
+static int fail(const char *path, int error, char *reason, size_t size)
+{
+    char target[PATH_MAX], shown[PATH_MAX];
+    const ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n < 0) {
+        snprintf(reason, size, "cannot be read: %s", strerror(error));
+        return -1;
+    }
+    target[n] = '\0';
+    ts_text_escape(shown, sizeof shown, target);
+    snprintf(reason, size, "is a link to %s, which cannot be read: %s", shown, strerror(error));
+    return -1;
+}
+
+int ts_regular_file_open(const char *path, struct stat *found, char *reason, size_t size)
+{
+    if (stat(path, found) != 0)
+        return fail(path, errno, reason, size);
+    const int fd = S_ISREG(found->st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
+    if (S_ISREG(found->st_mode) && (fd < 0 || fstat(fd, found) != 0)) {
+        const int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return fail(path, error, reason, size);
+    }
+    if (S_ISREG(found->st_mode))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    snprintf(reason, size, "is %s, not a file", kind_name(found->st_mode));
+    return -1;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Directions are made orthonormal when they are read, so they are so up to rounding. Slices may lean off their normal
+ * by as much as the DICOM reader accepts, 0.05 degrees, and no more.
+ */
+#include "io/file/result_check.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double orthonormal_error = 1e-6, step_error = 1e-5;
+static const double lean = 0.00088; /* a little more than sin(0.05 degrees) */
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static bool is_finite(const double *values, int n)
+{
+    bool finite = true;
+    for (int i = 0; i < n; i++)
+        finite = finite && isfinite(values[i]);
+    return finite;
+}
+
+static bool is_orthonormal(const double direction[9])
+{
+    const double *x = direction, *y = direction + 3, *z = direction + 6;
+    const double cross[3] = {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
+    bool sound = true;
+    for (int i = 0; i < 3; i++) {
+        sound = sound && fabs(sqrt(dot(direction + 3 * i, direction + 3 * i)) - 1) <= orthonormal_error;
+        sound = sound && fabs(cross[i] - z[i]) <= orthonormal_error; /* right-handed, and z at a right angle */
+    }
+    return sound && fabs(dot(x, y)) <= orthonormal_error;
+}
+
+static const char *geometry_wrong(const struct ts_image *image)
+{
+    const double *step = image->step_z_mm, *normal = image->direction + 6;
+    if (!is_finite(image->origin_mm, 3) || !is_finite(image->direction, 9) || !is_finite(step, 3))
+        return "its geometry has numbers that are not finite";
+    if (!is_orthonormal(image->direction))
+        return "its directions are not unit vectors at right angles";
+    if (image->axes[0].n == 1) /* nothing tells the step of a single slice */
+        return NULL;
+    const double along = dot(step, normal), length = sqrt(dot(step, step));
+    const double off[3] = {step[0] - along * normal[0], step[1] - along * normal[1], step[2] - along * normal[2]};
+    if (!(along > 0) || sqrt(dot(off, off)) > lean * length)
+        return "the step between its slices is not along their normal";
+    if (!strcmp(image->axes[0].unit, "mm") && image->axes[0].spacing > 0 &&
+        fabs(length - image->axes[0].spacing) > step_error * length)
+        return "the step between its slices is not as long as their spacing";
+    return NULL;
+}
+
+/* The units that an axis of each kind may have. */
+static bool is_unit_of(enum ts_axis_kind kind, const char *unit)
+{
+    if (kind == TS_AXIS_VIEW)
+        return !strcmp(unit, "degree") || !strcmp(unit, "");
+    return !strcmp(unit, "mm") || !strcmp(unit, "pixel");
+}
+
+static const char *axes_wrong(const struct ts_image *image, const char **code)
+{
+    for (int d = 0; d < image->rank; d++) {
+        const struct ts_axis *axis = &image->axes[d];
+        const bool view = axis->kind == TS_AXIS_VIEW;
+        if (axis->kind == TS_AXIS_BIN || axis->kind == TS_AXIS_ITEM)
+            continue;
+        *code = "result-units";
+        if (!is_unit_of(axis->kind, axis->unit))
+            return "an axis has a unit that this program does not write";
+        *code = "result-spacing";
+        if (!isfinite(axis->spacing) || !isfinite(axis->first) || (!view && axis->spacing < 0))
+            return "the spacing of an axis is not a positive number";
+    }
+    return NULL;
+}
+
+/* Rescaled values keep the quantity that their chain gave them and have the unit 1. */
+static bool is_unit_of_values(enum ts_quantity quantity, const char *unit)
+{
+    if (!strcmp(unit, "1"))
+        return true;
+    switch (quantity) {
+    case TS_COUNTS:
+        return !strcmp(unit, "counts");
+    case TS_TRANSMISSION:
+        return false;
+    case TS_ATTENUATION:
+        return !strncmp(unit, "1/", 2);
+    case TS_HU:
+        return !strcmp(unit, "HU");
+    default:
+        return strcmp(unit, "HU") && strcmp(unit, ""); /* DICOM files have units of their own */
+    }
+}
+
+const char *ts_result_wrong(const struct ts_image *image, const char **code)
+{
+    const char *wrong = axes_wrong(image, code);
+    if (wrong)
+        return wrong;
+    *code = "result-units";
+    if (!is_unit_of_values(image->quantity, image->unit))
+        return "the unit of its values does not fit their quantity";
+    *code = "result-geometry";
+    return image->has_geometry ? geometry_wrong(image) : NULL;
+}

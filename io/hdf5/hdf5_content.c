@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the lines. Types have NumPy's names; one that this program does not write is "?", and its values stay away.
+ */
+#include "io/hdf5/hdf5_content.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hdf5/hdf5_storage.h"
+
+enum { DTYPE_BYTES = 32, ATTRIBUTE_BYTES = 64 << 10 }; /* the longest attribute that lies in an object header */
+
+struct content {
+    FILE *out;
+    bool places;
+    bool root; /* the object at hand is the root group */
+    char problem[160];
+};
+
+static bool is_plain(const char *name)
+{
+    for (; *name; name++)
+        if ((unsigned char)*name < 0x20 || *name == 0x7f)
+            return false;
+    return true;
+}
+
+static void name_type(hid_t type, char out[DTYPE_BYTES])
+{
+    const struct {
+        hid_t type;
+        const char *name;
+    } numbers[] = {{H5T_STD_U8LE, "|u1"},   {H5T_STD_I8LE, "|i1"},  {H5T_STD_U16LE, "<u2"}, {H5T_STD_I16LE, "<i2"},
+                   {H5T_STD_U32LE, "<u4"},  {H5T_STD_I32LE, "<i4"}, {H5T_STD_U64LE, "<u8"}, {H5T_STD_I64LE, "<i8"},
+                   {H5T_IEEE_F32LE, "<f4"}, {H5T_IEEE_F64LE, "<f8"}};
+    snprintf(out, DTYPE_BYTES, "?");
+    if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0)
+        snprintf(out, DTYPE_BYTES, "|S%zu", H5Tget_size(type));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (H5Tequal(type, numbers[i].type) > 0)
+            snprintf(out, DTYPE_BYTES, "%s", numbers[i].name);
+}
+
+static void put_hex(FILE *out, const unsigned char *bytes, size_t n)
+{
+    static const char hex[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        putc(hex[bytes[i] >> 4], out);
+        putc(hex[bytes[i] & 15], out);
+    }
+}
+
+static void put_numbers(FILE *out, const hsize_t *numbers, int n)
+{
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%s%llu", i > 0 ? " " : "", (unsigned long long)numbers[i]);
+}
+
+/* A shape is its lengths; a scalar has none. */
+static void put_shape(FILE *out, hid_t space)
+{
+    hsize_t n[H5S_MAX_RANK];
+    const int rank = H5Sget_simple_extent_dims(space, n, NULL);
+    if (H5Sget_simple_extent_type(space) == H5S_NULL || rank < 0)
+        fputs("null", out);
+    else
+        put_numbers(out, n, rank);
+}
+
+/* Bytes of all values, or 0 where they are none, too many or of a type that is not known. */
+static size_t value_bytes(hid_t type, hid_t space, const char *dtype)
+{
+    const hssize_t points = H5Sget_simple_extent_npoints(space);
+    const size_t width = H5Tget_size(type);
+    if (*dtype == '?' || points <= 0 || width == 0 || (uint64_t)points > ATTRIBUTE_BYTES / width)
+        return 0;
+    return (size_t)points * width;
+}
+
+static bool put_attribute_of(struct content *content, const char *name, hid_t attribute, hid_t type, hid_t space)
+{
+    char dtype[DTYPE_BYTES];
+    name_type(type, dtype);
+    const size_t bytes = value_bytes(type, space, dtype);
+    unsigned char *values = malloc(bytes + 1);
+    bool done = values && (bytes == 0 || H5Aread(attribute, type, values) >= 0);
+    if (done && content->root && (strcmp(name, "digest") == 0 || strcmp(name, "complete") == 0)) {
+        fprintf(content->out, "=%s\t", name);
+    } else if (done) {
+        fprintf(content->out, "attribute\t%s\t%s\t", name, dtype);
+        put_shape(content->out, space);
+        putc('\t', content->out);
+    }
+    if (done) {
+        put_hex(content->out, values, bytes);
+        putc('\n', content->out);
+    }
+    free(values);
+    return done;
+}
+
+static herr_t put_attribute(hid_t object, const char *name, const H5A_info_t *info, void *user)
+{
+    (void)info;
+    struct content *content = user;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1, space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+    const bool known = is_plain(name);
+    if (!known)
+        snprintf(content->problem, sizeof content->problem, "has an attribute with a control character in its name");
+    const bool done = known && type >= 0 && space >= 0 && put_attribute_of(content, name, attribute, type, space);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    return done ? 0 : -1;
+}
+
+/* What `write` prints about the dataset, behind a line with its length. */
+static bool put_block(struct content *content, hid_t dataset, const char *name, bool (*write)(hid_t, FILE *))
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    FILE *block = open_memstream(&bytes, &n);
+    bool done = block && write(dataset, block);
+    if (block)
+        done = fclose(block) == 0 && done;
+    if (done) {
+        fprintf(content->out, "=%s\t%zu\n", name, n);
+        fwrite(bytes, 1, n, content->out);
+    }
+    free(bytes);
+    return done;
+}
+
+static bool put_places(struct content *content, hid_t dataset)
+{
+    const hid_t list = H5Dget_create_plist(dataset);
+    const H5D_layout_t layout = list >= 0 ? H5Pget_layout(list) : H5D_LAYOUT_ERROR;
+    if (list >= 0)
+        H5Pclose(list);
+    return layout != H5D_LAYOUT_ERROR && put_block(content, dataset, "storage", ts_hdf5_storage_describe) &&
+           (layout != H5D_CHUNKED || put_block(content, dataset, "chunks", ts_hdf5_storage_table));
+}
+
+/* ---- objects ----------------------------------------------------------------------------------- */
+
+static bool put_dataset(struct content *content, const struct hdf5_object *object)
+{
+    char dtype[DTYPE_BYTES];
+    hid_t type = H5Dget_type(object->id), space = H5Dget_space(object->id);
+    bool done = type >= 0 && space >= 0;
+    if (done) {
+        name_type(type, dtype);
+        fprintf(content->out, "dataset\t%s\t%s\t", object->path, dtype);
+        put_shape(content->out, space);
+        putc('\n', content->out);
+        if (content->places && *dtype != '?')
+            done = put_places(content, object->id);
+    }
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return done;
+}
+
+static bool put_object(void *user, const struct hdf5_object *object)
+{
+    struct content *content = user;
+    static const char *const kinds[] = {
+        [HDF5_GROUP] = "group",     [HDF5_TYPE] = "type", [HDF5_SOFT_LINK] = "soft", [HDF5_EXTERNAL_LINK] = "external",
+        [HDF5_OTHER_LINK] = "link", [HDF5_SEEN] = "again"};
+    bool done = is_plain(object->path) && (!object->target || is_plain(object->target)) &&
+                (!object->inside || is_plain(object->inside));
+    if (!done)
+        snprintf(content->problem, sizeof content->problem, "has a control character in its name or target");
+    else if (object->kind == HDF5_DATASET)
+        done = put_dataset(content, object);
+    else if (object->kind == HDF5_EXTERNAL_LINK)
+        fprintf(content->out, "external\t%s\t%s\t%s\n", object->path, object->target, object->inside);
+    else if (object->kind == HDF5_SOFT_LINK || object->kind == HDF5_SEEN)
+        fprintf(content->out, "%s\t%s\t%s\n", kinds[object->kind], object->path, object->target);
+    else
+        fprintf(content->out, "%s\t%s\n", kinds[object->kind], object->path);
+    content->root = strcmp(object->path, "/") == 0;
+    if (done && object->id >= 0 && object->kind != HDF5_SEEN)
+        done = H5Aiterate2(object->id, H5_INDEX_NAME, H5_ITER_INC, NULL, put_attribute, content) >= 0;
+    if (done && ferror(content->out)) {
+        snprintf(content->problem, sizeof content->problem, "cannot be listed: no memory");
+        done = false;
+    }
+    return done;
+}
+
+bool ts_hdf5_content(hid_t file, bool places, FILE *out, char *at, char *problem, size_t size)
+{
+    struct content content = {.out = out, .places = places};
+    const enum hdf5_walk_end end = ts_hdf5_walk(file, put_object, &content, at);
+    if (end == HDF5_WALK_DONE)
+        return true;
+    struct hdf5_failure failure;
+    ts_hdf5_failure(&failure);
+    if (end == HDF5_WALK_LIMIT)
+        snprintf(problem, size, "is more than %d links or %d levels", HDF5_WALK_OBJECTS, HDF5_WALK_DEPTH);
+    else if (*content.problem)
+        snprintf(problem, size, "%s", content.problem);
+    else
+        snprintf(problem, size, "cannot be %s: %.100s", end == HDF5_WALK_STOPPED ? "read" : "opened", failure.text);
+    return false;
+}

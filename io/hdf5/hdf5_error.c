@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lock, printing and error stack of libhdf5. Where a system call of the driver failed, its error is reported, since it
+ * is the one that a user can act on; else the innermost record of the stack.
+ */
+#include "io/hdf5/hdf5_error.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static int kept_error; /* under the lock */
+
+/* In a child alone, which has one thread. */
+static bool notes, noted;
+static struct hdf5_failure first_failure;
+
+static void lock_library(void)
+{
+    pthread_mutex_lock(&library_lock);
+}
+
+static void unlock_library(void)
+{
+    pthread_mutex_unlock(&library_lock);
+}
+
+static void prepare_library(void)
+{
+    /* A fork finds the library at rest, whatever other threads do: the fork server may start late in a host program. */
+    (void)pthread_atfork(lock_library, unlock_library, unlock_library);
+    /* Fails where the host program has already used HDF5: then its own choice stands. */
+    (void)H5dont_atexit();
+}
+
+static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data);
+
+/* Called by the library where a call of ours fails. */
+static herr_t note_failure(hid_t stack, void *data)
+{
+    (void)data;
+    if (!noted) {
+        snprintf(first_failure.text, sizeof first_failure.text, "HDF5 gave no reason");
+        (void)H5Ewalk2(stack, H5E_WALK_DOWNWARD, take_record, &first_failure);
+    }
+    noted = true;
+    return 0;
+}
+
+void ts_hdf5_note_failures(void)
+{
+    notes = true;
+}
+
+bool ts_hdf5_noted_failure(struct hdf5_failure *failure)
+{
+    *failure = first_failure;
+    return noted;
+}
+
+void ts_hdf5_enter(struct hdf5_visit *visit)
+{
+    pthread_mutex_lock(&library_lock);
+    pthread_once(&library_once, prepare_library);
+    visit->print = NULL;
+    visit->print_data = NULL;
+    /* Where this fails nothing is printed less; no result depends on it. */
+    (void)H5Eget_auto2(H5E_DEFAULT, &visit->print, &visit->print_data);
+    (void)H5Eset_auto2(H5E_DEFAULT, notes ? note_failure : NULL, NULL);
+    (void)H5Eclear2(H5E_DEFAULT);
+    kept_error = 0;
+}
+
+void ts_hdf5_leave(const struct hdf5_visit *visit)
+{
+    (void)H5Eclear2(H5E_DEFAULT);
+    (void)H5Eset_auto2(H5E_DEFAULT, visit->print, visit->print_data);
+    pthread_mutex_unlock(&library_lock);
+}
+
+void ts_hdf5_keep_error(int error_number)
+{
+    if (!kept_error)
+        kept_error = error_number;
+}
+
+int ts_hdf5_kept_error(void)
+{
+    return kept_error;
+}
+
+static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data)
+{
+    struct hdf5_failure *failure = data;
+    (void)depth;
+    if (record->desc)
+        ts_text_escape(failure->text, sizeof failure->text, record->desc);
+    return 0;
+}
+
+void ts_hdf5_failure(struct hdf5_failure *failure)
+{
+    failure->error_number = kept_error;
+    snprintf(failure->text, sizeof failure->text, "HDF5 gave no reason");
+    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, take_record, failure);
+    if (kept_error)
+        snprintf(failure->text, sizeof failure->text, "%s",
+                 strerrordesc_np(kept_error) ? strerrordesc_np(kept_error) : "unknown error");
+    kept_error = 0;
+    (void)H5Eclear2(H5E_DEFAULT);
+}
+
+void ts_bytes_format(char *out, size_t size, double bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    while (bytes >= 999.95 && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(out, size, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+}
+
+void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
+{
+    out[0] = '\0';
+    if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
+        return;
+    char needed[32], reached[32], free_text[32] = "unknown";
+    struct stat file;
+    struct statvfs disk;
+    ts_bytes_format(needed, sizeof needed, (double)needed_bytes);
+    ts_bytes_format(reached, sizeof reached, fstat(fd, &file) == 0 ? (double)file.st_size : 0.0);
+    if (fstatvfs(fd, &disk) == 0)
+        ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
+    snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
+             free_text);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A link is followed by putting its target in the place of its name and walking on, as the system does with symbolic
+ * links.
+ */
+#include "io/hdf5/hdf5_finder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hdf5/hdf5_storage.h"
+
+/* ---- paths --------------------------------------------------------------------------------------- */
+
+/* Where a walk stands: an open object and the names that are still to go. */
+struct walk {
+    const struct hdf5_child *child;
+    struct ts_diag *diag;
+    hid_t at;
+    int n_links;
+    char path[FINDER_PATH]; /* the rest */
+    struct find_answer *answer;
+};
+
+static void move_to(struct walk *walk, hid_t object)
+{
+    if (walk->at >= 0)
+        H5Oclose(walk->at);
+    walk->at = object;
+}
+
+/* "TARGET/REST" in the place of the rest. */
+static enum ts_status prepend(struct walk *walk, char *path, const char *target)
+{
+    char rest[FINDER_PATH];
+    snprintf(rest, sizeof rest, "%s", walk->path);
+    const int length = snprintf(path, FINDER_PATH, "%s/%s", target, rest);
+    return length < FINDER_PATH ? TS_OK
+                                : ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links",
+                                                       "links that make a path of more than %d bytes", FINDER_PATH);
+}
+
+static enum ts_status follow_soft(struct walk *walk, const char *target)
+{
+    if (*target == '/') {
+        const hid_t root = H5Oopen(walk->at, "/", H5P_DEFAULT);
+        if (root < 0)
+            return ts_hdf5_child_unreadable(walk->child, walk->diag, "a group");
+        move_to(walk, root);
+    }
+    return prepend(walk, walk->path, target);
+}
+
+static enum ts_status leave_file(struct walk *walk, const char *value, size_t bytes)
+{
+    const char *file = NULL, *target = NULL;
+    unsigned flags;
+    if (H5Lunpack_elink_val(value, bytes, &flags, &file, &target) < 0)
+        return ts_hdf5_child_unreadable(walk->child, walk->diag, "an external link");
+    snprintf(walk->answer->file, sizeof walk->answer->file, "%s", file);
+    walk->answer->n_links = walk->n_links;
+    return prepend(walk, walk->answer->path, target);
+}
+
+/* Follows one name. Sets walk->answer->file if the name leads to another file, and walk->at to -1 if there is no such
+ * name. */
+static enum ts_status step(struct walk *walk, const char *name)
+{
+    H5L_info_t info;
+    char value[FINDER_NAME + 1] = "";
+    if (H5Lexists(walk->at, name, H5P_DEFAULT) <= 0) {
+        move_to(walk, -1);
+        return TS_OK;
+    }
+    if (H5Lget_info(walk->at, name, &info, H5P_DEFAULT) < 0)
+        return ts_hdf5_child_unreadable(walk->child, walk->diag, name);
+    if (info.type == H5L_TYPE_HARD) {
+        const hid_t next = H5Oopen(walk->at, name, H5P_DEFAULT);
+        if (next < 0)
+            return ts_hdf5_child_unreadable(walk->child, walk->diag, name);
+        move_to(walk, next);
+        return TS_OK;
+    }
+    if (info.type != H5L_TYPE_SOFT && info.type != H5L_TYPE_EXTERNAL)
+        return ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links",
+                                    "a link of a kind that only the writing program knows");
+    if (walk->n_links++ >= FINDER_LINKS)
+        return ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links", "more than %d links one after the other",
+                                    FINDER_LINKS);
+    if (info.u.val_size >= sizeof value || H5Lget_val(walk->at, name, value, sizeof value - 1, H5P_DEFAULT) < 0)
+        return ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links",
+                                    "a link of %zu bytes, at most %d are followed", info.u.val_size, FINDER_NAME);
+    return info.type == H5L_TYPE_SOFT ? follow_soft(walk, value) : leave_file(walk, value, info.u.val_size);
+}
+
+static enum ts_status walk_all(struct walk *walk)
+{
+    char name[FINDER_NAME];
+    enum ts_status status = TS_OK;
+    while (status == TS_OK && walk->at >= 0 && !*walk->answer->file) {
+        const size_t slashes = strspn(walk->path, "/"), length = strcspn(walk->path + slashes, "/");
+        if (length == 0)
+            break;
+        if (length >= sizeof name || H5Iget_type(walk->at) != H5I_GROUP) {
+            move_to(walk, -1);
+            break;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)length, walk->path + slashes);
+        memmove(walk->path, walk->path + slashes + length, strlen(walk->path + slashes + length) + 1);
+        status = step(walk, name);
+    }
+    return status;
+}
+
+static enum ts_status read_attribute(const struct hdf5_child *child, hid_t object, const char *name, char *out,
+                                     size_t size, struct ts_diag *diag);
+
+/* Answers the questions that the parent has about nearly every object. */
+static enum ts_status describe(struct walk *walk)
+{
+    struct find_answer *answer = walk->answer;
+    const H5I_type_t type = H5Iget_type(walk->at);
+    answer->object = walk->at;
+    answer->rank = -1;
+    answer->kind = type == H5I_GROUP ? FINDER_GROUP : type == H5I_DATASET ? FINDER_DATASET : FINDER_OTHER;
+    if (type == H5I_GROUP)
+        return read_attribute(walk->child, walk->at, "NX_class", answer->nx_class, sizeof answer->nx_class, walk->diag);
+    const hid_t space = type == H5I_DATASET ? H5Dget_space(walk->at) : -1;
+    if (space >= 0) {
+        answer->rank = H5Sget_simple_extent_ndims(space);
+        H5Sclose(space);
+    }
+    return TS_OK;
+}
+
+enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct find_request *request,
+                                 struct find_answer *answer, struct ts_diag *diag)
+{
+    struct walk walk = {.child = child, .diag = diag, .n_links = request->n_links, .answer = answer};
+    memset(answer, 0, sizeof *answer);
+    snprintf(walk.path, sizeof walk.path, "%s", request->path);
+    walk.at = H5Oopen(request->from, *walk.path == '/' ? "/" : ".", H5P_DEFAULT);
+    if (walk.at < 0)
+        return ts_hdf5_child_unreadable(child, diag, "a group");
+    enum ts_status status = walk_all(&walk);
+    if (status == TS_OK && walk.at >= 0 && !*answer->file)
+        status = describe(&walk);
+    if (status != TS_OK || *answer->file)
+        move_to(&walk, -1);
+    return status;
+}
+
+enum ts_status ts_hdf5_task_find(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
+                                 struct ts_diag *diag)
+{
+    static struct find_answer answer;
+    (void)bytes;
+    const enum ts_status status = ts_hdf5_walk_path(child, request, &answer, diag);
+    fwrite(&answer, sizeof answer, 1, out);
+    return status;
+}
+
+enum ts_status ts_hdf5_task_release(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
+                                    struct ts_diag *diag)
+{
+    const struct object_request *of = request;
+    (void)child, (void)bytes, (void)out, (void)diag;
+    H5Oclose(of->object);
+    return TS_OK;
+}
+
+/* ---- names ---------------------------------------------------------------------------------------- */
+
+struct names {
+    FILE *out;
+    int n;
+};
+
+static herr_t put_name(hid_t group, const char *name, const H5L_info_t *link, void *data)
+{
+    struct names *names = data;
+    (void)group;
+    if (names->n++ == FINDER_NAMES)
+        return 1;
+    fputc(link->type == H5L_TYPE_HARD       ? 'h'
+          : link->type == H5L_TYPE_SOFT     ? 's'
+          : link->type == H5L_TYPE_EXTERNAL ? 'e'
+                                            : 'o',
+          names->out);
+    fwrite(name, 1, strlen(name) + 1, names->out);
+    return 0;
+}
+
+enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
+                                  struct ts_diag *diag)
+{
+    const struct object_request *of = request;
+    struct names names = {.out = out};
+    (void)bytes;
+    if (H5Iget_type(of->object) == H5I_GROUP &&
+        H5Literate(of->object, H5_INDEX_NAME, H5_ITER_INC, NULL, put_name, &names) < 0)
+        return ts_hdf5_child_unreadable(child, diag, "a group");
+    return TS_OK;
+}
+
+/* ---- texts and numbers ---------------------------------------------------------------------------- */
+
+/* Reads one text of this type. False where the library fails. */
+static bool read_scalar(hid_t value, bool attribute, hid_t type, char *out, size_t size)
+{
+    const size_t bytes = H5Tget_size(type);
+    char *text = NULL;
+    herr_t done = 0;
+    if (H5Tis_variable_str(type) > 0) {
+        done = attribute ? H5Aread(value, type, &text) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
+        if (done >= 0 && text) {
+            snprintf(out, size, "%s", text);
+            (void)H5free_memory(text);
+        }
+    } else if (bytes > 0 && bytes < size) {
+        done = attribute ? H5Aread(value, type, out) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
+        out[done >= 0 ? bytes : 0] = '\0';
+    }
+    return done >= 0;
+}
+
+static enum ts_status text_unreadable(const struct hdf5_child *child, hid_t object, const char *attribute,
+                                      struct ts_diag *diag)
+{
+    struct hdf5_failure failure;
+    char path[FINDER_NAME] = "", shown[FINDER_NAME];
+    ts_hdf5_failure(&failure);
+    (void)H5Iget_name(object, path, sizeof path);
+    ts_text_escape(shown, sizeof shown, path);
+    return ts_hdf5_child_refuse(child, diag, "hdf5-text", "the text %s%s%s cannot be read: %s", shown,
+                                attribute ? "@" : "", attribute ? attribute : "", failure.text);
+}
+
+/* Text of an attribute, or of a scalar dataset where `name` is NULL; "" where there is none such. */
+static enum ts_status read_attribute(const struct hdf5_child *child, hid_t object, const char *name, char *out,
+                                     size_t size, struct ts_diag *diag)
+{
+    const htri_t there = name ? H5Aexists(object, name) : 1;
+    out[0] = '\0';
+    if (there <= 0)
+        return there < 0 ? text_unreadable(child, object, name, diag) : TS_OK;
+    const hid_t value = name ? H5Aopen(object, name, H5P_DEFAULT) : object;
+    const hid_t type = value < 0 ? -1 : name ? H5Aget_type(value) : H5Dget_type(value);
+    const hid_t space = value < 0 ? -1 : name ? H5Aget_space(value) : H5Dget_space(value);
+    bool done = type >= 0 && space >= 0;
+    if (done && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
+        done = read_scalar(value, name != NULL, type, out, size);
+    const enum ts_status status = done ? TS_OK : text_unreadable(child, object, name, diag);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (name && value >= 0)
+        H5Aclose(value);
+    for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
+        out[n - 1] = '\0';
+    return status;
+}
+
+enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
+                                 struct ts_diag *diag)
+{
+    const struct attribute_request *of = request;
+    char text[FINDER_NAME] = "";
+    (void)bytes;
+    const enum ts_status status =
+        read_attribute(child, of->object, of->of_dataset ? NULL : of->name, text, sizeof text, diag);
+    fwrite(text, 1, sizeof text, out);
+    return status;
+}
+
+enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
+                                    struct ts_diag *diag)
+{
+    const struct attribute_request *of = request;
+    struct numbers_answer answer = {.there = H5Aexists(of->object, of->name) > 0};
+    (void)child, (void)bytes, (void)diag;
+    if (answer.there && of->n <= FINDER_NUMBERS) {
+        const hid_t attribute = H5Aopen(of->object, of->name, H5P_DEFAULT);
+        const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+        const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+        if ((class == H5T_FLOAT || class == H5T_INTEGER) && space >= 0 &&
+            H5Sget_simple_extent_npoints(space) == of->n && H5Aread(attribute, H5T_NATIVE_DOUBLE, answer.values) >= 0)
+            answer.n = of->n;
+        if (space >= 0)
+            H5Sclose(space);
+        if (type >= 0)
+            H5Tclose(type);
+        if (attribute >= 0)
+            H5Aclose(attribute);
+    }
+    fwrite(&answer, sizeof answer, 1, out);
+    return TS_OK;
+}
+
+/* ---- storage -------------------------------------------------------------------------------------- */
+
+static enum ts_status unreadable(const struct hdf5_child *child, hid_t object, struct ts_diag *diag)
+{
+    struct hdf5_failure failure;
+    char path[FINDER_NAME] = "", shown[FINDER_NAME];
+    ts_hdf5_failure(&failure);
+    (void)H5Iget_name(object, path, sizeof path);
+    ts_text_escape(shown, sizeof shown, path);
+    return ts_hdf5_child_refuse(child, diag, "hdf5-unreadable", "%s cannot be read: %s", shown, failure.text);
+}
+
+enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
+                                     struct ts_diag *diag)
+{
+    const struct object_request *of = request;
+    (void)bytes;
+    return ts_hdf5_storage_describe(of->object, out) ? TS_OK : unreadable(child, of->object, diag);
+}
+
+enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
+                                  struct ts_diag *diag)
+{
+    const struct object_request *of = request;
+    (void)bytes;
+    return ts_hdf5_storage_table(of->object, out) ? TS_OK : unreadable(child, of->object, diag);
+}

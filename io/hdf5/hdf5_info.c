@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one JSON object. A
+ * child lists the file; this process prints, and escapes every text of the child, so a file that has taken the child
+ * over can neither write to the terminal nor say that it is complete.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "io/hdf5/hdf5_describe.h"
+#include "io/hdf5/hdf5_list.h"
+#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_session.h"
+#include "io/scan/hdf5_scan.h"
+
+static void print_escaped(FILE *stream, const char *text)
+{
+    char out[4 * HDF5_VALUE_BYTES];
+    ts_text_escape(out, sizeof out, text);
+    fputs(out, stream);
+}
+
+static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
+{
+    char stored[32];
+    fputs("  ", stream);
+    print_escaped(stream, entry->type ? entry->type : "?");
+    for (int d = 0; d < entry->rank; d++)
+        fprintf(stream, "%s%llu", d ? " x " : "  ", (unsigned long long)entry->n[d]);
+    if (entry->units) {
+        fputs("  ", stream);
+        print_escaped(stream, entry->units);
+    }
+    if (entry->quantity) {
+        fputs("  ", stream);
+        print_escaped(stream, entry->quantity);
+    }
+    if (entry->value) {
+        fputs("  = ", stream);
+        print_escaped(stream, entry->value);
+        return;
+    }
+    ts_bytes_format(stored, sizeof stored, (double)entry->stored_bytes);
+    fputs("  ", stream);
+    print_escaped(stream, entry->storage);
+    fprintf(stream, ", %s", stored);
+}
+
+static void print_text(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *path,
+                       const char *state, FILE *stream)
+{
+    static const char *const kinds[] = {"group",
+                                        "dataset",
+                                        "named type",
+                                        "soft link, not followed",
+                                        "external link, not followed",
+                                        "link of unknown kind, not followed",
+                                        "another name of an object above"};
+    print_escaped(stream, path);
+    fprintf(stream, "\n  %s\n", state);
+    if (scan->format != SCAN_NONE)
+        ts_hdf5_scan_print(scan, stream);
+    fputc('\n', stream);
+    for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
+        print_escaped(stream, entry->path);
+        if (entry->kind == HDF5_DATASET) {
+            print_dataset(entry, stream);
+        } else {
+            fprintf(stream, "  %s", kinds[entry->kind]);
+            if (entry->target) {
+                fputs(" to ", stream);
+                print_escaped(stream, entry->target);
+            }
+        }
+        fputc('\n', stream);
+    }
+    if (listing->processes)
+        fprintf(stream, "\nHow it was made:\n");
+    for (const struct hdf5_process *process = listing->processes; process; process = process->next) {
+        fprintf(stream, "%4lld  ", process->index);
+        print_escaped(stream, process->program ? process->program : process->path);
+        fputc(' ', stream);
+        print_escaped(stream, process->version ? process->version : "");
+        for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
+            fputs("\n        ", stream);
+            print_escaped(stream, member->name);
+            fputs(": ", stream);
+            print_escaped(stream, member->value);
+        }
+        fputc('\n', stream);
+    }
+}
+
+/* Numbers as ts_hdf5_value_text writes them: one, or a list in brackets. Lists of texts stay one text. */
+static void json_value(struct json *json, const char *value, bool text)
+{
+    const bool list = *value == '[';
+    if (text) {
+        ts_json_text(json, value);
+        return;
+    }
+    if (list)
+        ts_json_open(json, '[');
+    /* One number, or any number of them in brackets: whatever the child says, the JSON is well formed. */
+    const char *at = value + list;
+    for (bool more = !list || (*at && *at != ']'); more; more = list && *at && *at != ']') {
+        char *end;
+        const size_t length = strcspn(at, ",]");
+        if (*at == 'n') /* null */
+            ts_json_real(json, NAN);
+        else if (memchr(at, '.', length) || memchr(at, 'e', length))
+            ts_json_real(json, strtod(at, &end));
+        else
+            ts_json_integer(json, strtoll(at, &end, 10));
+        at += length;
+        at += strspn(at, ", ");
+    }
+    if (list)
+        ts_json_close(json, ']');
+}
+
+static void json_known(struct json *json, const char *key, const char *text)
+{
+    if (text)
+        ts_json_member_text(json, key, text);
+}
+
+static void json_object(struct json *json, const struct hdf5_listed *entry)
+{
+    static const char *const kinds[] = {"group", "dataset", "type", "soft-link", "external-link", "other-link", "link"};
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "kind", kinds[entry->kind]);
+    ts_json_member_text(json, "path", entry->path);
+    json_known(json, "target", entry->target);
+    json_known(json, "dtype", entry->type);
+    if (entry->kind == HDF5_DATASET) {
+        ts_json_key(json, "shape");
+        ts_json_open(json, '[');
+        for (int d = 0; d < entry->rank; d++)
+            ts_json_integer(json, (int64_t)entry->n[d]);
+        ts_json_close(json, ']');
+        ts_json_member_integer(json, "stored_bytes", (int64_t)entry->stored_bytes);
+    }
+    json_known(json, "units", entry->units);
+    json_known(json, "quantity", entry->quantity);
+    json_known(json, "storage", entry->storage);
+    json_known(json, "sha256", entry->sha256);
+    json_known(json, "sha256_tree", entry->sha256_tree);
+    if (entry->value) {
+        ts_json_key(json, "value");
+        json_value(json, entry->value, entry->value_is_text);
+    }
+    ts_json_close(json, '}');
+}
+
+static void json_process(struct json *json, const struct hdf5_process *process)
+{
+    ts_json_open(json, '{');
+    ts_json_member_integer(json, "sequence_index", process->index);
+    ts_json_member_text(json, "path", process->path);
+    json_known(json, "program", process->program);
+    json_known(json, "version", process->version);
+    ts_json_key(json, "parameters");
+    ts_json_open(json, '{');
+    for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
+        ts_json_key(json, member->name);
+        json_value(json, member->value, member->text);
+    }
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+}
+
+static void print_json(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *path,
+                       const char *state, FILE *stream)
+{
+    struct json json;
+    ts_json_init(&json, stream, false);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "file", path);
+    ts_json_member_text(&json, "state", state);
+    if (scan->format != SCAN_NONE) {
+        ts_json_key(&json, "scan");
+        ts_hdf5_scan_json(scan, &json);
+    }
+    ts_json_key(&json, "objects");
+    ts_json_open(&json, '[');
+    for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
+        json_object(&json, entry);
+    ts_json_close(&json, ']');
+    ts_json_key(&json, "processes");
+    ts_json_open(&json, '[');
+    for (const struct hdf5_process *process = listing->processes; process; process = process->next)
+        json_process(&json, process);
+    ts_json_close(&json, ']');
+    ts_json_close(&json, '}');
+}
+
+/* ---- the file ----------------------------------------------------------------------------------- */
+
+/* Has a child list the file. *answer keeps the texts. */
+static enum ts_status list(const char *path, void **answer, struct hdf5_listing *listing, bool *whole,
+                           struct ts_diag *diag)
+{
+    struct hdf5_session *session;
+    size_t bytes;
+    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag);
+    if (status != TS_OK)
+        return status;
+    status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, answer, &bytes, diag);
+    if (status == TS_OK) {
+        status = ts_hdf5_list_take(*answer, bytes, listing, whole);
+        if (status == TS_BAD_INPUT)
+            (void)ts_hdf5_session_wrong_answer(session, diag);
+        else if (status != TS_OK)
+            (void)ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
+    }
+    ts_hdf5_session_end(session);
+    return status;
+}
+
+/* Whether the newest error blames the file, and not its reading or this process. */
+static bool blames_file(const struct ts_diag *diag)
+{
+    const size_t n = ts_diag_count(diag);
+    return n > 0 && strcmp(ts_diag_get(diag, n - 1)->code, "hdf5-damaged") == 0;
+}
+
+/* The text of the first line about the file. */
+static const char *name_state(const struct hdf5_listing *listing, bool whole, enum ts_status verified,
+                              const struct hdf5_scan *scan, const struct ts_diag *diag)
+{
+    if (!whole || verified != TS_OK)
+        return blames_file(diag) ? "damaged or not complete" : "not checked to its end, for the reason given below";
+    if (listing->ours)
+        return "complete, all digests right";
+    return scan->format == SCAN_NXTOMO     ? "a scan in NXtomo"
+           : scan->format == SCAN_EXCHANGE ? "a scan in Data Exchange"
+                                           : "not a file of this program, or one that was never finished";
+}
+
+static enum ts_status describe(const char *path, bool json, struct hdf5_listing *listing, void **answer, FILE *stream,
+                               struct ts_diag *diag)
+{
+    struct hdf5_scan scan = {0};
+    bool whole = false;
+    enum ts_status verified = TS_OK, status = list(path, answer, listing, &whole, diag);
+    if (status != TS_OK)
+        return status;
+    if (whole && listing->ours) {
+        verified = ts_hdf5_verify(path, diag);
+    } else {
+        ts_hdf5_scan_look(listing, &scan);
+        status = ts_hdf5_scan_open(path, &scan, diag);
+    }
+    const char *state = name_state(listing, whole, verified, &scan, diag);
+    if (status == TS_OK && listing->any && json)
+        print_json(listing, &scan, path, state, stream);
+    else if (status == TS_OK && listing->any)
+        print_text(listing, &scan, path, state, stream);
+    return verified != TS_OK ? verified : status != TS_OK || whole ? status : TS_BAD_INPUT;
+}
+
+enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
+{
+    struct hdf5_listing listing = {.arena = ts_arena_create()};
+    void *answer = NULL;
+    if (!listing.arena)
+        return ts_diag_no_memory(diag, sizeof listing);
+    const enum ts_status status = describe(path, json, &listing, &answer, stream, diag);
+    free(answer);
+    ts_arena_destroy(listing.arena);
+    return status;
+}

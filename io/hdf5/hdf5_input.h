@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An HDF5 file that another program wrote, opened as an input. A sandboxed child (io/hdf5/hdf5_session.h) finds objects
+ * in it with libhdf5; this process opens the files, of which those that external links lead to must lie in the folder
+ * of the first, and reads the values. Once everything has been described the child ends and the open files stay.
+ */
+#ifndef IO_HDF5_HDF5_INPUT_H
+#define IO_HDF5_HDF5_INPUT_H
+
+#include <sys/types.h>
+
+#include "core/arena.h"
+#include "core/params.h"
+#include "io/hdf5/hdf5_finder.h"
+#include "io/hdf5/hdf5_session.h"
+
+enum { HDF5_INPUT_FILES = SESSION_FILES, HDF5_INPUT_LINKS = FINDER_LINKS, HDF5_INPUT_PATH = FINDER_NAME };
+
+/* An object of the file, as the child knows it. */
+struct hdf5_ref {
+    enum finder_kind kind; /* FINDER_NONE: there is no such object */
+    int file;              /* of input->files */
+    int rank;              /* of a dataset; -1: not known */
+    int64_t object;        /* the child's number */
+    char nx_class[64];     /* of a group; "": none */
+};
+
+struct hdf5_input_file {
+    int fd;
+    dev_t device;
+    ino_t inode;
+    int64_t bytes;
+    struct hdf5_ref root;
+};
+
+/* A link of a group: 'h' hard, 's' soft, 'e' external, 'o' of another kind. */
+struct hdf5_name {
+    const char *name;
+    char kind;
+};
+
+struct hdf5_input {
+    const char *path;            /* as the chain names it; for messages */
+    const struct param_set *set; /* of the source; its first row is the path; only used while opening */
+    struct ts_diag *diag;        /* likewise */
+    struct arena *arena;
+    char *folder;                 /* real path of the folder that holds the file; external links stay in it */
+    struct hdf5_session *session; /* NULL: ended */
+    int n_files;
+    struct hdf5_input_file files[HDF5_INPUT_FILES]; /* the file itself, then those that links lead to */
+};
+
+/* input->path, set, diag and arena are set. TS_BAD_INPUT where the file is none, truncated or not readable. */
+enum ts_status ts_hdf5_input_open(struct hdf5_input *input);
+/* Ends the child: nothing more is found from now on. */
+void ts_hdf5_input_found(struct hdf5_input *input);
+/* The child, and the files, those that links led to as well. */
+void ts_hdf5_input_close(struct hdf5_input *input);
+/* Whether this file is one of them. */
+bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t inode);
+
+/* A record of status TS_BAD_INPUT: "PATH: message". */
+enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Finds the object of this path below `from`. TS_BAD_INPUT where a link on the way leads where it may not. */
+enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                  struct hdf5_ref *found);
+/* The same from the root of the file. */
+enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path, struct hdf5_ref *found);
+/* Has the child forget an object; for loops over many. NONE: nothing. */
+void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref);
+/* Lists a group's links in order, at most FINDER_NAMES. Other objects have none. The arena holds the list. */
+enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group, struct hdf5_name **names,
+                                   size_t *n);
+/* Text of an attribute, or of a scalar dataset where `attribute` is NULL; "" where there is none such. TS_BAD_INPUT
+ * where there is one that cannot be read. */
+enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *attribute,
+                                  char *out, size_t size);
+/* n finite numbers of an attribute. *there: whether the attribute exists (may be NULL); *found: whether it holds them.
+ * n is at most FINDER_NUMBERS. */
+enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
+                                     int n, double *values, bool *there, bool *found);
+/* Whether it is a group of this NX_class. */
+bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class);
+
+#endif

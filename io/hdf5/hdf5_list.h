@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The listing of an HDF5 file: its datasets and links, and the NXprocess groups with what lies under them.
+ */
+#ifndef IO_HDF5_HDF5_LIST_H
+#define IO_HDF5_HDF5_LIST_H
+
+#include "core/arena.h"
+#include "io/hdf5/hdf5_child.h"
+#include "io/hdf5/hdf5_walk.h"
+
+/* A dataset or a link. Texts are NULL where there is none. */
+struct hdf5_listed {
+    struct hdf5_listed *next;
+    enum hdf5_kind kind;
+    const char *path, *type, *storage, *units, *quantity, *sha256, *sha256_tree, *value, *target;
+    bool value_is_text;
+    int rank;
+    hsize_t n[H5S_MAX_RANK];
+    hsize_t stored_bytes;
+};
+
+/* A small dataset under an NXprocess: a parameter. */
+struct hdf5_member {
+    struct hdf5_member *next;
+    const char *name, *value;
+    bool text;
+};
+
+/* An NXprocess. */
+struct hdf5_process {
+    struct hdf5_process *next;
+    const char *path, *program, *version;
+    long long index;
+    struct hdf5_member *parameters;
+};
+
+/* The arena holds the list; the texts of one that was taken lie in the answer. */
+struct hdf5_listing {
+    struct arena *arena;
+    struct hdf5_listed *objects;    /* in the order of the walk */
+    struct hdf5_process *processes; /* by sequence_index */
+    size_t n_groups;                /* in the child */
+    bool any;                       /* in the parent: something could be listed */
+    bool ours;                      /* carries the marks of this program's files */
+};
+
+/* In the child: lists its first file. What was listed until an error or a limit stays. TS_BAD_INPUT where the file
+ * cannot be read. */
+enum ts_status ts_hdf5_list(const struct hdf5_child *child, struct hdf5_listing *listing, struct ts_diag *diag);
+
+/* For a session: no request; the answer is for ts_hdf5_list_take. Faults are reported and what was found is answered.
+ */
+hdf5_task ts_hdf5_task_list;
+/* In the parent: takes the listing, whose texts stay in the answer, into listing->arena. *whole: the child found no
+ * fault. TS_BAD_INPUT where the answer is not one, TS_RUN_FAILED where memory is out. Nothing in the texts can be
+ * believed, control characters among them. */
+enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_listing *listing, bool *whole);
+
+#endif

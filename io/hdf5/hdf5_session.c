@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parent's side of a session. The channel never blocks: on every turn of a loop that sends or receives, the parent
+ * looks at the clock and at the child's processor time, so a child that says a byte now and then gains nothing by it.
+ */
+#include "io/hdf5/hdf5_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "io/file/regular_file.h"
+
+enum { RECORDS_BYTES = 4 << 20, CODE_BYTES = 40, TICK_MS = 20 };
+enum { LIFE_CPU_SECONDS = 300 }; /* the limits of the single tasks come first */
+
+/* These bound one task; a session as a whole may take a few times as much. */
+static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60, session_factor = 3;
+
+struct hdf5_session {
+    struct sandbox_child child;
+    struct hdf5_child setup;
+    int64_t file_bytes;  /* of all files */
+    int64_t waited_ns;   /* for all tasks so far */
+    enum ts_status lost; /* what the call returned that ended the child */
+};
+
+/* Something failed between this process and the child; the file may be whole. */
+static enum ts_status fail(const struct hdf5_child *setup, int error, struct ts_diag *diag)
+{
+    const struct diag_site site = {
+        .code = "hdf5-channel", .span = setup->span, .stage = *setup->owner ? setup->owner : NULL};
+    return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the channel to the process that reads it failed: %s",
+                         setup->path, strerror(error));
+}
+
+enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options, struct hdf5_session **out,
+                                     struct ts_diag *diag)
+{
+    const struct sandbox_limits limits = {.address_bytes =
+                                              options->address_bytes ? options->address_bytes : SESSION_ADDRESS_BYTES,
+                                          .cpu_seconds = LIFE_CPU_SECONDS};
+    struct hdf5_session *session = calloc(1, sizeof *session);
+    *out = NULL;
+    if (!session)
+        return ts_diag_no_memory(diag, sizeof *session);
+    struct hdf5_child *setup = &session->setup;
+    snprintf(setup->path, sizeof setup->path, "%s", options->path);
+    snprintf(setup->owner, sizeof setup->owner, "%s", options->owner ? options->owner : "");
+    setup->span = options->span;
+    setup->strict = options->strict;
+    const enum ts_status status =
+        ts_sandbox_start(&ts_hdf5_reader, &limits, setup, sizeof *setup, NULL, 0, &session->child, diag);
+    if (status != TS_OK) {
+        free(session);
+        return status;
+    }
+    if (fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0) {
+        const enum ts_status failed = fail(setup, errno, diag);
+        ts_hdf5_session_end(session);
+        return failed;
+    }
+    *out = session;
+    return TS_OK;
+}
+
+void ts_hdf5_session_end(struct hdf5_session *session)
+{
+    if (session)
+        ts_sandbox_end(&session->child, NULL, 0);
+    free(session);
+}
+
+static enum ts_status damaged(const struct hdf5_session *session, const char *reason, struct ts_diag *diag)
+{
+    return ts_hdf5_child_refuse(&session->setup, diag, "hdf5-damaged", "the file is damaged: %s", reason);
+}
+
+enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session, struct ts_diag *diag)
+{
+    return damaged(session, "the process that tried to read it gave no answer", diag);
+}
+
+/* The time that one task may take, and why the session ended before the task did: for the file's sake, or because this
+ * process could not go on. */
+struct allowance {
+    double seconds, used_before; /* of the processor */
+    int64_t end_ns;
+    char reason[64];     /* the file's fault; "": none */
+    int error;           /* errno of the channel; 0: none */
+    size_t memory_bytes; /* that this process could not get; 0: none */
+};
+
+/* False where the child has used up what is allowed for a task or for all of them, or the clock has run out. */
+static bool may_go_on(const struct hdf5_session *session, struct allowance *allowance)
+{
+    const double used = ts_sandbox_cpu_seconds(&session->child);
+    if (used - allowance->used_before > allowance->seconds)
+        snprintf(allowance->reason, sizeof allowance->reason, "it took longer than %.2g s", allowance->seconds);
+    else if (used > session_factor * allowance->seconds)
+        snprintf(allowance->reason, sizeof allowance->reason, "it took longer than %.2g s",
+                 session_factor * allowance->seconds);
+    else if (ts_monotonic_ns() > allowance->end_ns)
+        snprintf(allowance->reason, sizeof allowance->reason, "it took longer than a minute");
+    return !*allowance->reason;
+}
+
+/* Waits until the channel is ready. False where the child took too long, with the reason, or where poll fails. */
+static bool await(const struct hdf5_session *session, struct allowance *allowance, short events)
+{
+    struct pollfd ready = {.fd = session->child.channel, .events = events};
+    while (may_go_on(session, allowance)) {
+        const int n = poll(&ready, 1, TICK_MS);
+        if (n > 0)
+            return true;
+        if (n < 0 && errno != EINTR && errno != EAGAIN) {
+            allowance->error = errno;
+            return false;
+        }
+    }
+    return false;
+}
+
+/* Whether a transfer that failed is worth another try. The end of the child is no error of the channel. */
+static bool may_try_again(struct allowance *allowance)
+{
+    if (errno == EINTR || errno == EAGAIN)
+        return true;
+    allowance->error = errno == EPIPE || errno == ECONNRESET ? 0 : errno;
+    return false;
+}
+
+static bool receive(const struct hdf5_session *session, struct allowance *allowance, void *out, size_t bytes)
+{
+    for (unsigned char *to = out; bytes > 0;) {
+        if (!await(session, allowance, POLLIN))
+            return false;
+        const ssize_t n = read(session->child.channel, to, bytes);
+        if (n == 0 || (n < 0 && !may_try_again(allowance)))
+            return false;
+        to += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+/* The head is so small that it goes with its descriptor whole or not at all. */
+static bool send_head(const struct hdf5_session *session, struct allowance *allowance, const struct task_head *head,
+                      int fd)
+{
+    do {
+        if (!await(session, allowance, POLLOUT))
+            return false;
+        if (ts_channel_send(session->child.channel, head, sizeof *head, &fd, fd >= 0 ? 1 : 0))
+            return true;
+    } while (may_try_again(allowance));
+    return false;
+}
+
+static bool send_request(const struct hdf5_session *session, struct allowance *allowance, const void *request,
+                         size_t bytes)
+{
+    for (const char *at = request; bytes > 0;) {
+        if (!await(session, allowance, POLLOUT))
+            return false;
+        const ssize_t n = send(session->child.channel, at, bytes, MSG_NOSIGNAL);
+        if (n < 0 && !may_try_again(allowance))
+            return false;
+        at += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+/* Ends the child where it lives. The file is to blame unless this process ran out of something. */
+static enum ts_status lose(struct hdf5_session *session, const struct allowance *allowance, struct ts_diag *diag)
+{
+    char text[128] = "the process that tried to read it gave no answer";
+    const int signal_number = ts_sandbox_end(&session->child, NULL, 0);
+    if (allowance->memory_bytes)
+        return ts_diag_no_memory(diag, allowance->memory_bytes);
+    if (allowance->error)
+        return fail(&session->setup, allowance->error, diag);
+    if (*allowance->reason)
+        snprintf(text, sizeof text, "%s", allowance->reason);
+    else if (signal_number == SIGXCPU)
+        snprintf(text, sizeof text, "it took longer than %d s", LIFE_CPU_SECONDS);
+    else if (signal_number)
+        snprintf(text, sizeof text, "libhdf5 crashed on it (%s)", sigdescr_np(signal_number));
+    return damaged(session, text, diag);
+}
+
+static bool is_failure(int32_t status)
+{
+    return status == TS_RUN_FAILED || status == TS_BAD_CHAIN || status == TS_BAD_INPUT;
+}
+
+static bool is_code(const char *text)
+{
+    const size_t n = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+    return n > 0 && n < CODE_BYTES && !text[n];
+}
+
+/* One record out of the bytes up to `end`; false where it is none. The child says what is wrong; who asked for the file
+ * and where in the chain is known here. */
+static bool take_record(const struct hdf5_child *setup, const char **at, const char *end, struct ts_diag *diag)
+{
+    struct record_head head;
+    const char *texts[RECORD_TEXTS];
+    if ((size_t)(end - *at) < sizeof head)
+        return false;
+    memcpy(&head, *at, sizeof head);
+    *at += sizeof head;
+    for (int k = 0; k < RECORD_TEXTS; k++) {
+        if (head.bytes[k] > (size_t)(end - *at) || (head.bytes[k] && (*at)[head.bytes[k] - 1]))
+            return false;
+        texts[k] = head.bytes[k] ? *at : NULL;
+        *at += head.bytes[k];
+    }
+    if (!is_code(texts[0]) || !texts[1])
+        return false;
+    const struct diag_site site = {.code = texts[0], .span = setup->span, .stage = *setup->owner ? setup->owner : NULL};
+    if (head.severity == TS_ERROR)
+        ts_diag_error(diag, is_failure(head.status) ? (enum ts_status)head.status : TS_BAD_INPUT, &site, "%s",
+                      texts[1]);
+    else if (head.severity == TS_WARNING)
+        ts_diag_warning(diag, &site, "%s", texts[1]);
+    else
+        ts_diag_note(diag, &site, "%s", texts[1]);
+    if (texts[2])
+        ts_diag_hint(diag, "%s", texts[2]);
+    return true;
+}
+
+/* Takes the answer; false where it is none or does not come. */
+static bool take_answer(const struct hdf5_session *session, struct allowance *allowance, int32_t *status, void **answer,
+                        size_t *bytes, struct ts_diag *diag)
+{
+    struct answer_head head;
+    if (!receive(session, allowance, &head, sizeof head))
+        return false;
+    if ((head.status != TS_OK && !is_failure(head.status)) || head.n_records > RECORDS_MOST ||
+        head.record_bytes > RECORDS_BYTES)
+        return false;
+    if (head.bytes > SESSION_ANSWER_BYTES) {
+        snprintf(allowance->reason, sizeof allowance->reason, "its listing needs more than %d MiB",
+                 SESSION_ANSWER_BYTES >> 20);
+        return false;
+    }
+    char *records = malloc(head.record_bytes + 1);
+    *answer = malloc(head.bytes + 1);
+    if (!records || !*answer)
+        allowance->memory_bytes = head.record_bytes + head.bytes + 2;
+    bool whole = records && *answer && receive(session, allowance, records, head.record_bytes) &&
+                 receive(session, allowance, *answer, head.bytes);
+    const char *at = records;
+    for (uint32_t i = 0; i < head.n_records && whole; i++)
+        whole = take_record(&session->setup, &at, records + head.record_bytes, diag);
+    free(records);
+    *bytes = head.bytes;
+    *status = head.status;
+    return whole;
+}
+
+static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes, int fd,
+                           void **answer, size_t *answer_bytes, struct ts_diag *diag)
+{
+    const struct task_head head = {.task = task, .bytes = bytes};
+    const double seconds = cpu_seconds + cpu_seconds_a_byte * (double)session->file_bytes;
+    const int64_t start = ts_monotonic_ns(), task_ns = SESSION_WALL_SECONDS * INT64_C(1000000000);
+    const int64_t left_ns = (int64_t)session_factor * task_ns - session->waited_ns;
+    struct allowance allowance = {.seconds = seconds < cpu_seconds_most ? seconds : cpu_seconds_most,
+                                  .used_before = ts_sandbox_cpu_seconds(&session->child),
+                                  .end_ns = start + (left_ns < task_ns ? left_ns : task_ns)};
+    int32_t status = TS_BAD_INPUT;
+    *answer = NULL;
+    *answer_bytes = 0;
+    if (session->child.pid == 0) /* said already */
+        return session->lost;
+    const bool done = send_head(session, &allowance, &head, fd) && send_request(session, &allowance, request, bytes) &&
+                      take_answer(session, &allowance, &status, answer, answer_bytes, diag);
+    session->waited_ns += ts_monotonic_ns() - start;
+    if (!done) {
+        free(*answer);
+        *answer = NULL;
+        return session->lost = lose(session, &allowance, diag);
+    }
+    if (status != TS_OK) {
+        free(*answer);
+        *answer = NULL;
+    }
+    return (enum ts_status)status;
+}
+
+enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
+                                    void **answer, size_t *answer_bytes, struct ts_diag *diag)
+{
+    return call(session, task, request, bytes, -1, answer, answer_bytes, diag);
+}
+
+enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
+                                   void *answer, size_t answer_bytes, struct ts_diag *diag)
+{
+    void *found;
+    size_t found_bytes;
+    enum ts_status status = call(session, task, request, bytes, -1, &found, &found_bytes, diag);
+    if (status == TS_OK && found_bytes != answer_bytes)
+        status = ts_hdf5_session_wrong_answer(session, diag);
+    if (status == TS_OK && answer_bytes > 0)
+        memcpy(answer, found, answer_bytes);
+    free(found);
+    return status;
+}
+
+enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t bytes, int64_t *root,
+                                   struct ts_diag *diag)
+{
+    void *answer;
+    size_t answer_bytes;
+    struct stat found;
+    /* Holes in a file are no reason to take longer. */
+    const int64_t on_disk = fstat(fd, &found) == 0 ? INT64_C(512) * found.st_blocks : 0;
+    session->file_bytes += on_disk > 0 && on_disk < bytes ? on_disk : bytes;
+    enum ts_status status = call(session, ts_hdf5_child_add_file, NULL, 0, fd, &answer, &answer_bytes, diag);
+    if (status == TS_OK && answer_bytes != sizeof *root)
+        status = ts_hdf5_session_wrong_answer(session, diag);
+    if (status == TS_OK)
+        memcpy(root, answer, sizeof *root);
+    free(answer);
+    return status;
+}
+
+enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session,
+                                    struct ts_diag *diag)
+{
+    struct stat found;
+    char reason[200];
+    int64_t root;
+    *session = NULL;
+    const int fd = ts_regular_file_open(options->path, &found, reason, sizeof reason);
+    if (fd < 0)
+        return ts_diag_error(
+            diag, TS_BAD_INPUT,
+            &(struct diag_site){.code = "input-unreadable", .span = options->span, .stage = options->owner}, "%s: %s",
+            options->path, reason);
+    enum ts_status status = ts_hdf5_session_start(options, session, diag);
+    if (status == TS_OK)
+        status = ts_hdf5_session_add(*session, fd, found.st_size, &root, diag);
+    close(fd);
+    if (status != TS_OK) {
+        ts_hdf5_session_end(*session);
+        *session = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libhdf5 at work on a foreign file, in a sandboxed child: a damaged file can make the library crash, loop or take all
+ * memory. The parent opens the files, hands their descriptors in and has the child carry out tasks. A task that does
+ * not come to its end within its processor time ends the child, and the file is refused. The parent believes no length
+ * in an answer.
+ */
+#ifndef IO_HDF5_HDF5_SESSION_H
+#define IO_HDF5_HDF5_SESSION_H
+
+#include "io/hdf5/hdf5_child.h"
+
+enum {
+    SESSION_ADDRESS_BYTES = 256 << 20, /* beyond those of a fresh child */
+    SESSION_WALL_SECONDS = 60,         /* for one task: the file may be on a slow disk or far away */
+    SESSION_ANSWER_BYTES = 64 << 20    /* of one task */
+};
+
+struct hdf5_session;
+
+struct hdf5_session_options {
+    const char *path; /* for messages */
+    struct ts_span span;
+    const char *owner; /* or NULL */
+    bool strict;
+    size_t address_bytes; /* 0: SESSION_ADDRESS_BYTES */
+};
+
+/* Starts a child. */
+enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options, struct hdf5_session **session,
+                                     struct ts_diag *diag);
+/* Hands one more open file in; *root is the child's number of its root group.
+ * The descriptor stays the caller's. */
+enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t bytes, int64_t *root,
+                                   struct ts_diag *diag);
+/* Both, for the file at options->path, which is open afterwards in the child alone. */
+enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session,
+                                    struct ts_diag *diag);
+/* Has the child carry out a task. *answer is what it printed; free() it. On failure the child's records are in `diag`,
+ * or the reason why the child did not come to its end, and *answer is NULL. Once the child is gone calls fail and
+ * report nothing more. */
+enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
+                                    void **answer, size_t *answer_bytes, struct ts_diag *diag);
+/* The same for an answer of a known size. */
+enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
+                                   void *answer, size_t answer_bytes, struct ts_diag *diag);
+/* "the file is damaged: ...", for an answer that cannot be one. */
+enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session, struct ts_diag *diag);
+void ts_hdf5_session_end(struct hdf5_session *session); /* NULL: nothing */
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Single slices out of an HDF5 file, ours or another program's, for looking at.
+ */
+#ifndef IO_HDF5_HDF5_SLICE_H
+#define IO_HDF5_HDF5_SLICE_H
+
+#include "core/arena.h"
+#include "core/diag.h"
+
+struct hdf5_slice {
+    int64_t n_slices, rows, columns; /* of the dataset: shape (n_slices, rows, columns) */
+    bool is_picture;                 /* the dataset is one slice, of shape (rows, columns) */
+    float *values;                   /* rows * columns; free() */
+};
+
+/* Paths of the numeric datasets of rank 3, in the order of their names; links to the same dataset count once. The arena
+ * owns them. TS_BAD_INPUT where the file cannot be read or has none. */
+enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const char ***datasets, size_t *n,
+                                    struct ts_diag *diag);
+/* The same of datasets of rank 2 whose path ends in "/tables/NAME": a stage's table with a row a slice. */
+enum ts_status ts_hdf5_list_tables(const char *path, const char *name, struct arena *arena, const char ***datasets,
+                                   size_t *n, struct ts_diag *diag);
+/* Slice `index`, or the middle one ((n - 1) / 2) for -1, of a numeric dataset of rank 3 or 2. TS_BAD_INPUT where there
+ * is no such dataset or slice. */
+enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t index, struct hdf5_slice *slice,
+                                  struct ts_diag *diag);
+
+#endif

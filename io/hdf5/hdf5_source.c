@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One dataset of an HDF5 file: a volume (z, y, x) or a sinogram (z, view, detector), its axes in the file in any order.
+ * The file says nothing of them that is believed but the unit of the angles: order, spacing and place are the chain's.
+ */
+#include "io/hdf5/hdf5_source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "io/scan/projections.h"
+#include "io/source/source_slices.h"
+
+static const struct choice unit_choices[] = {
+    {"file", ANGLE_UNIT_FILE, "as the units of the angles say; without units degrees", 0},
+    {"degree", ANGLE_UNIT_DEGREE, "whatever the file says", 0},
+    {"radian", ANGLE_UNIT_RADIAN, "whatever the file says", 0},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct choice quantity_choices[] = {
+    {"counts", TS_COUNTS, "detector counts", 0},
+    {"transmission", TS_TRANSMISSION, "divided by the flat field", 0},
+    {"line_integral", TS_LINE_INTEGRAL, "the negative logarithm of the transmission", 0},
+    {"attenuation", TS_ATTENUATION, "linear attenuation in 1/mm", 0},
+    {"hu", TS_HU, "Hounsfield units", 0},
+    {"intensity", TS_INTENSITY, "anything else", 0},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct param hdf5_rows[] = {
+    PARAM(struct hdf5_params, hdf5, .required = true, .unit = "", .doc = "the HDF5 file"),
+    PARAM(struct hdf5_params, path, .required = true, .unit = "", .doc = "path of the dataset in the file"),
+    PARAM(struct hdf5_params, axes, .required = true, .unit = "",
+          .doc =
+              "names of the dataset's three axes in the order of the file: z, y and x, or z, view and detector, or, of "
+              "flats and darks, which have no angles, z, frame and detector"),
+    PARAM(struct hdf5_params, spacing, .unit = "mm", .optional = true, .min = 1e-9, .max = 1e6,
+          .doc =
+              "distances of neighbors along z, y and x, or along z and detector; one pixel where they are not given"),
+    PARAM(struct hdf5_params, angles, .unit = "", .init.text = "", .doc = "path of the angles of the views"),
+    PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
+          .doc = "unit of the angles in the file, or of theta_start and theta_stop"),
+    PARAM(struct hdf5_params, theta_start, .unit = "degree", .min = -36000, .max = 36000,
+          .derived = "the file's angles", .doc = "angle of the first view, in place of angles"),
+    PARAM(struct hdf5_params, theta_stop, .unit = "degree", .min = -36000, .max = 36000, .derived = "the file's angles",
+          .doc = "end of the range of the angles, in place of angles"),
+    PARAM(struct hdf5_params, endpoint, .unit = "", .init.b = false,
+          .doc = "whether the last view is at theta_stop, or one step before it"),
+    PARAM(struct hdf5_params, quantity, .unit = "", .choices = quantity_choices, .init.choice = TS_INTENSITY,
+          .doc = "what the stored values are"),
+    BEAM_ROWS(struct hdf5_params),
+    SLICES_ROW(struct hdf5_params),
+};
+
+/* Where each axis of the image lies in the file. */
+static enum ts_status find_order(struct projections *projections, const struct param_set *set)
+{
+    static const char *const kinds[3][3] = {{"z", "view", "detector"}, {"z", "y", "x"}, {"z", "frame", "detector"}};
+    const struct hdf5_params *params = set->values;
+    for (int kind = 0; kind < 3; kind++) {
+        int n_found = 0;
+        for (int d = 0; d < 3 && params->axes.n == 3; d++)
+            for (int i = 0; i < 3; i++)
+                if (!strcmp(params->axes.items[i], kinds[kind][d])) {
+                    projections->order[d] = i;
+                    n_found++;
+                    break;
+                }
+        projections->volume = kind == 1;
+        if (n_found == 3)
+            return TS_OK;
+    }
+    return ts_param_error(
+        set, "axes", "axes-names", projections->input.diag,
+        "the axes are neither z, y and x nor z, view and detector nor z, frame and detector, each once");
+}
+
+static enum ts_status find_spacing(struct projections *projections, const struct param_set *set)
+{
+    const struct ts_numbers *spacing = &((const struct hdf5_params *)set->values)->spacing;
+    const int64_t expected = projections->volume ? 3 : 2;
+    if (!spacing->values)
+        return TS_OK;
+    if (spacing->rows != 1 || spacing->columns != expected)
+        return ts_param_error(set, "spacing", "spacing-count", projections->input.diag,
+                              "%" PRId64 " numbers, expected %" PRId64, spacing->rows * spacing->columns, expected);
+    projections->spacing_mm[0] = spacing->values[0];
+    projections->spacing_mm[1] = spacing->values[spacing->columns - 1];
+    projections->spacing_y_mm = spacing->values[1];
+    return TS_OK;
+}
+
+static bool has_frames(const struct hdf5_params *params)
+{
+    bool found = false;
+    for (int64_t i = 0; i < params->axes.n; i++)
+        found |= !strcmp(params->axes.items[i], "frame");
+    return found;
+}
+
+static enum ts_status find_angles(struct projections *projections, const struct param_set *set)
+{
+    const struct hdf5_params *params = set->values;
+    struct hdf5_input *input = &projections->input;
+    const bool start = ts_param_given(set, "theta_start"), stop = ts_param_given(set, "theta_stop");
+    double *angles = NULL;
+    int64_t n = 0;
+    if (projections->volume || has_frames(params))
+        return !start && !stop && !*params->angles
+                   ? TS_OK
+                   : ts_param_error(set, "axes", "angles-missing", input->diag, "%s",
+                                    projections->volume ? "a volume has no angles" : "frames have no angles");
+    if (start != stop || start == (*params->angles != 0)) {
+        ts_param_error(set, "axes", "angles-missing", input->diag,
+                       "a sinogram needs angles, or both theta_start and theta_stop in their place");
+        ts_diag_hint(input->diag, "flats and darks have no angles: their axes are z, frame and detector");
+        return TS_BAD_CHAIN;
+    }
+    if (start)
+        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint,
+                                    (enum angle_unit)params->angle_unit);
+    enum ts_status status = ts_hdf5_stack_numbers(input, &input->files[0].root, params->angles, 1 << 20, &angles, &n);
+    if (status != TS_OK)
+        return status;
+    if (!angles)
+        return ts_hdf5_input_refuse(input, "angles-missing", "there is no %s: the angles are not known",
+                                    params->angles);
+    if (n != projections->n_views)
+        return ts_hdf5_input_refuse(input, "angle-count",
+                                    "%s has %" PRId64 " angles, expected %" PRId64 ", one for each view",
+                                    params->angles, n, projections->n_views);
+    enum angle_unit unit = params->angle_unit;
+    status = ts_projections_unit(input, params->angles, &unit);
+    return status == TS_OK ? ts_projections_angles(projections, angles, n, unit, params->angle_unit != ANGLE_UNIT_FILE)
+                           : status;
+}
+
+static enum ts_status find_all(struct projections *projections, const struct param_set *set)
+{
+    const struct hdf5_params *params = set->values;
+    struct hdf5_ref dataset = {0};
+    enum ts_status status = find_order(projections, set);
+    if (status == TS_OK)
+        status = find_spacing(projections, set);
+    if (status == TS_OK)
+        status = ts_hdf5_input_find_root(&projections->input, params->path, &dataset);
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
+        status = ts_hdf5_input_refuse(&projections->input, "hdf5-no-dataset", "there is no %s", params->path);
+    if (status == TS_OK)
+        status = ts_hdf5_stack_open(&projections->input, &dataset, params->path, 3, &projections->stack);
+    projections->n_views = projections->stack.n[projections->order[1]];
+    projections->quantity = params->quantity;
+    projections->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
+    return status == TS_OK ? find_angles(projections, set) : status;
+}
+
+static enum ts_status open_hdf5(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    const struct hdf5_params *params = set->values;
+    return ts_projections_source(set, params->hdf5, find_all, diag, source);
+}
+
+static void resolve(struct param_set *set, const struct source *source)
+{
+    static const char *const of_views[] = {"angles", "angle_unit", "endpoint"};
+    const bool views = ts_image_is_sinogram(&source->image) && !has_frames(set->values);
+    for (int i = 0; !views && i < 3; i++)
+        ts_param_idle(set, of_views[i]);
+    ts_source_beam_resolve(set, &source->image);
+}
+
+const struct source_format hdf5_format = {
+    .name = "hdf5",
+    .summary = "a dataset with three axes in an HDF5 file, as a volume or a sinogram",
+    .params = hdf5_rows,
+    .n_params = sizeof hdf5_rows / sizeof hdf5_rows[0],
+    .params_bytes = sizeof(struct hdf5_params),
+    .open = open_hdf5,
+    .resolve = resolve,
+};

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Datasets of foreign files that are accepted hold integers of 8 to 32 bits (lists: to 64) or IEEE floats, contiguous,
+ * compact or chunked inside the file, with the filters shuffle, deflate and fletcher32. All sizes are checked before
+ * anything is allocated.
+ */
+#include "io/hdf5/hdf5_stack.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether elements of this type are read, and as what. */
+static bool find_type(struct hdf5_stack *stack, int rank)
+{
+    static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32}, {0, TS_I8, TS_I16, 0, TS_I32}};
+    const struct hdf5_storage *storage = &stack->storage;
+    const uint32_t bytes = storage->element_bytes;
+    const bool integer = storage->class == STORAGE_INTEGER, single = bytes == 4;
+    if (!storage->standard || (!integer && storage->class != STORAGE_FLOAT))
+        return false;
+    stack->swapped = (storage->big_endian != 0) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+    if (integer && bytes == 8) {
+        stack->stored = stack->dtype = TS_U64;
+        stack->has_sign = storage->has_sign;
+        return rank == 1;
+    }
+    if (integer && bytes != 1 && bytes != 2 && bytes != 4)
+        return false;
+    if (!integer && bytes != 4 && bytes != 8)
+        return false;
+    stack->stored = integer ? integers[storage->has_sign != 0][bytes] : single ? TS_F32 : TS_F64;
+    stack->dtype = integer ? stack->stored : TS_F32;
+    return true;
+}
+
+static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_stack *stack, int rank)
+{
+    const int64_t *n = stack->storage.n;
+    size_t bytes = ts_dtype_bytes(stack->stored);
+    stack->rank = stack->storage.rank;
+    if (rank > 1 ? stack->rank != rank : stack->rank > rank)
+        return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name, stack->rank, rank);
+    for (int d = 0; d < 3; d++) {
+        stack->n[d] = d < stack->rank ? n[d] : 1;
+        if (d < stack->rank && (n[d] == 0 || n[d] > INT32_MAX))
+            return ts_hdf5_input_refuse(input, "hdf5-empty", "axis %d of %s has length %" PRId64 ", expected 1 to %d",
+                                        d, stack->name, n[d], INT32_MAX);
+        if (!ts_mul_size(bytes, (size_t)stack->n[d], &bytes) || bytes > INT64_MAX / 8)
+            return ts_hdf5_input_refuse(input, "hdf5-size", "the size of %s cannot be addressed", stack->name);
+    }
+    return TS_OK;
+}
+
+static enum ts_status check_filters(const struct hdf5_input *input, struct hdf5_stack *stack)
+{
+    int n_deflate = 0;
+    stack->n_filters = stack->storage.n_filters;
+    if (stack->n_filters > STACK_FILTERS)
+        return ts_hdf5_input_refuse(input, "hdf5-filter", "%s has %d filters, at most %d are read", stack->name,
+                                    stack->n_filters, STACK_FILTERS);
+    for (int i = 0; i < stack->n_filters; i++) {
+        const struct storage_filter *filter = &stack->storage.filters[i];
+        char shown[4 * sizeof filter->name];
+        n_deflate += filter->id == H5Z_FILTER_DEFLATE;
+        stack->filters[i] = filter->id;
+        if ((filter->id == H5Z_FILTER_SHUFFLE || filter->id == H5Z_FILTER_DEFLATE ||
+             filter->id == H5Z_FILTER_FLETCHER32) &&
+            n_deflate < 2)
+            continue;
+        ts_text_escape(shown, sizeof shown, filter->name);
+        ts_hdf5_input_refuse(input, "hdf5-filter",
+                             "%s was stored with the filter %d (%s); shuffle, deflate and fletcher32 are read",
+                             stack->name, filter->id, *shown ? shown : "without a name");
+        ts_diag_hint(input->diag, "h5repack -f SHUF -f GZIP=1 writes it again so that every program reads it");
+        return TS_BAD_INPUT;
+    }
+    if (stack->storage.edges_unfiltered)
+        return ts_hdf5_input_refuse(input, "hdf5-filter", "%s has chunks at its edges that its filters leave out",
+                                    stack->name);
+    return TS_OK;
+}
+
+static enum ts_status check_chunks(const struct hdf5_input *input, struct hdf5_stack *stack)
+{
+    size_t bytes = ts_dtype_bytes(stack->stored);
+    const size_t most = stack->rank < 2 ? STACK_LIST_CHUNK_BYTES : STACK_CHUNK_BYTES;
+    stack->chunked = true;
+    for (int d = 0; d < 3; d++) {
+        const int64_t n = d < stack->rank ? stack->storage.chunk[d] : 1;
+        stack->chunk[d] = n;
+        if (n > INT32_MAX || !ts_mul_size(bytes, (size_t)n, &bytes) || bytes > most)
+            return ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %zu bytes", stack->name,
+                                        most);
+    }
+    stack->chunk_bytes = bytes;
+    return check_filters(input, stack);
+}
+
+/* Storage in one piece must be there in full. */
+static enum ts_status check_piece(const struct hdf5_input *input, const struct hdf5_stack *stack)
+{
+    const struct hdf5_storage *storage = &stack->storage;
+    const int64_t bytes = (int64_t)ts_dtype_bytes(stack->stored) * stack->n[0] * stack->n[1] * stack->n[2];
+    const bool compact = storage->layout == STORAGE_COMPACT;
+    if (!compact && (storage->offset < 0 || storage->stored_bytes == 0))
+        return ts_hdf5_input_refuse(input, "hdf5-not-written", "%s was created, but never written", stack->name);
+    if (storage->stored_bytes < bytes || bytes > stack->file_bytes || (compact && storage->compact_bytes != bytes) ||
+        (!compact && storage->offset > stack->file_bytes - bytes))
+        return ts_hdf5_input_refuse(input, "hdf5-truncated",
+                                    "%s claims %" PRId64 " bytes, more than there are: the file is damaged",
+                                    stack->name, bytes);
+    return TS_OK;
+}
+
+static enum ts_status check_storage(const struct hdf5_input *input, struct hdf5_stack *stack)
+{
+    switch ((enum storage_layout)stack->storage.layout) {
+    case STORAGE_VIRTUAL:
+        return ts_hdf5_input_refuse(input, "hdf5-virtual",
+                                    "%s is virtual: its values lie in other datasets, and a missing one reads as zeros",
+                                    stack->name);
+    case STORAGE_EXTERNAL:
+        return ts_hdf5_input_refuse(input, "hdf5-external", "%s has its values in other files (external storage)",
+                                    stack->name);
+    case STORAGE_CHUNKED:
+        return check_chunks(input, stack);
+    default:
+        return check_piece(input, stack);
+    }
+}
+
+/* Takes the child's description. */
+static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_stack *stack)
+{
+    const struct object_request request = {.object = stack->dataset.object};
+    const void *compact;
+    void *answer;
+    size_t bytes;
+    enum ts_status status = ts_hdf5_session_call(input->session, ts_hdf5_task_describe, &request, sizeof request,
+                                                 &answer, &bytes, input->diag);
+    if (status != TS_OK)
+        return status;
+    if (!ts_hdf5_storage_take(answer, bytes, &stack->storage, &compact)) {
+        status = ts_hdf5_session_wrong_answer(input->session, input->diag);
+    } else if (stack->storage.compact_bytes > 0) {
+        stack->compact = malloc(stack->storage.compact_bytes);
+        if (stack->compact)
+            memcpy(stack->compact, compact, stack->storage.compact_bytes);
+        else
+            status = ts_diag_no_memory(input->diag, stack->storage.compact_bytes);
+    }
+    free(answer);
+    return status;
+}
+
+enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name, int rank,
+                                  struct hdf5_stack *stack)
+{
+    char shown[HDF5_INPUT_PATH];
+    ts_text_escape(shown, sizeof shown, name);
+    *stack = (struct hdf5_stack){
+        .dataset = *dataset, .fd = input->files[dataset->file].fd, .file_bytes = input->files[dataset->file].bytes};
+    stack->name = ts_arena_text(input->arena, shown, strlen(shown));
+    enum ts_status status = stack->name ? TS_OK : ts_diag_no_memory(input->diag, sizeof shown);
+    if (status == TS_OK && dataset->kind != FINDER_DATASET)
+        status = ts_hdf5_input_refuse(input, "hdf5-no-dataset", "%s is a group, not a dataset", stack->name);
+    if (status == TS_OK)
+        status = take_storage(input, stack);
+    if (status == TS_OK && !find_type(stack, rank))
+        status = ts_hdf5_input_refuse(input, "hdf5-type",
+                                      "the elements of %s are neither integers of 8 to %d bits nor floats of 32 or 64",
+                                      stack->name, rank == 1 ? 64 : 32);
+    if (status == TS_OK)
+        status = check_sizes(input, stack, rank);
+    return status == TS_OK ? check_storage(input, stack) : status;
+}
+
+void ts_hdf5_stack_close(struct hdf5_stack *stack)
+{
+    free(stack->compact);
+    free(stack->table);
+    stack->compact = NULL;
+    stack->table = NULL;
+}
+
+enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack)
+{
+    const struct object_request request = {.object = stack->dataset.object};
+    void *answer;
+    size_t bytes;
+    int64_t outside;
+    if (!stack->chunked)
+        return TS_OK;
+    if (stack->storage.n_chunks > STORAGE_CHUNKS)
+        return ts_hdf5_input_refuse(input, "hdf5-chunks", "%s has %" PRId64 " chunks, at most %d are read", stack->name,
+                                    stack->storage.n_chunks, STORAGE_CHUNKS);
+    const enum ts_status status = ts_hdf5_session_call(input->session, ts_hdf5_task_table, &request, sizeof request,
+                                                       &answer, &bytes, input->diag);
+    if (status != TS_OK)
+        return status;
+    stack->table = answer;
+    if (ts_hdf5_storage_check_table(&stack->storage, answer, bytes, stack->file_bytes, &outside))
+        return TS_OK;
+    return outside < 0 ? ts_hdf5_session_wrong_answer(input->session, input->diag)
+                       : ts_hdf5_input_refuse(input, "hdf5-truncated",
+                                              "chunk %" PRId64 " of %s lies outside of the file: the file is damaged",
+                                              outside, stack->name);
+}
+
+/* The numbers of an open list. */
+static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most, double **values)
+{
+    if (stack->n[0] > most)
+        return ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " values, expected at most %" PRId64,
+                                    stack->name, stack->n[0], most);
+    enum ts_status status = ts_hdf5_stack_locate(input, stack);
+    if (status != TS_OK)
+        return status;
+    *values = ts_arena_alloc(input->arena, (size_t)stack->n[0] * sizeof **values);
+    if (!*values)
+        return ts_diag_no_memory(input->diag, (size_t)stack->n[0] * sizeof **values);
+    const struct hdf5_box box = {.end = {stack->n[0], 1, 1}, .stride = {1, 1, 1}, .out = *values, .doubles = true};
+    return ts_hdf5_stack_read(input, stack, &box);
+}
+
+enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t most, double **values, int64_t *n)
+{
+    struct hdf5_stack stack;
+    struct hdf5_ref dataset;
+    *values = NULL;
+    *n = 0;
+    enum ts_status status = ts_hdf5_input_find(input, from, path, &dataset);
+    if (status != TS_OK || dataset.kind == FINDER_NONE)
+        return status;
+    status = ts_hdf5_stack_open(input, &dataset, path, 1, &stack);
+    if (status == TS_OK)
+        status = read_numbers(input, &stack, most, values);
+    *n = stack.n[0];
+    ts_hdf5_stack_close(&stack);
+    return status;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A numeric dataset of up to three axes in a foreign file, read in boxes. The child of the input says where its bytes
+ * lie (io/hdf5/hdf5_storage.h); they are read and decoded here (shuffle, deflate, fletcher32), and no length that the
+ * file claims is believed: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
+ * once.
+ */
+#ifndef IO_HDF5_HDF5_STACK_H
+#define IO_HDF5_HDF5_STACK_H
+
+#include "core/image.h"
+#include "io/hdf5/hdf5_input.h"
+#include "io/hdf5/hdf5_storage.h"
+
+enum { STACK_FILTERS = 4, STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
+
+struct hdf5_stack {
+    const char *name;        /* path in the file, for messages */
+    struct hdf5_ref dataset; /* while the child lives */
+    int fd;                  /* the input's */
+    int64_t file_bytes;
+    struct hdf5_storage storage;
+    void *compact;               /* the values of a compact dataset; else NULL */
+    struct storage_chunk *table; /* of a chunked one, once it is located */
+    int rank;
+    int64_t n[3];                /* axes past the rank have length 1 */
+    enum ts_dtype stored, dtype; /* of the file (f64 too, u64 in lists), of what is read */
+    bool has_sign;               /* stored as u64, but with a sign */
+    bool swapped;                /* stored in the other byte order */
+    bool chunked;
+    int64_t chunk[3];
+    size_t chunk_bytes;
+    int n_filters;
+    int filters[STACK_FILTERS];
+};
+
+/* Elements [first, end) of each axis to out. Element (i0, i1, i2) goes to the sum of stride[d] * (i[d] - first[d]) (in
+ * elements); along `map_axis`, where map is given, map[i[d]] stands for the difference, and -1 leaves the index out. */
+struct hdf5_box {
+    int64_t first[3], end[3];
+    ptrdiff_t stride[3];
+    int map_axis;
+    const int64_t *map;
+    void *out; /* of stack->dtype, or doubles */
+    bool doubles;
+};
+
+/* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64 bits are taken with
+ * rank 1 alone, to be read as doubles. The stack may be closed whether this fails or not. */
+enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name, int rank,
+                                  struct hdf5_stack *stack);
+/* Has the child look for every chunk; needed before reading. */
+enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
+void ts_hdf5_stack_close(struct hdf5_stack *stack);
+/* Bytes that a read holds beside its result, with the table of chunks. */
+size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack);
+/* Needs no child. */
+enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct hdf5_stack *stack,
+                                  const struct hdf5_box *box);
+/* All of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no double holds are refused.
+ * *values is NULL where there is no such dataset. */
+enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t most, double **values, int64_t *n);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small values: datasets of up to 32 KiB lie in the object header (compact), where the metadata checksum covers
+ * them; larger ones are chunked like images. Text has a fixed length, in UTF-8: variable-length text would lie in a
+ * heap without any checksum.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hdf5/hdf5_writer.h"
+
+enum { COMPACT_BYTES = 32 << 10, ATTRIBUTE_BYTES = 60 << 10 };
+
+/* In the header where it fits; a long scalar lies beside it, guarded by its digest alone. */
+static bool put_compact(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value)
+{
+    char digest[DIGEST_TEXT_BYTES];
+    hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE), space = ts_hdf5_value_space(value), dataset = -1;
+    bool done = list >= 0 && space >= 0 && ts_digest_tree_of(value->data, value->bytes, digest);
+    if (value->bytes > 0 && value->bytes <= COMPACT_BYTES)
+        done = done && H5Pset_layout(list, H5D_COMPACT) >= 0;
+    if (done)
+        dataset = H5Dcreate2(writer->h5, path, value->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    done = dataset >= 0 &&
+           (value->bytes == 0 || H5Dwrite(dataset, value->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value->data) >= 0) &&
+           ts_hdf5_put_digest(dataset, digest);
+    if (dataset >= 0)
+        done = H5Dclose(dataset) >= 0 && done;
+    if (space >= 0)
+        H5Sclose(space);
+    if (list >= 0)
+        H5Pclose(list);
+    return done;
+}
+
+/* "object@name" is an attribute. */
+static bool put_on_object(struct hdf5_writer *writer, const char *path, const char *at, const struct hdf5_value *value)
+{
+    char object_path[1024];
+    snprintf(object_path, sizeof object_path, "%.*s", (int)(at - path), path);
+    hid_t object = H5Oopen(writer->h5, object_path, H5P_DEFAULT);
+    bool done = object >= 0 && ts_hdf5_put_attribute(object, at + 1, value);
+    if (object >= 0)
+        done = H5Oclose(object) >= 0 && done;
+    return done;
+}
+
+static enum ts_status put_value(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
+                                bool floating)
+{
+    const char *at = strrchr(path, '@');
+    enum ts_status status = ts_hdf5_settle(writer);
+    if (status != TS_OK)
+        return status;
+    if (at && (value->bytes > ATTRIBUTE_BYTES || at - path > 1000)) {
+        ts_hdf5_fail(writer, "output-attribute", "the attribute %s has %zu bytes, %d are possible", path, value->bytes,
+                     ATTRIBUTE_BYTES);
+        return ts_hdf5_state(writer);
+    }
+    if (!at && value->rank > 0 && value->bytes > COMPACT_BYTES) {
+        struct hdf5_dataset_shape shape = {.type = value->type,
+                                           .element_bytes = value->element_bytes,
+                                           .rank = value->rank,
+                                           .floating = floating,
+                                           .whole = true};
+        int id;
+        memcpy(shape.n, value->n, sizeof shape.n);
+        status = ts_hdf5_dataset_create(writer, path, &shape, &id);
+        if (status == TS_OK)
+            status = ts_hdf5_dataset_write(writer, id, value->n[0], value->data);
+        return status == TS_OK ? ts_hdf5_settle(writer) : status;
+    }
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    if (!(at ? put_on_object(writer, path, at, value) : put_compact(writer, path, value)))
+        ts_hdf5_fail_library(writer, path, (int64_t)value->bytes);
+    ts_hdf5_leave(&visit);
+    return ts_hdf5_state(writer);
+}
+
+static enum ts_status put_text(struct hdf5_writer *writer, const char *path, struct hdf5_value *value)
+{
+    struct hdf5_visit visit;
+    value->text = true;
+    ts_hdf5_enter(&visit);
+    value->type = ts_hdf5_text_type(value->element_bytes);
+    if (value->type < 0)
+        ts_hdf5_fail_library(writer, path, 0);
+    ts_hdf5_leave(&visit);
+    if (value->type < 0)
+        return ts_hdf5_state(writer);
+    enum ts_status status = put_value(writer, path, value, false);
+    ts_hdf5_enter(&visit);
+    H5Tclose(value->type);
+    ts_hdf5_leave(&visit);
+    return status;
+}
+
+enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const char *text)
+{
+    size_t bytes = strlen(text) > 0 ? strlen(text) : 1; /* HDF5 has no text of length 0: one zero byte */
+    struct hdf5_value value = {.element_bytes = bytes, .bytes = bytes, .data = text};
+    return put_text(writer, path, &value);
+}
+
+enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts, size_t n)
+{
+    struct hdf5_value value = {.element_bytes = 1, .rank = 1, .n = {(int64_t)n}};
+    for (size_t i = 0; i < n; i++)
+        if (strlen(texts[i]) > value.element_bytes)
+            value.element_bytes = strlen(texts[i]);
+    char *cells = NULL;
+    if (!ts_mul_size(n, value.element_bytes, &value.bytes) || !(cells = calloc(1, value.bytes + 1))) {
+        ts_hdf5_fail_memory(writer, value.bytes);
+        return ts_hdf5_state(writer);
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(cells + i * value.element_bytes, texts[i], strlen(texts[i]));
+    value.data = cells;
+    enum ts_status status = put_text(writer, path, &value);
+    free(cells);
+    return status;
+}
+
+enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path, const struct ts_image *image)
+{
+    struct hdf5_value value = {.type = ts_hdf5_type(image->dtype),
+                               .element_bytes = ts_dtype_bytes(image->dtype),
+                               .rank = image->rank,
+                               .bytes = image->rank == 0 ? ts_dtype_bytes(image->dtype) : ts_image_bytes(image),
+                               .data = image->data};
+    for (int d = 0; d < image->rank; d++)
+        value.n[d] = image->axes[d].n;
+    enum ts_status status = put_value(writer, path, &value, image->dtype == TS_F32 || image->dtype == TS_F64);
+    if (status != TS_OK || !image->unit || !*image->unit || strchr(path, '@'))
+        return status;
+    char attribute[1100];
+    snprintf(attribute, sizeof attribute, "%.1000s@units", path);
+    return ts_hdf5_text(writer, attribute, image->unit);
+}

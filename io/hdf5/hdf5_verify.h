@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The check of a result. Version 2 of the digests covers values, attributes and structure, and the trailer every byte;
+ * version 1, of older files, the values alone. docs/provenance.md defines both.
+ */
+#ifndef IO_HDF5_HDF5_VERIFY_H
+#define IO_HDF5_HDF5_VERIFY_H
+
+#include "io/file/digest.h"
+#include "io/hdf5/hdf5_error.h"
+
+enum { DIGEST_VERSION = 2 };
+
+/* What a check has shown to be as it was written. */
+struct hdf5_proof {
+    int version;
+    size_t datasets, attributes;
+    uint64_t value_bytes;
+    char digest[DIGEST_TEXT_BYTES]; /* the root's, which stands for the whole file */
+};
+
+/* As ts_hdf5_verify, and says what was proved. */
+enum ts_status ts_hdf5_prove(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
+/* For the writer, about the file that it has just closed: checks it through its own descriptor, in this process, and
+ * appends the trailer. `shown` stands for the path in messages; TS_RUN_FAILED where something is wrong. */
+enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_diag *diag);
+/* The root digest of version 2 from the datasets' digests as they stand. Between enter and leave. */
+bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of the check of a result, in the order in which they run: hdf5_verify_content.c (takes apart what the child
+ * says of the file), hdf5_verify_pass.c (threads read all of the file once, decode and hash), hdf5_verify_sense.c (what
+ * the file says of its images), hdf5_verify.c (the verdict).
+ */
+#ifndef IO_HDF5_HDF5_VERIFY_PARTS_H
+#define IO_HDF5_HDF5_VERIFY_PARTS_H
+
+#include "io/file/chunks.h"
+#include "io/file/digest_tree.h"
+#include "io/hdf5/hdf5_storage.h"
+#include "io/hdf5/hdf5_walk.h"
+
+struct verify_dataset {
+    char *path;  /* owned */
+    size_t line; /* of the listing */
+    struct hdf5_storage storage;
+    const void *compact;
+    struct storage_chunk *chunks; /* grid.n_chunks of them; owned */
+    struct chunk_grid grid;
+    struct chunk_filters filters;
+    uint64_t bytes;                   /* of all values */
+    char expected[DIGEST_TEXT_BYTES]; /* "": the file has none */
+    char found[DIGEST_TEXT_BYTES];
+    struct digest_tree *tree;
+    int64_t damaged; /* the first chunk that does not decode, -1: none */
+    /* Version 1 has one digest of all values in order. */
+    struct digest *flat;
+    int64_t next; /* part that it waits for */
+};
+
+struct verification {
+    int fd, threads;
+    uint64_t body_bytes; /* of the file, without its trailer */
+    int version;         /* of the digests; 0: not one that this program knows */
+    bool complete;
+    char expected[DIGEST_TEXT_BYTES]; /* the root's digest; "": none */
+    char *content;                    /* the child's answer; owned */
+    const char **lines;               /* of the listing */
+    size_t n_lines, n_datasets, n_attributes;
+    struct verify_dataset *datasets;
+    struct digest_tree *body; /* of version 2 */
+    /* What is wrong. */
+    char at[HDF5_WALK_PATH]; /* path; "": the file */
+    char problem[200];       /* predicate */
+    bool no_memory;
+    int read_error; /* errno; -1: the file ended before */
+};
+
+/* Takes the lines of check->content apart; they are not trusted. False with a problem. */
+bool ts_verify_content(struct verification *check, size_t bytes);
+/* Works out how each dataset is stored, as far as this program writes such. False with a problem. */
+bool ts_verify_describe(struct verification *check);
+/* Reads all of the body once, in threads, and ends the digests of datasets and body. Datasets that are damaged say so;
+ * false with a problem where the pass itself fails. */
+bool ts_verify_pass(struct verification *check);
+/* Whether what the listing says of images makes sense. False with a problem. */
+bool ts_verify_sense(struct verification *check);
+
+/* Sets the problem of the object at the path, or with "" of the file; false, for convenience. */
+bool ts_verify_wrong(struct verification *check, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool ts_verify_no_memory(struct verification *check);
+
+#endif

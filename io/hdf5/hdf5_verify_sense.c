@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether what a file says of its images makes sense (io/file/result_check.h): directions at right angles, spacings
+ * positive and finite, units known. Whoever edits a file can compute its digests anew, and the first version of the
+ * digests did not cover attributes at all. An image is an NXdata group with the attribute "axes"; it is put together
+ * from the lines of the listing, in which the axes and the values follow their group.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/file/result_check.h"
+#include "io/hdf5/hdf5_verify_parts.h"
+
+enum { UNIT_BYTES = 32 };
+
+struct sense {
+    const char *group; /* path, ended by the line; NULL: no image */
+    struct ts_image image;
+    /* What attributes belong to: an axis (-1: none), the dataset "data", the group itself, or else another object. */
+    int axis;
+    bool values, itself;
+    int parts; /* of the geometry */
+    char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
+};
+
+/* The last field of an attribute's line is its value in hexadecimal digits; as many bytes as there are, at most `size`.
+ */
+static size_t get_value(const char *line, void *out, size_t size)
+{
+    const char *hex = strrchr(line, '\t') + 1;
+    size_t n = 0;
+    unsigned int byte;
+    for (; n < size && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
+        ((unsigned char *)out)[n] = (unsigned char)byte;
+    return n;
+}
+
+static bool is_attribute(const char *line, const char *name, const char *dtype)
+{
+    const size_t length = strlen(name);
+    line += strlen("attribute\t");
+    return strncmp(line, name, length) == 0 && line[length] == '\t' &&
+           strncmp(line + length + 1, dtype, strlen(dtype)) == 0;
+}
+
+static void take_axes(struct sense *sense, const char *line)
+{
+    char names[8 * TS_MAX_RANK + 1] = "";
+    const size_t width = strtoull(line + strlen("attribute\taxes\t|S"), NULL, 10);
+    const size_t bytes = get_value(line, names, sizeof names - 1);
+    if (width == 0 || bytes % width || bytes / width > TS_MAX_RANK)
+        return;
+    sense->image.rank = (int)(bytes / width);
+    for (int d = 0; d < sense->image.rank; d++)
+        for (enum ts_axis_kind kind = TS_AXIS_Z; kind <= TS_AXIS_ITEM; kind++)
+            if (strlen(ts_axis_name(kind)) == strnlen(names + (size_t)d * width, width) &&
+                strncmp(names + (size_t)d * width, ts_axis_name(kind), width) == 0)
+                sense->image.axes[d].kind = kind;
+}
+
+static void take_attribute(struct sense *sense, const char *line)
+{
+    struct ts_image *image = &sense->image;
+    char quantity[UNIT_BYTES] = "";
+    if (sense->axis >= 0) {
+        if (is_attribute(line, "units", "|S"))
+            (void)get_value(line, sense->axis_units[sense->axis], UNIT_BYTES - 1);
+        if (is_attribute(line, "spacing", "<f8"))
+            (void)get_value(line, &image->axes[sense->axis].spacing, sizeof(double));
+    } else if (sense->values) {
+        if (is_attribute(line, "units", "|S"))
+            (void)get_value(line, sense->unit, UNIT_BYTES - 1);
+        if (is_attribute(line, "quantity", "|S"))
+            (void)get_value(line, quantity, UNIT_BYTES - 1);
+        for (int i = TS_COUNTS; *quantity && i <= TS_INTENSITY; i++)
+            if (strcmp(quantity, ts_quantity_name((enum ts_quantity)i)) == 0)
+                image->quantity = (enum ts_quantity)i;
+    } else if (!sense->itself) {
+        return;
+    } else if (is_attribute(line, "axes", "|S")) {
+        take_axes(sense, line);
+    } else if (is_attribute(line, "origin_mm", "<f8")) {
+        sense->parts += get_value(line, image->origin_mm, sizeof image->origin_mm) == sizeof image->origin_mm;
+    } else if (is_attribute(line, "direction", "<f8")) {
+        sense->parts += get_value(line, image->direction, sizeof image->direction) == sizeof image->direction;
+    } else if (is_attribute(line, "step_z_mm", "<f8")) {
+        sense->parts += get_value(line, image->step_z_mm, sizeof image->step_z_mm) == sizeof image->step_z_mm;
+    }
+}
+
+/* A dataset of the group: the values, or an axis. */
+static void take_dataset(struct sense *sense, const char *path)
+{
+    const size_t length = strlen(sense->group);
+    sense->axis = -1;
+    sense->values = sense->itself = false;
+    if (strncmp(path, sense->group, length) != 0 || path[length] != '/')
+        return;
+    const char *name = path + length + 1;
+    sense->values = strncmp(name, "data\t", 5) == 0;
+    for (int d = 0; d < sense->image.rank; d++) {
+        const char *axis = ts_axis_name(sense->image.axes[d].kind);
+        if (strncmp(name, axis, strlen(axis)) != 0 || name[strlen(axis)] != '\t')
+            continue;
+        sense->axis = d;
+        sense->image.axes[d].n = strtoll(strrchr(path, '\t') + 1, NULL, 10);
+    }
+}
+
+static bool end_image(struct verification *check, struct sense *sense)
+{
+    const char *code, *wrong = NULL;
+    sense->image.unit = sense->unit;
+    for (int d = 0; d < TS_MAX_RANK; d++)
+        sense->image.axes[d].unit = sense->axis_units[d];
+    sense->image.has_geometry = sense->parts == 3;
+    if (sense->group && sense->image.rank > 0)
+        wrong = ts_result_wrong(&sense->image, &code);
+    return !wrong || ts_verify_wrong(check, sense->group, "makes no sense: %s", wrong);
+}
+
+bool ts_verify_sense(struct verification *check)
+{
+    struct sense sense = {.axis = -1};
+    for (size_t i = 0; i < check->n_lines; i++) {
+        const char *line = check->lines[i];
+        if (strncmp(line, "attribute\t", 10) == 0 && sense.group) {
+            take_attribute(&sense, line);
+        } else if (strncmp(line, "dataset\t", 8) == 0 && sense.group) {
+            take_dataset(&sense, line + 8);
+        } else if (strncmp(line, "group\t", 6) == 0) {
+            if (!end_image(check, &sense))
+                return false;
+            sense = (struct sense){.axis = -1, .itself = true, .group = line + 6};
+        }
+    }
+    return end_image(check, &sense);
+}

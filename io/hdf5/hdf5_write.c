@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Life of the output file: create, groups and links, commit, abandon.
+ * Version bounds V110 to V110: every piece of metadata carries a checksum.
+ */
+#include "io/hdf5/hdf5_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hdf5/hdf5_driver.h"
+#include "io/hdf5/hdf5_verify.h"
+#include "io/hdf5/hdf5_writer.h"
+
+enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
+{
+    return ts_file_check(path, force, bytes, diag);
+}
+
+static hid_t create_file(struct hdf5_writer *writer)
+{
+    struct hdf5_visit visit;
+    struct hdf5_failure failure;
+    hid_t file = -1;
+    ts_hdf5_enter(&visit);
+    hid_t creation = ts_hdf5_create_properties(H5P_FILE_CREATE);
+    if (creation < 0)
+        ts_hdf5_fail_library(writer, "the file structure", 0);
+    else if ((file = ts_hdf5_create_descriptor(writer->file.fd, creation, &failure)) < 0)
+        ts_hdf5_fail_because(writer, "the file structure", &failure, 0);
+    if (creation >= 0)
+        H5Pclose(creation);
+    ts_hdf5_leave(&visit);
+    return file;
+}
+
+/* The file has not been finished, so it is thrown away. */
+static void close_unfinished(struct hdf5_writer *writer)
+{
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    ts_hdf5_driver_discard(writer->h5);
+    H5Fclose(writer->h5); /* and all objects in it */
+    ts_hdf5_leave(&visit);
+}
+
+static void destroy_writer(struct hdf5_writer *writer)
+{
+    ts_chunk_queue_destroy(writer->queue); /* first: its threads use all the rest */
+    if (writer->h5 >= 0)
+        close_unfinished(writer);
+    for (int i = 0; i < writer->n_datasets; i++)
+        ts_hdf5_dataset_destroy(writer->datasets[i]);
+    free(writer->datasets);
+    ts_file_clear(&writer->file);
+    free(writer->default_entry);
+    free(writer->default_data);
+    pthread_mutex_destroy(&writer->failure_lock);
+    free(writer);
+}
+
+static enum ts_status begin_root(struct hdf5_writer *writer)
+{
+    int32_t number = DIGEST_VERSION;
+    const struct ts_image version = {.rank = 0, .dtype = TS_I32, .unit = "", .data = &number};
+    const enum ts_status status = ts_hdf5_text(writer, "/@NX_class", "NXroot");
+    return status == TS_OK ? ts_hdf5_values(writer, "/@digest_version", &version) : status;
+}
+
+enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
+                              struct ts_diag *diag)
+{
+    *writer = NULL;
+    struct hdf5_writer *made = calloc(1, sizeof *made);
+    if (!made)
+        return ts_diag_no_memory(diag, sizeof *made);
+    made->options = *options;
+    made->diag = diag;
+    made->h5 = -1;
+    made->file.fd = -1;
+    pthread_mutex_init(&made->failure_lock, NULL);
+    int threads = options->threads > 0 ? options->threads : 1;
+    made->options.threads = threads;
+    enum ts_status status = TS_OK;
+    made->queue = ts_chunk_queue_create(threads, ts_hdf5_chunk_sink, made);
+    if (!made->queue)
+        status = ts_diag_no_memory(diag, (size_t)threads * sizeof(struct chunk_job));
+    if (status == TS_OK)
+        status = ts_file_create(&made->file, path, options->force, diag);
+    if (status == TS_OK && (made->h5 = create_file(made)) < 0)
+        status = ts_hdf5_state(made);
+    if (status == TS_OK)
+        status = begin_root(made);
+    if (status != TS_OK) {
+        ts_hdf5_abandon(made);
+        return status;
+    }
+    *writer = made;
+    return TS_OK;
+}
+
+void ts_hdf5_abandon(struct hdf5_writer *writer)
+{
+    if (writer)
+        destroy_writer(writer);
+}
+
+enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const char *nx_class)
+{
+    enum ts_status status = ts_hdf5_settle(writer);
+    if (status != TS_OK)
+        return status;
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    hid_t list = ts_hdf5_create_properties(H5P_GROUP_CREATE), group = -1;
+    if (list >= 0)
+        group = H5Gcreate2(writer->h5, path, H5P_DEFAULT, list, H5P_DEFAULT);
+    if (group < 0 || H5Gclose(group) < 0)
+        ts_hdf5_fail_library(writer, path, 0);
+    if (list >= 0)
+        H5Pclose(list);
+    ts_hdf5_leave(&visit);
+    char attribute[1100];
+    snprintf(attribute, sizeof attribute, "%.1000s@NX_class", path);
+    status = ts_hdf5_state(writer);
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, attribute, nx_class);
+    if (status == TS_OK && !writer->default_entry && strcmp(nx_class, "NXentry") == 0 &&
+        !(writer->default_entry = strdup(path)))
+        ts_hdf5_fail_memory(writer, strlen(path));
+    return ts_hdf5_state(writer);
+}
+
+enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const char *target)
+{
+    enum ts_status status = ts_hdf5_settle(writer);
+    if (status != TS_OK)
+        return status;
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    if (H5Lcreate_hard(writer->h5, target, writer->h5, path, H5P_DEFAULT, H5P_DEFAULT) < 0)
+        ts_hdf5_fail_library(writer, path, 0);
+    ts_hdf5_leave(&visit);
+    return ts_hdf5_state(writer);
+}
+
+size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads)
+{
+    /* HDF5's caches, the compressors' tables. */
+    size_t bytes = (size_t)16 << 20, largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct chunk_grid grid;
+        int64_t length[TS_MAX_RANK];
+        for (int d = 0; d < images[i]->rank; d++)
+            length[d] = images[i]->axes[d].n;
+        if (!ts_chunk_grid_init(&grid, images[i]->rank, length, ts_dtype_bytes(images[i]->dtype)))
+            return SIZE_MAX;
+        bytes += grid.chunk_bytes + (size_t)grid.n_chunks * 64;
+        largest = grid.chunk_bytes > largest ? grid.chunk_bytes : largest;
+    }
+    size_t workers = (size_t)(threads > 0 ? threads : 1);
+    size_t held = (size_t)ts_chunk_queue_window((int)workers);
+    /* Held: the chunk and its encoded form, and a leaf of the digest of which a part has come; per thread: the shuffled
+     * chunk and the compressor. The check, which comes later, needs less. */
+    return bytes + held * (2 * largest + (64u << 10) + DIGEST_LEAF_BYTES) + workers * (largest + (2u << 20));
+}
+
+const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
+{
+    return writer->file.temporary;
+}
+
+/* A viewer opens the file at the first image, unless the caller said otherwise. */
+static void write_defaults(struct hdf5_writer *writer)
+{
+    const char *entry = writer->default_entry, *data = writer->default_data;
+    struct hdf5_visit visit;
+    if (!entry)
+        return;
+    ts_hdf5_enter(&visit);
+    bool root_has = H5Aexists_by_name(writer->h5, "/", "default", H5P_DEFAULT) > 0;
+    bool entry_has = H5Aexists_by_name(writer->h5, entry, "default", H5P_DEFAULT) > 0;
+    ts_hdf5_leave(&visit);
+    char path[1100];
+    size_t length = strlen(entry);
+    if (!root_has)
+        (void)ts_hdf5_text(writer, "/@default", entry + 1);
+    snprintf(path, sizeof path, "%.1000s@default", entry);
+    if (!entry_has && data && strncmp(data, entry, length) == 0 && data[length] == '/')
+        (void)ts_hdf5_text(writer, path, data + length + 1);
+}
+
+static void flush_file(struct hdf5_writer *writer)
+{
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    if (H5Fflush(writer->h5, H5F_SCOPE_GLOBAL) < 0)
+        ts_hdf5_fail_library(writer, "the file structure", 0);
+    ts_hdf5_leave(&visit);
+}
+
+/* `complete` comes last, after all else has reached the system. */
+static enum ts_status write_seals(struct hdf5_writer *writer)
+{
+    char digest[DIGEST_TEXT_BYTES] = "";
+    uint8_t one = 1;
+    struct ts_image complete = {.rank = 0, .dtype = TS_U8, .unit = "", .data = &one};
+    struct hdf5_visit visit;
+    write_defaults(writer);
+    flush_file(writer);
+    if (ts_hdf5_failed(writer))
+        return ts_hdf5_state(writer);
+    ts_hdf5_enter(&visit);
+    if (!ts_hdf5_root_digest(writer->h5, digest))
+        ts_hdf5_fail_library(writer, "the digest", 0);
+    ts_hdf5_leave(&visit);
+    enum ts_status status = ts_hdf5_state(writer);
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, "/@digest", digest);
+    if (status == TS_OK)
+        flush_file(writer);
+    status = ts_hdf5_state(writer);
+    if (status == TS_OK)
+        status = ts_hdf5_values(writer, "/@complete", &complete);
+    if (status == TS_OK)
+        flush_file(writer);
+    return ts_hdf5_state(writer);
+}
+
+static enum ts_status close_file(struct hdf5_writer *writer)
+{
+    struct hdf5_visit visit;
+    ts_hdf5_enter(&visit);
+    if (H5Fclose(writer->h5) < 0 || ts_hdf5_kept_error()) /* some failed writes are not reported */
+        ts_hdf5_fail_library(writer, "the end", 0);
+    writer->h5 = -1;
+    ts_hdf5_leave(&visit);
+    return ts_hdf5_state(writer);
+}
+
+enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
+{
+    enum ts_status status = ts_hdf5_settle(writer);
+    for (int i = 0; i < writer->n_datasets && status == TS_OK; i++)
+        status = ts_hdf5_dataset_finish(writer, i);
+    if (status == TS_OK)
+        status = write_seals(writer);
+    if (status == TS_OK)
+        status = close_file(writer);
+    ts_chunk_queue_destroy(writer->queue); /* the check has threads of its own */
+    writer->queue = NULL;
+    if (status == TS_OK)
+        status = ts_hdf5_seal(writer->file.fd, writer->file.path, writer->options.threads, writer->diag);
+    if (status == TS_OK)
+        status = ts_file_sync(&writer->file, writer->diag);
+    if (status == TS_OK)
+        status = ts_file_publish(&writer->file, writer->diag);
+    destroy_writer(writer);
+    return status;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * seccomp, Landlock and limits.
+ *
+ * The filter is a list of what a decoder needs: memory, its descriptors, the clock, its end. Everything else kills the
+ * process, so that a decoder which was taken over by its input can reach no file, no network and no other process. The
+ * calls that give memory are allowed without PROT_EXEC, and a process may send a signal to itself alone, which is how
+ * abort() ends. newfstatat() fails instead: glibc's fstat() uses it, but a path could hide in its argument.
+ */
+#include "io/sandbox/sandbox_lock.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define NATIVE_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+enum { CHILD_FILES_MAX = 24 };
+
+bool ts_sandbox_is_instrumented(void)
+{
+#ifdef TS_SANITIZED
+    return true;
+#else
+    /* The variable alone proves nothing: valgrind has also mapped what it names. */
+    const char *preloaded = getenv("LD_PRELOAD");
+    FILE *maps = preloaded && strstr(preloaded, "vgpreload_") ? fopen("/proc/self/maps", "re") : NULL;
+    char line[512];
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, "/vgpreload_") != NULL;
+    if (maps)
+        fclose(maps);
+    return found;
+#endif
+}
+
+bool ts_sandbox_has_seccomp(void)
+{
+#ifdef NATIVE_ARCHITECTURE
+    const unsigned int action = SECCOMP_RET_KILL_PROCESS;
+    return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+#else
+    return false; /* the filter below is for other machines */
+#endif
+}
+
+/* ---- Landlock ---------------------------------------------------------------------------------- */
+
+/* The kernel's structure (linux/landlock.h), whose header here may be older than the kernel. */
+struct landlock_rules {
+    uint64_t files, network, scopes;
+};
+
+enum { LANDLOCK_CREATE = 444, LANDLOCK_RESTRICT = 446, LANDLOCK_VERSION = 1 };
+
+int ts_sandbox_landlock(void)
+{
+    const long version = syscall(LANDLOCK_CREATE, NULL, 0, LANDLOCK_VERSION);
+    return version > 0 ? (int)version : 0;
+}
+
+/* Handles every right that the kernel knows and grants none. */
+static bool take_files_and_network(void)
+{
+    static const int file_rights[] = {0, 13, 14, 15, 15, 16}; /* by ABI version */
+    const int version = ts_sandbox_landlock();
+    if (version == 0)
+        return true;
+    const int n = file_rights[version < 5 ? version : 5];
+    const struct landlock_rules rules = {
+        .files = (UINT64_C(1) << n) - 1, .network = version >= 4 ? 3 : 0, .scopes = version >= 6 ? 3 : 0};
+    const size_t bytes = version >= 6 ? sizeof rules : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
+    const int rule_set = (int)syscall(LANDLOCK_CREATE, &rules, bytes, 0);
+    if (rule_set < 0)
+        return false;
+    const bool done = syscall(LANDLOCK_RESTRICT, rule_set, 0) == 0;
+    close(rule_set);
+    return done;
+}
+
+/* ---- seccomp ----------------------------------------------------------------------------------- */
+
+#define DATA(field) ((uint32_t)offsetof(struct seccomp_data, field))
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(field))
+#define LOW_WORD(argument) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(args[argument])) /* little-endian */
+#define RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
+#define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), RETURN(SECCOMP_RET_ALLOW)
+/* A call with a condition on one argument, which the four statements after the jump hold. */
+#define ALLOW_WITHOUT(call, argument, bits)                                                                            \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOW_WORD(argument),                                             \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS),                          \
+        RETURN(SECCOMP_RET_ALLOW)
+#define ALLOW_EQUAL(call, argument, value)                                                                             \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOW_WORD(argument),                                             \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 1, 0), RETURN(SECCOMP_RET_KILL_PROCESS),                          \
+        RETURN(SECCOMP_RET_ALLOW)
+
+static bool filter_calls(int channel)
+{
+#ifdef NATIVE_ARCHITECTURE
+    struct sock_filter filter[] = {
+        LOAD(arch),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCHITECTURE, 1, 0),
+        RETURN(SECCOMP_RET_KILL_PROCESS),
+        LOAD(nr), /* calls of the x32 ABI have a bit of their own and match none below */
+        ALLOW_EQUAL(SYS_read, 0, (uint32_t)channel),
+        ALLOW_EQUAL(SYS_recvmsg, 0, (uint32_t)channel), /* descriptors come with jobs */
+        ALLOW_EQUAL(SYS_sendto, 0, (uint32_t)channel),  /* send() */
+        ALLOW_EQUAL(SYS_write, 0, STDERR_FILENO),       /* glibc's last words before abort(); it is /dev/null */
+        ALLOW_EQUAL(SYS_writev, 0, STDERR_FILENO),
+        ALLOW(SYS_pread64),
+        ALLOW(SYS_lseek),
+        ALLOW(SYS_fstat),
+        ALLOW(SYS_close),
+        ALLOW_WITHOUT(SYS_mmap, 2, PROT_EXEC),
+        ALLOW_WITHOUT(SYS_mprotect, 2, PROT_EXEC),
+        ALLOW(SYS_mremap),
+        ALLOW(SYS_munmap),
+        ALLOW(SYS_brk),
+        ALLOW_EQUAL(SYS_madvise, 2, MADV_DONTNEED),
+        ALLOW(SYS_futex),
+        ALLOW(SYS_clock_gettime),
+        ALLOW(SYS_clock_nanosleep), /* libhdf5, before it reads metadata with a wrong checksum once more */
+        ALLOW(SYS_getrusage),
+        ALLOW(SYS_getrandom),
+        ALLOW(SYS_sysinfo), /* qsort() asks for the size of the memory */
+        ALLOW(SYS_getpid),
+        ALLOW(SYS_gettid),
+        ALLOW(SYS_rt_sigprocmask),
+        ALLOW(SYS_rt_sigreturn),
+        ALLOW_EQUAL(SYS_tgkill, 0, (uint32_t)getpid()),
+        ALLOW(SYS_exit),
+        ALLOW(SYS_exit_group),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 1),
+        RETURN(SECCOMP_RET_ERRNO | EPERM),
+        RETURN(SECCOMP_RET_KILL_PROCESS),
+    };
+    const struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
+#else
+    return true;
+#endif
+}
+
+/* ---- limits ------------------------------------------------------------------------------------ */
+
+/* Both limits of a resource down to `value`. */
+static bool limit(int resource, rlim_t value)
+{
+    struct rlimit both;
+    if (getrlimit(resource, &both) != 0)
+        return false;
+    if (both.rlim_max > value) /* RLIM_INFINITY is the largest number */
+        both.rlim_max = value;
+    both.rlim_cur = both.rlim_max;
+    return setrlimit(resource, &both) == 0;
+}
+
+/* So many bytes of addresses beyond those that are in use. Under sanitizers nothing is limited: their shadow memory
+ * takes terabytes. */
+static bool limit_addresses(size_t more)
+{
+#ifdef TS_SANITIZED
+    (void)more;
+    return true;
+#else
+    unsigned long long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "re");
+    if (statm == NULL)
+        return false;
+    bool ok = fscanf(statm, "%llu", &pages) == 1;
+    fclose(statm);
+    return ok && limit(RLIMIT_AS, pages * (unsigned long long)sysconf(_SC_PAGESIZE) + more);
+#endif
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+/* The soft limit has a signal of its own, SIGXCPU, which tells it from other deaths; the hard one, a second later,
+ * kills. */
+static bool limit_processor(int seconds)
+{
+    struct rlimit both;
+    if (!limit(RLIMIT_CPU, (rlim_t)seconds + 1) || getrlimit(RLIMIT_CPU, &both) != 0)
+        return false;
+    if (both.rlim_cur > (rlim_t)seconds)
+        both.rlim_cur = (rlim_t)seconds;
+    return setrlimit(RLIMIT_CPU, &both) == 0;
+}
+
+/* A child of root keeps root's files by its number alone; without capabilities it keeps little else. */
+static bool drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[2] = {{0}};
+    return syscall(SYS_capset, &head, none) == 0;
+}
+
+bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel)
+{
+    if (!limit_addresses(limits->address_bytes) || !limit(RLIMIT_CORE, 0) || !limit(RLIMIT_FSIZE, 0) ||
+        !limit(RLIMIT_NOFILE, CHILD_FILES_MAX) || !limit_processor(limits->cpu_seconds) ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return false;
+    if (ts_sandbox_is_instrumented())
+        return true;
+    if (!limit(RLIMIT_NPROC, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || !take_files_and_network() ||
+        !drop_capabilities())
+        return false;
+    return !ts_sandbox_has_seccomp() || filter_calls(channel);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The locks of a sandboxed child, for io/sandbox/sandbox.c alone.
+ */
+#ifndef IO_SANDBOX_SANDBOX_LOCK_H
+#define IO_SANDBOX_SANDBOX_LOCK_H
+
+#include "io/sandbox/sandbox.h"
+
+/* Sets the limits of this process, takes capabilities, the file system and the network away and filters its system
+ * calls, for good; it may talk on `channel` alone. False with errno where the kernel refuses one of them that it has.
+ */
+bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel);
+/* Whether a debugger's tool (valgrind, a sanitizer) runs this process, which then stays unfiltered. */
+bool ts_sandbox_is_instrumented(void);
+/* ABI version of Landlock, 0 where the kernel has none. */
+int ts_sandbox_landlock(void);
+/* Whether the kernel filters system calls. */
+bool ts_sandbox_has_seccomp(void);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The caller's side of the workers: start, queue, wait with a clock, kill and reap. A worker's processor time is
+ * limited for its whole life, so one that has used some of it gets no more jobs, and another takes its place.
+ */
+#include "io/sandbox/workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "io/sandbox/worker_process.h"
+
+/* In jobs of job_seconds: an old worker still has time for all that its queue can hold. */
+enum { TICK_MS = 100, OLD_JOBS = 2, LIFE_JOBS = OLD_JOBS + WORKER_QUEUE_MAX };
+
+struct worker {
+    struct sandbox_child child;
+    bool ready; /* it has said that it is locked */
+    bool old;   /* it gets no more jobs */
+    int memory_fd;
+    void *memory; /* shared with this worker */
+    uint64_t queue[WORKER_QUEUE_MAX];
+    int n_queued;
+    int64_t started_ns; /* when the first of the queue became the first */
+};
+
+struct worker_pool {
+    const struct worker_kind *kind;
+    struct worker_start start;
+    struct sandbox_limits limits;
+    int job_seconds;
+    struct worker workers[WORKERS_MAX];
+    int n_workers;
+    int next; /* whose answers are looked at first: fairness */
+    int unanswered;
+    int error; /* errno of a job that could not be handed over, other than "not now" */
+    bool lost;
+};
+
+static void end_all(struct worker_pool *pool)
+{
+    for (int i = 0; i < pool->n_workers; i++)
+        if (pool->workers[i].child.pid > 0)
+            kill(pool->workers[i].child.pid, SIGKILL); /* all at once, then one after the other is reaped */
+    for (int i = 0; i < pool->n_workers; i++)
+        ts_sandbox_end(&pool->workers[i].child, NULL, 0);
+}
+
+/* 0 or an errno. */
+static int launch(struct worker_pool *pool, struct worker *worker)
+{
+    worker->ready = worker->old = false;
+    return ts_sandbox_launch(&ts_worker_sandbox, &pool->limits, &pool->start, sizeof pool->start, &worker->memory_fd,
+                             worker->memory_fd >= 0, &worker->child);
+}
+
+/* Memory that the worker cannot make smaller under the caller's hands. 0 or an errno. */
+static int make_memory(struct worker *worker, size_t bytes)
+{
+    worker->memory_fd = memfd_create("tomostage-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (worker->memory_fd < 0 || ftruncate(worker->memory_fd, (off_t)bytes) != 0 ||
+        fcntl(worker->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        return errno;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, worker->memory_fd, 0);
+    if (memory == MAP_FAILED)
+        return errno;
+    worker->memory = memory;
+    return 0;
+}
+
+/* The worker counts as one of the pool even where it could not be started, so that destroy frees what it has. */
+static int start_worker(struct worker_pool *pool)
+{
+    struct worker *worker = &pool->workers[pool->n_workers++];
+    *worker = (struct worker){.child = {.channel = -1}, .memory_fd = -1};
+    const int error = pool->start.memory_bytes > 0 ? make_memory(worker, pool->start.memory_bytes) : 0;
+    return error ? error : launch(pool, worker);
+}
+
+enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **out, struct ts_diag *diag)
+{
+    *out = NULL;
+    struct worker_pool *pool = calloc(1, sizeof *pool);
+    if (pool == NULL)
+        return ts_diag_no_memory(diag, sizeof *pool);
+    pool->kind = setup->kind;
+    pool->job_seconds = setup->job_seconds;
+    pool->limits = (struct sandbox_limits){setup->address_bytes + setup->memory_bytes, LIFE_JOBS * setup->job_seconds};
+    pool->start =
+        (struct worker_start){.kind = setup->kind, .memory_bytes = setup->memory_bytes, .bytes = setup->setup_bytes};
+    if (setup->setup_bytes > 0)
+        memcpy(pool->start.setup, setup->setup, setup->setup_bytes);
+    int error = 0;
+    while (error == 0 && pool->n_workers < setup->n_workers)
+        error = start_worker(pool);
+    if (error) {
+        struct diag_site site = {.code = "worker-not-started"};
+        ts_diag_error(diag, TS_RUN_FAILED, &site, "worker process %d of %d could not be started: %s", pool->n_workers,
+                      setup->n_workers, strerror(error));
+        ts_workers_destroy(pool);
+        return TS_RUN_FAILED;
+    }
+    *out = pool;
+    return TS_OK;
+}
+
+void *ts_workers_memory(const struct worker_pool *pool, int i)
+{
+    return pool->workers[i].memory;
+}
+
+int ts_workers_load(const struct worker_pool *pool, int i)
+{
+    return pool->workers[i].old ? WORKER_QUEUE_MAX : pool->workers[i].n_queued;
+}
+
+bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const void *job, int fd)
+{
+    struct worker_job message = {.number = number};
+    struct worker *worker = &pool->workers[i];
+    if (pool->lost || pool->unanswered >= WORKER_JOBS_MAX || ts_workers_load(pool, i) == WORKER_QUEUE_MAX)
+        return false;
+    /* The queue holds so little that a worker which reads nothing cannot block this. */
+    memcpy(message.bytes, job, pool->kind->job_bytes);
+    if (!ts_channel_send(worker->child.channel, &message, sizeof message.number + pool->kind->job_bytes, &fd,
+                         fd >= 0) &&
+        errno != EPIPE && errno != ECONNRESET) { /* of a worker that is gone, ts_workers_wait says how it ended */
+        pool->error = errno;
+        return false;
+    }
+    if (worker->n_queued == 0)
+        worker->started_ns = ts_monotonic_ns();
+    worker->queue[worker->n_queued++] = number;
+    pool->unanswered++;
+    return true;
+}
+
+static enum worker_outcome lose(struct worker_pool *pool)
+{
+    pool->lost = true;
+    end_all(pool);
+    return WORKER_LOST;
+}
+
+/* Says how worker i ended. */
+static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *number, char what[WORKER_TEXT_MAX])
+{
+    struct worker *worker = &pool->workers[i];
+    *number = worker->n_queued > 0 ? worker->queue[0] : UINT64_MAX;
+    ts_sandbox_end(&worker->child, what, WORKER_TEXT_MAX);
+    return lose(pool);
+}
+
+static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number, char what[WORKER_TEXT_MAX],
+                                const char *happened, const char *reason)
+{
+    char text[WORKER_TEXT_MAX];
+    *number = UINT64_MAX;
+    snprintf(text, sizeof text, "%.*s", WORKER_TEXT_MAX - 64, reason);
+    snprintf(what, WORKER_TEXT_MAX, "%s: %s", happened, text);
+    return lose(pool);
+}
+
+enum look { LOOK_NOTHING, LOOK_MESSAGE, LOOK_ENDED, LOOK_FAILED /* errno */ };
+
+/* What worker i has to say. A message was sent whole, so it comes whole. */
+static enum look look_at(const struct worker *worker, struct worker_message *message)
+{
+    ssize_t n;
+    do {
+        n = recv(worker->child.channel, message, sizeof *message, MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n == (ssize_t)sizeof *message)
+        return LOOK_MESSAGE;
+    if (n < 0)
+        return errno == EAGAIN ? LOOK_NOTHING : errno == ECONNRESET ? LOOK_ENDED : LOOK_FAILED;
+    return LOOK_ENDED;
+}
+
+static bool overdue(const struct worker_pool *pool, const struct worker *worker)
+{
+    return worker->n_queued > 0 && ts_monotonic_ns() - worker->started_ns > pool->job_seconds * INT64_C(1000000000);
+}
+
+/* 0, or the errno of the worker that should have taken the place of one that is old. */
+static int replace_old(struct worker_pool *pool, struct worker *worker)
+{
+    worker->old = worker->old || ts_sandbox_cpu_seconds(&worker->child) >= OLD_JOBS * pool->job_seconds;
+    if (!worker->old || worker->n_queued > 0)
+        return 0;
+    ts_sandbox_end(&worker->child, NULL, 0);
+    return launch(pool, worker);
+}
+
+static enum worker_outcome take(struct worker_pool *pool, int i, const struct worker_message *message, uint64_t *number,
+                                void *reply, char what[WORKER_TEXT_MAX])
+{
+    struct worker *worker = &pool->workers[i];
+    pool->next = (i + 1) % pool->n_workers;
+    if (message->number == UINT64_MAX)
+        return fail(pool, number, what, "could not begin", (const char *)message->payload);
+    if (worker->n_queued == 0 || message->number != worker->queue[0])
+        return fail(pool, number, what, "is of no use", "it answered what it was not asked");
+    *number = message->number;
+    memcpy(reply, message->payload, pool->kind->reply_bytes);
+    memmove(worker->queue, worker->queue + 1, (size_t)--worker->n_queued * sizeof *worker->queue);
+    worker->started_ns = ts_monotonic_ns();
+    pool->unanswered--;
+    const int error = replace_old(pool, worker);
+    return error ? fail(pool, number, what, "could not be replaced", strerror(error)) : WORKER_REPLIED;
+}
+
+/* What worker i has for the caller: WORKER_IDLE where that is nothing yet. */
+static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *number, void *reply,
+                                  char what[WORKER_TEXT_MAX])
+{
+    struct worker *worker = &pool->workers[i];
+    struct worker_message message;
+    char error[SANDBOX_TEXT_MAX] = "";
+    if (!worker->ready) {
+        const enum sandbox_readiness readiness = ts_sandbox_ready(&worker->child, false, error, sizeof error);
+        if (readiness == SANDBOX_FAILED)
+            return *error ? fail(pool, number, what, "could not begin", error) : bury(pool, i, number, what);
+        worker->ready = readiness == SANDBOX_READY;
+    }
+    switch (worker->ready ? look_at(worker, &message) : LOOK_NOTHING) {
+    case LOOK_MESSAGE:
+        return take(pool, i, &message, number, reply, what);
+    case LOOK_FAILED:
+        return fail(pool, number, what, "cannot be listened to", strerror(errno));
+    case LOOK_ENDED:
+        return bury(pool, i, number, what);
+    case LOOK_NOTHING:
+        break;
+    }
+    if (!overdue(pool, worker))
+        return WORKER_IDLE;
+    *number = worker->queue[0];
+    snprintf(what, WORKER_TEXT_MAX, "took longer than %d s", pool->job_seconds);
+    return lose(pool);
+}
+
+enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, void *reply, char what[WORKER_TEXT_MAX])
+{
+    struct pollfd fds[WORKERS_MAX];
+    *number = UINT64_MAX;
+    if (pool->lost) {
+        snprintf(what, WORKER_TEXT_MAX, "ended before");
+        return WORKER_LOST;
+    }
+    while (pool->unanswered > 0) {
+        for (int k = 0, first = pool->next; k < pool->n_workers; k++) {
+            const enum worker_outcome outcome = attend(pool, (first + k) % pool->n_workers, number, reply, what);
+            if (outcome != WORKER_IDLE)
+                return outcome;
+        }
+        for (int i = 0; i < pool->n_workers; i++)
+            fds[i] = (struct pollfd){.fd = pool->workers[i].child.channel, .events = POLLIN};
+        /* The tick serves the clock of the jobs; an answer or a death wakes the poll at once. */
+        poll(fds, (nfds_t)pool->n_workers, TICK_MS);
+    }
+    return pool->error ? fail(pool, number, what, "could not be given a job", strerror(pool->error)) : WORKER_IDLE;
+}
+
+int ts_workers_pid(const struct worker_pool *pool, int i)
+{
+    return i < pool->n_workers ? pool->workers[i].child.pid : 0;
+}
+
+void ts_workers_destroy(struct worker_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    end_all(pool);
+    for (int i = 0; i < pool->n_workers; i++) {
+        if (pool->workers[i].memory)
+            munmap(pool->workers[i].memory, pool->start.memory_bytes);
+        if (pool->workers[i].memory_fd >= 0)
+            close(pool->workers[i].memory_fd);
+    }
+    free(pool);
+}

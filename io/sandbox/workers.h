@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pool of sandboxed processes (io/sandbox/sandbox.h) that answer jobs. A job is a number, a small message and perhaps
+ * one open descriptor; its answer is a small message of fixed size. Large results go through memory that the caller
+ * shares with one worker alone, so that a worker that was taken over by its input reaches the results of no other.
+ *
+ * Each worker has its own queue, and the caller's process keeps what is in it and since when: nothing that a worker
+ * says or fails to say can lose a job. A worker that dies, takes too long or answers what it was not asked ends the
+ * pool: the others are killed, all are reaped, and the caller learns which job it was.
+ */
+#ifndef IO_SANDBOX_WORKERS_H
+#define IO_SANDBOX_WORKERS_H
+
+#include "io/sandbox/sandbox.h"
+
+enum {
+    WORKERS_MAX = 64,
+    WORKER_QUEUE_MAX = 8,  /* unanswered jobs of one worker */
+    WORKER_JOBS_MAX = 256, /* of all, since each may hold a descriptor */
+    WORKER_JOB_MAX = 512,
+    WORKER_REPLY_MAX = 1024,
+    WORKER_SETUP_MAX = 1024,
+    WORKER_TEXT_MAX = SANDBOX_TEXT_MAX
+};
+
+/* What workers do. Objects of this type are static, as those of struct sandbox_kind. */
+struct worker_kind {
+    const char *name;
+    size_t job_bytes, reply_bytes;
+    /* As in struct sandbox_kind; may be NULL. */
+    bool (*prepare)(const void *setup, size_t bytes, char *error, size_t error_bytes);
+    /* In the locked worker, once: makes what work() uses. `memory` is what the worker shares with the caller, NULL
+     * where that is nothing. NULL where memory is out. */
+    void *(*begin)(const void *setup, void *memory);
+    /* Answers one job. fd: its descriptor, which the caller of work() closes, or -1. `reply` is zeroed. */
+    void (*work)(void *state, const void *job, int fd, void *reply);
+};
+
+struct worker_setup {
+    const struct worker_kind *kind;
+    int n_workers;        /* 1 to WORKERS_MAX */
+    size_t memory_bytes;  /* that each worker shares with the caller */
+    size_t address_bytes; /* addresses that a worker may take beside them; not held to under sanitizers */
+    int job_seconds;      /* of one job, processor time and wall time each */
+    const void *setup;    /* copied to every worker; at most WORKER_SETUP_MAX bytes */
+    size_t setup_bytes;
+};
+
+struct worker_pool;
+
+/* Starts the workers. TS_RUN_FAILED where processes, sockets or memory are out. */
+enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **pool, struct ts_diag *diag);
+/* What worker i shares with the caller, zeroed at first. It may change at any time. */
+void *ts_workers_memory(const struct worker_pool *pool, int i);
+/* Unanswered jobs of worker i; WORKER_QUEUE_MAX where it takes no more. */
+int ts_workers_load(const struct worker_pool *pool, int i);
+/* Queues a job for worker i and returns at once; a worker's jobs are done in this order. `job` has kind->job_bytes. fd:
+ * -1, or a descriptor that the worker gets a copy of. False: too many are unanswered, or the pool is lost. Where the
+ * job could not be sent for another reason, ts_workers_wait reports it. */
+bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const void *job, int fd);
+
+enum worker_outcome {
+    WORKER_REPLIED, /* *number and reply hold an answer; answers of different workers come in any order */
+    WORKER_LOST, /* *number is the job in progress, or UINT64_MAX where none was; what: "was killed by signal 11 (...)"
+                  */
+    WORKER_IDLE  /* no job is unanswered */
+};
+/* Waits for one answer, at most as long as the time limit of a job. After WORKER_LOST no process is left. */
+enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, void *reply,
+                                    char what[WORKER_TEXT_MAX]);
+/* Process id of worker i, for tests and messages; 0 after it was reaped. */
+int ts_workers_pid(const struct worker_pool *pool, int i);
+/* Kills and reaps every worker; their memory goes. NULL does nothing. */
+void ts_workers_destroy(struct worker_pool *pool);
+
+#endif

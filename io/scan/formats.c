@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of source formats; a new one is one line here.
+ */
+#include <string.h>
+
+#include "io/dicom/dicom.h"
+#include "io/hdf5/hdf5_source.h"
+#include "io/scan/exchange.h"
+#include "io/scan/nexus.h"
+#include "io/scan/result.h"
+#include "io/scan/tiff.h"
+
+const struct source_format *const ts_source_formats[] = {
+    &dicom_format, &nexus_format, &exchange_format, &hdf5_format, &result_format, &tiff_format, NULL};
+
+const struct source_format *ts_source_format_find(const char *name)
+{
+    for (size_t i = 0; ts_source_formats[i] != NULL; i++)
+        if (strcmp(ts_source_formats[i]->name, name) == 0)
+            return ts_source_formats[i];
+    return NULL;
+}

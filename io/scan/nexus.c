@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NXtomo: an NXentry or NXsubentry whose definition is NXtomo; in it NXinstrument/NXdetector with data (frame, row,
+ * column), image_key (0 projection, 1 flat, 2 dark, 3 invalid), x_pixel_size, y_pixel_size and
+ * x_rotation_axis_pixel_position; rotation_angle in NXsample, or in NXdata. Files of the ESRF have image_key_control
+ * beside image_key: the same, but for frames that were taken again to see whether the sample moved, which are -1.
+ * Source: NeXus definitions, NXtomo.
+ */
+#include "io/scan/nexus.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "io/scan/projections.h"
+#include "io/source/source_slices.h"
+
+enum { KEY_ALIGNMENT = -1, KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
+
+static const struct choice unit_choices[] = {
+    {"file", ANGLE_UNIT_FILE, "as the units of rotation_angle say; without units the scan is refused", 0},
+    {"degree", ANGLE_UNIT_DEGREE, "whatever the file says", 0},
+    {"radian", ANGLE_UNIT_RADIAN, "whatever the file says", 0},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct param nexus_rows[] = {
+    PARAM(struct nexus_params, nexus, .required = true, .unit = "", .doc = "the NeXus file (HDF5)"),
+    PARAM(struct nexus_params, entry, .unit = "", .init.text = "",
+          .doc = "path of the NXtomo entry, where the file has several"),
+    PARAM(struct nexus_params, data, .unit = "", .init.text = "",
+          .doc = "path of the frames (frame, row, column); found in the entry where it is not given"),
+    PARAM(struct nexus_params, angles, .unit = "", .init.text = "",
+          .doc = "path of the angles, one a frame; found in the entry where it is not given"),
+    PARAM(struct nexus_params, image_key, .unit = "", .init.text = "",
+          .doc = "path of the keys that tell projections, flats and darks apart; found where it is not given"),
+    FRAMES_ROW(struct nexus_params),
+    PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
+          .doc = "unit of the angles"),
+    PIXEL_SIZE_ROW(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
+    QUANTITY_ROW(struct nexus_params),
+    BEAM_ROWS(struct nexus_params),
+    SLICES_ROW(struct nexus_params),
+};
+
+struct nexus {
+    struct projections *projections;
+    struct hdf5_input *input;
+    const struct param_set *set;
+    const struct nexus_params *params;
+    struct hdf5_ref entry, detector;
+};
+
+/* ---- the entry and what is in it ----------------------------------------------------------------- */
+
+static enum ts_status is_tomo(struct nexus *nexus, const struct hdf5_ref *group, bool *found)
+{
+    char text[64] = "";
+    struct hdf5_ref definition;
+    *found = false;
+    if (!ts_hdf5_input_is_class(group, "NXentry") && !ts_hdf5_input_is_class(group, "NXsubentry"))
+        return TS_OK;
+    enum ts_status status = ts_hdf5_input_find(nexus->input, group, "definition", &definition);
+    if (status == TS_OK && definition.kind == FINDER_DATASET)
+        status = ts_hdf5_input_text(nexus->input, &definition, NULL, text, sizeof text);
+    ts_hdf5_input_release(nexus->input, &definition);
+    *found = !strcmp(text, "NXtomo");
+    return status;
+}
+
+/* Looks for NXtomo among the members of a group, and one level further in entries. */
+static enum ts_status search(struct nexus *nexus, const struct hdf5_ref *group, int level, int *n_found)
+{
+    struct hdf5_name *names;
+    size_t n;
+    enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n; i++) {
+        struct hdf5_ref member;
+        bool found = false;
+        if (names[i].kind != 'h')
+            continue; /* entries are members; what links lead to is looked at by its path */
+        status = ts_hdf5_input_find(nexus->input, group, names[i].name, &member);
+        if (status == TS_OK)
+            status = is_tomo(nexus, &member, &found);
+        if (found)
+            ++*n_found;
+        else if (status == TS_OK && level == 0 && ts_hdf5_input_is_class(&member, "NXentry"))
+            status = search(nexus, &member, 1, n_found);
+        if (found && nexus->entry.kind == FINDER_NONE)
+            nexus->entry = member;
+        else
+            ts_hdf5_input_release(nexus->input, &member);
+    }
+    return status;
+}
+
+static enum ts_status find_entry(struct nexus *nexus)
+{
+    const struct nexus_params *params = nexus->params;
+    int n_found = 0;
+    enum ts_status status;
+    if (*params->entry) {
+        status = ts_hdf5_input_find_root(nexus->input, params->entry, &nexus->entry);
+        if (status == TS_OK && nexus->entry.kind != FINDER_GROUP)
+            return ts_hdf5_input_refuse(nexus->input, "nexus-entry", "there is no group %s", params->entry);
+        return status;
+    }
+    status = search(nexus, &nexus->input->files[0].root, 0, &n_found);
+    if (status != TS_OK || n_found == 1 || (n_found == 0 && *params->data))
+        return status;
+    if (n_found > 1) {
+        ts_hdf5_input_refuse(nexus->input, "nexus-entries", "%d entries follow NXtomo, expected one", n_found);
+        ts_diag_hint(nexus->input->diag, "entry: PATH says which; `tomostage info FILE` lists what is in the file");
+        return TS_BAD_INPUT;
+    }
+    ts_hdf5_input_refuse(nexus->input, "nexus-no-entry", "no entry follows NXtomo (definition)");
+    ts_diag_hint(nexus->input->diag, "data, angles and image_key name the datasets of a scan that does not say so");
+    return TS_BAD_INPUT;
+}
+
+/* Whether a group has a member of this name, whatever it leads to. */
+static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *group, const char *name, bool *found)
+{
+    struct hdf5_name *names;
+    size_t n;
+    const enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
+    for (size_t i = 0; i < n && !*found; i++)
+        *found = !strcmp(names[i].name, name);
+    return status;
+}
+
+/* The first member of this class that has a member `holding`. */
+static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group, const char *nx_class,
+                                 const char *holding, struct hdf5_ref *found)
+{
+    struct hdf5_name *names;
+    size_t n;
+    *found = (struct hdf5_ref){0};
+    enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n && found->kind == FINDER_NONE; i++) {
+        struct hdf5_ref member;
+        bool holds = false;
+        if (names[i].kind == 'e')
+            continue; /* only what is used is followed out of the file */
+        status = ts_hdf5_input_find(nexus->input, group, names[i].name, &member);
+        if (status == TS_OK && ts_hdf5_input_is_class(&member, nx_class))
+            status = has_member(nexus, &member, holding, &holds);
+        if (holds)
+            *found = member;
+        else
+            ts_hdf5_input_release(nexus->input, &member);
+    }
+    return status;
+}
+
+static enum ts_status find_detector(struct nexus *nexus)
+{
+    struct hdf5_name *names;
+    size_t n;
+    enum ts_status status = ts_hdf5_input_names(nexus->input, &nexus->entry, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n && nexus->detector.kind == FINDER_NONE; i++) {
+        struct hdf5_ref instrument;
+        if (names[i].kind == 'e')
+            continue;
+        status = ts_hdf5_input_find(nexus->input, &nexus->entry, names[i].name, &instrument);
+        if (status == TS_OK && ts_hdf5_input_is_class(&instrument, "NXinstrument"))
+            status = find_class(nexus, &instrument, "NXdetector", "image_key", &nexus->detector);
+        ts_hdf5_input_release(nexus->input, &instrument);
+    }
+    return status;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+
+static enum ts_status open_frames(struct nexus *nexus)
+{
+    struct hdf5_ref dataset = {0};
+    const char *path = *nexus->params->data ? nexus->params->data : "data";
+    enum ts_status status = TS_OK;
+    if (*nexus->params->data)
+        status = ts_hdf5_input_find_root(nexus->input, path, &dataset);
+    else if (nexus->detector.kind != FINDER_NONE)
+        status = ts_hdf5_input_find(nexus->input, &nexus->detector, path, &dataset);
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
+        status =
+            ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
+                                 *nexus->params->data ? path : "no NXdetector of the entry has data and image_key");
+    return status == TS_OK ? ts_hdf5_stack_open(nexus->input, &dataset, path, 3, &nexus->projections->stack) : status;
+}
+
+/* The list image_key_control beside image_key; NULL where there is none. */
+static enum ts_status read_control(struct nexus *nexus, int64_t n_frames, double **control)
+{
+    const char *key = nexus->params->image_key, *slash = strrchr(key, '/');
+    char path[HDF5_INPUT_PATH];
+    int64_t n = 0;
+    enum ts_status status = TS_OK;
+    snprintf(path, sizeof path, "%.*simage_key_control", slash ? (int)(slash + 1 - key) : 0, key);
+    *control = NULL;
+    if (*key)
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->input->files[0].root, path, FRAMES_MAX, control, &n);
+    else if (nexus->detector.kind != FINDER_NONE)
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->detector, path, FRAMES_MAX, control, &n);
+    if (status == TS_OK && *control && n != n_frames)
+        return ts_hdf5_input_refuse(
+            nexus->input, "image-key",
+            "image_key_control has %" PRId64 " values, expected %" PRId64 ", one for each frame", n, n_frames);
+    return status;
+}
+
+/* Alignment frames were taken at angles that the scan had before: they are projections by their key alone. */
+static enum ts_status check_control(const struct nexus *nexus, int64_t frame, double key, double control,
+                                    bool *alignment)
+{
+    *alignment = control == KEY_ALIGNMENT && (key == FRAMES_PROJECTIONS || key == KEY_INVALID);
+    if (*alignment || control == key)
+        return TS_OK;
+    return ts_hdf5_input_refuse(nexus->input, "image-key",
+                                "image_key_control of frame %" PRId64 " is %g, and its image_key is %g", frame, control,
+                                key);
+}
+
+static enum ts_status refuse_key(const struct nexus *nexus, int64_t frame, double key)
+{
+    return ts_hdf5_input_refuse(
+        nexus->input, "image-key",
+        "image_key of frame %" PRId64 " is %g, expected 0 (projection), 1 (flat), 2 (dark) or 3 (invalid)", frame, key);
+}
+
+static enum ts_status record_frames(const struct nexus *nexus, const int64_t counts[KEYS], int64_t n_alignment)
+{
+    struct projections *projections = nexus->projections;
+    enum ts_status status =
+        ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(nexus->params->frames));
+    if (status == TS_OK)
+        status = n_alignment > 0
+                     ? ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE TS_FRAMES_ALIGNMENT,
+                                                counts[0], counts[1], counts[2], counts[KEY_INVALID], n_alignment)
+                     : ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE, counts[0], counts[1],
+                                                counts[2], counts[KEY_INVALID]);
+    if (n_alignment > 0 && nexus->params->frames == FRAMES_PROJECTIONS)
+        ts_diag_note(nexus->input->diag, &(struct diag_site){.code = "frames-alignment"},
+                     "%s: %" PRId64 " alignment frames (image_key_control -1) are left out, %" PRId64
+                     " projections are read",
+                     nexus->input->path, n_alignment, counts[0]);
+    return status;
+}
+
+/* The frames of the kind that is asked for. */
+static enum ts_status choose_frames(struct nexus *nexus)
+{
+    struct projections *projections = nexus->projections;
+    const int64_t n_frames = projections->stack.n[0];
+    int64_t counts[KEYS] = {0}, n_alignment = 0, n, n_keys;
+    double *keys = NULL, *control = NULL;
+    enum ts_status status = TS_OK;
+    if (*nexus->params->image_key)
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->input->files[0].root, nexus->params->image_key, FRAMES_MAX,
+                                       &keys, &n_keys);
+    else if (nexus->detector.kind != FINDER_NONE)
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->detector, "image_key", FRAMES_MAX, &keys, &n_keys);
+    if (status != TS_OK)
+        return status;
+    if (!keys) {
+        ts_hdf5_input_refuse(nexus->input, "image-key",
+                             "there is no image_key: projections, flats and darks cannot be told apart");
+        ts_diag_hint(nexus->input->diag,
+                     "hdf5: FILE with path and axes reads frames of one kind; of flats and darks the axes are z, frame "
+                     "and detector");
+        return TS_BAD_INPUT;
+    }
+    if (n_keys != n_frames)
+        return ts_hdf5_input_refuse(nexus->input, "image-key",
+                                    "image_key has %" PRId64 " values, expected %" PRId64 ", one for each frame",
+                                    n_keys, n_frames);
+    if ((status = read_control(nexus, n_frames, &control)) != TS_OK)
+        return status;
+    int64_t *frames = ts_arena_alloc(projections->arena, (size_t)n_frames * sizeof *frames);
+    if (!frames)
+        return ts_diag_no_memory(nexus->input->diag, (size_t)n_frames * sizeof *frames);
+    for (int64_t i = n = 0; i < n_frames; i++) {
+        if (!(keys[i] >= 0 && keys[i] <= KEY_INVALID) || keys[i] != floor(keys[i]))
+            return refuse_key(nexus, i, keys[i]);
+        bool alignment = false;
+        if (control && check_control(nexus, i, keys[i], control[i], &alignment) != TS_OK)
+            return TS_BAD_INPUT;
+        n_alignment += alignment;
+        if (alignment)
+            continue;
+        counts[(int)keys[i]]++;
+        if ((int)keys[i] == nexus->params->frames)
+            frames[n++] = i;
+    }
+    if (n == 0)
+        return ts_hdf5_input_refuse(nexus->input, "frames-missing",
+                                    "none of the %" PRId64 " frames is one of the %s (image_key %d)", n_frames,
+                                    ts_projections_frames_name(nexus->params->frames), (int)nexus->params->frames);
+    projections->n_views = n;
+    projections->frames = frames;
+    return record_frames(nexus, counts, n_alignment);
+}
+
+/* ---- angles ------------------------------------------------------------------------------------- */
+
+/* Reads a list below a group and the units beside it. */
+static enum ts_status read_list(struct nexus *nexus, const struct hdf5_ref *from, const char *path, double **values,
+                                int64_t *n, char *units, size_t size)
+{
+    struct hdf5_ref object = {0};
+    units[0] = '\0';
+    enum ts_status status = ts_hdf5_stack_numbers(nexus->input, from, path, FRAMES_MAX, values, n);
+    if (status == TS_OK && *values)
+        status = ts_hdf5_input_find(nexus->input, from, path, &object);
+    if (object.kind != FINDER_NONE)
+        status = ts_hdf5_input_text(nexus->input, &object, "units", units, size);
+    return status;
+}
+
+static enum ts_status find_angles(struct nexus *nexus, double **angles, int64_t *n, char *units, size_t size)
+{
+    static const char *const classes[] = {"NXsample", "NXdata"};
+    enum ts_status status = TS_OK;
+    *angles = NULL;
+    if (*nexus->params->angles)
+        return read_list(nexus, &nexus->input->files[0].root, nexus->params->angles, angles, n, units, size);
+    for (int i = 0; i < 2 && status == TS_OK && !*angles && nexus->entry.kind != FINDER_NONE; i++) {
+        struct hdf5_ref group;
+        status = find_class(nexus, &nexus->entry, classes[i], "rotation_angle", &group);
+        if (status == TS_OK && group.kind != FINDER_NONE)
+            status = read_list(nexus, &group, "rotation_angle", angles, n, units, size);
+    }
+    return status;
+}
+
+static enum ts_status read_angles(struct nexus *nexus)
+{
+    struct projections *projections = nexus->projections;
+    const int64_t n_frames = projections->stack.n[0];
+    enum angle_unit unit = nexus->params->angle_unit;
+    char units[64], shown[256];
+    double *angles;
+    int64_t n = 0;
+    enum ts_status status = find_angles(nexus, &angles, &n, units, sizeof units);
+    if (status != TS_OK)
+        return status;
+    if (!angles)
+        return ts_hdf5_input_refuse(nexus->input, "angles-missing", "there is no %s: the angles are not known",
+                                    *nexus->params->angles ? nexus->params->angles : "rotation_angle in the entry");
+    if (n != n_frames)
+        return ts_hdf5_input_refuse(nexus->input, "angle-count",
+                                    "rotation_angle has %" PRId64 " angles, expected %" PRId64 ", one for each frame",
+                                    n, n_frames);
+    if (unit == ANGLE_UNIT_FILE)
+        unit = ts_angle_unit_of(units);
+    if (unit == ANGLE_UNIT_FILE) {
+        ts_text_escape(shown, sizeof shown, units);
+        ts_hdf5_input_refuse(nexus->input, "angle-unit",
+                             "the unit of rotation_angle is %s%s, expected degree or radian", *units ? "" : "not given",
+                             shown);
+        ts_diag_hint(nexus->input->diag, "angle_unit: degree or angle_unit: radian says what it is");
+        return TS_BAD_INPUT;
+    }
+    for (int64_t i = 0; i < projections->n_views; i++)
+        angles[i] = angles[projections->frames[i]];
+    return ts_projections_angles(projections, angles, projections->n_views, unit,
+                                 nexus->params->angle_unit != ANGLE_UNIT_FILE);
+}
+
+/* ---- lengths ------------------------------------------------------------------------------------ */
+
+/* Names in any case: nothing here is a megameter or a petameter apart. 0: not known. */
+static double millimeters(const char *units)
+{
+    static const struct {
+        double mm;
+        const char *names[9];
+    } known[] = {{1e3, {"m", "meter", "meters", "metre", "metres"}},
+                 {10, {"cm", "centimeter", "centimeters", "centimetre", "centimetres"}},
+                 {1, {"mm", "millimeter", "millimeters", "millimetre", "millimetres"}},
+                 {1e-3,
+                  {"um", "\xC2\xB5m", "\xCE\xBCm", "micron", "microns", "micrometer", "micrometers", "micrometre",
+                   "micrometres"}},
+                 {1e-6, {"nm", "nanometer", "nanometers", "nanometre", "nanometres"}},
+                 {1e-9, {"pm", "picometer", "picometers", "picometre", "picometres"}}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        for (int k = 0; k < 9 && known[i].names[k]; k++)
+            if (!strcasecmp(units, known[i].names[k]))
+                return known[i].mm;
+    return 0;
+}
+
+static enum ts_status read_pixel_size(struct nexus *nexus, const char *name, double *mm)
+{
+    char units[64], shown[256];
+    double *values;
+    int64_t n;
+    enum ts_status status = read_list(nexus, &nexus->detector, name, &values, &n, units, sizeof units);
+    if (status != TS_OK || !values)
+        return status;
+    *mm = values[0] * millimeters(units);
+    for (int64_t i = 1; i < n; i++)
+        if (values[i] != values[0])
+            return ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is not the same for all pixels", name);
+    if (*mm > 0 && isfinite(*mm))
+        return TS_OK;
+    ts_text_escape(shown, sizeof shown, units);
+    ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is %g in the unit '%s', expected a positive length in m to pm",
+                         name, values[0], shown);
+    ts_diag_hint(nexus->input->diag, "pixel_size in mm stands for what the file says");
+    return TS_BAD_INPUT;
+}
+
+static enum ts_status read_geometry(struct nexus *nexus)
+{
+    struct projections *projections = nexus->projections;
+    double *position = NULL;
+    int64_t n;
+    enum ts_status status = TS_OK;
+    if (ts_param_given(nexus->set, "pixel_size")) {
+        projections->spacing_mm[0] = projections->spacing_mm[1] = nexus->params->pixel_size;
+    } else if (nexus->detector.kind != FINDER_NONE) {
+        status = read_pixel_size(nexus, "y_pixel_size", &projections->spacing_mm[0]);
+        if (status == TS_OK)
+            status = read_pixel_size(nexus, "x_pixel_size", &projections->spacing_mm[1]);
+    }
+    if (status == TS_OK && nexus->detector.kind != FINDER_NONE)
+        status =
+            ts_hdf5_stack_numbers(nexus->input, &nexus->detector, "x_rotation_axis_pixel_position", 1, &position, &n);
+    if (status == TS_OK && position)
+        status = ts_projections_attribute(projections, "x_rotation_axis_pixel_position", "%.17g", position[0]);
+    return status;
+}
+
+/* ---- the format --------------------------------------------------------------------------------- */
+
+static enum ts_status find_parts(struct nexus *nexus)
+{
+    enum ts_status status = find_entry(nexus);
+    if (status == TS_OK && nexus->entry.kind != FINDER_NONE)
+        status = find_detector(nexus);
+    if (status == TS_OK)
+        status = open_frames(nexus);
+    if (status == TS_OK)
+        status = choose_frames(nexus);
+    if (status == TS_OK && nexus->params->frames == FRAMES_PROJECTIONS)
+        status = read_angles(nexus);
+    return status == TS_OK ? read_geometry(nexus) : status;
+}
+
+static enum ts_status find_all(struct projections *projections, const struct param_set *set)
+{
+    struct nexus nexus = {.set = set, .params = set->values, .projections = projections, .input = &projections->input};
+    const enum ts_status status = find_parts(&nexus);
+    projections->order[0] = 1;
+    projections->order[1] = 0;
+    projections->order[2] = 2;
+    projections->quantity = nexus.params->quantity;
+    projections->beam = (struct ts_beam){(enum ts_beam_kind)nexus.params->beam, nexus.params->source_axis,
+                                         nexus.params->source_detector};
+    return status;
+}
+
+static enum ts_status open_nexus(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    const struct nexus_params *params = set->values;
+    return ts_projections_source(set, params->nexus, find_all, diag, source);
+}
+
+static void resolve(struct param_set *set, const struct source *source)
+{
+    ts_source_beam_resolve(set, &source->image);
+}
+
+const struct source_format nexus_format = {
+    .name = "nexus",
+    .summary = "a scan in a NeXus file (NXtomo): projections, flats or darks as a sinogram",
+    .params = nexus_rows,
+    .n_params = sizeof nexus_rows / sizeof nexus_rows[0],
+    .params_bytes = sizeof(struct nexus_params),
+    .open = open_nexus,
+    .resolve = resolve,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source format `nexus`: a scan in a NeXus file that follows NXtomo.
+ */
+#ifndef IO_SCAN_NEXUS_H
+#define IO_SCAN_NEXUS_H
+
+#include <inttypes.h>
+
+#include "io/source/source.h"
+
+struct nexus_params {
+    const char *nexus;
+    const char *entry, *data, *angles, *image_key; /* paths; "" where they are found by definition and class */
+    int32_t frames;                                /* enum frames */
+    int32_t angle_unit;                            /* enum angle_unit */
+    double pixel_size;
+    int32_t quantity;                    /* enum ts_quantity */
+    int32_t beam;                        /* enum ts_beam_kind */
+    double source_axis, source_detector; /* mm */
+    int32_t angle_sense;                 /* enum angle_sense */
+    double angle_offset;                 /* degrees */
+    struct ts_numbers slices;
+};
+
+/* The text of the attribute frames_in_file, to write it and to read it again; the last part where there are any. */
+#define TS_FRAMES_IN_FILE "projections %" PRId64 ", flats %" PRId64 ", darks %" PRId64 ", invalid %" PRId64
+#define TS_FRAMES_ALIGNMENT ", alignment %" PRId64
+#define TS_FRAMES_IN_FILE_SCAN                                                                                         \
+    "projections %" SCNd64 ", flats %" SCNd64 ", darks %" SCNd64 ", invalid %" SCNd64 ", alignment %" SCNd64
+
+extern const struct source_format nexus_format;
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames of a scan in an HDF5 file as a source: a sinogram (z, view, detector) = (row, frame, column), whatever the
+ * order of the axes in the file. What is common to the formats that hold projection data.
+ */
+#ifndef IO_SCAN_PROJECTIONS_H
+#define IO_SCAN_PROJECTIONS_H
+
+#include "io/hdf5/hdf5_stack.h"
+#include "io/source/angle_unit.h"
+#include "io/source/source_beam.h"
+
+enum frames { FRAMES_PROJECTIONS, FRAMES_FLATS, FRAMES_DARKS };
+
+extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[];
+
+#define FRAMES_ROW(type)                                                                                               \
+    PARAM(type, frames, .unit = "", .choices = ts_frames_choices, .init.choice = FRAMES_PROJECTIONS,                   \
+          .doc = "which frames of the scan this source gives; flats and darks are further sources under inputs")
+#define QUANTITY_ROW(type)                                                                                             \
+    PARAM(type, quantity, .unit = "", .choices = ts_projections_quantity_choices, .init.choice = TS_COUNTS,            \
+          .doc = "what the stored values are")
+#define PIXEL_SIZE_ROW(type, formula)                                                                                  \
+    PARAM(type, pixel_size, .unit = "mm", .min = 1e-9, .max = 1e6, .derived = formula,                                 \
+          .doc = "distance of neighboring detector pixels, along rows and columns, in place of what the file says")
+
+/* What the formats find out before the source is made. The arena of `input` owns everything. */
+struct projections {
+    struct arena *arena;
+    struct hdf5_input input;
+    struct hdf5_stack stack;
+    int order[3];          /* axis of the file that holds z, view, detector */
+    int64_t n_views;       /* frames that are given */
+    const int64_t *frames; /* their indices in the file; NULL: all */
+    const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
+    double spacing_mm[2];  /* of rows, of columns; 0: not known, then in pixels */
+    bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
+    double spacing_y_mm;   /* of a volume */
+    enum ts_quantity quantity;
+    struct ts_beam beam; /* as the parameters say */
+    /* All of the image where the file says it, in place of what the fields from `angles` on say; else NULL. */
+    const struct ts_image *described;
+    struct source_attribute attributes[12];
+    size_t n_attributes;
+};
+
+/* Opens the file alone. On failure everything is released. */
+enum ts_status ts_projections_open(const struct param_set *set, const char *path, struct ts_diag *diag,
+                                   struct projections **out);
+void ts_projections_close(struct projections *projections); /* NULL: nothing */
+/* A format's part: it fills `projections` from the file, which is open. */
+typedef enum ts_status projections_find(struct projections *projections, const struct param_set *set);
+/* Opens the file, has the format find everything, and makes the source. */
+enum ts_status ts_projections_source(const struct param_set *set, const char *path, projections_find *find,
+                                     struct ts_diag *diag, struct source **source);
+
+/* One more attribute of the source; the value is formatted into the arena. */
+enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* In place of ANGLE_UNIT_FILE the unit that the dataset at `path` names, degrees where it names none; an unknown one is
+ * refused. */
+enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, enum angle_unit *unit);
+/* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees, and one of more
+ * than two turns that is called radians, is refused unless the chain itself says the unit (`sure`). */
+enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
+                                     bool sure);
+/* Even angles that the chain gives, in degrees unless it calls them radians: the last at `stop`, or one step before it.
+ * With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
+enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
+                                    enum angle_unit unit);
+const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An image out of a result, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME says its axes, units,
+ * quantity, geometry and beam, so that a run goes on as if there had been one chain. Evenly spaced axes keep their
+ * spacing in an attribute: out of rounded positions it could not be had to the last bit.
+ */
+#include "io/scan/result.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "io/file/result_check.h"
+#include "io/scan/projections.h"
+#include "io/source/source_slices.h"
+
+enum { IMAGE_NAME_BYTES = 256 };
+
+static const struct param result_rows[] = {
+    PARAM(struct result_params, result, .required = true, .unit = "", .doc = "the HDF5 file that a run wrote"),
+    PARAM(struct result_params, image, .unit = "", .init.text = "data",
+          .doc = "name of the image in the file: what `save` called it, or data, the last one"),
+    SLICES_ROW(struct result_params),
+};
+
+/* n finite numbers of an attribute. *found says whether there are any such. */
+static enum ts_status get_numbers(const struct projections *projections, const struct hdf5_ref *object,
+                                  const char *name, int n, double *values, bool *found)
+{
+    return ts_hdf5_input_numbers(&projections->input, object, name, n, values, NULL, found);
+}
+
+/* A text attribute, in the arena; "" where there is none. */
+static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
+                               const char **out)
+{
+    char text[IMAGE_NAME_BYTES];
+    const enum ts_status status = ts_hdf5_input_text(input, object, name, text, sizeof text);
+    *out = ts_arena_text(input->arena, text, strlen(text));
+    return status == TS_OK && !*out ? ts_diag_no_memory(input->diag, sizeof text) : status;
+}
+
+static enum ts_status unlike(struct projections *projections, const char *what)
+{
+    return ts_hdf5_input_refuse(&projections->input, "result-image", "%s: %s", projections->stack.name, what);
+}
+
+/* ---- what the group says ----------------------------------------------------------------------- */
+
+/* An even axis was written as first + i * spacing. */
+static bool is_even(const double *positions, int64_t n, double spacing)
+{
+    bool even = true;
+    for (int64_t i = 0; i < n && even; i++)
+        even = fabs(positions[i] - (positions[0] + (double)i * spacing)) <=
+               1e-6 * fabs(spacing) + 1e-12 * fabs(positions[0]);
+    return even;
+}
+
+static enum ts_status take_positions(struct projections *projections, const char *name, const double *positions,
+                                     int64_t n, struct ts_axis *axis)
+{
+    if (n != axis->n)
+        return ts_hdf5_input_refuse(&projections->input, "result-image",
+                                    "%s has %" PRId64 " positions along %s, expected %" PRId64, projections->stack.name,
+                                    n, name, axis->n);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(positions[i]))
+            return unlike(projections, "an axis has positions that are not finite");
+    if (axis->positions)
+        return TS_OK;
+    if (axis->spacing == 0 || !is_even(positions, n, axis->spacing))
+        return ts_hdf5_input_refuse(&projections->input, "result-spacing",
+                                    "%s: the spacing along %s is %g, and its positions say otherwise",
+                                    projections->stack.name, name, axis->spacing);
+    axis->first = positions[0];
+    return TS_OK;
+}
+
+static enum ts_status read_axis(struct projections *projections, const struct hdf5_ref *group, enum ts_axis_kind kind,
+                                int d, struct ts_axis *axis)
+{
+    struct hdf5_input *input = &projections->input;
+    const char *name = ts_axis_name(kind);
+    struct hdf5_ref dataset;
+    double *positions = NULL, spacing = 0;
+    int64_t n = 0;
+    bool even = false;
+    enum ts_status status = ts_hdf5_input_find(input, group, name, &dataset);
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
+        status = unlike(projections, "an axis has no positions");
+    if (status != TS_OK)
+        return status;
+    *axis = (struct ts_axis){.kind = kind, .n = projections->stack.n[d]};
+    status = get_text(input, &dataset, "units", &axis->unit);
+    if (status == TS_OK)
+        status = get_numbers(projections, &dataset, "spacing", 1, &spacing, &even);
+    if (status == TS_OK)
+        status = ts_hdf5_stack_numbers(input, group, name, 1 << 20, &positions, &n);
+    axis->spacing = spacing;
+    axis->positions = even ? NULL : positions;
+    return status == TS_OK ? take_positions(projections, name, positions, n, axis) : status;
+}
+
+static enum ts_status read_axes(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
+{
+    static const enum ts_axis_kind kinds[2][3] = {{TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X},
+                                                  {TS_AXIS_Z, TS_AXIS_VIEW, TS_AXIS_DETECTOR}};
+    double index = -1;
+    bool found, sinogram;
+    enum ts_status status =
+        ts_hdf5_input_numbers(&projections->input, group, "detector_indices", 1, &index, &sinogram, &found);
+    projections->volume = status == TS_OK && !sinogram;
+    image->rank = 3;
+    for (int d = 0; d < 3 && status == TS_OK; d++) {
+        const enum ts_axis_kind kind = kinds[sinogram][d];
+        char name[32];
+        snprintf(name, sizeof name, "%s_indices", ts_axis_name(kind));
+        status = get_numbers(projections, group, name, 1, &index, &found);
+        if (status == TS_OK && (!found || index != d))
+            status = unlike(projections, "its axes are neither z, y and x nor z, view and detector");
+        if (status == TS_OK)
+            status = read_axis(projections, group, kind, d, &image->axes[d]);
+    }
+    return status;
+}
+
+static enum ts_status read_quantity(struct projections *projections, struct ts_image *image)
+{
+    const char *quantity;
+    enum ts_status status = get_text(&projections->input, &projections->stack.dataset, "quantity", &quantity);
+    if (status == TS_OK)
+        status = get_text(&projections->input, &projections->stack.dataset, "units", &image->unit);
+    if (status != TS_OK)
+        return status;
+    for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
+        if (!strcmp(quantity, ts_quantity_name((enum ts_quantity)i))) {
+            image->quantity = projections->quantity = (enum ts_quantity)i;
+            return TS_OK;
+        }
+    return unlike(projections, "its quantity is not known");
+}
+
+/* A sinogram has a beam. The distances of a fan are checked as those of a foreign scan are. */
+static enum ts_status read_beam(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
+{
+    const char *name;
+    struct ts_beam *beam = &image->beam;
+    bool there;
+    if (projections->volume)
+        return TS_OK;
+    enum ts_status status = get_text(&projections->input, group, "beam", &name);
+    if (status != TS_OK)
+        return status;
+    for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
+        if (!strcmp(name, ts_beam_name((enum ts_beam_kind)i))) {
+            beam->kind = (enum ts_beam_kind)i;
+            if (beam->kind == TS_BEAM_PARALLEL)
+                return TS_OK;
+            status = get_numbers(projections, group, "source_axis_mm", 1, &beam->source_axis_mm, &there);
+            if (status == TS_OK && there)
+                status = get_numbers(projections, group, "source_detector_mm", 1, &beam->source_detector_mm, &there);
+            if (status != TS_OK)
+                return status;
+            const char *wrong = there ? ts_source_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
+            return wrong ? unlike(projections, wrong) : TS_OK;
+        }
+    return unlike(projections, "its beam is not known");
+}
+
+/* All of it, or none. */
+static enum ts_status read_geometry(struct projections *projections, const struct hdf5_ref *group,
+                                    struct ts_image *image)
+{
+    const struct {
+        const char *name;
+        int n;
+        double *values;
+    } parts[] = {
+        {"origin_mm", 3, image->origin_mm}, {"direction", 9, image->direction}, {"step_z_mm", 3, image->step_z_mm}};
+    int n_found = 0;
+    bool any = false;
+    for (int i = 0; i < 3; i++) {
+        bool there, found;
+        const enum ts_status status = ts_hdf5_input_numbers(&projections->input, group, parts[i].name, parts[i].n,
+                                                            parts[i].values, &there, &found);
+        if (status != TS_OK)
+            return status;
+        any = any || there;
+        n_found += found;
+    }
+    image->has_geometry = n_found == 3;
+    return any && n_found < 3 ? ts_hdf5_input_refuse(&projections->input, "result-geometry",
+                                                     "%s: its geometry is not complete or has numbers that are not "
+                                                     "finite",
+                                                     projections->stack.name)
+                              : TS_OK;
+}
+
+static enum ts_status check_sense(struct projections *projections, const struct ts_image *image)
+{
+    const char *code, *wrong = ts_result_wrong(image, &code);
+    return wrong ? ts_hdf5_input_refuse(&projections->input, code, "%s: %s", projections->stack.name, wrong) : TS_OK;
+}
+
+/* ---- the image --------------------------------------------------------------------------------- */
+
+/* A whole file of this program says so, last of all. */
+static enum ts_status check_file(struct projections *projections)
+{
+    struct hdf5_input *input = &projections->input;
+    const struct hdf5_ref *root = &input->files[0].root;
+    char digest[80];
+    double complete = 0;
+    bool there, found;
+    enum ts_status status = ts_hdf5_input_text(input, root, "digest", digest, sizeof digest);
+    if (status == TS_OK)
+        status = ts_hdf5_input_numbers(input, root, "complete", 1, &complete, &there, &found);
+    if (status != TS_OK)
+        return status;
+    if (strlen(digest) != 64 || !there) {
+        ts_hdf5_input_refuse(input, "result-foreign", "this file was not written by tomostage");
+        ts_diag_hint(input->diag, "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
+        return TS_BAD_INPUT;
+    }
+    if (!found || complete != 1)
+        return ts_hdf5_input_refuse(input, "result-incomplete", "the file is not complete: its run did not end");
+    return ts_projections_attribute(projections, "digest", "%s", digest);
+}
+
+/* Says which images there are. */
+static enum ts_status no_image(struct projections *projections, const char *wanted)
+{
+    struct hdf5_input *input = &projections->input;
+    char shown[IMAGE_NAME_BYTES], list[1024] = "";
+    struct hdf5_name *names = NULL;
+    size_t n = 0;
+    struct hdf5_ref entry, group;
+    enum ts_status status = ts_hdf5_input_find_root(input, "/entry", &entry);
+    if (status == TS_OK && entry.kind != FINDER_NONE)
+        status = ts_hdf5_input_names(input, &entry, &names, &n);
+    for (size_t i = 0; i < n && status == TS_OK; i++) {
+        const size_t length = strlen(list);
+        status = ts_hdf5_input_find(input, &entry, names[i].name, &group);
+        ts_text_escape(shown, sizeof shown, names[i].name);
+        if (status == TS_OK && ts_hdf5_input_is_class(&group, "NXdata"))
+            snprintf(list + length, sizeof list - length, "%s%s", length > 0 ? ", " : "", shown);
+        ts_hdf5_input_release(input, &group);
+    }
+    ts_text_escape(shown, sizeof shown, wanted);
+    return status == TS_OK ? ts_hdf5_input_refuse(input, "result-no-image", "there is no image '%s'; it has %s", shown,
+                                                  *list ? list : "none")
+                           : status;
+}
+
+static enum ts_status describe(struct projections *projections, const struct hdf5_ref *group)
+{
+    struct ts_image *image = ts_arena_alloc(projections->arena, sizeof *image);
+    if (!image)
+        return ts_diag_no_memory(projections->input.diag, sizeof *image);
+    *image = (struct ts_image){.dtype = projections->stack.dtype};
+    enum ts_status status = read_axes(projections, group, image);
+    if (status == TS_OK)
+        status = read_quantity(projections, image);
+    if (status == TS_OK)
+        status = read_beam(projections, group, image);
+    if (status == TS_OK)
+        status = read_geometry(projections, group, image);
+    projections->described = image;
+    return status == TS_OK ? check_sense(projections, image) : status;
+}
+
+static enum ts_status find_all(struct projections *projections, const struct param_set *set)
+{
+    const struct result_params *params = set->values;
+    struct hdf5_input *input = &projections->input;
+    char path[IMAGE_NAME_BYTES + 16];
+    struct hdf5_ref group = {0}, dataset = {0};
+    enum ts_status status = check_file(projections);
+    if (status != TS_OK)
+        return status;
+    snprintf(path, sizeof path, "/entry/%.255s", params->image);
+    if (*params->image && !strchr(params->image, '/') && strlen(params->image) < IMAGE_NAME_BYTES)
+        status = ts_hdf5_input_find_root(input, path, &group);
+    if (status == TS_OK && ts_hdf5_input_is_class(&group, "NXdata"))
+        status = ts_hdf5_input_find(input, &group, "data", &dataset);
+    const char *name = ts_arena_text(projections->arena, path, strlen(path));
+    if (status == TS_OK && dataset.kind == FINDER_NONE)
+        status = no_image(projections, params->image);
+    if (status == TS_OK && !name)
+        status = ts_diag_no_memory(input->diag, sizeof path);
+    if (status == TS_OK)
+        status = ts_hdf5_stack_open(input, &dataset, name, 3, &projections->stack);
+    for (int d = 0; d < 3; d++)
+        projections->order[d] = d;
+    projections->n_views = projections->stack.n[1];
+    if (status == TS_OK)
+        status = describe(projections, &group);
+    if (status == TS_OK)
+        status = ts_projections_attribute(projections, "image", "%s", params->image);
+    return status;
+}
+
+static enum ts_status open_result(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    return ts_projections_source(set, ((const struct result_params *)set->values)->result, find_all, diag, source);
+}
+
+const struct source_format result_format = {
+    .name = "result",
+    .summary = "an image of a file that a run wrote, with its axes, units, geometry and beam",
+    .params = result_rows,
+    .n_params = sizeof result_rows / sizeof result_rows[0],
+    .params_bytes = sizeof(struct result_params),
+    .open = open_result,
+};

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening TIFF pages as a source. What a page is must be said, nothing is guessed from its shape:
+ *   views      page = view, row = z, column = detector   -> sinogram (z, view, detector)
+ *   sinograms  page = z, row = view, column = detector   -> sinogram (z, view, detector)
+ *   slices     page = z, row = y, column = x             -> volume (z, y, x)
+ */
+#include "io/scan/tiff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/file/digest.h"
+#include "io/scan/projections.h"
+#include "io/scan/tiff_angles.h"
+#include "io/source/source_slices.h"
+
+struct tiff_source {
+    struct source base;
+    struct tiff_pages pages;
+    enum tiff_meaning meaning;
+    struct source_attribute reports[3]; /* what was passed over, skipped and warned of, without names */
+};
+
+static const struct choice meanings[] = {
+    {"views", TIFF_VIEWS, "each page is a projection (row, column): row z, detector column"},
+    {"sinograms", TIFF_SINOGRAMS, "each page is the sinogram (view, detector) of one detector row"},
+    {"slices", TIFF_SLICES, "each page is a slice (y, x) of a volume"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice quantities[] = {
+    {"auto", TIFF_QUANTITY_AUTO, "counts for views and sinograms, intensity for slices"},
+    {"counts", TS_COUNTS, "detector counts"},
+    {"transmission", TS_TRANSMISSION, "what passed, as a part of what came"},
+    {"line_integral", TS_LINE_INTEGRAL, "minus the logarithm of the transmission"},
+    {"attenuation", TS_ATTENUATION, "attenuation in 1/mm"},
+    {"hu", TS_HU, "Hounsfield units"},
+    {"intensity", TS_INTENSITY, "anything else"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice angle_units[] = {
+    {"file", ANGLE_UNIT_FILE,
+     "degrees, unless the numbers look like half a turn or a turn in radians, which is refused"},
+    {"degree", ANGLE_UNIT_DEGREE, "whatever they look like"},
+    {"radian", ANGLE_UNIT_RADIAN, "radians"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice gap_choices[] = {
+    {"refuse", TIFF_GAPS_REFUSE,
+     "the views after a file that is missing would have wrong angles: the folder is refused"},
+    {"accept", TIFF_GAPS_ACCEPT, "the views that are there divide the range evenly"},
+    {NULL, 0, NULL},
+};
+
+static const struct param tiff_rows[] = {
+    PARAM(struct tiff_params, tiff, .required = true, .unit = "",
+          .doc = "a TIFF file of one or more pages, or a folder of .tif and .tiff files, read in the natural order of "
+                 "their names"),
+    PARAM(struct tiff_params, pages, .required = true, .unit = "", .choices = meanings, .doc = "what each page is"),
+    FRAMES_ROW(struct tiff_params),
+    PARAM(struct tiff_params, pixel_size, .required = true, .unit = "mm", .min = 1e-9, .max = 1e6,
+          .doc = "distance of neighboring pixels; for views and sinograms that of the detector's, across and along z"),
+    PARAM(struct tiff_params, spacing_z, .unit = "mm", .min = 1e-9, .max = 1e6, .init.r = 1,
+          .doc = "distance of neighboring slices; must be given with slices, and only with them"),
+    PARAM(struct tiff_params, angles, .optional = true, .unit = "degree",
+          .doc = "the angle of each view; absent: angles_file, or angle_start and angle_stop"),
+    PARAM(struct tiff_params, angles_file, .optional = true, .unit = "",
+          .doc = "a text file of the angle of each view, one number a line; absent: another way"),
+    PARAM(struct tiff_params, angle_unit, .unit = "", .choices = angle_units, .init.choice = ANGLE_UNIT_FILE,
+          .doc = "unit of the angles in angles_file, or of angle_start and angle_stop"),
+    PARAM(struct tiff_params, angle_start, .unit = "degree", .init.r = 0,
+          .doc = "the angle of the first view; given together with angle_stop"),
+    PARAM(struct tiff_params, angle_stop, .unit = "degree", .init.r = 180,
+          .doc = "the angle at which the scan ends; given together with angle_start"),
+    PARAM(struct tiff_params, endpoint, .unit = "", .init.b = false,
+          .doc = "whether the last view is at angle_stop, or one step before it"),
+    PARAM(struct tiff_params, gaps, .unit = "", .choices = gap_choices, .init.choice = TIFF_GAPS_REFUSE,
+          .doc = "what to do where numbers are missing among the names of the files, with angle_start and angle_stop"),
+    UNREADABLE_ROW(struct tiff_params),
+    PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities, .init.choice = TIFF_QUANTITY_AUTO,
+          .doc = "what the values are"),
+    BEAM_ROWS(struct tiff_params),
+    SLICES_ROW(struct tiff_params),
+};
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static enum ts_status add_digests(struct source *base, int64_t z, int64_t n, const unsigned char *data,
+                                  struct ts_diag *diag)
+{
+    const size_t bytes = ts_slice_bytes(&base->image);
+    for (int64_t i = 0; i < n; i++)
+        if (!base->slices[z + i].pixel_sha256[0] &&
+            !ts_digest_of(data + (size_t)i * bytes, bytes, base->slices[z + i].pixel_sha256))
+            return ts_diag_no_memory(diag, bytes);
+    return TS_OK;
+}
+
+static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    struct tiff_source *source = (struct tiff_source *)base;
+    struct tiff_pages *pages = &source->pages;
+    const size_t row_bytes = (size_t)pages->width * ts_dtype_bytes(pages->dtype), slice = ts_slice_bytes(&base->image);
+    const bool views = source->meaning == TIFF_VIEWS;
+    const int64_t first = views ? 0 : z, end = views ? pages->n_pages : z + n;
+    enum ts_status status = TS_OK;
+    for (int64_t page = first; status == TS_OK && page < end; page++)
+        status =
+            views ? ts_tiff_pages_read(pages, page, z, n, (unsigned char *)out + (size_t)page * row_bytes, slice, diag)
+                  : ts_tiff_pages_read(pages, page, 0, pages->height, (unsigned char *)out + (size_t)(page - z) * slice,
+                                       row_bytes, diag);
+    return status == TS_OK ? add_digests(base, z, n, out, diag) : status;
+}
+
+static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
+{
+    const struct tiff_source *source = (const struct tiff_source *)base;
+    (void)threads;
+    (void)ahead;
+    return source->pages.block_bytes + source->pages.raw_bytes;
+}
+
+static bool holds(const struct source *base, dev_t device, ino_t inode)
+{
+    const struct tiff_pages *pages = &((const struct tiff_source *)base)->pages;
+    for (int64_t i = 0; i < pages->n_files; i++)
+        if (pages->files[i].device == device && pages->files[i].inode == inode)
+            return true;
+    return false;
+}
+
+static void close_source(struct source *base)
+{
+    struct tiff_source *source = (struct tiff_source *)base;
+    if (!source)
+        return;
+    ts_tiff_pages_close(&source->pages);
+    ts_arena_destroy(source->pages.arena);
+    free(base->slices);
+    free(source);
+}
+
+static const struct source_ops tiff_ops = {
+    .memory_bytes = memory_bytes, .read = read_slices, .holds = holds, .close = close_source};
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+static const char *const of_views[] = {"angles",     "angles_file", "angle_unit", "angle_start",
+                                       "angle_stop", "endpoint",    "gaps"};
+
+/* What slices, flats and darks must and must not have beside them. */
+static enum ts_status check_meaning(const struct param_set *set, struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    const bool slices = params->pages == TIFF_SLICES, no_object = params->frames != FRAMES_PROJECTIONS;
+    if (slices != ts_param_given(set, "spacing_z"))
+        return ts_param_error(set, "spacing_z", "spacing-z", diag,
+                              slices ? "required with pages: slices" : "belongs to pages: slices alone");
+    if (slices && ts_param_given(set, "frames"))
+        return ts_param_error(set, "frames", "frames-idle", diag, "slices are not frames of a scan");
+    for (size_t i = 0; (slices || no_object) && i < sizeof of_views / sizeof *of_views; i++)
+        if (ts_param_given(set, of_views[i]))
+            return ts_param_error(set, of_views[i], "angles-idle", diag, "%s have no angles",
+                                  slices ? "slices" : ts_projections_frames_name(params->frames));
+    return TS_OK;
+}
+
+/* Views and detectors. Flats and darks are numbered: there is no object that could have turned. */
+static void describe_frames(const struct tiff_source *source, const struct tiff_params *params, struct ts_axis *axes)
+{
+    const struct tiff_pages *pages = &source->pages;
+    const bool numbered = params->frames != FRAMES_PROJECTIONS;
+    axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW,
+                               .n = source->meaning == TIFF_VIEWS ? pages->n_pages : pages->height,
+                               .spacing = numbered ? 1 : 0,
+                               .unit = numbered ? "" : "degree"};
+    axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                               .n = pages->width,
+                               .spacing = params->pixel_size,
+                               .first = -0.5 * (double)(pages->width - 1) * params->pixel_size,
+                               .unit = "mm"};
+}
+
+static enum ts_status describe(struct tiff_source *source, const struct param_set *set, struct ts_diag *diag)
+{
+    static const char *const units[] = {"counts", "1", "1", "1/mm", "HU", "1"};
+    const struct tiff_params *params = set->values;
+    const struct tiff_pages *pages = &source->pages;
+    const bool slices = source->meaning == TIFF_SLICES, views = source->meaning == TIFF_VIEWS;
+    const double pixel = params->pixel_size;
+    struct ts_image *image = &source->base.image;
+    image->rank = 3;
+    image->dtype = pages->dtype;
+    image->quantity = params->quantity == TIFF_QUANTITY_AUTO ? (slices ? TS_INTENSITY : TS_COUNTS)
+                                                             : (enum ts_quantity)params->quantity;
+    image->unit = units[image->quantity];
+    image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z,
+                                      .n = views ? pages->height : pages->n_pages,
+                                      .spacing = slices ? params->spacing_z : pixel,
+                                      .unit = "mm"};
+    if (slices) {
+        image->axes[1] = (struct ts_axis){.kind = TS_AXIS_Y, .n = pages->height, .spacing = pixel, .unit = "mm"};
+        image->axes[2] = (struct ts_axis){.kind = TS_AXIS_X, .n = pages->width, .spacing = pixel, .unit = "mm"};
+    } else {
+        describe_frames(source, params, image->axes);
+        if (params->frames == FRAMES_PROJECTIONS && !ts_tiff_angles(set, pages, &image->axes[1], diag))
+            return TS_BAD_INPUT;
+    }
+    const struct ts_beam beam = {(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
+    const enum ts_status status = ts_source_beam(set, &beam, image, diag);
+    if (status != TS_OK)
+        return status;
+    if (ts_image_bytes(image) > INT64_MAX)
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-size"),
+                             "the pages have more bytes than can be counted");
+    source->base.n_slices = image->axes[0].n;
+    source->base.slices = calloc((size_t)source->base.n_slices, sizeof *source->base.slices);
+    if (!source->base.slices)
+        return ts_diag_no_memory(diag, (size_t)source->base.n_slices * sizeof *source->base.slices);
+    for (int64_t z = 0; z < source->base.n_slices; z++)
+        source->base.slices[z] =
+            (struct source_slice){.slope = 1, .position_mm = {0, 0, (double)z * image->axes[0].spacing}};
+    return TS_OK;
+}
+
+/* A slice or a row of the detector that is missing would move all after it. For views the angles tell. */
+static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
+{
+    int64_t missing = 0;
+    if (source->meaning == TIFF_VIEWS)
+        return false;
+    const int64_t late = ts_tiff_late_number(&source->pages);
+    if (late)
+        ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
+                        "the numbers in the names of the files begin at %lld; pages may be missing", (long long)late);
+    if (ts_tiff_find_gap(&source->pages, &missing) < 0)
+        return late != 0;
+    ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
+                    "the number %lld is missing among the names of the files; the pages are taken to follow each other "
+                    "without a gap",
+                    (long long)missing);
+    return true;
+}
+
+static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *diag)
+{
+    const struct tiff_pages *pages = &source->pages;
+    const char *names[] = {"files_passed_over", "files_skipped"};
+    const int64_t counts[] = {pages->n_ignored, pages->n_skipped};
+    struct source *base = &source->base;
+    base->attributes = source->reports;
+    for (int i = 0; i < 2; i++)
+        if (counts[i] > 0) {
+            const char *text = ts_arena_printf(pages->arena, "%lld", (long long)counts[i]);
+            if (!text)
+                return ts_diag_no_memory(diag, 0);
+            source->reports[base->n_attributes++] = (struct source_attribute){names[i], text};
+        }
+    if (warn_of_gap(source, diag))
+        source->reports[base->n_attributes++] =
+            (struct source_attribute){"warnings", "numbers are missing among the names of the files"};
+    return TS_OK;
+}
+
+static enum ts_status open_tiff(const struct param_set *set, struct source **out, struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    struct tiff_source *source = calloc(1, sizeof *source);
+    *out = NULL;
+    if (!source)
+        return ts_diag_no_memory(diag, sizeof *source);
+    source->base.ops = &tiff_ops;
+    source->meaning = (enum tiff_meaning)params->pages;
+    source->pages.arena = ts_arena_create();
+    source->pages.span = set->spans[0];
+    source->pages.owner = set->owner;
+    source->pages.skip = params->unreadable == UNREADABLE_SKIP;
+    enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
+    if (status == TS_OK)
+        status = ts_tiff_pages_open(&source->pages, params->tiff, diag);
+    if (status == TS_OK)
+        status = describe(source, set, diag);
+    if (status == TS_OK)
+        status = list_reports(source, diag);
+    if (status == TS_OK)
+        *out = &source->base;
+    else
+        close_source(&source->base);
+    return status;
+}
+
+/* The angles of a file become the chain's own: the record names no file. */
+static void resolve(struct param_set *set, const struct source *source)
+{
+    static const char *const others[] = {"angles_file", "angle_unit", "angle_start", "angle_stop", "endpoint", "gaps"};
+    struct tiff_params *params = set->values;
+    const struct ts_axis *view = &source->image.axes[1];
+    const bool slices = params->pages == TIFF_SLICES;
+    size_t row;
+    params->quantity = (int32_t)source->image.quantity;
+    ts_source_beam_resolve(set, &source->image);
+    ts_param_idle(set, slices ? "frames" : "spacing_z");
+    for (size_t i = 0; (slices || params->frames != FRAMES_PROJECTIONS) && i < sizeof of_views / sizeof *of_views; i++)
+        ts_param_idle(set, of_views[i]);
+    if (slices || params->frames != FRAMES_PROJECTIONS)
+        return;
+    if (!view->positions) {
+        params->angle_start = ts_tiff_degrees(params, params->angle_start);
+        params->angle_stop = ts_tiff_degrees(params, params->angle_stop);
+        params->angle_unit = ANGLE_UNIT_DEGREE;
+        ts_param_idle(set, "angles");
+        ts_param_idle(set, "angles_file");
+        return;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ts_param_idle(set, others[i]);
+    params->angles = (struct ts_numbers){1, view->n, view->positions};
+    params->angle_sense = ANGLE_SENSE_X_TO_Y; /* as these are by now */
+    params->angle_offset = 0;
+    ts_param_find(set->rows, set->n_rows, "angles", &row);
+    set->given |= UINT32_C(1) << row;
+}
+
+const struct source_format tiff_format = {
+    .name = "tiff",
+    .summary = "pages of TIFF files: projections, sinograms or the slices of a volume",
+    .params = tiff_rows,
+    .n_params = sizeof tiff_rows / sizeof tiff_rows[0],
+    .params_bytes = sizeof(struct tiff_params),
+    .open = open_tiff,
+    .resolve = resolve,
+};

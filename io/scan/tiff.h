@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source format `tiff`: projections, sinograms or slices, a page each.
+ */
+#ifndef IO_SCAN_TIFF_H
+#define IO_SCAN_TIFF_H
+
+#include "io/source/angle_unit.h"
+#include "io/source/source_beam.h"
+#include "io/source/unreadable.h"
+
+enum tiff_meaning { TIFF_VIEWS, TIFF_SINOGRAMS, TIFF_SLICES };
+enum { TIFF_QUANTITY_AUTO = -1, TIFF_GAPS_REFUSE = 0, TIFF_GAPS_ACCEPT = 1 };
+
+struct tiff_params {
+    const char *tiff;
+    int32_t pages;
+    int32_t frames; /* enum frames */
+    double pixel_size, spacing_z;
+    struct ts_numbers angles;
+    const char *angles_file;
+    int32_t angle_unit; /* enum angle_unit, of angles_file */
+    double angle_start, angle_stop;
+    bool endpoint;
+    int32_t gaps;
+    int32_t unreadable; /* enum unreadable */
+    int32_t quantity;
+    int32_t beam;                        /* enum ts_beam_kind */
+    double source_axis, source_detector; /* mm */
+    int32_t angle_sense;                 /* enum angle_sense */
+    double angle_offset;                 /* degrees */
+    struct ts_numbers slices;
+};
+
+extern const struct source_format tiff_format;
+
+#endif

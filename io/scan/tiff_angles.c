@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The angles of TIFF pages: a list in the chain, a text file beside it, or a range that the views divide evenly. An
+ * even range is the number of a page alone, so that a page that is missing would shift all after it.
+ */
+#include "io/scan/tiff_angles.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/scan/projections.h"
+
+enum { MAX_ANGLES_BYTES = 1 << 22, NUMBER_DIGITS = 15 };
+
+#define GAP_HINT "angles_file gives the angles of the views that are there; gaps: accept takes them as evenly spaced"
+
+static const double pi = 3.14159265358979323846;
+
+static bool angle_count_is(const struct param_set *set, int64_t n, int64_t n_views, struct ts_diag *diag)
+{
+    if (n == n_views)
+        return true;
+    ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views", (long long)n, (long long)n_views);
+    return false;
+}
+
+/* What is wrong with the file of angles is so of the input, not of the chain. Returns false. */
+__attribute__((format(printf, 4, 5))) static bool refuse_file(const struct param_set *set, struct ts_diag *diag,
+                                                              const char *code, const char *format, ...)
+{
+    char message[2048];
+    size_t row;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    ts_param_find(set->rows, set->n_rows, "angles_file", &row);
+    ts_diag_error(diag, TS_BAD_INPUT,
+                  &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"}, "%s",
+                  message);
+    return false;
+}
+
+/* The whole file, ended by a zero, or NULL (reported). */
+static char *angles_text(const struct param_set *set, const char *path, struct ts_diag *diag)
+{
+    struct stat found;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *text = NULL;
+    size_t got = 0;
+    if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size > MAX_ANGLES_BYTES) {
+        refuse_file(set, diag, "input-unreadable", "cannot read %s: %s", path,
+                    fd < 0 ? strerror(errno) : "it is not a file of at most 4 MiB");
+    } else if ((text = calloc(1, (size_t)found.st_size + 1)) == NULL) {
+        ts_diag_no_memory(diag, (size_t)found.st_size);
+    } else {
+        errno = 0;
+        for (ssize_t n = 1; n > 0 && got<(size_t)found.st_size; got += n> 0 ? (size_t)n : 0)
+            n = read(fd, text + got, (size_t)found.st_size - got);
+        if (got < (size_t)found.st_size || strlen(text) < got) {
+            refuse_file(set, diag, "input-unreadable", "%s is not text that can be read whole%s%s", path,
+                        errno ? ": " : "", errno ? strerror(errno) : "");
+            free(text);
+            text = NULL;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
+/* Numbers, one a line, blank lines and what follows a # left out; -1 where a line is no number (reported). */
+static int64_t parse_angles(const struct param_set *set, const char *path, char *text, double *angles,
+                            struct ts_diag *diag)
+{
+    int64_t n = 0;
+    int line = 1;
+    static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, as some editors put it */
+    for (char *at = text + (strncmp(text, mark, strlen(mark)) ? 0 : strlen(mark)); at; line++) {
+        char *next = strchr(at, '\n'), *end;
+        if (next)
+            *next++ = '\0';
+        at[strcspn(at, "#")] = '\0';
+        const double value = strtod(at, &end);
+        const bool number = end > at && isfinite(value);
+        end += strspn(end, " \t\r");
+        if (*end || (!number && end > at + strspn(at, " \t\r"))) {
+            refuse_file(set, diag, "angle-not-a-number", "%s, line %d is not one number", path, line);
+            return -1;
+        }
+        if (number)
+            angles[n++] = value;
+        at = next;
+    }
+    return n;
+}
+
+/* To degrees; false where they look like radians that nobody called so. */
+static bool convert_angles(const struct param_set *set, double *angles, int64_t n, struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        low = fmin(low, angles[i]);
+        high = fmax(high, angles[i]);
+        if (params->angle_unit == ANGLE_UNIT_RADIAN)
+            angles[i] *= 180 / pi;
+    }
+    if (params->angle_unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(high - low))
+        ts_diag_warning(diag, &(struct diag_site){.code = "angle-turns"},
+                        "the %lld angles in radians, as angle_unit says, are %.4g turns", (long long)n,
+                        (high - low) / (2 * pi));
+    if (params->angle_unit != ANGLE_UNIT_FILE || !ts_angles_look_like_radians(high - low, n))
+        return true;
+    refuse_file(set, diag, "angle-unit",
+                "the %lld angles of %s are taken for degrees and have a range of %.6g, as "
+                "radians would",
+                (long long)n, params->angles_file, high - low);
+    ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
+    return false;
+}
+
+static bool angles_from_file(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
+                             struct ts_diag *diag)
+{
+    const char *path = ((const struct tiff_params *)set->values)->angles_file;
+    char *text = angles_text(set, path, diag);
+    size_t lines = 1;
+    if (!text)
+        return false;
+    for (const char *at = text; *at; at++)
+        lines += *at == '\n';
+    double *angles = ts_arena_alloc(arena, lines * sizeof *angles);
+    if (!angles)
+        ts_diag_no_memory(diag, lines * sizeof *angles);
+    const int64_t n = angles ? parse_angles(set, path, text, angles, diag) : -1;
+    free(text);
+    axis->positions = angles;
+    if (n >= 0 && n != axis->n)
+        return refuse_file(set, diag, "angle-count", "%s has %lld angles, expected %lld, one for each view", path,
+                           (long long)n, (long long)axis->n);
+    return n >= 0 && convert_angles(set, angles, n, diag);
+}
+
+double ts_tiff_degrees(const struct tiff_params *params, double angle)
+{
+    return params->angle_unit == ANGLE_UNIT_RADIAN ? angle * (180 / pi) : angle;
+}
+
+/* Of names that differ in one run of digits alone, the numbers there; false where these do not. */
+static bool find_numbers(const char *before, const char *after, int64_t *from, int64_t *to)
+{
+    size_t start = 0;
+    while (before[start] && before[start] == after[start])
+        start++;
+    while (start > 0 && isdigit((unsigned char)before[start - 1]))
+        start--;
+    const size_t n_before = strspn(before + start, "0123456789"), n_after = strspn(after + start, "0123456789");
+    if (n_before == 0 || n_after == 0 || n_before > NUMBER_DIGITS || n_after > NUMBER_DIGITS ||
+        strcmp(before + start + n_before, after + start + n_after) != 0)
+        return false;
+    *from = strtoll(before + start, NULL, 10);
+    *to = strtoll(after + start, NULL, 10);
+    return *to > *from;
+}
+
+/* The file after which a number is missing, and that number: where all names differ in one number, its step is the same
+ * more often than not, and another step is several of it; -1: none, or the files are not numbered so. */
+int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing)
+{
+    int64_t from, to, step = 0, votes = 0, n_regular = 0, gap = -1;
+    for (int64_t i = 0; i + 1 < pages->n_files; i++) { /* the majority, where there is one: Boyer and Moore, 1981 */
+        if (!find_numbers(pages->files[i].path, pages->files[i + 1].path, &from, &to))
+            return -1;
+        step = votes == 0 ? to - from : step;
+        votes += to - from == step ? 1 : -1;
+    }
+    for (int64_t i = 0; i + 1 < pages->n_files; i++) {
+        find_numbers(pages->files[i].path, pages->files[i + 1].path, &from, &to);
+        if ((to - from) % step != 0)
+            return -1;
+        n_regular += to - from == step;
+        if (to - from != step && gap < 0) {
+            gap = i;
+            *missing = from + step;
+        }
+    }
+    return 2 * n_regular > pages->n_files - 1 ? gap : -1;
+}
+
+int64_t ts_tiff_late_number(const struct tiff_pages *pages)
+{
+    int64_t from, to;
+    const bool numbered = pages->n_files > 2 && find_numbers(pages->files[0].path, pages->files[1].path, &from, &to);
+    return numbered && to == from + 1 && from > 1 && from <= pages->n_files ? from : 0;
+}
+
+static bool refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
+{
+    int64_t missing = 0;
+    if (pages->n_skipped > 0) {
+        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
+                      "%lld file%s skipped: evenly spaced angles would be wrong", (long long)pages->n_skipped,
+                      pages->n_skipped == 1 ? " was" : "s were");
+        ts_diag_hint(diag, GAP_HINT);
+        return false;
+    }
+    const int64_t gap = ts_tiff_find_gap(pages, &missing);
+    if (gap < 0)
+        return true;
+    const char *names[2];
+    for (int i = 0; i < 2; i++) {
+        const char *path = pages->files[gap + i].path, *slash = strrchr(path, '/');
+        names[i] = slash ? slash + 1 : path;
+    }
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
+                  "the number %lld is missing between %s and %s: evenly spaced angles would be wrong from there on",
+                  (long long)missing, names[0], names[1]);
+    ts_diag_hint(diag, GAP_HINT);
+    return false;
+}
+
+static bool angles_from_range(const struct param_set *set, struct ts_axis *axis, struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    const int64_t steps = axis->n - params->endpoint;
+    if (!ts_param_given(set, "angle_start") || !ts_param_given(set, "angle_stop")) {
+        ts_param_error(set, "angle_start", "angles-missing", diag, "angle_start and angle_stop are given together");
+        return false;
+    }
+    if (params->angle_start == params->angle_stop || steps < 1) {
+        ts_param_error(set, "angle_stop", "angle-range", diag, "%lld views from %g to %g degrees have no step",
+                       (long long)axis->n, params->angle_start, params->angle_stop);
+        return false;
+    }
+    axis->first = ts_tiff_degrees(params, params->angle_start);
+    axis->spacing = (ts_tiff_degrees(params, params->angle_stop) - axis->first) / (double)steps;
+    const double range = fabs(axis->spacing) * (double)(axis->n - 1);
+    if (params->angle_unit == ANGLE_UNIT_FILE && ts_angles_look_like_radians(range, axis->n)) {
+        ts_param_error(set, "angle_stop", "angle-unit", diag,
+                       "%lld views from %g to %g degrees are what half a turn or a turn would be in radians",
+                       (long long)axis->n, params->angle_start, params->angle_stop);
+        ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
+        return false;
+    }
+    return true;
+}
+
+/* A copy: the chain's own stay as they were written. */
+static bool angles_from_list(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
+                             struct ts_diag *diag)
+{
+    const struct ts_numbers *list = &((const struct tiff_params *)set->values)->angles;
+    const size_t n = (size_t)(list->rows * list->columns);
+    double *angles = ts_arena_alloc(arena, n * sizeof *angles);
+    if (!angles) {
+        ts_diag_no_memory(diag, n * sizeof *angles);
+        return false;
+    }
+    memcpy(angles, list->values, n * sizeof *angles);
+    axis->positions = angles;
+    return angle_count_is(set, (int64_t)n, axis->n, diag);
+}
+
+bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
+                    struct ts_diag *diag)
+{
+    const struct tiff_params *params = set->values;
+    const bool list = ts_param_given(set, "angles"), file = ts_param_given(set, "angles_file"),
+               range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
+    if (list + file + range != 1) {
+        ts_param_error(set, "angles", (list + file + range) != 0 ? "angles-twice" : "angles-missing", diag,
+                       "the angles of the views are given in %d ways, expected exactly one", list + file + range);
+        ts_diag_hint(diag,
+                     "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. frames: flats or "
+                     "darks have none");
+        return false;
+    }
+    if (ts_param_given(set, "angle_unit") && list) {
+        ts_param_error(set, "angle_unit", "angle-unit-idle", diag,
+                       "belongs to angles_file, or to angle_start and angle_stop; a list of angles is in degrees");
+        return false;
+    }
+    if (ts_param_given(set, "endpoint") && !range) {
+        ts_param_error(set, "endpoint", "endpoint-idle", diag, "belongs to angle_start and angle_stop");
+        return false;
+    }
+    if (ts_param_given(set, "gaps") && !range) {
+        ts_param_error(set, "gaps", "gaps-idle", diag, "belongs to angle_start and angle_stop");
+        return false;
+    }
+    axis->positions = NULL;
+    if (list && params->angles.rows > 1 && params->angles.columns > 1) {
+        ts_param_error(set, "angles", "angle-count", diag, "expected one list of numbers, not a list of lists");
+        return false;
+    }
+    if (list)
+        return angles_from_list(set, pages->arena, axis, diag);
+    if (file)
+        return angles_from_file(set, pages->arena, axis, diag);
+    return angles_from_range(set, axis, diag) && (params->gaps == TIFF_GAPS_ACCEPT || refuse_gap(pages, diag));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Degrees and radians, as files name them and as their numbers look.
+ */
+#include "io/source/angle_unit.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+static const double pi = 3.14159265358979323846;
+
+enum angle_unit ts_angle_unit_of(const char *text)
+{
+    static const char *const degrees[] = {"degree", "degrees", "deg", "\xC2\xB0", NULL};
+    static const char *const radians[] = {"radian", "radians", "rad", NULL};
+    for (int i = 0; degrees[i]; i++)
+        if (!strcasecmp(text, degrees[i]))
+            return ANGLE_UNIT_DEGREE;
+    for (int i = 0; radians[i]; i++)
+        if (!strcasecmp(text, radians[i]))
+            return ANGLE_UNIT_RADIAN;
+    return ANGLE_UNIT_FILE;
+}
+
+/* Whether n even steps over this range are those of half a turn or a turn, the end included or not. A short scan over
+ * about 3 degrees is nothing strange: of few views only the very number counts, to the digits of 32-bit floats. */
+static bool is_turn(double range, int64_t n, double turn)
+{
+    const double without_end = turn * (double)(n - 1) / (double)n, tolerance = (n < 16 ? 1e-5 : 0.005) * turn;
+    return fabs(range - turn) < tolerance || fabs(range - without_end) < tolerance;
+}
+
+bool ts_angles_look_like_radians(double range, int64_t n)
+{
+    return n >= 3 && (is_turn(range, n, pi) || is_turn(range, n, 2 * pi));
+}
+
+/* Half a turn and a turn in degrees are among them: scans of more than two turns are rare and can be said to be so. */
+bool ts_angles_look_like_degrees(double range)
+{
+    return range > 1.001 * 4 * pi;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A source is an opened and checked input: its description is known, its pixels are read slab by slab.
+ * A source format is a table, like a stage: name, parameter rows, open(). io/scan/formats.c lists them.
+ */
+#ifndef IO_SOURCE_SOURCE_H
+#define IO_SOURCE_SOURCE_H
+
+#include <sys/types.h>
+
+#include "core/diag.h"
+#include "core/image.h"
+#include "core/params.h"
+
+/* What is kept of each slice, for provenance. Nothing here identifies a patient. */
+struct source_slice {
+    double slope, intercept;
+    double position_mm[3]; /* of an image without geometry (0, 0, z), in the unit of its z axis */
+    int64_t padding_count; /* pixels equal to the padding value or in its range; known after reading */
+    char pixel_sha256[65]; /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; after reading
+                            */
+    char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under the key SHA-256(stored values as above ||
+                             * "tomostage instance key"); after reading, "" if none */
+};
+
+struct source_attribute { /* allow-listed text of the whole input: modality, kernel, burned-in, ... */
+    const char *name, *value;
+};
+
+struct source {
+    const struct source_ops *ops;
+    struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
+    int64_t n_slices;      /* == image.axes[0].n */
+    struct source_slice *slices;
+    /* Of a range (io/source/source_slices.h) the number of its first slice in the input; of how many, whoever opened it
+     * says.
+     */
+    int64_t first_slice, n_whole;
+    const struct source_attribute *attributes;
+    size_t n_attributes;
+};
+
+struct source_ops {
+    /* What the source will hold while reading, once started so; for the plan. NULL: nothing. */
+    size_t (*memory_bytes)(const struct source *, int threads, int64_t ahead);
+    /* Starts what decodes ahead (forks workers). Once, before other threads exist. May be NULL. ahead: the number of
+     * slices that may be decoded but not yet taken. */
+    enum ts_status (*start)(struct source *, int threads, int64_t ahead, struct ts_diag *);
+    /* Says which slices will be read next, in this order; returns at once. May be NULL. */
+    void (*prefetch)(struct source *, int64_t z, int64_t n);
+    /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. */
+    enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
+    /* Whether the file of this device and inode is one that the source reads. NULL: it holds no file. */
+    bool (*holds)(const struct source *, dev_t device, ino_t inode);
+    void (*close)(struct source *); /* frees the source too */
+};
+
+struct source_format {
+    const char *name; /* the YAML key whose value is the path: `input: {dicom: ./study}` */
+    const char *summary;
+    const struct param *params; /* the row called like the format holds the path or paths */
+    size_t n_params, params_bytes;
+    /* Opens and checks; reads headers, no pixel. `set` holds the values with their places in the chain; relative
+     * paths in it are already joined to the chain's folder. TS_BAD_INPUT with named records where refused. */
+    enum ts_status (*open)(const struct param_set *set, struct source **source, struct ts_diag *diag);
+    /* After that, on values of the caller's own: fills in what the input decided and marks what plays no part, so that
+     * the set written out says the same again. Lists may be the source's. NULL: nothing. */
+    void (*resolve)(struct param_set *set, const struct source *source);
+};
+
+extern const struct source_format *const ts_source_formats[]; /* NULL ends the list */
+const struct source_format *ts_source_format_find(const char *name);
+
+#endif

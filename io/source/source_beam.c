@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/source/source_beam.h"
+
+#include <math.h>
+#include <string.h>
+
+const struct choice ts_source_beam_choices[] = {
+    {"parallel", TS_BEAM_PARALLEL, "one direction a view"},
+    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detectors evenly along an arc around the source"},
+    {"fan-flat", TS_BEAM_FAN_FLAT, "equispaced: detectors evenly along a line at a right angle to the central ray"},
+    {0},
+};
+
+const struct choice ts_angle_sense_choices[] = {
+    {"x-to-y", ANGLE_SENSE_X_TO_Y, "from x towards y, the convention here, and of scikit-image, TomoPy and ASTRA"},
+    {"y-to-x", ANGLE_SENSE_Y_TO_X, "from y towards x: a stage that turned the other way, or was seen from below"},
+    {0},
+};
+
+/* The distances belong to a fan, and a fan needs both. */
+static enum ts_status check_given(const struct param_set *set, const struct ts_beam *beam, struct ts_diag *diag)
+{
+    static const char *const rows[] = {"source_axis", "source_detector"};
+    const bool fan = beam->kind != TS_BEAM_PARALLEL;
+    for (int i = 0; i < 2; i++)
+        if (ts_param_given(set, rows[i]) != fan)
+            return fan ? ts_param_error(set, rows[i], "source-missing", diag, "is not given, and a %s beam needs it",
+                                        ts_beam_name(beam->kind))
+                       : ts_param_error(set, rows[i], "source-parallel", diag,
+                                        "a parallel beam has no source at a distance, only a fan has");
+    return TS_OK;
+}
+
+/* Of the last detector, from the central ray. */
+static double last_degree(const struct ts_beam *beam, const struct ts_axis *detector)
+{
+    const double last =
+        fmax(fabs(detector->first), fabs(detector->first + (double)(detector->n - 1) * detector->spacing));
+    return last / beam->source_detector_mm * (180 / M_PI);
+}
+
+static bool is_in_mm(const struct ts_axis *detector)
+{
+    return detector->unit && strcmp(detector->unit, "mm") == 0;
+}
+
+static enum ts_status check_fan(const struct param_set *set, const struct ts_beam *beam, const struct ts_axis *detector,
+                                struct ts_diag *diag)
+{
+    const double degree = last_degree(beam, detector);
+    if (!is_in_mm(detector))
+        return ts_param_error(set, "beam", "source-unit", diag,
+                              "a fan's distances are in mm, and the distance of the detector's pixels is not known");
+    if (!(beam->source_detector_mm >= beam->source_axis_mm))
+        return ts_param_error(set, "source_detector", "detector-inside", diag,
+                              "%g mm would put the detector before the rotation axis, expected at least %g mm",
+                              beam->source_detector_mm, beam->source_axis_mm);
+    if (beam->kind == TS_BEAM_FAN_ARC && !(degree < 90))
+        return ts_param_error(set, "source_detector", "fan-angle", diag,
+                              "the last detector would be %g degrees from the central ray, expected less than 90",
+                              degree);
+    return TS_OK;
+}
+
+const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector)
+{
+    if (!is_in_mm(detector))
+        return "its beam is a fan, and the distance of the detector's pixels is not in mm";
+    if (!(beam->source_axis_mm > 0 && beam->source_detector_mm >= beam->source_axis_mm))
+        return "its source is not before the rotation axis, or its detector is";
+    return beam->kind == TS_BEAM_FAN_ARC && !(last_degree(beam, detector) < 90)
+               ? "its last detector is 90 degrees or more from the central ray"
+               : NULL;
+}
+
+enum { ROWS = 5 };
+
+static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector", "angle_sense", "angle_offset"};
+
+static bool has_angles(const struct ts_axis *views)
+{
+    return views->unit && !strcmp(views->unit, "degree");
+}
+
+void ts_source_beam_resolve(struct param_set *set, const struct ts_image *image)
+{
+    const bool sinogram = ts_image_is_sinogram(image), angles = sinogram && has_angles(&image->axes[1]);
+    for (int i = sinogram ? 3 : 0; i < ROWS && !angles; i++)
+        ts_param_idle(set, rows[i]);
+}
+
+static const void *value_of(const struct param_set *set, const char *name)
+{
+    size_t i;
+    return ts_param_find(set->rows, set->n_rows, name, &i) ? (const char *)set->values + set->rows[i].offset : NULL;
+}
+
+/* Angles as the chain says that they turn. Frames without angles, such as flats, have none to turn. */
+static enum ts_status turn_views(const struct param_set *set, struct ts_axis *views, struct ts_diag *diag)
+{
+    const double sign = *(const int32_t *)value_of(set, "angle_sense") == ANGLE_SENSE_Y_TO_X ? -1 : 1,
+                 offset = *(const double *)value_of(set, "angle_offset");
+    double *angles = (double *)views->positions;
+    for (int i = 3; i < ROWS && !has_angles(views); i++)
+        if (ts_param_given(set, rows[i]))
+            return ts_param_error(set, rows[i], "views-without-angles", diag, "these frames have no angles to turn");
+    if (sign > 0 && offset == 0)
+        return TS_OK;
+    for (int64_t i = 0; angles && i < views->n; i++)
+        angles[i] = sign * angles[i] + offset;
+    if (!angles) {
+        views->first = sign * views->first + offset;
+        views->spacing *= sign;
+    }
+    return TS_OK;
+}
+
+enum ts_status ts_source_beam(const struct param_set *set, const struct ts_beam *beam, struct ts_image *image,
+                              struct ts_diag *diag)
+{
+    if (!ts_image_is_sinogram(image)) {
+        for (int i = 0; i < ROWS; i++)
+            if (ts_param_given(set, rows[i]))
+                return ts_param_error(set, rows[i], "beam-volume", diag, "a volume has no views, only a sinogram has");
+        return TS_OK;
+    }
+    enum ts_status status = check_given(set, beam, diag);
+    if (status == TS_OK && beam->kind != TS_BEAM_PARALLEL)
+        status = check_fan(set, beam, &image->axes[2], diag);
+    image->beam = beam->kind == TS_BEAM_PARALLEL ? (struct ts_beam){0} : *beam;
+    return status == TS_OK ? turn_views(set, &image->axes[1], diag) : status;
+}

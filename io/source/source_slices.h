@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A range of a source's slices as a source of its own, for every format alike: nothing else is read. It keeps its
+ * place: z positions and origin are those that the slices have in the whole.
+ */
+#ifndef IO_SOURCE_SOURCE_SLICES_H
+#define IO_SOURCE_SOURCE_SLICES_H
+
+#include "io/source/source.h"
+
+/* The row of a format whose parameter struct has the field `struct ts_numbers slices`. */
+#define SLICES_ROW(type)                                                                                               \
+    PARAM(type, slices, .optional = true, .unit = "", .min = 0, .max = 1 << 20,                                        \
+          .doc = "which slices (of a scan: detector rows) are read: one number, or [first, end], from 0 and without "  \
+                 "the end; absent: all, and of flats and darks those of `input`")
+
+/* The value of the row, or NULL where the format has none. */
+const struct ts_numbers *ts_source_slices(const struct param_set *set);
+
+/* Opens by the format, and keeps of the source what the set's `slices` say. TS_BAD_CHAIN where they are no range
+ * (slices-list), or not within the input (slices-range). */
+enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set, struct source **source,
+                              struct ts_diag *diag);
+
+#endif

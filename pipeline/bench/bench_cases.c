@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is benchmarked: parameters, as a stage's hint gives them or as its rows let them be worked out.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/bench/bench.h"
+
+/* Every text so far, once for each of the n values. False where they are too many or too long. */
+static bool multiply(char parameters[BENCH_MAX_CASES][256], int *count, const char *name, char values[][32], int n)
+{
+    if (n == 0 || *count * n > BENCH_MAX_CASES)
+        return false;
+    for (int i = *count * n - 1; i >= 0; i--) {
+        char before[256];
+        memcpy(before, parameters[i / n], sizeof before);
+        if (snprintf(parameters[i], 256, "%s%s%s=%s", before, *before ? " " : "", name, values[i % n]) >= 256)
+            return false;
+    }
+    *count *= n;
+    return true;
+}
+
+static int values_of(const struct param *row, char values[][32])
+{
+    static const int64_t sizes[] = {1, 2, 3, 7, 15, 63};
+    int n = 0;
+    if (row->kind == PARAM_CHOICE) {
+        bool on_cpu = false;
+        for (const struct choice *choice = row->choices; choice->name; choice++)
+            on_cpu |= strcmp(choice->name, "auto") && (!choice->devices || choice->devices & ON_CPU);
+        for (const struct choice *choice = row->choices; choice->name && n < BENCH_MAX_CASES; choice++)
+            if (strcmp(choice->name, "auto") || !on_cpu) /* it is one of the others, where there are others */
+                snprintf(values[n++], 32, "%s", choice->name);
+    } else if (row->kind == PARAM_INTEGER || row->kind == PARAM_REAL) {
+        const bool bounded = row->min < row->max;
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            if (!bounded || ((double)sizes[i] >= row->min && (double)sizes[i] <= row->max))
+                snprintf(values[n++], 32, "%lld", (long long)sizes[i]);
+    }
+    return n;
+}
+
+static const char every_method[] = "method=*";
+
+/* The first `length` characters, once for each method where they say method=*. False where one is too long. */
+static bool add_cases(const struct stage *stage, const char *text, size_t length, char parameters[BENCH_MAX_CASES][256],
+                      int *count)
+{
+    size_t i;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
+    const char *star = row && row->kind == PARAM_CHOICE ? strstr(text, every_method) : NULL;
+    if (length >= 256)
+        return false;
+    if (!star || star >= text + length || (star > text && star[-1] != ' ')) {
+        snprintf(parameters[(*count)++], 256, "%.*s", (int)length, text);
+        return true;
+    }
+    const char *after = star + strlen(every_method);
+    for (const struct choice *choice = row->choices; choice->name && *count < BENCH_MAX_CASES; choice++)
+        if (strcmp(choice->name, "auto") &&
+            snprintf(parameters[(*count)++], 256, "%.*smethod=%s%.*s", (int)(star - text), text, choice->name,
+                     (int)(text + length - after), after) >= 256)
+            return false;
+    return true;
+}
+
+int ts_bench_split_cases(const struct stage *stage, const char *cases, char parameters[BENCH_MAX_CASES][256])
+{
+    int count = 0;
+    while (count < BENCH_MAX_CASES) {
+        const size_t length = strcspn(cases, "|");
+        if (!add_cases(stage, cases, length, parameters, &count))
+            return 0;
+        if (!cases[length])
+            break;
+        cases += length + 1;
+    }
+    return count;
+}
+
+/* The first case once more with each method that no case names. */
+static int add_methods(const struct stage *stage, char parameters[BENCH_MAX_CASES][256], int count)
+{
+    size_t i;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
+    if (!row || row->kind != PARAM_CHOICE || strstr(parameters[0], "method="))
+        return count;
+    const int given = count;
+    char first[256];
+    snprintf(first, sizeof first, "%.180s", parameters[0]);
+    for (const struct choice *choice = row->choices; choice->name && count < BENCH_MAX_CASES; choice++) {
+        char assignment[64];
+        bool named = !strcmp(choice->name, "auto");
+        snprintf(assignment, sizeof assignment, "method=%s", choice->name);
+        for (int k = 0; k < given; k++)
+            named |= strstr(parameters[k], assignment) != NULL;
+        if (!named)
+            snprintf(parameters[count++], 256, "%.180s%s%s", first, *first ? " " : "", assignment);
+    }
+    return count;
+}
+
+int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256])
+{
+    char values[BENCH_MAX_CASES][32];
+    int count = 1;
+    if (stage->bench)
+        return add_methods(stage, parameters, ts_bench_split_cases(stage, stage->bench, parameters));
+    memset(parameters, 0, BENCH_MAX_CASES * sizeof *parameters);
+    for (size_t i = 0; i < stage->n_params; i++) {
+        const struct param *row = &stage->params[i];
+        if (!row->required && strcmp(row->name, "method"))
+            continue;
+        if (!multiply(parameters, &count, row->name, values, values_of(row, values)))
+            return 0;
+    }
+    return count;
+}
+
+int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n)
+{
+    int count = 0;
+    for (const char *at = chain; count < n; count++) {
+        const size_t length = strcspn(at, "|"), name_length = strcspn(at, " |");
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)name_length, at);
+        cases[count] = *which;
+        cases[count].stage = ts_stage_find(name);
+        if (!cases[count].stage)
+            return 0;
+        const size_t skipped = name_length < length ? name_length + 1 : name_length;
+        snprintf(cases[count].parameters, sizeof cases[count].parameters, "%.*s", (int)(length - skipped),
+                 at + skipped);
+        if (!at[length])
+            return count + 1;
+        at += length + 1;
+    }
+    return 0;
+}
+
+/* "0,4096": the list lasts until ts_bench_params_clear. */
+static bool parse_numbers(const char *text, struct ts_numbers *numbers)
+{
+    double *values = malloc((strlen(text) / 2 + 1) * sizeof *values);
+    int64_t n = 0;
+    bool valid = values != NULL;
+    for (char *end = ""; valid && *text; text = *end ? end + 1 : end) {
+        values[n++] = strtod(text, &end);
+        valid = end != text && (!*end || (*end == ',' && end[1]));
+    }
+    valid = valid && n > 0;
+    if (!valid)
+        free(values);
+    else
+        *numbers = (struct ts_numbers){.values = values, .rows = 1, .columns = n};
+    return valid;
+}
+
+void ts_bench_params_clear(struct param_set *set)
+{
+    for (size_t i = 0; set->values && i < set->n_rows; i++)
+        if (set->rows[i].kind == PARAM_NUMBERS && (set->given >> i & 1)) {
+            const void *values = ((struct ts_numbers *)((char *)set->values + set->rows[i].offset))->values;
+            free((void *)(uintptr_t)values);
+        }
+    free(set->values);
+    set->values = NULL;
+}
+
+static enum ts_status assign(struct param_set *set, const char *name, const char *value, struct ts_diag *diag)
+{
+    size_t i;
+    char *end = "";
+    const struct param *row = ts_param_find(set->rows, set->n_rows, name, &i);
+    if (!row)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-parameter", .stage = set->owner},
+                             "unknown parameter '%s'", name);
+    void *at = (unsigned char *)set->values + row->offset;
+    bool known = true;
+    if (row->kind == PARAM_INTEGER) {
+        *(int64_t *)at = strtoll(value, &end, 10);
+    } else if (row->kind == PARAM_REAL) {
+        *(double *)at = strtod(value, &end);
+    } else if (row->kind == PARAM_CHOICE) {
+        const struct choice *choice = row->choices;
+        while (choice->name && strcmp(choice->name, value))
+            choice++;
+        known = choice->name != NULL;
+        *(int32_t *)at = known ? choice->value : 0;
+    } else if (row->kind == PARAM_REFERENCE) {
+        known = !strcmp(value, BENCH_ITSELF);
+        *(struct ts_reference *)at = (struct ts_reference){.name = BENCH_ITSELF};
+    } else if (row->kind == PARAM_NUMBERS && !(set->given >> i & 1)) {
+        known = parse_numbers(value, at);
+    } else {
+        known = false;
+    }
+    if (!known || *end || !*value)
+        return ts_param_error(set, name, "bad-value", diag, "'%s' is not a value that the benchmark can set", value);
+    set->given |= 1u << i;
+    return ts_param_check(set, i, diag);
+}
+
+enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag)
+{
+    char copy[256], *save = NULL;
+    if (snprintf(copy, sizeof copy, "%s", parameters) >= (int)sizeof copy)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "parameters-too-long"},
+                             "the parameters have more than %zu characters", sizeof copy - 1);
+    ts_params_init(set);
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        char *equals = strchr(word, '=');
+        if (!strncmp(word, BENCH_SCAN, strlen(BENCH_SCAN))) /* of the image */
+            continue;
+        if (!equals)
+            return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "bad-value", .stage = set->owner},
+                                 "'%s' is not of the form parameter=value", word);
+        *equals = '\0';
+        const enum ts_status status = assign(set, word, equals + 1, diag);
+        if (status != TS_OK)
+            return status;
+    }
+    return TS_OK;
+}

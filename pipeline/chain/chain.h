@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A parsed chain: sources, stages with their parameters and places, output. No shape is known yet.
+ */
+#ifndef PIPELINE_CHAIN_CHAIN_H
+#define PIPELINE_CHAIN_CHAIN_H
+
+#include "core/diag.h"
+#include "core/params.h"
+#include "io/source/source.h"
+#include "stages/engine/stage.h"
+
+enum { CHAIN_MAX_STAGES = 256, CHAIN_MAX_SOURCES = 16 };
+
+struct chain_source {
+    const char *name; /* "input", or the key under inputs: */
+    const struct source_format *format;
+    struct param_set set;
+};
+
+struct chain_stage {
+    const struct stage *stage;
+    struct param_set set;
+    const char *name; /* name: label, or NULL */
+    struct ts_span name_span;
+    /* Node that this stage takes: nodes [0, n_sources) are the sources (0 is `input`), node n_sources + i is stage i.
+     * The value before it, unless input: names another. References in the params have their node set too. */
+    int32_t input_node;
+    struct ts_span span; /* of the stage's name in the text */
+};
+
+struct ts_chain {
+    char *source_name, *text; /* for messages */
+    size_t text_length;
+    struct chain_source sources[CHAIN_MAX_SOURCES];
+    int32_t n_sources;
+    struct chain_stage *stages;
+    int32_t n_stages;
+    struct {
+        const char *path; /* joined to the chain's folder; NULL: none given */
+        struct ts_span span;
+    } output;
+    struct arena *arena; /* owns every string, list and parameter struct above */
+};
+
+/* The chain with every parameter written out, as YAML without any path: what provenance keeps. Allocated. */
+char *ts_chain_canonical(const struct ts_chain *chain);
+
+#endif

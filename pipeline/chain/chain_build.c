@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the tree of a chain's text to its sources, stages and output. Stages are named in a first pass, which reports
+ * nothing, so that a name that stands too late is told apart from one that stands nowhere.
+ */
+#include "pipeline/chain/chain_build.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 64 };
+
+struct builder {
+    struct ts_chain *chain;
+    struct ts_diag *diag;
+    const char *folder;
+};
+
+static const char *const stage_keys[] = {"name", "input"};
+
+static struct load loader(const struct builder *builder)
+{
+    return (struct load){.arena = builder->chain->arena, .diag = builder->diag, .folder = builder->folder};
+}
+
+static void report(const struct builder *builder, const struct node *node, const char *code, const char *owner,
+                   const char *message)
+{
+    if (node->kind != NODE_REFUSED)
+        ts_diag_error(builder->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = code, .span = node->span, .stage = owner}, "%s", message);
+}
+
+static void expect(const struct builder *builder, const struct node *node, const char *owner, const char *expected)
+{
+    char found[TREE_SHOWN_BYTES + 2];
+    if (node->kind != NODE_REFUSED)
+        ts_diag_error(builder->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
+                      "%s is expected, found %s", expected, ts_load_found(node, found));
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+int32_t ts_chain_find_name(const struct ts_chain *chain, const char *name)
+{
+    for (int32_t i = 0; i < chain->n_sources; i++)
+        if (chain->sources[i].name && !strcmp(chain->sources[i].name, name))
+            return i;
+    for (int32_t i = 0; i < chain->n_stages; i++)
+        if (chain->stages[i].name && !strcmp(chain->stages[i].name, name))
+            return chain->n_sources + i;
+    return -1;
+}
+
+int32_t ts_chain_resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
+                              const char *site, struct ts_diag *diag)
+{
+    const int32_t node = ts_chain_find_name(chain, name);
+    if (node >= 0 && node < chain->n_sources + stage)
+        return node;
+    char shown[TREE_SHOWN_BYTES];
+    if (node >= 0) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "name-later", .span = span, .stage = site},
+                      "'%s' is the name of %s (line %d)", ts_tree_shown(name, shown),
+                      node == chain->n_sources + stage ? "this stage itself" : "a later stage",
+                      chain->stages[node - chain->n_sources].name_span.line);
+        ts_diag_hint(diag, "a stage takes what stands before it: outputs of earlier stages, and sources");
+        return -1;
+    }
+    const char *names[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES];
+    size_t n = 0;
+    for (int32_t i = 0; i < chain->n_sources; i++)
+        if (chain->sources[i].name)
+            names[n++] = chain->sources[i].name;
+    for (int32_t i = 0; i < stage; i++)
+        if (chain->stages[i].name)
+            names[n++] = chain->stages[i].name;
+    const struct node text = {.kind = NODE_SCALAR, .span = span, .text = name};
+    ts_load_unknown(diag, &text, site, "name", names, n);
+    return -1;
+}
+
+bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, struct ts_diag *diag)
+{
+    const struct chain_stage *self = &chain->stages[stage];
+    bool ok = true;
+    for (size_t i = 0; i < self->set.n_rows; i++) {
+        const struct param *row = &self->set.rows[i];
+        struct ts_reference *reference = (struct ts_reference *)((unsigned char *)self->set.values + row->offset);
+        if (row->kind != PARAM_REFERENCE || !(self->set.given >> i & 1))
+            continue;
+        char site[160];
+        snprintf(site, sizeof site, "%s.%s", self->set.owner, row->name);
+        reference->node = ts_chain_resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
+        ok &= reference->node >= 0;
+    }
+    return ok;
+}
+
+/* [A-Za-z][A-Za-z0-9_-]{0,63}: fit for a group of the output file. */
+static bool is_name(const char *text)
+{
+    const size_t length = strlen(text);
+    if (length == 0 || length > NAME_MAX_BYTES || !isalpha((unsigned char)*text))
+        return false;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c > 0x7F || (!isalnum(*c) && *c != '_' && *c != '-'))
+            return false;
+    return true;
+}
+
+/* A new name of a source or stage, NULL where it cannot be one (reported). */
+static const char *new_name(struct builder *builder, const struct node *node, const char *owner)
+{
+    const char *text = ts_load_text(builder->diag, node, owner, "a name");
+    char shown[TREE_SHOWN_BYTES];
+    if (!text)
+        return NULL;
+    const struct diag_site site = {.code = "name-invalid", .span = node->span, .stage = owner};
+    if (!is_name(text)) {
+        ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is not a name", ts_tree_shown(text, shown));
+        ts_diag_hint(builder->diag, "a letter, then letters, digits, _ and -, at most %d in all", NAME_MAX_BYTES);
+        return NULL;
+    }
+    const int32_t taken = ts_chain_find_name(builder->chain, text);
+    if (taken >= 0) {
+        const int32_t stage = taken - builder->chain->n_sources;
+        if (stage < 0)
+            ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is the name of a source", text);
+        else
+            ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "the name '%s' is taken in line %d", text,
+                          builder->chain->stages[stage].name_span.line);
+        return NULL;
+    }
+    const char *copy = ts_arena_text(builder->chain->arena, text, strlen(text));
+    if (!copy)
+        ts_diag_no_memory(builder->diag, strlen(text));
+    return copy;
+}
+
+/* ---- sources ------------------------------------------------------------------------------------ */
+
+int ts_chain_path_row(const struct source_format *format)
+{
+    size_t i;
+    return ts_param_find(format->params, format->n_params, format->name, &i) ? (int)i : -1;
+}
+
+static const struct source_format *find_format(const struct builder *builder, const struct node *map, const char *owner)
+{
+    const struct source_format *found = NULL;
+    const char *names[32];
+    size_t n = 0;
+    for (size_t i = 0; ts_source_formats[i] && n < sizeof names / sizeof *names; i++)
+        names[n++] = ts_source_formats[i]->name;
+    for (const struct node *entry = map->first; entry; entry = entry->next) {
+        const struct source_format *format = ts_source_format_find(entry->key->text);
+        if (format && found) {
+            report(builder, entry->key, "two-formats", owner, "a second format; a source has one");
+            return NULL;
+        }
+        found = format ? format : found;
+    }
+    if (!found && map->first)
+        ts_load_unknown(builder->diag, map->first->key, owner, "format", names, n);
+    else if (!found)
+        report(builder, map, "no-format", owner, "the format is missing");
+    return found;
+}
+
+/* One source from its map {format: path, parameter: value}. */
+static void build_source(struct builder *builder, const struct node *map, const char *owner,
+                         struct chain_source *source)
+{
+    struct load load = loader(builder);
+    if (map->kind != NODE_MAP) {
+        expect(builder, map, owner, "a map such as {dicom: FOLDER}");
+        return;
+    }
+    const struct source_format *format = find_format(builder, map, owner);
+    if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, owner, map->key->span,
+                                  &source->set))
+        return;
+    source->format = format;
+    load.path = format->name;
+    ts_load_params(&load, map, &source->set);
+}
+
+static void build_sources(struct builder *builder, const struct node *input, const struct node *inputs)
+{
+    struct ts_chain *chain = builder->chain;
+    chain->sources[0].name = "input";
+    chain->n_sources = 1;
+    if (input)
+        build_source(builder, input, "input", &chain->sources[0]);
+    if (inputs && inputs->kind != NODE_MAP) {
+        expect(builder, inputs, "inputs", "a map such as {atlas: {dicom: FOLDER}}");
+        return;
+    }
+    for (const struct node *entry = inputs ? inputs->first : NULL; entry; entry = entry->next) {
+        if (chain->n_sources == CHAIN_MAX_SOURCES) {
+            report(builder, entry->key, "chain-limit", "inputs", "a chain has at most 16 sources");
+            return;
+        }
+        struct chain_source *source = &chain->sources[chain->n_sources];
+        const char *name = new_name(builder, entry->key, "inputs");
+        if (!name)
+            continue;
+        source->name = name;
+        chain->n_sources++;
+        build_source(builder, entry, name, source);
+    }
+}
+
+/* ---- stages ------------------------------------------------------------------------------------- */
+
+/* The one entry {name: parameters} of an item of the list, or the bare name itself. NULL where it is neither
+ * (reported). */
+static const struct node *stage_entry(const struct builder *builder, const struct node *item)
+{
+    if (item->kind == NODE_SCALAR && ts_load_text(builder->diag, item, NULL, "a stage"))
+        return item;
+    if (item->kind == NODE_MAP && item->n == 1)
+        return item->first;
+    if (item->kind == NODE_MAP && item->n > 1) {
+        ts_diag_error(builder->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "stage-keys", .span = item->first->next->key->span},
+                      "a stage is one name with its parameters, and this is a second key");
+        ts_diag_hint(builder->diag, "- %s: {...}, or indent the parameters further than the name",
+                     item->first->key->text);
+    } else if ((item->kind == NODE_MAP && !item->incomplete) || item->kind == NODE_LIST) {
+        expect(builder, item, NULL, "a stage such as `box: {radius: 2}`");
+    }
+    return NULL;
+}
+
+static const struct node *stage_name(const struct node *entry)
+{
+    return entry->key ? entry->key : entry;
+}
+
+static const struct stage *find_stage(const struct builder *builder, const struct node *name)
+{
+    const struct stage *stage = ts_stage_find(name->text);
+    if (stage)
+        return stage;
+    const char *names[CHAIN_MAX_STAGES];
+    size_t n = 0;
+    for (; ts_stages[n] && n < sizeof names / sizeof *names; n++)
+        names[n] = ts_stages[n]->name;
+    ts_load_unknown(builder->diag, name, NULL, "stage", names, n);
+    return NULL;
+}
+
+/* The value of `name:`, or NULL. */
+static const struct node *stage_label(const struct node *item)
+{
+    const struct node *entry = item->kind == NODE_MAP && item->n == 1 ? item->first : NULL;
+    return entry && entry->kind == NODE_MAP ? ts_tree_find(entry, "name") : NULL;
+}
+
+/* First pass: the names that stages can have. */
+static void name_stage(struct builder *builder, const struct node *item, struct chain_stage *stage)
+{
+    const struct node *label = stage_label(item);
+    if (!label || label->kind != NODE_SCALAR)
+        return;
+    stage->name_span = label->span;
+    if (!is_name(label->text) || ts_chain_find_name(builder->chain, label->text) >= 0)
+        return;
+    stage->name = ts_arena_text(builder->chain->arena, label->text, strlen(label->text));
+    if (!stage->name)
+        ts_diag_no_memory(builder->diag, strlen(label->text));
+}
+
+static void check_stage_name(struct builder *builder, const struct node *item, const struct chain_stage *stage)
+{
+    const struct node *label = stage_label(item);
+    char site[160];
+    snprintf(site, sizeof site, "%s.name", stage->stage->name);
+    if (label && !stage->name) {
+        new_name(builder, label, site);
+    } else if (!label && stage->stage->keeps_output) {
+        ts_diag_error(builder->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "parameter-missing", .span = stage->span, .stage = site},
+                      "required, but not given");
+        ts_diag_hint(builder->diag, "name: names the result in the output file");
+    }
+}
+
+/* Second pass: what the stage is, its parameters and its input. */
+static void build_stage(struct builder *builder, const struct node *item, int32_t index)
+{
+    struct ts_chain *chain = builder->chain;
+    struct chain_stage *stage = &chain->stages[index];
+    struct load load = loader(builder);
+    load.other_keys = stage_keys;
+    load.n_other_keys = sizeof stage_keys / sizeof *stage_keys;
+    stage->input_node = index == 0 ? 0 : chain->n_sources + index - 1;
+    const struct node *entry = stage_entry(builder, item);
+    if (!entry)
+        return;
+    const struct node *name = stage_name(entry);
+    stage->span = name->span;
+    stage->stage = find_stage(builder, name);
+    if (!stage->stage || !ts_load_begin(&load, stage->stage->params, stage->stage->n_params, stage->stage->params_bytes,
+                                        stage->stage->name, stage->span, &stage->set))
+        return;
+    static const struct node no_parameters = {.kind = NODE_MAP};
+    ts_load_params(&load, entry->key ? entry : &no_parameters, &stage->set);
+    if (entry->kind != NODE_REFUSED)
+        check_stage_name(builder, item, stage);
+    ts_chain_resolve_references(chain, index, builder->diag);
+    const struct node *input = entry->kind == NODE_MAP ? ts_tree_find(entry, "input") : NULL;
+    if (!input)
+        return;
+    char site[160];
+    snprintf(site, sizeof site, "%s.input", stage->stage->name);
+    const char *from = ts_load_text(builder->diag, input, site, "the name of an earlier output or source");
+    if (from)
+        stage->input_node = ts_chain_resolve_name(chain, index, from, input->span, site, builder->diag);
+}
+
+static void build_stages(struct builder *builder, const struct node *list)
+{
+    struct ts_chain *chain = builder->chain;
+    if (list->kind != NODE_LIST) {
+        expect(builder, list, "stages", "a list of stages");
+        if (list->kind != NODE_REFUSED)
+            ts_diag_hint(builder->diag, "each stage stands in its own line: - box: {radius: 2}");
+        return;
+    }
+    if (list->n == 0 || list->n > CHAIN_MAX_STAGES) {
+        report(builder, list, "chain-limit", "stages",
+               list->n == 0 ? "the list is empty; a chain has at least one stage" : "a chain has at most 256 stages");
+        return;
+    }
+    chain->stages = ts_arena_alloc(chain->arena, (size_t)list->n * sizeof *chain->stages);
+    if (!chain->stages) {
+        ts_diag_no_memory(builder->diag, (size_t)list->n * sizeof *chain->stages);
+        return;
+    }
+    /* n_stages grows along, so that a name is looked for among those before it. */
+    for (const struct node *item = list->first; item; item = item->next, chain->n_stages++)
+        name_stage(builder, item, &chain->stages[chain->n_stages]);
+    int32_t index = 0;
+    for (const struct node *item = list->first; item; item = item->next)
+        build_stage(builder, item, index++);
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------- */
+
+static void build_output(struct builder *builder, const struct node *map)
+{
+    static const char *const names[] = {"hdf5"};
+    const struct load load = loader(builder);
+    if (map->kind != NODE_MAP || map->n == 0) {
+        expect(builder, map, "output", "a map such as {hdf5: result.h5}");
+        return;
+    }
+    for (const struct node *entry = map->first; entry; entry = entry->next) {
+        if (strcmp(entry->key->text, "hdf5")) {
+            ts_load_unknown(builder->diag, entry->key, "output", "format", names, 1);
+            continue;
+        }
+        const char *path =
+            entry->kind == NODE_LIST ? NULL : ts_load_text(builder->diag, entry, "output.hdf5", "a path");
+        if (entry->kind == NODE_LIST)
+            expect(builder, entry, "output.hdf5", "one path");
+        if (path && !*path)
+            report(builder, entry, "path-empty", "output.hdf5", "the path is empty");
+        else if (path)
+            builder->chain->output.path = ts_load_path(&load, path);
+        builder->chain->output.span = entry->span;
+    }
+}
+
+static void check_version(struct builder *builder, const struct node *root, const struct node *version)
+{
+    char shown[TREE_SHOWN_BYTES];
+    if (!version) {
+        ts_diag_error(builder->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "version-missing", .span = {root->span.line, root->span.column, 1}},
+                      "the key `tomostage` is missing");
+        ts_diag_hint(builder->diag, "the first line of a chain is: tomostage: 1");
+        return;
+    }
+    const char *text = ts_load_text(builder->diag, version, "tomostage", "1");
+    const struct diag_site site = {.code = "version-unknown", .span = version->span, .stage = "tomostage"};
+    if (text && version->quoted)
+        ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is a text in quotes, not a number",
+                      ts_tree_shown(text, shown));
+    else if (text && strcmp(text, "1"))
+        ts_diag_error(builder->diag, TS_BAD_CHAIN, &site,
+                      "'%s' is not a version of the chain's form; this program reads 1", ts_tree_shown(text, shown));
+}
+
+void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder, struct ts_diag *diag)
+{
+    static const char *const keys[] = {"tomostage", "input", "inputs", "stages", "output"};
+    enum { VERSION, INPUT, INPUTS, STAGES, OUTPUT, N_KEYS };
+    const struct node *values[N_KEYS] = {NULL};
+    struct builder builder = {.chain = chain, .diag = diag, .folder = folder};
+    bool meant_stages = false;
+    if (root->kind != NODE_MAP) {
+        expect(&builder, root, NULL, "a map with the keys tomostage, input, stages and output");
+        return;
+    }
+    for (const struct node *entry = root->first; entry; entry = entry->next) {
+        size_t i = 0;
+        while (i < N_KEYS && strcmp(keys[i], entry->key->text))
+            i++;
+        if (i < N_KEYS)
+            values[i] = entry;
+        else
+            meant_stages |= ts_load_unknown(diag, entry->key, NULL, "key", keys, N_KEYS) == keys[STAGES];
+    }
+    check_version(&builder, root, values[VERSION]);
+    build_sources(&builder, values[INPUT], values[INPUTS]);
+    if (values[STAGES])
+        build_stages(&builder, values[STAGES]);
+    else if (!meant_stages && !root->incomplete)
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "stages-missing", .span = {root->span.line, root->span.column, 1}},
+                      "the key `stages` is missing");
+    if (values[OUTPUT])
+        build_output(&builder, values[OUTPUT]);
+}

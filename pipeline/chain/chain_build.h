@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the chain share: how sources and stages find their rows, and names their nodes.
+ */
+#ifndef PIPELINE_CHAIN_CHAIN_BUILD_H
+#define PIPELINE_CHAIN_CHAIN_BUILD_H
+
+#include "pipeline/chain/chain.h"
+#include "pipeline/chain/load.h"
+
+/* Index of the row that holds the paths of the source's format, or -1. */
+int ts_chain_path_row(const struct source_format *format);
+/* Node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was refused have none. */
+int32_t ts_chain_find_name(const struct ts_chain *chain, const char *name);
+/* The node that stage `stage` may refer to by the text at `span`, or -1 (reported as `site`: ...). */
+int32_t ts_chain_resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
+                              const char *site, struct ts_diag *diag);
+/* Sets the nodes of the given references of a stage; false where one names nothing before it (reported). */
+bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, struct ts_diag *diag);
+/* Builds sources, stages and output from a tree; all errors are in diag. */
+void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder, struct ts_diag *diag);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The chain written out: every parameter in the order of its table, names and inputs, no path. Equal chains give equal
+ * texts. The text is a chain again, whose inputs lie in folders of their own names beside it, or are given by -i.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/chain/chain_build.h"
+
+/* A row that has nothing to say: without a part beside the others, derived by a plan that was not made, or optional and
+ * not given. */
+static bool is_silent(const struct param_set *set, size_t i)
+{
+    const struct param *row = &set->rows[i];
+    const unsigned char *at = (const unsigned char *)set->values + row->offset;
+    if (ts_param_is_idle(set, i))
+        return true;
+    if (set->given >> i & 1)
+        return false;
+    if (row->derived && !set->resolved)
+        return true;
+    switch (row->kind) {
+    case PARAM_TEXT:
+        return row->optional && !*(const char *const *)at;
+    case PARAM_TEXTS:
+        return ((const struct ts_texts *)at)->n == 0;
+    case PARAM_NUMBERS:
+        return ((const struct ts_numbers *)at)->rows == 0;
+    case PARAM_REFERENCE:
+        return !((const struct ts_reference *)at)->name;
+    case PARAM_INTEGER:
+    case PARAM_REAL:
+    case PARAM_CHOICE:
+    case PARAM_BOOL:
+        return false;
+    }
+    return false;
+}
+
+static bool write_value(FILE *out, const struct param_set *set, size_t i)
+{
+    const int length = ts_param_format(set, i, NULL, 0);
+    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (!text)
+        return false;
+    ts_param_format(set, i, text, (size_t)length + 1);
+    fputs(text, out);
+    free(text);
+    return true;
+}
+
+/* The entries of a map between braces; the row called `path` holds a path, and the owner's name stands in its place. */
+static bool write_params(FILE *out, const struct param_set *set, const char *path, bool first)
+{
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const char *name = set->rows[i].name;
+        const bool is_path = path && !strcmp(name, path);
+        if (!is_path && is_silent(set, i))
+            continue;
+        fprintf(out, "%s%s: ", first ? "" : ", ", name);
+        first = false;
+        if (is_path)
+            fputs(set->owner, out);
+        else if (!write_value(out, set, i))
+            return false;
+    }
+    return true;
+}
+
+static bool write_source(FILE *out, const struct chain_source *source)
+{
+    fprintf(out, "%s: {", source->name);
+    const bool ok = write_params(out, &source->set, source->format->name, true);
+    fputs("}\n", out);
+    return ok;
+}
+
+/* Only named nodes are ever taken other than by default. */
+static const char *node_name(const struct ts_chain *chain, int32_t node)
+{
+    return node < chain->n_sources ? chain->sources[node].name : chain->stages[node - chain->n_sources].name;
+}
+
+static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
+{
+    const struct chain_stage *stage = &chain->stages[index];
+    const int32_t before = index == 0 ? 0 : chain->n_sources + index - 1;
+    bool first = true;
+    fprintf(out, "  - %s: {", stage->stage->name);
+    if (stage->name) {
+        fprintf(out, "name: %s", stage->name);
+        first = false;
+    }
+    if (stage->input_node != before) {
+        fprintf(out, "%sinput: %s", first ? "" : ", ", node_name(chain, stage->input_node));
+        first = false;
+    }
+    const bool ok = write_params(out, &stage->set, NULL, first);
+    fputs("}\n", out);
+    return ok;
+}
+
+char *ts_chain_canonical(const struct ts_chain *chain)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    bool ok = true;
+    fputs("tomostage: 1\n", out);
+    if (chain->sources[0].format)
+        ok = write_source(out, &chain->sources[0]);
+    if (chain->n_sources > 1)
+        fputs("inputs:\n", out);
+    for (int32_t i = 1; i < chain->n_sources && ok; i++) {
+        fputs("  ", out);
+        ok = write_source(out, &chain->sources[i]);
+    }
+    fputs("stages:\n", out);
+    for (int32_t i = 0; i < chain->n_stages && ok; i++)
+        ok = write_stage(out, chain, i);
+    ok &= !ferror(out);
+    ok &= fclose(out) == 0;
+    if (ok)
+        return text;
+    free(text);
+    return NULL;
+}

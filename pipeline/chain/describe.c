@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stage pages out of the tables, as plain text and as Markdown. Nothing here knows a stage by name, and no default,
+ * range or unit stands anywhere but in the rows.
+ */
+#include "pipeline/chain/describe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "stages/engine/execute.h"
+
+enum { WIDTH = 80 };
+
+void ts_describe_stages(FILE *stream)
+{
+    for (const struct stage *const *stage = ts_stages; *stage; stage++)
+        fprintf(stream, "%-12s %s\n", (*stage)->name, (*stage)->summary);
+}
+
+/* ---- words for one row ------------------------------------------------------------------------- */
+
+static const char *kind_name(const struct param *row)
+{
+    switch (row->kind) {
+    case PARAM_INTEGER:
+        return "integer";
+    case PARAM_REAL:
+        return "number";
+    case PARAM_CHOICE:
+        return "choice";
+    case PARAM_BOOL:
+        return "true or false";
+    case PARAM_TEXT:
+        return "text";
+    case PARAM_TEXTS:
+        return "text or list of texts";
+    case PARAM_NUMBERS:
+        return "list of numbers";
+    case PARAM_REFERENCE:
+        return "name of an earlier output";
+    }
+    return "";
+}
+
+/* "0 to 1024", "at least 0", "at most 1"; "" where any finite number will do. */
+static void format_range(const struct param *row, char *out, size_t size)
+{
+    char low[48], high[48];
+    out[0] = '\0';
+    if (row->min == 0 && row->max == 0)
+        return;
+    ts_real_format(row->min, low, sizeof low);
+    ts_real_format(row->max, high, sizeof high);
+    if (isinf(row->min) && isinf(row->max))
+        snprintf(out, size, "any, infinite too");
+    else if (isinf(row->max))
+        snprintf(out, size, "at least %s", low);
+    else if (isinf(row->min))
+        snprintf(out, size, "at most %s", high);
+    else
+        snprintf(out, size, "%s to %s", low, high);
+}
+
+static void format_default(const struct param *rows, size_t n_rows, size_t params_bytes, size_t i, char *out,
+                           size_t size)
+{
+    const struct param *row = &rows[i];
+    if (row->required || row->optional || row->derived) {
+        snprintf(out, size, "%s", row->required ? "required" : row->derived ? row->derived : "none");
+        return;
+    }
+    struct param_set set = {.rows = rows, .n_rows = n_rows, .values = calloc(1, params_bytes)};
+    snprintf(out, size, "?");
+    if (set.values) {
+        ts_params_init(&set);
+        ts_param_format(&set, i, out, size);
+    }
+    free(set.values);
+}
+
+/* ---- words for a stage ------------------------------------------------------------------------- */
+
+static void print_accepted(const struct stage *stage, FILE *stream)
+{
+    const char *separator = "";
+    fprintf(stream, "%s%s%s", stage->axes & AXES_VOLUME ? "volumes (z, y, x)" : "",
+            stage->axes == (AXES_VOLUME | AXES_SINOGRAM) ? " and " : "",
+            stage->axes & AXES_SINOGRAM ? "sinograms (z, view, detector)" : "");
+    fputs("; values of type ", stream);
+    for (int i = TS_U8; i <= TS_F32; i++)
+        if (stage->dtypes & TS_DTYPE_BIT(i)) {
+            fprintf(stream, "%s%s", separator, ts_dtype_name(i));
+            separator = ", ";
+        }
+    fputs("; ", stream);
+    separator = "";
+    if (stage->quantities == TS_ANY_QUANTITY)
+        fputs("any quantity", stream);
+    for (int i = TS_COUNTS; i <= TS_INTENSITY && stage->quantities != TS_ANY_QUANTITY; i++)
+        if (stage->quantities & TS_QUANTITY_BIT(i)) {
+            fprintf(stream, "%s%s", separator, ts_quantity_name(i));
+            separator = ", ";
+        }
+    separator = "; of the beams ";
+    for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT && stage->beams != TS_ANY_BEAM; i++)
+        if (stage->beams & TS_BEAM_BIT(i)) {
+            fprintf(stream, "%s%s", separator, ts_beam_name(i));
+            separator = ", ";
+        }
+}
+
+/* The tables of a stage depend on its parameters and its input; these are the ones it leaves for a small volume,
+ * or sinogram, with every parameter at its default. None where the stage cannot work without values of the user. */
+static int example_tables(const struct stage *stage, struct stage_table tables[STAGE_TABLES])
+{
+    static const struct {
+        enum ts_dtype dtype;
+        enum ts_quantity quantity;
+        const char *unit;
+    } examples[] = {
+        {TS_I16, TS_HU, "HU"}, {TS_U8, TS_INTENSITY, "1"}, {TS_F32, TS_LINE_INTEGRAL, "1"}, {TS_U16, TS_COUNTS, "1"}};
+    const bool volume = stage->axes & AXES_VOLUME;
+    if (!stage->tables && (!stage->reduction || !stage->reduction->tables))
+        return 0;
+    for (size_t i = 0; i < stage->n_params; i++)
+        if (stage->params[i].required && stage->params[i].kind != PARAM_REFERENCE)
+            return 0;
+    int n = 0;
+    struct ts_diag *diag = ts_diag_create();
+    for (size_t i = 0; diag && n == 0 && i < sizeof examples / sizeof *examples; i++) {
+        struct ts_image in = {
+            .rank = 3,
+            .axes = {{.kind = TS_AXIS_Z, .n = 8, .spacing = 1, .unit = "mm"},
+                     {.kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = 16, .spacing = 1, .unit = "mm"},
+                     {.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = 16, .spacing = 1, .unit = "mm"}},
+            .dtype = examples[i].dtype,
+            .quantity = examples[i].quantity,
+            .unit = examples[i].unit};
+        struct param_set set = {.rows = stage->params, .n_rows = stage->n_params, .owner = stage->name};
+        const struct ts_image *references[STAGE_REFERENCES] = {NULL};
+        struct stage_context context;
+        for (size_t row = 0, r = 0; row < stage->n_params && r < STAGE_REFERENCES; row++)
+            if (stage->params[row].kind == PARAM_REFERENCE)
+                references[r++] = stage->params[row].required ? &in : NULL;
+        set.values = calloc(1, stage->params_bytes > 0 ? stage->params_bytes : 1);
+        if (set.values) {
+            ts_params_init(&set);
+            if (ts_stage_prepare(stage, &set, &in, references, 1, NULL, diag, &context) == TS_OK)
+                n = ts_stage_tables(&context, tables, NULL);
+        }
+        free(set.values);
+    }
+    ts_diag_destroy(diag);
+    return n;
+}
+
+static void print_axes(const struct ts_image *image, FILE *stream)
+{
+    fputc('(', stream);
+    for (int i = 0; i < image->rank; i++)
+        fprintf(stream, "%s%s", i > 0 ? ", " : "", ts_axis_name(image->axes[i].kind));
+    fprintf(stream, "%s) %s", image->rank == 0 ? "one value" : "", ts_dtype_name(image->dtype));
+}
+
+static void print_one_tolerance(const struct stage_tolerance *tolerance, FILE *stream)
+{
+    char relative[48], absolute[48];
+    if (tolerance->relative == 0 && tolerance->absolute == 0) {
+        fprintf(stream, "exact: %s", tolerance->why);
+        return;
+    }
+    ts_real_format(tolerance->relative, relative, sizeof relative);
+    ts_real_format(tolerance->absolute, absolute, sizeof absolute);
+    fprintf(stream, "within %s relative + %s absolute of the double-precision reference: %s", relative, absolute,
+            tolerance->why);
+}
+
+static void print_tolerance(const struct stage *stage, FILE *stream)
+{
+    print_one_tolerance(&stage->tolerance, stream);
+    for (const struct stage_method_tolerance *at = stage->method_tolerances; at && at->method; at++) {
+        fprintf(stream, "; `method: %s` ", at->method);
+        print_one_tolerance(&at->tolerance, stream);
+    }
+}
+
+/* ---- plain text -------------------------------------------------------------------------------- */
+
+/* Paragraphs are filled to WIDTH; indented lines (code, formulas) stay as they are. */
+static void print_filled(const char *text, int indent, FILE *stream)
+{
+    while (*text) {
+        const size_t length = strcspn(text, "\n");
+        if (length == 0 || *text == ' ') {
+            fprintf(stream, "%*s%.*s\n", length > 0 ? indent : 0, "", (int)length, text);
+        } else {
+            int column = 0;
+            for (const char *at = text, *end = text + length; at < end;) {
+                const int word = (int)strcspn(at, " \n");
+                if (column > 0 && column + 1 + word > WIDTH) {
+                    fputc('\n', stream);
+                    column = 0;
+                }
+                const int space = column > 0 ? 1 : indent;
+                fprintf(stream, "%*s%.*s", space, "", word, at);
+                column += space + word;
+                at += word + (int)strspn(at + word, " ");
+            }
+            fputc('\n', stream);
+        }
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void print_row(const struct stage *stage, size_t i, FILE *stream)
+{
+    const struct param *row = &stage->params[i];
+    char range[120], given[256];
+    format_range(row, range, sizeof range);
+    format_default(stage->params, stage->n_params, stage->params_bytes, i, given, sizeof given);
+    fprintf(stream, "\n  %s: %s%s%s%s%s; %s%s\n", row->name, kind_name(row), *range ? ", " : "", range,
+            row->unit && *row->unit ? ", unit " : "", row->unit ? row->unit : "", row->required ? "" : "default ",
+            given);
+    print_filled(row->doc, 6, stream);
+    for (const struct choice *choice = row->choices; choice && choice->name; choice++)
+        fprintf(stream, "      - %s: %s\n", choice->name, choice->doc);
+}
+
+void ts_describe_stage(const struct stage *stage, FILE *stream)
+{
+    struct stage_table tables[STAGE_TABLES];
+    const int n_tables = example_tables(stage, tables);
+    fprintf(stream, "%s: %s\n\n", stage->name, stage->summary);
+    print_filled(stage->doc, 0, stream);
+    fputs("\ntakes ", stream);
+    print_accepted(stage, stream);
+    fputs("\n\nparameters\n", stream);
+    for (size_t i = 0; i < stage->n_params; i++)
+        print_row(stage, i, stream);
+    if (stage->n_params == 0)
+        fputs("  none\n", stream);
+    if (n_tables > 0)
+        fputs("\ntables it leaves\n", stream);
+    for (int i = 0; i < n_tables; i++) {
+        fprintf(stream, "  %s ", tables[i].name);
+        print_axes(&tables[i].image, stream);
+        fprintf(stream, ": %s\n", tables[i].doc);
+    }
+    fputs("\naccuracy\n  ", stream);
+    print_tolerance(stage, stream);
+    fputs("\n\nEvery stage also takes `name:` (a label that later stages and the output file use) and `input:` (the "
+          "name of an\n"
+          "earlier output or input to work on instead of the one just before).\n",
+          stream);
+}
+
+/* ---- Markdown ---------------------------------------------------------------------------------- */
+
+/* A cell of a Markdown table: a bar would end it. */
+static void print_cell(const char *text, FILE *stream)
+{
+    for (; *text; text++) {
+        if (*text == '|')
+            fputc('\\', stream);
+        fputc(*text == '\n' ? ' ' : *text, stream);
+    }
+}
+
+static void print_docs_rows(const struct stage *stage, FILE *stream)
+{
+    fputs("| parameter | kind | range | unit | default | meaning |\n|---|---|---|---|---|---|\n", stream);
+    for (size_t i = 0; i < stage->n_params; i++) {
+        const struct param *row = &stage->params[i];
+        char range[120], given[256];
+        format_range(row, range, sizeof range);
+        format_default(stage->params, stage->n_params, stage->params_bytes, i, given, sizeof given);
+        fprintf(stream, "| `%s` | %s | %s | %s | ", row->name, kind_name(row), range, row->unit ? row->unit : "");
+        print_cell(given, stream);
+        fputs(" | ", stream);
+        print_cell(row->doc, stream);
+        fputs(" |\n", stream);
+    }
+    for (size_t i = 0; i < stage->n_params; i++) {
+        const struct choice *choice = stage->params[i].choices;
+        if (choice)
+            fprintf(stream, "\nChoices of `%s`:\n\n", stage->params[i].name);
+        for (; choice && choice->name; choice++)
+            fprintf(stream, "- `%s`: %s\n", choice->name, choice->doc);
+    }
+}
+
+void ts_describe_docs(const struct stage *stage, FILE *stream)
+{
+    struct stage_table tables[STAGE_TABLES];
+    const int n_tables = example_tables(stage, tables);
+    fprintf(stream,
+            "<!-- Written by `tomostage stages --markdown docs/stages` from the stage's table; edit %s.c. -->\n",
+            stage->name);
+    fprintf(stream, "# %s\n\n%s\n\n%s\n\n## Takes\n\n", stage->name, stage->summary, stage->doc);
+    print_accepted(stage, stream);
+    fputs("\n\n## Parameters\n\n", stream);
+    if (stage->n_params > 0)
+        print_docs_rows(stage, stream);
+    else
+        fputs("None of its own.\n", stream);
+    fputs("\nLike every stage it also takes `name` and `input`.\n", stream);
+    if (n_tables > 0)
+        fputs("\n## Tables\n\nWith every parameter at its default:\n\n", stream);
+    for (int i = 0; i < n_tables; i++) {
+        fprintf(stream, "- `%s` ", tables[i].name);
+        print_axes(&tables[i].image, stream);
+        fprintf(stream, ": %s\n", tables[i].doc);
+    }
+    fputs("\n## Accuracy\n\n", stream);
+    print_tolerance(stage, stream);
+    fputc('\n', stream);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tables say, for people and editors: help, docs pages, JSON Schema.
+ */
+#ifndef PIPELINE_CHAIN_DESCRIBE_H
+#define PIPELINE_CHAIN_DESCRIBE_H
+
+#include "stages/engine/stage.h"
+
+void ts_describe_stages(FILE *stream);                           /* the list, a line each */
+void ts_describe_stage(const struct stage *stage, FILE *stream); /* one page, plain text */
+void ts_describe_docs(const struct stage *stage, FILE *stream);  /* the same as Markdown: docs/stages/<name>.md */
+void ts_describe_schema(FILE *stream);                           /* JSON Schema (draft 2020-12) of a chain file */
+
+#endif

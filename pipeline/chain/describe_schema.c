@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The JSON Schema (draft 2020-12) of a chain file, for completion and checks in editors. It says what one key at a time
+ * can be; what depends on the input or on other keys is left to `tomostage check`.
+ */
+#include "core/json.h"
+#include "io/source/source.h"
+#include "pipeline/chain/chain.h"
+#include "pipeline/chain/describe.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An object of the type that may follow: {"type": "integer", "minimum": ..., ...}, still open. */
+static void open_typed(struct json *json, const char *type)
+{
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "type", type);
+}
+
+static void write_range(struct json *json, const struct param *row)
+{
+    if (row->min == 0 && row->max == 0)
+        return;
+    if (!isinf(row->min))
+        ts_json_member_real(json, "minimum", row->min);
+    if (!isinf(row->max))
+        ts_json_member_real(json, "maximum", row->max);
+}
+
+/* Of a name in any case, as load_value.c takes it: "hann" is [Hh][Aa][Nn][Nn]. */
+static void put_name(FILE *stream, const char *name)
+{
+    for (; *name; name++)
+        if (isalpha((unsigned char)*name))
+            fprintf(stream, "[%c%c]", toupper((unsigned char)*name), tolower((unsigned char)*name));
+        else
+            fprintf(stream, isdigit((unsigned char)*name) ? "%c" : "[%c]", *name);
+}
+
+/* The names, each with its sentence, for completion; and what else is taken. */
+static void write_choices(struct json *json, const struct choice *choices)
+{
+    char *pattern = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&pattern, &length);
+    ts_json_key(json, "anyOf");
+    ts_json_open(json, '[');
+    for (const struct choice *choice = choices; choice && choice->name; choice++) {
+        ts_json_open(json, '{');
+        ts_json_member_text(json, "const", choice->name);
+        ts_json_member_text(json, "description", choice->doc);
+        ts_json_close(json, '}');
+        if (stream) {
+            fputs(choice == choices ? "^(" : "|", stream);
+            put_name(stream, choice->name);
+        }
+    }
+    if (stream)
+        fputs(")$", stream);
+    if (stream && fclose(stream) == 0) {
+        open_typed(json, "string");
+        ts_json_member_text(json, "pattern", pattern);
+        ts_json_member_text(json, "description", "one of these names, in any case");
+        ts_json_close(json, '}');
+    }
+    free(pattern);
+    ts_json_close(json, ']');
+}
+
+/* A number, a list of numbers, or a list of such lists. */
+static void write_numbers(struct json *json, const struct param *row)
+{
+    ts_json_key(json, "oneOf");
+    ts_json_open(json, '[');
+    for (int depth = 0; depth <= 2; depth++) {
+        for (int i = 0; i < depth; i++) {
+            open_typed(json, "array");
+            ts_json_key(json, "items");
+        }
+        open_typed(json, "number");
+        write_range(json, row);
+        ts_json_close(json, '}');
+        for (int i = 0; i < depth; i++)
+            ts_json_close(json, '}');
+    }
+    ts_json_close(json, ']');
+}
+
+static void write_text_or_texts(struct json *json)
+{
+    ts_json_key(json, "oneOf");
+    ts_json_open(json, '[');
+    open_typed(json, "string");
+    ts_json_close(json, '}');
+    open_typed(json, "array");
+    ts_json_key(json, "items");
+    open_typed(json, "string");
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+    ts_json_close(json, ']');
+}
+
+static void write_default(struct json *json, const struct param *row)
+{
+    const void *const values[] = {
+        [PARAM_INTEGER] = &row->init.i, [PARAM_REAL] = &row->init.r,    [PARAM_CHOICE] = &row->init.choice,
+        [PARAM_BOOL] = &row->init.b,    [PARAM_TEXT] = &row->init.text, [PARAM_REFERENCE] = NULL};
+    if (row->required || row->optional || row->derived || !values[row->kind])
+        return;
+    /* An infinity is not of the schema's type "number". */
+    if (row->kind == PARAM_REAL && isinf(row->init.r))
+        return;
+    ts_json_key(json, "default");
+    ts_json_param(json, row, values[row->kind]);
+}
+
+static void write_row(struct json *json, const struct param *row)
+{
+    char description[1024];
+    snprintf(description, sizeof description, "%s%s%s%s%s%s%s", row->doc, row->unit && *row->unit ? " [" : "",
+             row->unit && *row->unit ? row->unit : "", row->unit && *row->unit ? "]" : "",
+             row->derived ? " (default: " : "", row->derived ? row->derived : "", row->derived ? ")" : "");
+    ts_json_key(json, row->name);
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "description", description);
+    switch (row->kind) {
+    case PARAM_INTEGER:
+    case PARAM_REAL:
+        ts_json_member_text(json, "type", row->kind == PARAM_INTEGER ? "integer" : "number");
+        write_range(json, row);
+        break;
+    case PARAM_CHOICE:
+        write_choices(json, row->choices);
+        break;
+    case PARAM_BOOL:
+        ts_json_member_text(json, "type", "boolean");
+        break;
+    case PARAM_TEXT: /* `series: 2` is a text to us and a number to YAML */
+        ts_json_key(json, "type");
+        ts_json_open(json, '[');
+        ts_json_text(json, "string");
+        ts_json_text(json, "number");
+        ts_json_close(json, ']');
+        break;
+    case PARAM_TEXTS:
+        write_text_or_texts(json);
+        break;
+    case PARAM_NUMBERS:
+        write_numbers(json, row);
+        break;
+    case PARAM_REFERENCE:
+        ts_json_member_text(json, "type", "string");
+        break;
+    }
+    write_default(json, row);
+    ts_json_close(json, '}');
+}
+
+/* The rest of an object schema whose "properties" are open: closes them, and lists the required keys. */
+static void close_properties(struct json *json, const struct param *rows, size_t n_rows, bool name_required)
+{
+    ts_json_close(json, '}');
+    ts_json_member_bool(json, "additionalProperties", false);
+    bool any = name_required;
+    for (size_t i = 0; i < n_rows; i++)
+        any = any || rows[i].required;
+    if (!any)
+        return;
+    ts_json_key(json, "required");
+    ts_json_open(json, '[');
+    for (size_t i = 0; i < n_rows; i++)
+        if (rows[i].required)
+            ts_json_text(json, rows[i].name);
+    if (name_required)
+        ts_json_text(json, "name");
+    ts_json_close(json, ']');
+}
+
+static void write_described_text(struct json *json, const char *key, const char *description)
+{
+    ts_json_key(json, key);
+    open_typed(json, "string");
+    ts_json_member_text(json, "description", description);
+    ts_json_close(json, '}');
+}
+
+/* Where every parameter has a default. */
+static bool works_alone(const struct stage *stage)
+{
+    for (size_t i = 0; i < stage->n_params; i++)
+        if (stage->params[i].required)
+            return false;
+    return !stage->keeps_output;
+}
+
+/* {"box": {...}}: one key, whose value holds the parameters. */
+static void write_stage(struct json *json, const struct stage *stage)
+{
+    /* `- equalize:` is an empty value to YAML. */
+    const bool alone = works_alone(stage);
+    open_typed(json, "object");
+    ts_json_member_text(json, "title", stage->name);
+    ts_json_member_text(json, "description", stage->summary);
+    ts_json_key(json, "properties");
+    ts_json_open(json, '{');
+    ts_json_key(json, stage->name);
+    ts_json_open(json, '{');
+    ts_json_key(json, "type");
+    ts_json_open(json, '[');
+    ts_json_text(json, "object");
+    if (alone)
+        ts_json_text(json, "null");
+    ts_json_close(json, ']');
+    ts_json_member_text(json, "description", stage->summary);
+    ts_json_key(json, "properties");
+    ts_json_open(json, '{');
+    for (size_t i = 0; i < stage->n_params; i++)
+        write_row(json, &stage->params[i]);
+    write_described_text(json, "name", "label of this stage's output, for later stages and in the output file");
+    write_described_text(json, "input",
+                         "name of the earlier output or input to work on, instead of the one just before");
+    close_properties(json, stage->params, stage->n_params, stage->keeps_output);
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+    ts_json_member_bool(json, "additionalProperties", false);
+    ts_json_key(json, "required");
+    ts_json_open(json, '[');
+    ts_json_text(json, stage->name);
+    ts_json_close(json, ']');
+    ts_json_close(json, '}');
+}
+
+static void write_stages(struct json *json)
+{
+    ts_json_key(json, "stages");
+    open_typed(json, "array");
+    ts_json_member_text(json, "description", "the stages, carried out from first to last");
+    ts_json_member_integer(json, "minItems", 1);
+    ts_json_member_integer(json, "maxItems", CHAIN_MAX_STAGES);
+    ts_json_key(json, "items");
+    ts_json_open(json, '{');
+    ts_json_key(json, "oneOf");
+    ts_json_open(json, '[');
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "title", "a stage with every parameter at its default");
+    ts_json_key(json, "enum");
+    ts_json_open(json, '[');
+    for (const struct stage *const *stage = ts_stages; *stage; stage++)
+        if (works_alone(*stage))
+            ts_json_text(json, (*stage)->name);
+    ts_json_close(json, ']');
+    ts_json_close(json, '}');
+    for (const struct stage *const *stage = ts_stages; *stage; stage++)
+        write_stage(json, *stage);
+    ts_json_close(json, ']');
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+}
+
+static void write_sources(struct json *json)
+{
+    ts_json_key(json, "$defs");
+    ts_json_open(json, '{');
+    ts_json_key(json, "source");
+    ts_json_open(json, '{');
+    ts_json_key(json, "oneOf");
+    ts_json_open(json, '[');
+    for (const struct source_format *const *format = ts_source_formats; *format; format++) {
+        open_typed(json, "object");
+        ts_json_member_text(json, "title", (*format)->name);
+        ts_json_member_text(json, "description", (*format)->summary);
+        ts_json_key(json, "properties");
+        ts_json_open(json, '{');
+        for (size_t i = 0; i < (*format)->n_params; i++)
+            write_row(json, &(*format)->params[i]);
+        close_properties(json, (*format)->params, (*format)->n_params, false);
+        ts_json_close(json, '}');
+    }
+    ts_json_close(json, ']');
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+}
+
+static void write_reference(struct json *json, const char *description)
+{
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "$ref", "#/$defs/source");
+    ts_json_member_text(json, "description", description);
+    ts_json_close(json, '}');
+}
+
+void ts_describe_schema(FILE *stream)
+{
+    struct json json;
+    ts_json_init(&json, stream, true);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    ts_json_member_text(&json, "title", "tomostage chain");
+    ts_json_member_text(&json, "type", "object");
+    ts_json_key(&json, "properties");
+    ts_json_open(&json, '{');
+    ts_json_key(&json, "tomostage");
+    ts_json_open(&json, '{');
+    ts_json_member_integer(&json, "const", 1);
+    ts_json_member_text(&json, "description", "version of the chain's language");
+    ts_json_close(&json, '}');
+    ts_json_key(&json, "input");
+    write_reference(&json, "the images to work on");
+    ts_json_key(&json, "inputs");
+    open_typed(&json, "object");
+    ts_json_member_text(&json, "description", "further named inputs, which stages can refer to");
+    ts_json_key(&json, "additionalProperties");
+    write_reference(&json, "a further input");
+    ts_json_close(&json, '}');
+    write_stages(&json);
+    ts_json_key(&json, "output");
+    open_typed(&json, "object");
+    ts_json_member_text(&json, "description", "the file to write");
+    ts_json_key(&json, "properties");
+    ts_json_open(&json, '{');
+    write_described_text(&json, "hdf5", "path of the HDF5 file (NeXus layout)");
+    close_properties(&json, NULL, 0, false);
+    ts_json_close(&json, '}');
+    ts_json_close(&json, '}');
+    ts_json_member_bool(&json, "additionalProperties", false);
+    ts_json_key(&json, "required");
+    ts_json_open(&json, '[');
+    ts_json_text(&json, "tomostage");
+    ts_json_text(&json, "stages");
+    ts_json_close(&json, ']');
+    write_sources(&json);
+    ts_json_close(&json, '}');
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of a chain's tree into a parameter struct, by its rows: kinds, ranges, choices, unknown and missing names.
+ * Every function reports all it finds and leaves what it could not load as it was.
+ */
+#ifndef PIPELINE_CHAIN_LOAD_H
+#define PIPELINE_CHAIN_LOAD_H
+
+#include "core/params.h"
+#include "pipeline/chain/tree.h"
+
+struct load {
+    struct arena *arena; /* owns what is loaded */
+    struct ts_diag *diag;
+    const char *folder;            /* that the value of the row `path` is relative to; NULL or "": none */
+    const char *path;              /* name of the row that holds paths, or NULL */
+    const char *const *other_keys; /* keys of the map that belong to no row, read elsewhere */
+    size_t n_other_keys;
+};
+
+/* Prepares *set for a table of rows: allocates and fills the parameter struct. False: no memory (reported). */
+bool ts_load_begin(const struct load *load, const struct param *rows, size_t n_rows, size_t bytes, const char *owner,
+                   struct ts_span span, struct param_set *set);
+/* Loads a map of parameters: its entries, then says which required ones are missing. `map` may be an empty scalar. */
+void ts_load_params(const struct load *load, const struct node *map, struct param_set *set);
+/* Loads one value into row i; false where it was refused (reported). */
+bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i);
+/* Reports a name that is none of `names` at the place of `node`, with the nearest one: "unknown parameter 'x'; did
+ * you mean 'y'?" Returns that name, or NULL. */
+const char *ts_load_unknown(struct ts_diag *diag, const struct node *node, const char *owner, const char *what,
+                            const char *const *names, size_t n);
+/* A path as seen from the chain's folder; absolute ones stay. NULL: no memory (reported). */
+const char *ts_load_path(const struct load *load, const char *path);
+/* "a list", "a map", "nothing", or the scalar in single quotes, for messages. */
+const char *ts_load_found(const struct node *node, char out[TREE_SHOWN_BYTES + 2]);
+/* The text of a scalar, where `null` and nothing are no text; NULL where it is none (reported as `owner`: ...). */
+const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected);
+/* Nothing, `~` or a form of `null`, without quotes. */
+bool ts_load_is_nothing(const struct node *node);
+/* Suggestions cost the square of a name's length: not for errors that will not be kept. */
+bool ts_load_diag_is_full(const struct ts_diag *diag);
+/* Joins names with commas until they no longer fit. */
+void ts_load_list_names(char *out, size_t size, const char *const *names, size_t n);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/chain/oneline.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "io/source/source.h"
+#include "stages/engine/stage.h"
+
+struct reader {
+    struct tree *tree;
+    size_t at;
+    bool to_end; /* spaces and | are part of a value */
+};
+
+/* A word of a segment; key_length > 0 for key=value. */
+struct word {
+    size_t start, key_length;
+    struct node *value;
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_name_character(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+bool ts_oneline_is(const char *text, size_t length)
+{
+    while (length > 0 && is_space(text[length - 1]))
+        length--;
+    if (memchr(text, '\n', length))
+        return false;
+    size_t start = 0, end;
+    while (start < length && is_space(text[start]))
+        start++;
+    for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
+        ;
+    /* What a line of YAML can start with: a key, or one of its marks. */
+    return end > start && text[end - 1] != ':' && !strchr("-{[]}#%&*!|>?@`'\",", text[start]);
+}
+
+/* The text is one line: no search for its start, which would be quadratic. */
+static struct ts_span span_at(size_t offset, size_t length)
+{
+    return (struct ts_span){.line = 1, .column = (int32_t)(offset + 1), .length = (int32_t)length};
+}
+
+static void refuse(struct reader *reader, size_t offset, size_t length, const char *message)
+{
+    ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "oneline-syntax", .span = span_at(offset, length)}, "%s", message);
+    reader->tree->stopped = true;
+}
+
+static bool at_end(const struct reader *reader)
+{
+    return reader->at >= reader->tree->length;
+}
+
+static char peek(const struct reader *reader)
+{
+    return at_end(reader) ? '\0' : reader->tree->text[reader->at];
+}
+
+static void skip_spaces(struct reader *reader)
+{
+    while (!at_end(reader) && is_space(peek(reader)))
+        reader->at++;
+}
+
+static bool ends_item(const struct reader *reader, bool commas)
+{
+    const char c = peek(reader);
+    return at_end(reader) || (commas && c == ',') || (!reader->to_end && (is_space(c) || c == '|'));
+}
+
+/* The text between double quotes, without them. */
+static struct node *read_quoted(struct reader *reader)
+{
+    const char *bytes = reader->tree->text;
+    const size_t start = reader->at++;
+    for (; !at_end(reader) && peek(reader) != '"'; reader->at++)
+        if (peek(reader) == '\\')
+            reader->at++;
+    if (at_end(reader)) {
+        refuse(reader, start, 1, "this double quote is not closed");
+        return NULL;
+    }
+    const size_t end = reader->at++;
+    char *text = ts_arena_alloc(reader->tree->arena, end - start);
+    if (!text) {
+        ts_diag_no_memory(reader->tree->diag, end - start);
+        reader->tree->stopped = true;
+        return NULL;
+    }
+    size_t length = 0;
+    for (size_t i = start + 1; i < end; i++) {
+        i += bytes[i] == '\\';
+        text[length++] = bytes[i];
+    }
+    return ts_tree_scalar(reader->tree, span_at(start, reader->at - start), text, length, true);
+}
+
+static struct node *read_item(struct reader *reader, bool commas)
+{
+    struct node *item;
+    if (peek(reader) == '"') {
+        item = read_quoted(reader);
+        if (item && !ends_item(reader, commas)) {
+            refuse(reader, reader->at, 1, "a space or the end of the value is expected after the double quote");
+            return NULL;
+        }
+        return item;
+    }
+    const size_t start = reader->at;
+    while (!ends_item(reader, commas))
+        reader->at++;
+    const size_t length = reader->at - start;
+    return ts_tree_scalar(reader->tree, span_at(start, length), reader->tree->text + start, length, false);
+}
+
+/* One item, or a list of those between commas. */
+static struct node *read_value(struct reader *reader)
+{
+    const size_t start = reader->at;
+    struct node *item = read_item(reader, true);
+    if (!item || peek(reader) != ',')
+        return item;
+    struct node *list = ts_tree_node(reader->tree, NODE_LIST, item->span);
+    if (!list)
+        return NULL;
+    ts_tree_append(list, item);
+    while (peek(reader) == ',') {
+        reader->at++;
+        item = read_item(reader, true);
+        if (!item)
+            return NULL;
+        ts_tree_append(list, item);
+    }
+    list->span = span_at(start, reader->at - start);
+    list->text = ts_arena_text(reader->tree->arena, reader->tree->text + start, reader->at - start);
+    if (!list->text) {
+        ts_diag_no_memory(reader->tree->diag, reader->at - start);
+        reader->tree->stopped = true;
+        return NULL;
+    }
+    return list;
+}
+
+struct node *ts_oneline_value(struct tree *tree, size_t offset)
+{
+    struct reader reader = {.tree = tree, .at = offset, .to_end = true};
+    return read_value(&reader);
+}
+
+static bool read_word(struct reader *reader, struct word *word)
+{
+    *word = (struct word){.start = reader->at};
+    size_t end = reader->at;
+    while (end < reader->tree->length && is_name_character(reader->tree->text[end]))
+        end++;
+    if (end > reader->at && end < reader->tree->length && reader->tree->text[end] == '=') {
+        word->key_length = end - reader->at;
+        reader->at = end + 1;
+        word->value = read_value(reader);
+    } else {
+        word->value = read_item(reader, false);
+    }
+    return word->value != NULL;
+}
+
+static struct node *text_node(struct reader *reader, struct ts_span span, const char *text)
+{
+    return ts_tree_scalar(reader->tree, span, text, strlen(text), false);
+}
+
+/* Enters under a key that has no place of its own. */
+static bool enter(struct reader *reader, struct node *map, const char *key, struct ts_span span, struct node *value)
+{
+    struct node *key_node = value ? text_node(reader, span, key) : NULL;
+    if (key_node)
+        ts_tree_enter(map, key_node, value);
+    return key_node != NULL;
+}
+
+/* The words after the first of a source or output segment: the paths, and key=value. Paths go under `name`. */
+static bool read_paths(struct reader *reader, struct node *map, const struct node *name)
+{
+    struct node *paths = NULL, *first = NULL;
+    for (skip_spaces(reader); !at_end(reader) && peek(reader) != '|'; skip_spaces(reader)) {
+        struct word word;
+        if (!read_word(reader, &word))
+            return false;
+        if (word.key_length > 0) {
+            struct node *key = ts_tree_scalar(reader->tree, span_at(word.start, word.key_length),
+                                              reader->tree->text + word.start, word.key_length, false);
+            if (!key)
+                return false;
+            if (ts_tree_key_check(reader->tree, map, key))
+                ts_tree_enter(map, key, word.value);
+        } else if (!first) {
+            first = word.value;
+        } else {
+            if (!paths) {
+                paths = ts_tree_node(reader->tree, NODE_LIST, first->span);
+                if (!paths)
+                    return false;
+                ts_tree_append(paths, first);
+            }
+            ts_tree_append(paths, word.value);
+        }
+        if (reader->tree->stopped)
+            return false;
+    }
+    if (first) {
+        struct node *key = text_node(reader, name->span, name->text);
+        if (key && ts_tree_key_check(reader->tree, map, key))
+            ts_tree_enter(map, key, paths ? paths : first);
+        return !reader->tree->stopped;
+    }
+    /* A bare name: an empty value, so that the loader says what is missing. */
+    return ts_tree_find(map, name->text) ||
+           enter(reader, map, name->text, name->span, text_node(reader, name->span, ""));
+}
+
+static bool read_parameters(struct reader *reader, struct node *map)
+{
+    for (skip_spaces(reader); !at_end(reader) && peek(reader) != '|'; skip_spaces(reader)) {
+        struct word word;
+        if (!read_word(reader, &word))
+            return false;
+        if (word.key_length == 0) {
+            ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
+                          &(struct diag_site){.code = "oneline-syntax", .span = word.value->span},
+                          "parameter=value is expected here");
+            continue;
+        }
+        struct node *key = ts_tree_scalar(reader->tree, span_at(word.start, word.key_length),
+                                          reader->tree->text + word.start, word.key_length, false);
+        if (!key)
+            return false;
+        if (ts_tree_key_check(reader->tree, map, key))
+            ts_tree_enter(map, key, word.value);
+        if (reader->tree->stopped)
+            return false;
+    }
+    return true;
+}
+
+/* The name at the start of a segment, NULL where it is missing. */
+static struct node *read_name(struct reader *reader)
+{
+    skip_spaces(reader);
+    const size_t start = reader->at;
+    while (!at_end(reader) && !is_space(peek(reader)) && peek(reader) != '|')
+        reader->at++;
+    if (reader->at == start) {
+        refuse(reader, start, 1, "the name of a stage is expected here");
+        return NULL;
+    }
+    return ts_tree_scalar(reader->tree, span_at(start, reader->at - start), reader->tree->text + start,
+                          reader->at - start, false);
+}
+
+static bool is_last_segment(const struct reader *reader)
+{
+    bool quoted = false;
+    for (size_t i = reader->at; i < reader->tree->length; i++) {
+        const char c = reader->tree->text[i];
+        if (c == '\\' && quoted)
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (c == '|' && !quoted)
+            return false;
+    }
+    return true;
+}
+
+/* One segment into the root's input, stages or output. */
+static bool read_segment(struct reader *reader, struct node *stages, bool first)
+{
+    struct node *root = reader->tree->root;
+    struct node *name = read_name(reader);
+    struct node *map = name ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
+    if (!map)
+        return false;
+    const bool is_source = first && (ts_source_format_find(name->text) || !ts_stage_find(name->text));
+    if (is_source)
+        return read_paths(reader, map, name) && enter(reader, root, "input", name->span, map);
+    if (!strcmp(name->text, "hdf5") && is_last_segment(reader))
+        return read_paths(reader, map, name) && enter(reader, root, "output", name->span, map);
+    struct node *stage = read_parameters(reader, map) ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
+    if (!stage)
+        return false;
+    ts_tree_enter(stage, name, map);
+    ts_tree_append(stages, stage);
+    return true;
+}
+
+bool ts_oneline_read(struct tree *tree)
+{
+    struct reader reader = {.tree = tree};
+    const struct ts_span start = {.line = 1, .column = 1, .length = 1};
+    if (!ts_tree_check_text(tree))
+        return false;
+    tree->root = ts_tree_node(tree, NODE_MAP, start);
+    struct node *stages = ts_tree_node(tree, NODE_LIST, start);
+    if (!tree->root || !stages || !enter(&reader, tree->root, "tomostage", start, text_node(&reader, start, "1")) ||
+        !enter(&reader, tree->root, "stages", start, stages))
+        return false;
+    for (bool first = true;; first = false) {
+        if (!read_segment(&reader, stages, first))
+            return false;
+        skip_spaces(&reader);
+        if (at_end(&reader))
+            return true;
+        reader.at++; /* the | */
+    }
+}

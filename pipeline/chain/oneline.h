@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one-line form of a chain into the same tree as its YAML form:
+ *
+ *     dicom ./study series=2 | box radius=2 | radon angles=0,10,20 | hdf5 result.h5
+ *
+ * Segments are separated by |. The first is the source (it may be left out: -i gives it then), the last may be the
+ * output. Words are separated by spaces; "double quotes" keep spaces, commas, = and | in a value, with \" and \\ for
+ * the two characters themselves. Values with commas are lists.
+ */
+#ifndef PIPELINE_CHAIN_ONELINE_H
+#define PIPELINE_CHAIN_ONELINE_H
+
+#include "pipeline/chain/tree.h"
+
+/* One line that starts with a word which is neither a key nor a mark of YAML. */
+bool ts_oneline_is(const char *text, size_t length);
+/* As ts_yaml_read. */
+bool ts_oneline_read(struct tree *tree);
+/* The value that starts at `offset` and ends at the end of the text, as in "box.radius=3": spaces and | are part of
+ * it. NULL where refused (reported). */
+struct node *ts_oneline_value(struct tree *tree, size_t offset);
+
+#endif

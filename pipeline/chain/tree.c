@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/chain/tree.h"
+
+#include <string.h>
+
+#include "core/utf8.h"
+
+static void refuse(struct tree *tree, const char *code, struct ts_span span, const char *message)
+{
+    ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span}, "%s", message);
+    tree->stopped = true;
+}
+
+struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span span)
+{
+    if (tree->stopped)
+        return NULL;
+    if (tree->n_nodes == TREE_MAX_NODES) {
+        refuse(tree, "chain-limit", span, "the chain has more than 10000 keys and values");
+        return NULL;
+    }
+    struct node *node = ts_arena_alloc(tree->arena, sizeof *node);
+    if (!node) {
+        ts_diag_no_memory(tree->diag, sizeof *node);
+        tree->stopped = true;
+        return NULL;
+    }
+    tree->n_nodes++;
+    *node = (struct node){.kind = kind, .span = span};
+    return node;
+}
+
+struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length, bool quoted)
+{
+    struct node *node = ts_tree_node(tree, NODE_SCALAR, span);
+    if (!node)
+        return NULL;
+    node->quoted = quoted;
+    node->text = ts_arena_text(tree->arena, text, length);
+    if (!node->text) {
+        ts_diag_no_memory(tree->diag, length);
+        tree->stopped = true;
+        return NULL;
+    }
+    if (strlen(node->text) != length) {
+        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "text-nul", .span = span},
+                      "a text cannot hold the character NUL");
+        node->kind = NODE_REFUSED;
+    }
+    return node;
+}
+
+void ts_tree_append(struct node *list, struct node *item)
+{
+    if (list->last)
+        list->last->next = item;
+    else
+        list->first = item;
+    list->last = item;
+    list->n++;
+}
+
+const struct node *ts_tree_find(const struct node *map, const char *key)
+{
+    for (const struct node *entry = map->first; entry; entry = entry->next)
+        if (!strcmp(entry->key->text, key))
+            return entry;
+    return NULL;
+}
+
+/* NULL where the key may stand, else what speaks against it; *message is the text of it. */
+static const char *key_problem(const struct node *map, const struct node *key, char *message, size_t size)
+{
+    char shown[TREE_SHOWN_BYTES];
+    if (key->kind != NODE_SCALAR) {
+        snprintf(message, size, "a key must be a text, not a %s", key->kind == NODE_LIST ? "list" : "map");
+        return "key-not-text";
+    }
+    if (!key->quoted && !strcmp(key->text, "<<")) {
+        snprintf(message, size, "merge keys (<<) are not supported");
+        return "merge-key";
+    }
+    const struct node *earlier = ts_tree_find(map, key->text);
+    if (!earlier)
+        return NULL;
+    snprintf(message, size, "the key '%s' stands twice, first in line %d", ts_tree_shown(key->text, shown),
+             earlier->key->span.line);
+    return "duplicate-key";
+}
+
+bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key)
+{
+    char message[128];
+    const char *code = key_problem(map, key, message, sizeof message);
+    if (!code && map->n == TREE_MAX_KEYS)
+        refuse(tree, "chain-limit", key->span, "a map of more than 256 keys");
+    else if (code && key->kind != NODE_REFUSED)
+        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = key->span}, "%s", message);
+    map->incomplete |= code != NULL;
+    return !code && !tree->stopped;
+}
+
+void ts_tree_enter(struct node *map, struct node *key, struct node *value)
+{
+    value->key = key;
+    ts_tree_append(map, value);
+}
+
+struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t length)
+{
+    if (offset > tree->length)
+        offset = tree->length;
+    int32_t line = 1;
+    size_t start = 0;
+    for (const char *at = tree->text, *newline;
+         (newline = memchr(at, '\n', offset - (size_t)(at - tree->text))) != NULL; at = newline + 1) {
+        line++;
+        start = (size_t)(newline + 1 - tree->text);
+    }
+    return (struct ts_span){.line = line, .column = (int32_t)(offset - start + 1), .length = (int32_t)length};
+}
+
+bool ts_tree_check_text(struct tree *tree)
+{
+    if (tree->length > TREE_MAX_BYTES) {
+        refuse(tree, "chain-limit", (struct ts_span){.line = 1, .column = 1}, "the chain is larger than 1 MiB");
+        return false;
+    }
+    const char *text = tree->text;
+    for (size_t i = 0, bytes; i < tree->length; i += bytes) {
+        bytes = ts_utf8_bytes(text + i, tree->length - i);
+        if (bytes > 0 && (!ts_utf8_is_control(text + i, bytes) || strchr("\t\n\r", text[i])))
+            continue;
+        const struct diag_site site = {.code = "not-text", .span = ts_tree_span(tree, i, 1)};
+        if (bytes == 0)
+            ts_diag_error(tree->diag, TS_BAD_CHAIN, &site, "the byte 0x%02X is not UTF-8 text", (unsigned char)text[i]);
+        else
+            ts_diag_error(tree->diag, TS_BAD_CHAIN, &site, "U+%04X is a control character",
+                          (unsigned char)text[i + bytes - 1]);
+        tree->stopped = true;
+        return false;
+    }
+    return true;
+}
+
+const char *ts_tree_shown(const char *text, char out[TREE_SHOWN_BYTES])
+{
+    enum { KEPT = 40 };
+    size_t length = strnlen(text, KEPT + 1);
+    const bool cut = length > KEPT;
+    if (cut) {
+        length = KEPT;
+        /* Not in the middle of a character. */
+        while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80)
+            length--;
+    }
+    memcpy(out, text, length);
+    memcpy(out + length, cut ? "..." : "", cut ? 4 : 1);
+    return out;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The text of a chain as a small tree with places. Both readers (YAML and the one-line form) make the same tree, so
+ * that everything after them is shared. A reader reports what it refuses and goes on where the rest still makes sense.
+ */
+#ifndef PIPELINE_CHAIN_TREE_H
+#define PIPELINE_CHAIN_TREE_H
+
+#include "core/arena.h"
+#include "core/diag.h"
+
+/* What a hostile text may cost: the limits hold while reading, before anything is kept. */
+enum { TREE_MAX_BYTES = 1 << 20, TREE_MAX_DEPTH = 32, TREE_MAX_NODES = 10000, TREE_MAX_KEYS = 256 };
+
+enum node_kind {
+    NODE_SCALAR,
+    NODE_LIST,
+    NODE_MAP,
+    NODE_REFUSED /* an error was reported here: say nothing more about it */
+};
+
+struct node {
+    enum node_kind kind;
+    bool quoted;
+    bool incomplete;     /* a map: keys of it were refused */
+    struct ts_span span; /* of the first line where it has several; columns count bytes */
+    const char *text;    /* of a scalar; of a list in the one-line form its raw text, else NULL */
+    struct node *key;    /* of an entry of a map, else NULL */
+    struct node *first, *next;
+    struct node *last; /* child */
+    int32_t n;         /* children */
+};
+
+struct tree {
+    struct arena *arena;
+    struct ts_diag *diag;
+    const char *text;
+    size_t length;
+    struct node *root; /* NULL where the text could not be read to its end; the reason is in diag */
+    int32_t n_nodes;
+    bool stopped; /* by a limit or for want of memory */
+};
+
+/* A new node that is in no parent yet; NULL where a limit or memory ends the reading (reported). */
+struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span span);
+/* The same for a scalar, whose text is copied. */
+struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length, bool quoted);
+/* Appends an item to a list. */
+void ts_tree_append(struct node *list, struct node *item);
+/* True where `key` may stand in the map; reports duplicates, merge keys and too many keys. */
+bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key);
+/* Appends an entry whose key was checked. */
+void ts_tree_enter(struct node *map, struct node *key, struct node *value);
+/* The value under this key, or NULL. */
+const struct node *ts_tree_find(const struct node *map, const char *key);
+/* Place of the byte at `offset`. */
+struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t length);
+/* Size, UTF-8 and control characters; false where refused (reported). */
+bool ts_tree_check_text(struct tree *tree);
+/* At most 40 bytes of a text, "..." where cut, for messages. */
+enum { TREE_SHOWN_BYTES = 48 };
+const char *ts_tree_shown(const char *text, char out[TREE_SHOWN_BYTES]);
+
+#endif

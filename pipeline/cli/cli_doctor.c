@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage doctor`: what this machine and this build have, and for what is missing the command that mends it.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+#include "cuda/device/device.h"
+#include "io/dicom/dicom_decode.h"
+#include "io/sandbox/sandbox.h"
+#include "io/source/source.h"
+#include "pipeline/cli/cli.h"
+#include "pipeline/run/versions.h"
+
+static void print_versions(void)
+{
+    struct version versions[VERSIONS_MAX];
+    const int n = ts_versions(versions);
+    puts("versions");
+    for (int i = 0; i < n; i++)
+        printf("  %-14s %s\n", versions[i].name, versions[i].text);
+    printf("  %-14s ", "inputs");
+    for (const struct source_format *const *format = ts_source_formats; *format; format++)
+        printf("%s%s", format == ts_source_formats ? "" : ", ", (*format)->name);
+    putchar('\n');
+}
+
+/* The decoders need DCMTK's data dictionary, which Debian keeps in a file of its own. */
+static bool print_codecs(void)
+{
+    char error[256] = "";
+    puts("decoders");
+    printf("  %-14s ok: uncompressed (little and big endian), RLE\n", "built in");
+    const bool ready = ts_dicom_decode_init(error, sizeof error) == 0;
+    if (ready) {
+        printf("  %-14s ok: JPEG lossless, JPEG-LS lossless; the data dictionary is there\n", "DCMTK");
+        return true;
+    }
+    printf("  %-14s missing: %s\n", "DCMTK", error);
+    printf("  %-14s apt-get install --reinstall libdcmtk17; unset DCMDICTPATH if it is set\n", "to mend it");
+    return false;
+}
+
+static void print_sandbox(void)
+{
+    char state[160];
+    bool filtered;
+    ts_sandbox_state(state, sizeof state, &filtered);
+    puts("sandboxes of decoders and of readers of HDF5");
+    printf("  %-14s %s\n", "locked by", state);
+    if (!filtered)
+        printf("  %-14s a file that exploits a decoder could read, write and send what this user can; run images of\n"
+               "  %-14s unknown origin on a kernel with seccomp, or in a container without network\n",
+               "that means", "");
+}
+
+static void print_device(const struct cuda_device *device, struct ts_diag *diag)
+{
+    char memory[32], cache[32], shared[32], block[32];
+    ts_cli_format_bytes((double)device->memory_bytes, memory, sizeof memory);
+    ts_cli_format_bytes(device->l2_bytes, cache, sizeof cache);
+    ts_cli_format_bytes(device->shared_bytes, shared, sizeof shared);
+    ts_cli_format_bytes(device->block_shared_bytes, block, sizeof block);
+    printf("  cuda:%-9d %s, compute capability %d.%d, %s\n", device->index, device->name, device->major, device->minor,
+           memory);
+    printf("  %-14s %d multiprocessors of %d threads and %s of shared memory (%s a block), %s of cache\n", "",
+           device->multiprocessors, device->threads, shared, block, cache);
+    if (!ts_cuda_built())
+        return;
+    ts_diag_clear(diag);
+    const bool usable = ts_cuda_usable(device, diag) == TS_OK && ts_cuda_check(device->index, diag) == TS_OK;
+    printf("  %-14s %s\n", "", usable ? "runs this build's code" : ts_diag_get(diag, 0)->message);
+}
+
+static void print_cuda(void)
+{
+    struct cuda_devices found;
+    struct ts_diag *diag = ts_cli_diag();
+    const int runtime = ts_cuda_runtime();
+    if (!diag)
+        return;
+    puts("CUDA (optional)");
+    printf("  %-14s ", "this build");
+    if (ts_cuda_built())
+        printf("has the CUDA side, of CUDA %d.%d\n", runtime / 1000, runtime % 1000 / 10);
+    else
+        puts("CPU only (to change it: cmake -B build -DTOMOSTAGE_CUDA=on)");
+    const enum ts_status status = ts_cuda_query(&found, diag);
+    if (found.driver > 0)
+        printf("  %-14s for CUDA %d.%d\n", "driver", found.driver / 1000, found.driver % 1000 / 10);
+    if (status != TS_OK) {
+        const struct ts_diag_record *record = ts_diag_get(diag, 0);
+        printf("  %-14s %s\n", "devices", record->message);
+        if (record->hint)
+            printf("  %-14s %s\n", "to mend it", record->hint);
+    }
+    for (int i = 0; i < found.n; i++)
+        print_device(&found.devices[i], diag);
+    ts_diag_destroy(diag);
+}
+
+static void print_limit(const char *name, int resource, bool bytes)
+{
+    struct rlimit limit;
+    char text[32];
+    if (getrlimit(resource, &limit) != 0)
+        return;
+    if (limit.rlim_cur == RLIM_INFINITY)
+        snprintf(text, sizeof text, "none");
+    else if (bytes)
+        ts_cli_format_bytes((double)limit.rlim_cur, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "%llu", (unsigned long long)limit.rlim_cur);
+    printf("  %-14s %s\n", name, text);
+}
+
+/* MemAvailable of /proc/meminfo in bytes, -1 where it cannot be read. */
+static double memory_available(void)
+{
+    char line[128];
+    double found = -1;
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file && found < 0 && fgets(line, sizeof line, file))
+        if (!strncmp(line, "MemAvailable:", 13))
+            found = 1024.0 * strtod(line + 13, NULL); /* in kB */
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static void print_limits(void)
+{
+    char text[32];
+    cpu_set_t cores;
+    struct statvfs disk;
+    puts("limits");
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        printf("  %-14s %d\n", "cores", CPU_COUNT(&cores));
+    const double memory = memory_available();
+    if (memory >= 0)
+        printf("  %-14s %s free now\n", "memory", ts_cli_format_bytes(memory, text, sizeof text));
+    print_limit("address space", RLIMIT_AS, true);
+    print_limit("file size", RLIMIT_FSIZE, true);
+    print_limit("open files", RLIMIT_NOFILE, false);
+    print_limit("processes", RLIMIT_NPROC, false);
+    if (statvfs(".", &disk) == 0)
+        printf("  %-14s %s free\n", "this folder",
+               ts_cli_format_bytes((double)disk.f_bavail * (double)disk.f_frsize, text, sizeof text));
+}
+
+static int doctor(int argc, char **argv)
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    const int option = ts_cli_option(&ts_cli_doctor, argc, argv, ":h", options);
+    if (option != -1)
+        return option == 0 ? 0 : CLI_WRONG;
+    if (!ts_cli_operands(&ts_cli_doctor, argc, argv, 0, ""))
+        return CLI_WRONG;
+    print_versions();
+    const bool ready = print_codecs();
+    print_sandbox();
+    print_cuda();
+    print_limits();
+    puts(ready ? "all that is needed is there" : "something that is needed is missing");
+    return ready ? 0 : TS_RUN_FAILED;
+}
+
+const struct cli_command ts_cli_doctor = {
+    .name = "doctor",
+    .usage = "",
+    .summary = "versions, decoders, CUDA, limits, and how to mend what is missing",
+    .help = "Exit code 1 where something is missing without which tomostage cannot work.\n",
+    .run = doctor,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/dicom/dicom_group.h"
+#include "io/file/regular_file.h"
+#include "io/hdf5/hdf5_driver.h"
+#include "io/hdf5/hdf5_read.h"
+#include "pipeline/cli/cli.h"
+
+static enum ts_status describe(const char *path, bool json, struct ts_diag *diag)
+{
+    struct stat found;
+    char reason[256];
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return ts_dicom_info(path, json, stdout, diag);
+    const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
+    if (fd < 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s %s", path,
+                             reason);
+    const bool hdf5 = ts_hdf5_has_signature(fd);
+    const int error = hdf5 ? 0 : errno;
+    close(fd);
+    if (error)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
+                             "%s cannot be read: %s", path, strerror(error));
+    return hdf5 ? ts_hdf5_info(path, json, stdout, diag) : ts_dicom_info(path, json, stdout, diag);
+}
+
+static int info(int argc, char **argv)
+{
+    enum { OPTION_JSON = 256 };
+    static const struct option options[] = {
+        {"json", no_argument, NULL, OPTION_JSON}, {"help", no_argument, NULL, 'h'}, {0}};
+    bool json = false;
+    int option;
+    while ((option = ts_cli_option(&ts_cli_info, argc, argv, ":h", options)) != -1) {
+        if (option != OPTION_JSON)
+            return option == 0 ? 0 : CLI_WRONG;
+        json = true;
+    }
+    if (!ts_cli_operands(&ts_cli_info, argc, argv, 1, "a PATH"))
+        return CLI_WRONG;
+    const char *path = argv[optind];
+    struct ts_diag *diag = ts_cli_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    return ts_cli_finish_take(diag, describe(path, json, diag), json);
+}
+
+const struct cli_command ts_cli_info = {
+    .name = "info",
+    .usage = "PATH [--json]",
+    .summary = "say what a DICOM folder or an HDF5 file holds",
+    .help =
+        "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"
+        "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data Exchange its frames, detector\n"
+        "and angles too.\n\n"
+        "      --json              one JSON object instead\n",
+    .run = info,
+};

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "pipeline/cli/cli.h"
+#include "pipeline/cli/cli_signals.h"
+#include "pipeline/plan/plan.h"
+
+struct progress {
+    const struct ts_plan *plan;
+    bool json, terminal, drawn;
+    double last; /* seconds of the last line shown */
+    char output[4096];
+    double seconds;
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void print_event(const struct ts_plan *plan, const struct ts_event *event)
+{
+    static const char *const names[] = {"started", "progress", "finished"};
+    struct json json;
+    ts_json_init(&json, stdout, false);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "event", names[event->kind]);
+    if (event->kind == TS_EVENT_STARTED) {
+        ts_json_member_text(&json, "device", plan->device);
+        if (plan->device_note)
+            ts_json_member_text(&json, "device_note", plan->device_note);
+    }
+    ts_json_member_integer(&json, "pass", event->pass);
+    ts_json_member_integer(&json, "passes", event->n_passes);
+    ts_json_member_integer(&json, "slices_done", event->slices_done);
+    ts_json_member_integer(&json, "slices", event->n_slices);
+    ts_json_member_real(&json, "seconds", event->seconds);
+    ts_json_member_real(&json, "bytes_per_second", event->bytes_per_second);
+    ts_json_member_real(&json, "seconds_left", event->seconds_left > 0 ? event->seconds_left : 0);
+    if (event->output)
+        ts_json_member_text(&json, "output", event->output);
+    ts_json_close(&json, '}');
+    ts_cli_flush();
+}
+
+static void draw(struct progress *progress, const struct ts_event *event)
+{
+    const long left = event->seconds_left > 0 && event->seconds_left < 1e6 ? (long)(event->seconds_left + 0.5) : 0;
+    fprintf(stderr, "\r\033[Kpass %d of %d: %lld of %lld slices, %.1f MB/s, %ld:%02ld left", event->pass,
+            event->n_passes, (long long)event->slices_done, (long long)event->n_slices, event->bytes_per_second / 1e6,
+            left / 60, left % 60);
+    fflush(stderr);
+    progress->drawn = true;
+}
+
+static void on_event(void *user, const struct ts_event *event)
+{
+    struct progress *progress = user;
+    const double time = now();
+    const bool due =
+        event->kind != TS_EVENT_PROGRESS || time - progress->last >= 0.1 || event->slices_done == event->n_slices;
+    if (event->kind == TS_EVENT_FINISHED) {
+        progress->seconds = event->seconds;
+        snprintf(progress->output, sizeof progress->output, "%s", event->output ? event->output : "");
+    }
+    if (!due)
+        return;
+    progress->last = time;
+    if (progress->json)
+        print_event(progress->plan, event);
+    else if (progress->terminal && event->kind == TS_EVENT_PROGRESS)
+        draw(progress, event);
+}
+
+static void clear_line(struct progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}
+
+static void print_summary(const struct progress *progress)
+{
+    struct stat status;
+    char size[32] = "?", path[4096], device[512];
+    if (stat(progress->output, &status) == 0)
+        ts_cli_format_bytes((double)status.st_size, size, sizeof size);
+    ts_text_escape(path, sizeof path, progress->output);
+    ts_plan_device_text(progress->plan, device, sizeof device);
+    printf("wrote %s: %s in %.2f s on %s\n", path, size, progress->seconds, device);
+}
+
+static int run(int argc, char **argv)
+{
+    struct cli_chain arguments;
+    int code;
+    if (!ts_cli_chain_arguments(&ts_cli_run, argc, argv, &arguments, &code))
+        return code;
+    struct ts_diag *diag = ts_cli_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    struct progress progress = {.json = arguments.json,
+                                .terminal = !arguments.quiet && !arguments.json && isatty(STDERR_FILENO)};
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    arguments.options.on_event = on_event;
+    arguments.options.user = &progress;
+    enum ts_status status = ts_cli_chain_load(&arguments, &chain, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(chain, &arguments.options, &plan, diag);
+    if (status == TS_OK) {
+        progress.plan = plan;
+        ts_cli_signals_plan(plan);
+        status = ts_plan_run(plan, diag);
+        ts_cli_signals_plan_ended(status == TS_OK);
+    }
+    clear_line(&progress);
+    if (status == TS_OK && !arguments.quiet && !arguments.json)
+        print_summary(&progress);
+    ts_plan_destroy(plan);
+    ts_chain_destroy(chain);
+    if (status == TS_OK)
+        ts_cli_written(progress.output);
+    code = ts_cli_finish_take(diag, status, arguments.json);
+    ts_cli_flush();
+    return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
+}
+
+const struct cli_command ts_cli_run = {
+    .name = "run",
+    .usage = "CHAIN [options]",
+    .summary = "run a chain and write its result to an HDF5 file",
+    .help = ts_cli_chain_options,
+    .run = run,
+    .stopped = "; nothing was written",
+};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Signals that end the program. Before a plan runs, nothing exists that would have to be cleaned up, and the handler
+ * ends the process at once. While a plan runs, the handler asks the plan to stop, and cleaning up happens on the
+ * ordinary way out. A stage in the midst of a long slab does not hear that: after PATIENCE_SECONDS the plan's temporary
+ * file is removed and the process ends as it is. Either way the exit code is 128 + the signal's number, and one
+ * sentence says so. Signals that arrive before the handlers are set wait for them.
+ */
+#include "pipeline/cli/cli_signals.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/plan/plan.h"
+
+enum { PATIENCE_SECONDS = 1 };
+
+static const struct stop {
+    int number;
+    const char *name, *code;
+} stops[] = {
+    {SIGINT, "SIGINT", "130"}, {SIGTERM, "SIGTERM", "143"}, {SIGHUP, "SIGHUP", "129"}, {SIGQUIT, "SIGQUIT", "131"}};
+
+/* A handler has no argument to carry these. */
+static struct ts_plan *volatile current_plan;
+static const char *volatile consequence;
+static const struct stop *volatile stopped_by;
+static volatile sig_atomic_t plan_ended, print_json;
+/* The sentence is printed once, though the alarm may go off while the ordinary way out prints it or ends the program.
+ */
+static atomic_int sentence;
+enum { UNSAID, BEING_SAID, SAID };
+
+static void mask_stops(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        sigaddset(&set, stops[i].number);
+    sigprocmask(how, &set, NULL);
+}
+
+void ts_cli_signals_hold(void)
+{
+    mask_stops(SIG_BLOCK);
+}
+
+/* In one write, so that lines of other processes do not fall between. A reader who does not read must not keep the
+ * process alive. */
+static void put(int fd, const char *const *texts)
+{
+    enum { WAIT_MS = 100 };
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    char line[512];
+    size_t used = 0;
+    for (size_t length; *texts && used + (length = strlen(*texts)) <= sizeof line; texts++, used += length)
+        memcpy(line + used, *texts, length);
+    if (poll(&ready, 1, WAIT_MS) == 1 && write(fd, line, used) < 0)
+        return; /* nobody is left who could be told */
+}
+
+int ts_cli_signals_stopped(void)
+{
+    static const char start[] = "{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"stopped\", "
+                                "\"message\": \"stopped by ";
+    const char *name = stopped_by->name, *then = consequence;
+    int unsaid = UNSAID;
+    if (!atomic_compare_exchange_strong(&sentence, &unsaid, BEING_SAID))
+        return 128 + stopped_by->number;
+    put(STDERR_FILENO, (const char *const[]){"tomostage: stopped by ", name, then, "\n", NULL});
+    if (print_json)
+        put(STDOUT_FILENO,
+            (const char *const[]){start, name, then, "\", \"exit_code\": ", stopped_by->code, "}\n", NULL});
+    sentence = SAID;
+    return 128 + stopped_by->number;
+}
+
+static void on_signal(int number)
+{
+    struct ts_plan *plan = current_plan;
+    if (stopped_by)
+        return;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        if (stops[i].number == number)
+            stopped_by = &stops[i];
+    if (plan)
+        ts_plan_stop(plan);
+    else if (!plan_ended)
+        _exit(ts_cli_signals_stopped());
+    alarm(PATIENCE_SECONDS);
+}
+
+/* The decoding processes end with their parent. */
+static void on_patience_lost(int number)
+{
+    struct ts_plan *plan = current_plan;
+    (void)number;
+    if (!stopped_by)
+        return;
+    if (sentence == BEING_SAID) { /* by this thread or another: until it is out, another second */
+        alarm(PATIENCE_SECONDS);
+        return;
+    }
+    if (sentence == SAID)
+        _exit(128 + stopped_by->number);
+    if (plan)
+        ts_plan_abandon(plan);
+    if (plan && atomic_load(&plan->committing))
+        consequence = "; the output may have got its name already";
+    _exit(ts_cli_signals_stopped());
+}
+
+void ts_cli_signals_catch(const char *then, bool json)
+{
+    struct sigaction action = {.sa_flags = SA_RESTART}, before;
+    consequence = then ? then : "";
+    print_json = json;
+    sigfillset(&action.sa_mask);
+    action.sa_handler = on_patience_lost;
+    sigaction(SIGALRM, &action, NULL);
+    action.sa_handler = on_signal;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        if (sigaction(stops[i].number, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
+            sigaction(stops[i].number, &action, NULL);
+    /* A size limit becomes an error of write(), which is reported. */
+    signal(SIGXFSZ, SIG_IGN);
+    mask_stops(SIG_UNBLOCK);
+}
+
+void ts_cli_signals_plan(struct ts_plan *plan)
+{
+    /* A reader that went away is no reason to end a run. */
+    signal(SIGPIPE, SIG_IGN);
+    current_plan = plan;
+}
+
+void ts_cli_signals_plan_ended(bool written)
+{
+    if (written)
+        consequence = "; the result is written";
+    plan_ended = true;
+    current_plan = NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SIGINT, SIGTERM, SIGHUP and SIGQUIT end every command with 128 + their number and one sentence on stderr, and with
+ * --json a record on stdout. Those that are ignored when the program starts, as nohup does it, stay ignored.
+ */
+#ifndef PIPELINE_CLI_CLI_SIGNALS_H
+#define PIPELINE_CLI_CLI_SIGNALS_H
+
+#include <stdbool.h>
+
+struct ts_plan;
+
+/* First in main: signals wait from now on, also across the execve() of core/omp_wait.h. */
+void ts_cli_signals_hold(void);
+/* Sets the handlers and lets through the signals that wait. `then` is a literal that
+ * ends the sentence, such as "; nothing was written"; NULL: none. */
+void ts_cli_signals_catch(const char *then, bool json);
+/* From here on a signal stops the plan, and the command ends on its ordinary way. */
+void ts_cli_signals_plan(struct ts_plan *plan);
+/* The plan is over. From here a signal gives the program one second to finish by itself. written: the output has its
+ * name. */
+void ts_cli_signals_plan_ended(bool written);
+/* Prints the sentence for the signal that stopped the plan; returns the exit code. Async-signal-safe. */
+int ts_cli_signals_stopped(void);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/hdf5/hdf5_verify.h"
+#include "pipeline/cli/cli.h"
+
+static void print_proof(const char *file, const struct hdf5_proof *proof)
+{
+    char path[4096], values[32];
+    ts_text_escape(path, sizeof path, file);
+    ts_bytes_format(values, sizeof values, (double)proof->value_bytes);
+    if (proof->version == 1)
+        printf("%s: values only: %zu datasets (%s of values); attributes, structure and other bytes have no digest in "
+               "files of this version\n",
+               path, proof->datasets, values);
+    else
+        printf("%s: whole: %zu datasets (%s of values), %zu attributes, the structure, every byte\n", path,
+               proof->datasets, values, proof->attributes);
+    printf("  digest %s\n", proof->digest);
+}
+
+static int verify(int argc, char **argv)
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    const int option = ts_cli_option(&ts_cli_verify, argc, argv, ":h", options);
+    if (option != -1)
+        return option == 0 ? 0 : CLI_WRONG;
+    if (!ts_cli_operands(&ts_cli_verify, argc, argv, 1, "a FILE"))
+        return CLI_WRONG;
+    struct ts_diag *diag = ts_cli_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    struct hdf5_proof proof;
+    const enum ts_status status = ts_hdf5_prove(argv[optind], &proof, diag);
+    if (status == TS_OK)
+        print_proof(argv[optind], &proof);
+    return ts_cli_finish_take(diag, status, false);
+}
+
+const struct cli_command ts_cli_verify = {
+    .name = "verify",
+    .usage = "FILE",
+    .summary = "check every digest of an HDF5 file that tomostage wrote",
+    .help =
+        "Recomputes the SHA-256 of every dataset, of all attributes, links and structure, and of all bytes, names the\n"
+        "first thing that differs (exit code 3), and says what it has proved.\n",
+    .run = verify,
+};

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The program: finds the command, hands it the rest of the command line, and sees that what it printed arrived.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "core/omp_wait.h"
+#include "core/params.h"
+#include "io/sandbox/sandbox.h"
+#include "pipeline/cli/cli.h"
+#include "pipeline/cli/cli_signals.h"
+
+static const struct cli_command *const commands[] = {&ts_cli_run,     &ts_cli_check,   &ts_cli_stages, &ts_cli_schema,
+                                                     &ts_cli_info,    &ts_cli_preview, &ts_cli_plot,   &ts_cli_verify,
+                                                     &ts_cli_phantom, &ts_cli_doctor,  &ts_cli_bench,  NULL};
+
+static void print_help(FILE *stream)
+{
+    fputs(
+        "usage: tomostage COMMAND [arguments]\n\n"
+        "tomostage runs a chain of stages over a medical image and writes the result and how it was made to HDF5.\n\n",
+        stream);
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n  tomostage COMMAND --help    the page of one command\n"
+          "  tomostage --version         the version\n\n"
+          "exit codes: 0 done, 1 the run failed, 2 the chain or the command line is wrong,\n"
+          "            3 the input is wrong, 128+N stopped by signal N\n",
+          stream);
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[32];
+    size_t n = 0;
+    for (; commands[n] && n < sizeof names / sizeof *names; n++)
+        names[n] = commands[n]->name;
+    const char *nearest = ts_nearest_name(name, names, n);
+    return ts_cli_wrong(NULL, "unknown command '%s'; %s%s%s", name, nearest ? "did you mean '" : "",
+                        nearest ? nearest : "'tomostage --help' lists the commands", nearest ? "'?" : "");
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (!strcmp(name, commands[i]->name))
+            return commands[i];
+    return NULL;
+}
+
+static int no_command(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_WRONG;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        print_help(stdout);
+        return 0;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("tomostage %s\n", ts_version());
+        return 0;
+    }
+    return unknown_command(argv[1]);
+}
+
+/* A file that is opened takes the lowest free number: without this an output file could become standard output or
+ * standard error, and messages would go into it. A folder holds the place where there is no /dev/null. */
+static void fill_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0)
+            (void)!open("/", O_RDONLY | O_DIRECTORY);
+}
+
+static bool ended, json;
+
+/* libhdf5 and libgomp call exit() without a word or with a code of their own where memory or threads have run out. */
+static void report_exit(void)
+{
+    if (ended)
+        return;
+    fputs("tomostage: error: a library ended the program, as it does where memory or threads have run out\n", stderr);
+    if (json)
+        puts("{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"library-exit\", "
+             "\"message\": \"a library ended the program, as it does where memory or threads have run out\", "
+             "\"exit_code\": 1}");
+    fflush(stdout);
+    _exit(TS_RUN_FAILED);
+}
+
+int main(int argc, char **argv)
+{
+    ts_cli_signals_hold();
+    fill_standard_streams();
+    ts_omp_wait_asleep(argv);
+    /* Before anything else is made that a child could inherit. Where it fails, the first child says why. */
+    (void)ts_sandbox_begin();
+    signal(SIGCHLD, SIG_DFL);           /* ignored, it would keep the children's ends from us */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */
+    atexit(report_exit);
+    json = ts_cli_json_find(argc, argv);
+    const struct cli_command *command = argc < 2 ? NULL : find_command(argv[1]);
+    ts_cli_signals_catch(command ? command->stopped : NULL, json);
+    const int code = ts_cli_output_end(command ? command->run(argc - 1, argv + 1) : no_command(argc, argv));
+    ended = true;
+    ts_sandbox_finish();
+#ifndef TS_SANITIZED
+    /* Destructors of libraries (DCMTK's log) need memory, and abort where a run has failed for want of it. */
+    if (code == TS_RUN_FAILED)
+        _exit(code);
+#endif
+    return code;
+}

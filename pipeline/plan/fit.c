@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cuts a plan to its memory budget: which images are kept whole, how many slices make a slab, and how many bytes that
+ * is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hdf5/hdf5_write.h"
+#include "pipeline/plan/plan.h"
+
+/* Of a slab's largest image. On a CUDA device a slab is done in well under a millisecond and what is read and written
+ * sets the pace: short ones let both begin early. */
+enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 8 << 20, FIXED_BYTES = 8 << 20 };
+
+struct simulation {
+    unsigned char **done; /* per node, nz bytes each, used where kept */
+    struct plan_step *steps;
+    int64_t *computed; /* slices computed in the whole run, per node */
+};
+
+static void simulation_clear(struct simulation *simulation, int32_t n_nodes)
+{
+    for (int32_t i = 0; simulation->done && i < n_nodes; i++)
+        free(simulation->done[i]);
+    free(simulation->done);
+    free(simulation->steps);
+    free(simulation->computed);
+}
+
+static bool simulation_init(struct simulation *simulation, const struct ts_plan *plan)
+{
+    const size_t n = (size_t)plan->n_nodes;
+    *simulation = (struct simulation){.done = calloc(n, sizeof *simulation->done),
+                                      .steps = calloc(n, sizeof *simulation->steps),
+                                      .computed = calloc(n, sizeof *simulation->computed)};
+    bool complete = simulation->done && simulation->steps && simulation->computed;
+    for (size_t i = 0; complete && i < n; i++)
+        complete = (simulation->done[i] = calloc(1, (size_t)plan->nodes[i].out.axes[0].n + 1)) != NULL;
+    if (!complete)
+        simulation_clear(simulation, plan->n_nodes);
+    return complete;
+}
+
+static void note_step(struct plan_node *node, const struct plan_step *step, int64_t *computed)
+{
+    int64_t held = 0;
+    for (int s = 0; s < step->todo.n; s++) {
+        const int64_t run = step->todo.at[s].end - step->todo.at[s].first;
+        held += run;
+        node->run_slices = run > node->run_slices ? run : node->run_slices;
+    }
+    node->buffer_slices = held > node->buffer_slices ? held : node->buffer_slices;
+    *computed += held;
+}
+
+/* Goes through the whole run without computing: fills buffer_slices, run_slices and the simulation's counts. */
+static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
+{
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        memset(simulation->done[i], 0, (size_t)plan->nodes[i].out.axes[0].n);
+        simulation->computed[i] = plan->nodes[i].buffer_slices = plan->nodes[i].run_slices = 0;
+    }
+    for (int pass = 0; pass < plan->n_passes; pass++)
+        for (int32_t domain = 0; domain < plan->n_sources; domain++) {
+            const int64_t nz = plan->nodes[domain].out.axes[0].n;
+            if (!ts_plan_pass_uses(plan, pass, domain))
+                continue;
+            for (int64_t z = 0; z < nz; z += slab) {
+                ts_plan_step(plan, pass, domain, z, nz - z < slab ? nz - z : slab, simulation->done, simulation->steps);
+                for (int32_t i = 0; i < plan->n_nodes; i++)
+                    note_step(&plan->nodes[i], &simulation->steps[i], &simulation->computed[i]);
+            }
+        }
+}
+
+/* Images, pads and scratch: in host memory on the CPU alone. */
+static size_t image_bytes(const struct ts_plan *plan)
+{
+    size_t bytes = ts_plan_room_bytes(plan) + ts_plan_scratch_bytes(plan);
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
+        if (node->image_node == i)
+            bytes += slices * ts_slice_bytes(&node->out);
+    }
+    return bytes;
+}
+
+/* Fills memory_bytes and gpu_bytes for this slab. */
+static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const struct ts_image *images[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    size_t bytes = FIXED_BYTES, device = 0, host = 0;
+    simulate(plan, simulation, slab);
+    plan->slab_slices = slab;
+#ifdef TS_HAVE_CUDA
+    if (plan->cuda)
+        ts_plan_cuda_bytes(plan, &device, &host);
+#endif
+    bytes += plan->cuda ? host : image_bytes(plan);
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        if (node->source && node->source->ops->memory_bytes)
+            bytes += node->source->ops->memory_bytes(node->source, plan->threads, ts_plan_read_ahead(plan, i));
+        if (node->chain_stage)
+            bytes += ts_stage_transforms_bytes(&node->context) +
+                     ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i));
+    }
+    const int32_t n = ts_plan_outputs(plan, outputs);
+    for (int32_t i = 0; i < n; i++)
+        images[i] = &plan->nodes[outputs[i]].out;
+    plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, plan->threads));
+    plan->gpu_bytes = (int64_t)device;
+}
+
+static bool fits(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
+{
+    count_bytes(plan, simulation, slab);
+    return plan->memory_bytes <= plan->budget_bytes && plan->gpu_bytes <= plan->gpu_budget_bytes;
+}
+
+/* The most that a stage wants at once, so that no part of the device stands idle. */
+static int64_t least_on_device(const struct ts_plan *plan)
+{
+    int64_t least = 1;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct stage_context *context = &plan->nodes[i].context;
+        const struct stage_cuda *cuda = context->stage->cuda;
+        const int64_t slices = cuda && cuda->least_slices ? cuda->least_slices(context) : 1;
+        least = slices > least ? slices : least;
+    }
+    return least;
+}
+
+/* Slices whose largest image fills SLAB_BYTES: enough for every thread, small enough to overlap. */
+static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
+{
+    size_t largest = 1;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const size_t bytes = ts_slice_bytes(&plan->nodes[i].out);
+        largest = bytes > largest ? bytes : largest;
+    }
+    int64_t slab = (int64_t)((plan->cuda ? CUDA_SLAB_BYTES : SLAB_BYTES) / largest);
+    const int64_t least = plan->cuda ? least_on_device(plan) : plan->threads;
+    slab = slab < least ? least : slab;
+    return slab < nz ? slab : nz;
+}
+
+/* The largest slab up to `most` that fits, 0 where not even one slice does. Memory grows with the slab. */
+static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most)
+{
+    int64_t found = 0;
+    if (fits(plan, simulation, most))
+        return most;
+    for (int64_t low = 1, high = most - 1; low <= high;) {
+        const int64_t middle = low + (high - low) / 2;
+        if (fits(plan, simulation, middle)) {
+            found = middle;
+            low = middle + 1;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return found;
+}
+
+/* Keeps, from the last node backwards, each image that would be computed more than once; the order of keeping. */
+static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation, int64_t slab, int32_t *kept)
+{
+    int32_t n = 0;
+    plan->weighing = true;
+    simulate(plan, simulation, slab);
+    for (int32_t i = plan->n_nodes - 1; i >= 0; i--) {
+        struct plan_node *node = &plan->nodes[i];
+        if (node->image_node != i || simulation->computed[i] <= node->out.axes[0].n)
+            continue;
+        node->keep = true;
+        kept[n++] = i;
+        simulate(plan, simulation, slab);
+    }
+    plan->weighing = false;
+    return n;
+}
+
+static enum ts_status refuse_budget(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    const int64_t host = plan->memory_bytes, device = plan->gpu_bytes;
+    if (host > plan->budget_bytes) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-budget"},
+                      "the chain needs at least %.1f MiB of memory, slice by slice; the budget is %.1f MiB",
+                      (double)host / 1048576.0, (double)plan->budget_bytes / 1048576.0);
+        ts_diag_hint(diag, "--memory %lldM would do", (long long)host / 1048576 + 1);
+    }
+    if (device > plan->gpu_budget_bytes) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory-budget"},
+                      "the chain needs at least %.1f MiB of GPU memory, slice by slice; the budget is %.1f MiB",
+                      (double)device / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0);
+        if ((size_t)device < plan->cuda->memory_bytes - (1 << 20))
+            ts_diag_hint(diag, "--gpu-memory %lldM would do", (long long)device / 1048576 + 1);
+        else
+            ts_diag_hint(diag, "device %d (%s) has %.1f MiB; --device cpu would do", plan->cuda->index,
+                         plan->cuda->name, (double)plan->cuda->memory_bytes / 1048576.0);
+    }
+    return TS_BAD_CHAIN;
+}
+
+/* Slices a slab below which keeping an image is not worth it: one for each thread, or enough to fill a CUDA device. */
+static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
+{
+    enum { CUDA_SLICES = 4 };
+    const int64_t enough = plan->cuda ? CUDA_SLICES : plan->threads;
+    return enough < most ? enough : most;
+}
+
+enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
+{
+    struct simulation simulation;
+    int32_t kept[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    if (!simulation_init(&simulation, plan))
+        return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof *simulation.steps);
+    int64_t nz = 1;
+    for (int32_t i = 0; i < plan->n_sources; i++)
+        nz = plan->nodes[i].out.axes[0].n > nz ? plan->nodes[i].out.axes[0].n : nz;
+    const int64_t most = preferred_slab(plan, nz), enough = enough_slices(plan, most);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        plan->nodes[i].keep = false;
+    int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
+    int64_t slab = largest_slab(plan, &simulation, most);
+    while (slab < enough && n_kept > 0) {
+        plan->nodes[kept[--n_kept]].keep = false;
+        slab = largest_slab(plan, &simulation, most);
+    }
+    count_bytes(plan, &simulation, slab > 0 ? slab : 1);
+#ifdef TS_HAVE_CUDA
+    if (plan->cuda)
+        ts_plan_cuda_transfers(plan, simulation.computed);
+#endif
+    simulation_clear(&simulation, plan->n_nodes);
+    return slab > 0 ? TS_OK : refuse_budget(plan, diag);
+}

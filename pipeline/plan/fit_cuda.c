@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a plan takes on a CUDA device, and what goes over the bus. pipeline/run/run_cuda.c takes just this. Built only
+ * with CUDA.
+ */
+#include "cuda/device/launch.h"
+#include "cuda/device/stage_state.h"
+#include "pipeline/plan/plan.h"
+
+size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t i)
+{
+    const struct plan_node *node = &plan->nodes[i];
+    return node->source ? ts_cuda_stride((size_t)node->buffer_slices * ts_slice_bytes(&node->out)) : 0;
+}
+
+size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t i)
+{
+    const struct plan_node *node = &plan->nodes[i];
+    const bool stored = node->image_node == i && ts_plan_stored(plan, i) > 0;
+    const size_t slab = stored ? (size_t)plan->slab_slices * ts_slice_bytes(&node->out) : 0;
+    return ts_plan_pinned_source_bytes(plan, i) + ts_cuda_stride(slab);
+}
+
+bool ts_plan_pads_constant(const struct plan_node *node)
+{
+    if (!node->chain_stage || node->run_slices == 0)
+        return false;
+    const struct stage_reach reach = ts_stage_reach(&node->context);
+    return reach.halo > 0 && reach.border == BORDER_CONSTANT;
+}
+
+void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
+{
+    *device = ts_cuda_stride(ts_plan_room_bytes(plan));
+    *host = 0;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const size_t slice = ts_slice_bytes(&node->out);
+        const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
+        if (node->image_node == i)
+            *device += (size_t)ts_plan_copies(plan, i) * ts_cuda_stride(slices * slice);
+        *host += PLAN_RING * ts_plan_pinned_bytes(plan, i);
+        if (ts_plan_pads_constant(node)) {
+            *device += ts_cuda_stride(ts_slice_bytes(&node->context.in));
+            *host += ts_slice_bytes(&node->context.in); /* while it is set up */
+        }
+        if (!node->chain_stage || !node->chain_stage->stage->cuda)
+            continue;
+        *device += ts_cuda_stage_bytes(&node->context, ts_plan_reduced_slices(plan, i));
+        *host += ts_cuda_stage_pinned_bytes(&node->context, ts_plan_reduced_slices(plan, i));
+    }
+}
+
+void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed)
+{
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        struct plan_node *node = &plan->nodes[i];
+        const int64_t slice = (int64_t)ts_slice_bytes(&node->out);
+        node->upload_bytes = node->source ? computed[i] * slice : 0;
+        node->download_bytes = ts_plan_stored(plan, i) * node->out.axes[0].n * slice;
+        node->tables_bytes = 0;
+        if (node->chain_stage && node->chain_stage->stage->cuda) {
+            const bool maps = node->image_node == i && computed[i] > 0;
+            node->tables_bytes =
+                (int64_t)ts_cuda_stage_transfers(&node->context, maps ? computed[i] : node->out.axes[0].n);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a plan that is cut into slabs takes: which images it stores, and how much of each is held at once.
+ */
+#include "pipeline/plan/plan.h"
+
+size_t ts_plan_room_bytes(const struct ts_plan *plan)
+{
+    size_t largest = 0;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const struct stage_reach reach = ts_stage_reach(&node->context);
+        const size_t bytes = node->run_slices == 0 || reach.halo == 0
+                                 ? 0
+                                 : (size_t)(node->run_slices + 2 * reach.halo) * ts_slice_bytes(&node->context.in);
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+size_t ts_plan_scratch_bytes(const struct ts_plan *plan)
+{
+    size_t largest = 0;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const struct stage *stage = node->chain_stage->stage;
+        const size_t bytes =
+            stage->scratch_bytes && node->run_slices > 0 ? stage->scratch_bytes(&node->context, node->run_slices) : 0;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES])
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        bool again = false;
+        for (int32_t j = 0; j < n; j++)
+            again |= plan->nodes[nodes[j]].axes_node == plan->nodes[i].axes_node;
+        if (plan->nodes[i].dataset && !again)
+            nodes[n++] = i;
+    }
+    return n;
+}
+
+int ts_plan_stored(const struct ts_plan *plan, int32_t i)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = ts_plan_outputs(plan, outputs);
+    int stored = 0;
+    for (int32_t j = 0; j < n; j++)
+        stored += plan->nodes[outputs[j]].image_node == i;
+    return stored;
+}
+
+int ts_plan_copies(const struct ts_plan *plan, int32_t i)
+{
+    const bool moves = plan->cuda && !plan->nodes[i].keep;
+    return moves && (i < plan->n_sources || ts_plan_stored(plan, i) > 0) ? PLAN_RING : 1;
+}
+
+int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)
+{
+    const struct plan_node *node = &plan->nodes[source];
+    const int64_t wanted = node->buffer_slices > plan->threads ? node->buffer_slices : plan->threads;
+    return wanted < node->out.axes[0].n ? wanted : node->out.axes[0].n;
+}
+
+int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t i)
+{
+    const struct plan_node *node = &plan->nodes[i];
+    return node->run_slices > plan->slab_slices ? node->run_slices : plan->slab_slices;
+}
+
+int64_t ts_plan_slab_count(const struct ts_plan *plan)
+{
+    return (plan->nodes[0].out.axes[0].n + plan->slab_slices - 1) / plan->slab_slices;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a chain to a plan: opens the sources, resolves every stage's parameters against its input, works out shapes,
+ * passes and names, and fits the whole to the memory budget. Reads headers, no pixel.
+ */
+#include "pipeline/plan/plan.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/plan/plan_axis.h"
+#include "pipeline/plan/plan_frames.h"
+#include "pipeline/plan/plan_sources.h"
+
+/* ---- options ----------------------------------------------------------------------------------- */
+
+static int processor_count(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* 60 % of what the kernel calls available; 1 GiB where it does not say. */
+static int64_t default_budget(void)
+{
+    long long kibibytes = 0;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %lld kB", &kibibytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kibibytes > 0 ? (int64_t)kibibytes * 1024 / 10 * 6 : (int64_t)1 << 30;
+}
+
+static void take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
+{
+    enum { MOST_THREADS = 1024 };
+    plan->threads = options->threads > 0 ? options->threads : processor_count();
+    plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
+    plan->force = options->force;
+    plan->on_event = options->on_event;
+    plan->user = options->user;
+    if (plan->threads > MOST_THREADS)
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
+                      "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
+    ts_plan_device(plan, options->device, options->gpu_memory_bytes, diag);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------- */
+
+static const char *stage_label(struct ts_plan *plan, int32_t stage)
+{
+    const char *name = plan->chain->stages[stage].stage->name;
+    int before = 0;
+    for (int32_t i = 0; i < stage; i++)
+        before += !strcmp(plan->chain->stages[i].stage->name, name);
+    return before == 0 ? name : ts_arena_printf(plan->arena, "%s#%d", name, before + 1);
+}
+
+static void find_inputs(struct plan_node *node)
+{
+    const struct stage *stage = node->chain_stage->stage;
+    int reference = 1;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        node->inputs[input] = -1;
+    node->inputs[0] = node->chain_stage->input_node;
+    for (size_t i = 0; i < stage->n_params && reference < STAGE_INPUTS; i++) {
+        if (stage->params[i].kind != PARAM_REFERENCE)
+            continue;
+        const struct ts_reference *value =
+            (const struct ts_reference *)((const unsigned char *)node->chain_stage->set.values +
+                                          stage->params[i].offset);
+        node->inputs[reference++] = value->name ? value->node : -1;
+    }
+}
+
+/* The first pass in which an input, and what travels with it, is there. */
+static int input_level(const struct ts_plan *plan, const struct plan_node *node, int input)
+{
+    int level = plan->nodes[node->inputs[input]].level;
+    for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
+        if (ts_stage_travels(&node->context, i) && plan->nodes[node->inputs[1 + i]].level > level)
+            level = plan->nodes[node->inputs[1 + i]].level;
+    return level;
+}
+
+static int known_axes(const struct ts_plan *plan, const struct plan_node *node)
+{
+    int pass = 0;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        if (node->inputs[input] >= 0 && plan->nodes[node->inputs[input]].axes_pass > pass)
+            pass = plan->nodes[node->inputs[input]].axes_pass;
+    return pass;
+}
+
+/* When a stage can run: its image follows its inputs; a reduction over volumes takes its rounds, and what needs the
+ * result waits for them. */
+static void find_passes(struct ts_plan *plan, struct plan_node *node)
+{
+    const struct stage_reduction *reduction = node->chain_stage->stage->reduction;
+    const bool by_slice = ts_stage_reduces_slices(&node->context);
+    const bool finds_axes = ts_stage_finds_axes(&node->context);
+    node->input_axes_pass = known_axes(plan, node);
+    node->level = plan->nodes[node->inputs[0]].level;
+    node->level = node->input_axes_pass > node->level ? node->input_axes_pass : node->level;
+    node->first_pass = node->input_axes_pass;
+    for (int input = 0; reduction && input < STAGE_INPUTS; input++)
+        if (ts_stage_reduces_volume(&node->context, input)) {
+            const int level = input_level(plan, node, input);
+            node->rounds = ts_stage_rounds(&node->context);
+            node->first_pass = level > node->first_pass ? level : node->first_pass;
+        }
+    if ((by_slice || node->chain_stage->stage->cpu) && input_level(plan, node, 0) > node->level)
+        node->level = input_level(plan, node, 0);
+    const int after = node->rounds > 0 ? node->first_pass + node->rounds : 0;
+    if (reduction && (reduction->feeds_map || finds_axes) && after > node->level)
+        node->level = after;
+    node->axes_pass = finds_axes ? after : node->input_axes_pass;
+    /* Slices are tabulated once their image is there and the rounds over references have ended. */
+    const bool tabulates = reduction && !reduction->feeds_map && by_slice;
+    node->tables_pass = !tabulates ? -1 : after > node->level ? after : node->level;
+    const int passes = node->tables_pass >= after ? node->tables_pass + 1 : after;
+    plan->n_passes = passes > plan->n_passes ? passes : plan->n_passes;
+}
+
+/* Images that travel together are read slab by slab together. */
+static void join_domains(struct ts_plan *plan, int32_t index)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    for (int i = 0; i < STAGE_REFERENCES; i++) {
+        if (!ts_plan_travels(plan, index, i))
+            continue;
+        const int32_t other = plan->nodes[node->inputs[1 + i]].domain;
+        const int32_t first = node->domain < other ? node->domain : other, gone = node->domain + other - first;
+        for (int32_t n = 0; n <= index; n++)
+            if (plan->nodes[n].domain == gone)
+                plan->nodes[n].domain = first;
+    }
+}
+
+enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
+{
+    struct plan_node *node = &plan->nodes[index];
+    const struct ts_image *references[STAGE_REFERENCES] = {NULL};
+    void *values = node->set.values;
+    node->set = node->chain_stage->set;
+    node->set.values = values;
+    node->set.owner = node->label;
+    memcpy(values, node->chain_stage->set.values, node->chain_stage->stage->params_bytes);
+    for (int i = 0; i < STAGE_REFERENCES; i++)
+        if (node->inputs[1 + i] >= 0)
+            references[i] = &plan->nodes[node->inputs[1 + i]].out;
+    const enum ts_status status =
+        ts_stage_prepare(node->chain_stage->stage, &node->set, &plan->nodes[node->inputs[0]].out, references,
+                         plan->threads, plan->cuda, diag, &node->context);
+    if (status == TS_OK)
+        node->out = node->context.out;
+    return status;
+}
+
+static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
+{
+    const int32_t index = plan->n_sources + stage_index;
+    struct plan_node *node = &plan->nodes[index];
+    const struct chain_stage *stage = &plan->chain->stages[stage_index];
+    *node = (struct plan_node){.chain_stage = stage, .set = stage->set, .label = stage_label(plan, stage_index)};
+    node->set.values = ts_arena_alloc(plan->arena, stage->stage->params_bytes + 1);
+    if (!node->set.values || !node->label)
+        return ts_diag_no_memory(diag, stage->stage->params_bytes);
+    find_inputs(node);
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        if (node->inputs[input] >= 0 && !usable[node->inputs[input]])
+            return TS_OK; /* said already, at the node that failed */
+    if (ts_plan_check_frames(plan, index, diag) != TS_OK)
+        return TS_OK; /* recorded; the other stages are checked as well */
+    if (ts_plan_resolve(plan, index, diag) != TS_OK)
+        return TS_OK;
+    const struct plan_node *from = &plan->nodes[node->inputs[0]];
+    node->domain = from->domain;
+    node->image_node = stage->stage->cpu ? index : from->image_node;
+    node->axes_node = stage->stage->cpu || stage->stage->shape ? index : from->axes_node;
+    join_domains(plan, index);
+    find_passes(plan, node);
+    usable[index] = true;
+    return TS_OK;
+}
+
+static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
+{
+    bool usable[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
+    plan->n_passes = 0;
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        struct plan_node *node = &plan->nodes[i];
+        node->image_node = node->axes_node = node->domain = i;
+        node->level = 0;
+        node->upload_bytes = node->download_bytes = node->tables_bytes = 0;
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            node->inputs[input] = -1;
+        usable[i] = true;
+    }
+    for (int32_t i = 0; i < plan->chain->n_stages; i++) {
+        const enum ts_status status = plan_stage(plan, i, usable, diag);
+        if (status != TS_OK)
+            return status;
+    }
+    return ts_diag_status(diag);
+}
+
+/* ---- outputs ----------------------------------------------------------------------------------- */
+
+static void name_outputs(struct ts_plan *plan)
+{
+    plan->output_bytes = 0;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        if (plan->nodes[i].chain_stage->stage->keeps_output)
+            plan->nodes[i].dataset = plan->nodes[i].chain_stage->name;
+    struct plan_node *last = &plan->nodes[plan->n_nodes - 1];
+    if (!last->dataset)
+        last->dataset = "data";
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        if (node->dataset && node->level + 1 > plan->n_passes)
+            plan->n_passes = node->level + 1;
+        if (node->dataset)
+            plan->output_bytes += (int64_t)ts_image_bytes(&node->out);
+    }
+}
+
+static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    /* What ts_provenance_begin writes into /entry, and the fields that NXentry defines. */
+    static const char *const reserved[] = {"data",
+                                           "definition",
+                                           "input",
+                                           "inputs",
+                                           "program_name",
+                                           "provenance",
+                                           "title",
+                                           "start_time",
+                                           "end_time",
+                                           "duration",
+                                           "collection_time",
+                                           "experiment_identifier",
+                                           "entry_identifier",
+                                           "run_cycle",
+                                           "user",
+                                           "sample",
+                                           "instrument",
+                                           "monitor",
+                                           "notes"};
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct chain_stage *stage = plan->nodes[i].chain_stage;
+        bool taken = stage->stage->keeps_output && !strncmp(stage->name, "process_", 8);
+        for (size_t r = 0; stage->stage->keeps_output && r < sizeof reserved / sizeof *reserved; r++)
+            taken |= !strcmp(stage->name, reserved[r]);
+        if (taken)
+            ts_diag_error(diag, TS_BAD_CHAIN,
+                          &(struct diag_site){.code = "name-reserved", .span = stage->name_span, .stage = "save.name"},
+                          "'%s' is a name that the output file uses itself", stage->name);
+    }
+    return ts_diag_status(diag);
+}
+
+static const char *unused_hint(const struct ts_plan *plan, int32_t node)
+{
+    if (node == 0)
+        return "name it as a stage's reference or input"; /* a chain needs it: it cannot be removed */
+    if (node < plan->n_sources)
+        return "name it as a stage's reference or input, or remove it from inputs";
+    return "remove it, name it as a later stage's input or reference, or add a save stage after it";
+}
+
+/* An image that nothing takes, saves or writes was computed for nothing: most likely a forgotten input. */
+static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    bool used[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            if (node->inputs[input] >= 0)
+                used[node->inputs[input]] = true;
+        used[i] |= node->dataset != NULL || node->image_node != i;
+    }
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        if (used[i])
+            continue;
+        const struct plan_node *node = &plan->nodes[i];
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "unused", .span = node->set.span, .stage = node->label},
+                      "nothing takes its image");
+        ts_diag_hint(diag, "%s", unused_hint(plan, i));
+    }
+    return ts_diag_status(diag);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------- */
+
+/* Everything that depends on the device; may be done again for another one. */
+static enum ts_status work_out(struct ts_plan *plan, struct ts_diag *diag)
+{
+    const enum ts_status status = plan_stages(plan, diag);
+    if (status != TS_OK)
+        return status;
+    name_outputs(plan);
+    check_names(plan, diag);
+    return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
+}
+
+/* `auto` found a device: the chain is tried there, and where it cannot run there and can on the CPU, it does. */
+static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
+{
+    struct ts_diag *there = ts_diag_create(), *here = ts_diag_create();
+    enum ts_status status = TS_OK;
+    bool tell = !there || !here; /* what a try says */
+    if (!tell && work_out(plan, there) != TS_OK) {
+        const char *message = ts_diag_get(there, 0)->message, *device = plan->device;
+        const int64_t budget = plan->gpu_budget_bytes;
+        ts_plan_decline(plan, ts_arena_text(plan->arena, message, strlen(message)), NULL);
+        if (work_out(plan, here) == TS_OK) {
+            ts_plan_decline(plan, plan->device_note, diag);
+        } else {
+            plan->cuda = &plan->cuda_device;
+            plan->device = device;
+            plan->device_note = NULL;
+            plan->gpu_budget_bytes = budget;
+        }
+        tell = true;
+    }
+    if (tell || ts_diag_count(there) > 0)
+        status = work_out(plan, diag);
+    ts_diag_destroy(there);
+    ts_diag_destroy(here);
+    return status;
+}
+
+enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *options, struct ts_plan **result,
+                              struct ts_diag *diag)
+{
+    struct ts_plan *plan = calloc(1, sizeof *plan);
+    *result = NULL;
+    if (plan) {
+        plan->arena = ts_arena_create();
+        plan->nodes = calloc((size_t)chain->n_sources + (size_t)chain->n_stages + 1, sizeof *plan->nodes);
+    }
+    if (!plan || !plan->arena || !plan->nodes) {
+        ts_plan_destroy(plan);
+        return ts_diag_no_memory(diag, sizeof *plan);
+    }
+    plan->chain = chain;
+    plan->n_sources = chain->n_sources;
+    plan->n_nodes = chain->n_sources + chain->n_stages;
+    ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
+    take_options(plan, options, diag);
+    enum ts_status status = ts_plan_open_sources(plan, diag);
+    const bool chosen = !options->device || !strcmp(options->device, "auto");
+    if (status == TS_OK)
+        status = chosen && plan->cuda ? work_out_auto(plan, diag) : work_out(plan, diag);
+    if (status != TS_OK) {
+        ts_plan_destroy(plan);
+        return status;
+    }
+    ts_plan_warn_axis(plan, diag);
+    *result = plan;
+    return TS_OK;
+}
+
+void ts_plan_destroy(struct ts_plan *plan)
+{
+    if (!plan)
+        return;
+    for (int32_t i = 0; plan->nodes && i < plan->n_sources; i++)
+        if (plan->nodes[i].source)
+            plan->nodes[i].source->ops->close(plan->nodes[i].source);
+    ts_arena_destroy(plan->arena);
+    free(plan->nodes);
+    free(plan);
+}
+
+void ts_plan_stop(struct ts_plan *plan)
+{
+    atomic_store(&plan->stop, true);
+}
+
+void ts_plan_abandon(const struct ts_plan *plan)
+{
+    const char *temporary = atomic_load(&plan->temporary);
+    if (temporary)
+        unlink(temporary);
+}

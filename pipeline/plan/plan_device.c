@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The device that a plan runs on, chosen once: what the user named, or for `auto` the first CUDA device that this build
+ * can use, provided that every stage of the chain can. The driver is asked in a process of its own
+ * (cuda/device/query.c).
+ */
+#include <string.h>
+
+#include "pipeline/plan/device_choice.h"
+#include "pipeline/plan/plan.h"
+
+/* A method or the like that the chain names and only the CPU has; NULL: none. */
+static const char *cpu_choice(const struct param_set *set)
+{
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const struct param *row = &set->rows[i];
+        const int32_t value = row->choices ? *(const int32_t *)((const char *)set->values + row->offset) : 0;
+        for (const struct choice *choice = row->choices; choice && choice->name; choice++)
+            if (choice->value == value && choice->devices == ON_CPU)
+                return choice->name;
+    }
+    return NULL;
+}
+
+/* Stages that pass their input on and reduce nothing need no code of any device. */
+static bool lacks_cuda(const struct stage *stage)
+{
+    return (stage->cpu || stage->reduction) && !stage->cuda;
+}
+
+static void take_cpu(struct ts_plan *plan, const char *note)
+{
+    plan->device = "cpu";
+    plan->device_note = note;
+    plan->cuda = NULL;
+    plan->gpu_budget_bytes = 0;
+}
+
+static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices *found, int index, int64_t budget,
+                                struct ts_diag *diag)
+{
+    enum { DEFAULT_PERCENT = 80 };
+    plan->device_note = NULL;
+    plan->cuda_device = found->devices[index];
+    plan->cuda = &plan->cuda_device;
+    plan->cuda_driver = found->driver;
+    plan->device = ts_arena_printf(plan->arena, "cuda:%d", index);
+    const int64_t memory = (int64_t)plan->cuda_device.memory_bytes;
+    plan->gpu_budget_bytes = budget > 0 ? budget : memory / 100 * DEFAULT_PERCENT;
+    if (!plan->device)
+        return ts_diag_no_memory(diag, sizeof "cuda:0");
+    if (budget <= memory)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory"},
+                  "a budget of %.1f MiB of GPU memory is more than the %.1f MiB of device %d (%s)",
+                  (double)budget / 1048576.0, (double)memory / 1048576.0, index, plan->cuda_device.name);
+    ts_diag_hint(diag, "leave --gpu-memory out to take %d %% of it", DEFAULT_PERCENT);
+    return TS_BAD_CHAIN;
+}
+
+static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budget, struct ts_diag *diag)
+{
+    struct cuda_devices found;
+    enum ts_status status = ts_device_choice_built(diag);
+    int index;
+    if (status != TS_OK)
+        return status;
+    for (int32_t i = 0; i < plan->chain->n_stages; i++) {
+        const struct chain_stage *stage = &plan->chain->stages[i];
+        if (!lacks_cuda(stage->stage))
+            continue;
+        const struct diag_site site = {.code = "stage-device", .span = stage->span, .stage = stage->stage->name};
+        status = ts_diag_error(diag, TS_BAD_CHAIN, &site, "has no CUDA code");
+        ts_diag_hint(diag, "--device cpu");
+    }
+    if (status == TS_OK)
+        status = ts_device_choice_find(wanted, &found, &index, diag);
+    return status == TS_OK ? take_cuda(plan, &found, index, budget, diag) : status;
+}
+
+void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size)
+{
+    if (plan->cuda)
+        snprintf(text, size, "%s (%s, compute capability %d.%d)", plan->device, plan->cuda->name, plan->cuda->major,
+                 plan->cuda->minor);
+    else if (plan->device_note)
+        snprintf(text, size, "%s (%s)", plan->device, plan->device_note);
+    else
+        snprintf(text, size, "%s", plan->device);
+}
+
+void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag)
+{
+    take_cpu(plan, reason);
+    if (diag && reason)
+        ts_diag_note(diag, &(struct diag_site){.code = "device-auto"}, "the chain runs on the CPU: %s", reason);
+}
+
+static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct ts_diag *diag)
+{
+    struct cuda_devices found;
+    int index;
+    take_cpu(plan, "this build has no CUDA code");
+    if (!ts_cuda_built())
+        return TS_OK;
+    take_cpu(plan, "no CUDA driver is installed");
+    if (!ts_cuda_driver_present())
+        return TS_OK;
+    bool computes = false;
+    for (int32_t i = 0; i < plan->chain->n_stages; i++) {
+        const struct chain_stage *stage = &plan->chain->stages[i];
+        const char *choice = cpu_choice(&stage->set);
+        computes |= stage->stage->cuda != NULL;
+        if (lacks_cuda(stage->stage) || choice) {
+            ts_plan_decline(
+                plan,
+                choice ? ts_arena_printf(plan->arena, "'%s' of %s runs there alone", choice, stage->stage->name)
+                       : ts_arena_printf(plan->arena, "%s has no CUDA code", stage->stage->name),
+                diag);
+            return TS_OK;
+        }
+    }
+    if (!computes) {
+        take_cpu(plan, "no stage computes anything");
+        return TS_OK;
+    }
+    struct ts_diag *reasons = ts_diag_create();
+    if (!reasons)
+        return ts_diag_no_memory(diag, sizeof found);
+    enum ts_status status = ts_device_choice_find(-1, &found, &index, reasons);
+    if (status != TS_OK) {
+        const struct ts_diag_record *reason = ts_diag_get(reasons, 0);
+        /* Said where a user would expect the device to be used, and in the plan's table in any case. */
+        ts_plan_decline(plan, ts_arena_text(plan->arena, reason->message, strlen(reason->message)),
+                        strcmp(reason->code, "cuda-no-device") != 0 ? diag : NULL);
+    }
+    ts_diag_destroy(reasons);
+    return status == TS_OK ? take_cuda(plan, &found, index, budget, diag) : TS_OK;
+}
+
+enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag)
+{
+    struct device_choice choice;
+    take_cpu(plan, NULL);
+    const enum ts_status status = ts_device_choice_parse(wanted, &choice, diag);
+    if (status != TS_OK || choice.kind == DEVICE_CPU)
+        return status;
+    return choice.kind == DEVICE_AUTO ? choose_auto(plan, gpu_memory_bytes, diag)
+                                      : choose_cuda(plan, choice.index, gpu_memory_bytes, diag);
+}

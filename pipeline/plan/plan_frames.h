@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the frames that a stage is given are the frames that it wants: a scan holds projections, flats and darks of
+ * one shape, and a plan that mistakes one for another would run to a wrong image.
+ */
+#ifndef PIPELINE_PLAN_PLAN_FRAMES_H
+#define PIPELINE_PLAN_PLAN_FRAMES_H
+
+#include "pipeline/plan/plan.h"
+
+/* What the row `frames` of a source's set says; NULL where it has none. */
+const char *ts_plan_source_frames(const struct param_set *set);
+
+/* Whether that is flats or darks: the row `frames` says so, or `axes` names frames, which have no angles. */
+bool ts_plan_source_is_reference(const struct param_set *set);
+
+/* Which frames of a scan the image of this node is, or is made of: the choice of the row `frames` of the source that it
+ * comes from. NULL: not known. */
+const char *ts_plan_frames(const struct ts_plan *plan, int32_t node);
+
+/* Of a stage whose rows name `frames`, its inputs known and its parameters the chain's: TS_BAD_CHAIN with
+ * reference-frames where a reference is of other frames, reference-rows where it is of other rows of the detector, and
+ * input-frames where its own image is of flats or darks. */
+enum ts_status ts_plan_check_frames(const struct ts_plan *plan, int32_t stage, struct ts_diag *diag);
+
+#endif

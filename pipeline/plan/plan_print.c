@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of `tomostage check`: per node what it gives, where it runs, in which pass, and what it holds.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "pipeline/plan/plan_axis.h"
+
+static void shape_text(const struct ts_image *image, char *out, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < image->rank && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%" PRId64, i > 0 ? " x " : "", image->axes[i].n);
+}
+
+static void axes_text(const struct ts_image *image, char *out, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < image->rank && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", ts_axis_name(image->axes[i].kind));
+}
+
+static const char *method_of(const struct plan_node *node)
+{
+    size_t i;
+    const struct param *row = ts_param_find(node->set.rows, node->set.n_rows, "method", &i);
+    if (!node->chain_stage || !row || row->kind != PARAM_CHOICE)
+        return "-";
+    return ts_choice_name(row->choices, *(const int32_t *)((const unsigned char *)node->set.values + row->offset));
+}
+
+static int64_t held_bytes(const struct ts_plan *plan, int32_t index)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    if (node->image_node != index)
+        return 0;
+    return (node->keep ? node->out.axes[0].n : ts_plan_copies(plan, index) * node->buffer_slices) *
+           (int64_t)ts_slice_bytes(&node->out);
+}
+
+static void print_spacing(const struct ts_image *image, FILE *stream)
+{
+    for (int i = 0; i < image->rank; i++)
+        if (image->axes[i].spacing != 0)
+            fprintf(stream, "%s%.6g %s", i > 0 ? " x " : "", image->axes[i].spacing, image->axes[i].unit);
+}
+
+/* The beam of a sinogram and where its rotation axis is seen. */
+static void print_rays(const struct ts_plan *plan, int32_t node, FILE *stream)
+{
+    const struct ts_image *image = &plan->nodes[node].out;
+    const struct ts_beam *beam = &image->beam;
+    if (!ts_image_is_sinogram(image))
+        return;
+    fprintf(stream, "; %s beam", ts_beam_name(beam->kind));
+    if (beam->kind != TS_BEAM_PARALLEL)
+        fprintf(stream, ", source to axis %.6g mm, source to detector %.6g mm", beam->source_axis_mm,
+                beam->source_detector_mm);
+    const struct rotation_axis axis = ts_plan_rotation_axis(plan, node);
+    if (axis.found_later)
+        fprintf(stream, "; rotation axis found at run time%s%s", axis.owner ? " by " : "",
+                axis.owner ? axis.owner : "");
+    else
+        fprintf(stream, "; rotation axis at detector %.6g%s%s", axis.center, axis.owner ? ", as given to " : "",
+                axis.owner ? axis.owner : "");
+}
+
+static void print_rays_json(const struct ts_image *image, struct json *json)
+{
+    if (!ts_image_is_sinogram(image))
+        return;
+    ts_json_member_text(json, "beam", ts_beam_name(image->beam.kind));
+    if (image->beam.kind == TS_BEAM_PARALLEL)
+        return;
+    ts_json_member_real(json, "source_axis_mm", image->beam.source_axis_mm);
+    ts_json_member_real(json, "source_detector_mm", image->beam.source_detector_mm);
+}
+
+static bool is_empty_list(const struct param_set *set, size_t i)
+{
+    const void *at = (const unsigned char *)set->values + set->rows[i].offset;
+    return set->rows[i].kind == PARAM_NUMBERS && ((const struct ts_numbers *)at)->rows == 0;
+}
+
+static void print_parameters(const struct plan_node *node, FILE *stream)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < node->set.n_rows; i++) {
+        char value[256];
+        const bool unresolved = node->set.rows[i].derived && !node->set.resolved && !(node->set.given >> i & 1);
+        if (ts_param_is_idle(&node->set, i) || unresolved || (node->source && node->set.rows[i].kind == PARAM_TEXTS))
+            continue; /* paths: the user's own, and long */
+        if (node->source && is_empty_list(&node->set, i))
+            continue;
+        ts_param_format(&node->set, i, value, sizeof value);
+        fprintf(stream, "%s%s: %s", separator, node->set.rows[i].name, value);
+        separator = ", ";
+    }
+}
+
+static void print_transfer(const char *what, const char *label, int64_t bytes, FILE *stream)
+{
+    if (bytes > 0)
+        fprintf(stream, "%-12s %-20s %12.1f MiB\n", what, label, (double)bytes / 1048576.0);
+}
+
+/* What goes over the bus in the whole run, and what the device holds. */
+static void print_device(const struct ts_plan *plan, FILE *stream)
+{
+    char device[512];
+    ts_plan_device_text(plan, device, sizeof device);
+    if (!plan->cuda) {
+        fprintf(stream, "device %s\n", device);
+        return;
+    }
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        print_transfer("upload", plan->nodes[i].label, plan->nodes[i].upload_bytes, stream);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        print_transfer("tables", plan->nodes[i].label, plan->nodes[i].tables_bytes, stream);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        print_transfer("download", plan->nodes[i].label, plan->nodes[i].download_bytes, stream);
+    fprintf(stream, "device %s: memory %.1f MiB of a budget of %.1f MiB\n", device, (double)plan->gpu_bytes / 1048576.0,
+            (double)plan->gpu_budget_bytes / 1048576.0);
+}
+
+static void print_text(const struct ts_plan *plan, FILE *stream)
+{
+    fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4s %12s\n", "stage", "gives", "type", "quantity", "unit",
+            "method", "device", "pass", "holds");
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        char shape[96];
+        shape_text(&node->out, shape, sizeof shape);
+        fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4d %8.1f MiB%s\n", node->label, shape,
+                ts_dtype_name(node->out.dtype), ts_quantity_name(node->out.quantity), node->out.unit, method_of(node),
+                plan->device, node->level + 1, (double)held_bytes(plan, i) / 1048576.0,
+                node->keep ? " (kept whole)" : "");
+        fputs("             ", stream);
+        print_spacing(&node->out, stream);
+        print_rays(plan, i, stream);
+        fputs("\n             ", stream);
+        print_parameters(node, stream);
+        fputc('\n', stream);
+        if (node->axes_pass > 0)
+            fprintf(stream, "             axes%s found at run time, before pass %d\n",
+                    node->input_axes_pass > 0 ? ", and what is derived from them," : "", node->axes_pass + 1);
+    }
+    print_device(plan, stream);
+    fprintf(stream,
+            "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
+            "output %.1f MiB before compression\n",
+            plan->n_passes, plan->n_passes == 1 ? "pass" : "passes", plan->slab_slices, plan->threads,
+            plan->threads == 1 ? "thread" : "threads", (double)plan->memory_bytes / 1048576.0,
+            (double)plan->budget_bytes / 1048576.0, (double)plan->output_bytes / 1048576.0);
+}
+
+static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *json)
+{
+    const struct plan_node *node = &plan->nodes[i];
+    char text[1024];
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "stage", node->label);
+    ts_json_key(json, "shape");
+    ts_json_open(json, '[');
+    for (int axis = 0; axis < node->out.rank; axis++)
+        ts_json_integer(json, node->out.axes[axis].n);
+    ts_json_close(json, ']');
+    axes_text(&node->out, text, sizeof text);
+    ts_json_member_text(json, "axes", text);
+    ts_json_member_text(json, "dtype", ts_dtype_name(node->out.dtype));
+    ts_json_member_text(json, "quantity", ts_quantity_name(node->out.quantity));
+    ts_json_member_text(json, "unit", node->out.unit);
+    print_rays_json(&node->out, json);
+    ts_json_member_text(json, "method", method_of(node));
+    ts_json_member_text(json, "device", plan->device);
+    ts_json_member_integer(json, "pass", node->level + 1);
+    if (node->axes_pass > 0)
+        ts_json_member_integer(json, "axes_found_before_pass", node->axes_pass + 1);
+    ts_json_member_integer(json, "held_bytes", held_bytes(plan, i));
+    ts_json_member_bool(json, "kept_whole", node->keep);
+    if (plan->cuda) {
+        ts_json_member_integer(json, "upload_bytes", node->upload_bytes);
+        ts_json_member_integer(json, "download_bytes", node->download_bytes);
+        ts_json_member_integer(json, "tables_bytes", node->tables_bytes);
+    }
+    ts_json_key(json, "parameters");
+    ts_json_open(json, '{');
+    for (size_t row = 0; row < node->set.n_rows; row++) {
+        if (node->source && node->set.rows[row].kind == PARAM_TEXTS)
+            continue;
+        ts_json_key(json, node->set.rows[row].name);
+        ts_json_param(json, &node->set.rows[row], (const unsigned char *)node->set.values + node->set.rows[row].offset);
+    }
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+}
+
+static void print_device_json(const struct ts_plan *plan, struct json *json)
+{
+    ts_json_member_text(json, "device", plan->device);
+    if (plan->device_note)
+        ts_json_member_text(json, "device_note", plan->device_note);
+    if (!plan->cuda)
+        return;
+    char capability[16];
+    snprintf(capability, sizeof capability, "%d.%d", plan->cuda->major, plan->cuda->minor);
+    ts_json_member_text(json, "device_name", plan->cuda->name);
+    ts_json_member_text(json, "compute_capability", capability);
+    ts_json_member_integer(json, "gpu_memory_bytes", plan->gpu_bytes);
+    ts_json_member_integer(json, "gpu_budget_bytes", plan->gpu_budget_bytes);
+}
+
+static void print_json(const struct ts_plan *plan, FILE *stream)
+{
+    struct json json;
+    ts_json_init(&json, stream, false);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "event", "plan");
+    ts_json_key(&json, "stages");
+    ts_json_open(&json, '[');
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        print_node_json(plan, i, &json);
+    ts_json_close(&json, ']');
+    ts_json_member_integer(&json, "passes", plan->n_passes);
+    ts_json_member_integer(&json, "slab_slices", plan->slab_slices);
+    ts_json_member_integer(&json, "threads", plan->threads);
+    ts_json_member_integer(&json, "memory_bytes", plan->memory_bytes);
+    ts_json_member_integer(&json, "budget_bytes", plan->budget_bytes);
+    ts_json_member_integer(&json, "output_bytes", plan->output_bytes);
+    print_device_json(plan, &json);
+    ts_json_close(&json, '}');
+}
+
+void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json)
+{
+    if (json)
+        print_json(plan, stream);
+    else
+        print_text(plan, stream);
+}

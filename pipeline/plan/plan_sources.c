@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sources of a chain, `input` first: the range of its rows is that of the detector, and so of flats and darks too.
+ */
+#include "pipeline/plan/plan_sources.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "io/source/source_slices.h"
+#include "pipeline/plan/plan_frames.h"
+
+/* Flats and darks that say no slices get those of `input`; false where they keep what they say. */
+static bool follow(struct plan_node *node, const struct plan_node *input)
+{
+    const struct ts_numbers *slices = ts_source_slices(&input->set), *own = ts_source_slices(&node->set);
+    size_t i;
+    if (!input->source || !slices || slices->rows == 0 || !own || own->rows > 0 ||
+        !ts_plan_source_is_reference(&node->set))
+        return false;
+    const struct param *row = ts_param_find(node->set.rows, node->set.n_rows, "slices", &i);
+    *(struct ts_numbers *)((unsigned char *)node->set.values + row->offset) = *slices;
+    return true;
+}
+
+/* The chain says no such range of this source. */
+static void hint_if_outside(bool follows, struct ts_diag *diag)
+{
+    const size_t n = ts_diag_count(diag);
+    if (follows && n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "slices-range"))
+        ts_diag_hint(diag, "they are those of `input`; slices: [first, end] here too says which of these they are");
+}
+
+static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
+{
+    struct plan_node *node = &plan->nodes[index];
+    const struct plan_node *input = &plan->nodes[0];
+    const struct source_format *format = node->chain_source->format;
+    const bool follows = index > 0 && follow(node, input);
+    const enum ts_status status = ts_source_open(format, &node->set, &node->source, diag);
+    if (status != TS_OK) {
+        hint_if_outside(follows, diag);
+        return status;
+    }
+    node->out = node->source->image;
+    if (format->resolve)
+        format->resolve(&node->set, node->source);
+    if (!follows || node->source->n_whole == input->source->n_whole)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "slices-follow", .span = node->set.span, .stage = node->label},
+                  "has %" PRId64 " slices and `input` %" PRId64 ", so that they are not the same rows of a detector",
+                  node->source->n_whole, input->source->n_whole);
+    ts_diag_hint(diag, "slices: [first, end] here too says which of them are those of `input`");
+    return TS_BAD_CHAIN;
+}
+
+enum ts_status ts_plan_open_sources(struct ts_plan *plan, struct ts_diag *diag)
+{
+    const struct ts_chain *chain = plan->chain;
+    if (chain->n_sources == 0 || !chain->sources[0].format) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-input"}, "the chain names no input");
+        ts_diag_hint(diag, "input: {dicom: FOLDER} in the chain, or -i FOLDER");
+        return TS_BAD_CHAIN;
+    }
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct chain_source *source = &chain->sources[i];
+        struct plan_node *node = &plan->nodes[i];
+        *node = (struct plan_node){.label = source->name, .chain_source = source, .set = source->set};
+        node->set.values = ts_arena_alloc(plan->arena, source->format->params_bytes + 1);
+        if (!node->set.values)
+            return ts_diag_no_memory(diag, source->format->params_bytes);
+        memcpy(node->set.values, source->set.values, source->format->params_bytes);
+        open_source(plan, i, diag); /* recorded; the others are opened as well */
+    }
+    return ts_diag_status(diag);
+}

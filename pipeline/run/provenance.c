@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Layout (NeXus):
+ *   /entry (NXentry)                         title, program_name, default image
+ *   /entry/<image> (NXdata)                  written by the writer; /entry/data is the last one
+ *   /entry/process_<k>_<stage> (NXprocess)   sequence_index, program, version, parameters, tables
+ *   /entry/inputs/<name> (NXcollection)      format, attributes, one value a slice
+ *   /entry/provenance (NXcollection)         the chain as text and its digest, libraries, build
+ */
+#include "pipeline/run/provenance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/version.h"
+#include "cuda/device/code.h"
+#include "io/file/digest.h"
+#include "pipeline/run/versions.h"
+
+enum { PATH_BYTES = 256 };
+
+static enum ts_status write_text(struct hdf5_writer *writer, const char *group, const char *name, const char *text)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    return ts_hdf5_text(writer, path, text);
+}
+
+static enum ts_status write_array(struct hdf5_writer *writer, const char *group, const char *name, enum ts_dtype dtype,
+                                  const char *unit, int rank, const int64_t *shape, const void *data)
+{
+    char path[PATH_BYTES];
+    struct ts_image image = {.rank = rank, .dtype = dtype, .unit = unit, .data = (void *)data};
+    for (int i = 0; i < rank; i++)
+        image.axes[i] = (struct ts_axis){.kind = TS_AXIS_ITEM, .n = shape[i], .unit = ""};
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    return ts_hdf5_values(writer, path, &image);
+}
+
+enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_writer *writer)
+{
+    enum ts_status status = ts_hdf5_group(writer, "/entry", "NXentry");
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, "/@default", "entry");
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, "/entry@default", plan->nodes[plan->n_nodes - 1].dataset);
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, "/entry/title", "result of a tomostage chain");
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, "/entry/program_name", "tomostage");
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, "/entry/program_name@version", ts_version());
+    return status == TS_OK ? ts_hdf5_group(writer, "/entry/inputs", "NXcollection") : status;
+}
+
+/* ---- parameters -------------------------------------------------------------------------------- */
+
+/* Lengths of an image whose pixel size is not known are in its pixels. */
+static const char *unit_of(const struct param *row, const struct ts_image *in)
+{
+    const char *length = in->axes[2].unit;
+    if (!row->unit)
+        return "";
+    if (!strcmp(row->unit, "value"))
+        return in->unit;
+    return !strcmp(row->unit, "mm") && length && !strcmp(length, "pixel") ? length : row->unit;
+}
+
+static enum ts_status write_parameter(const struct param_set *set, size_t i, const struct ts_image *in,
+                                      const char *group, struct hdf5_writer *writer)
+{
+    const struct param *row = &set->rows[i];
+    const void *at = (const unsigned char *)set->values + row->offset;
+    const char *unit = unit_of(row, in);
+    switch (row->kind) {
+    case PARAM_INTEGER: {
+        const int64_t integer = *(const int64_t *)at;
+        const int32_t small = (int32_t)integer;
+        const double real = (double)integer;
+        return integer == small ? write_array(writer, group, row->name, TS_I32, unit, 0, NULL, &small)
+                                : write_array(writer, group, row->name, TS_F64, unit, 0, NULL, &real);
+    }
+    case PARAM_REAL:
+        return write_array(writer, group, row->name, TS_F64, unit, 0, NULL, at);
+    case PARAM_NUMBERS: {
+        const struct ts_numbers *numbers = at;
+        const int64_t shape[] = {numbers->rows, numbers->columns};
+        const bool list = numbers->rows <= 1;
+        if (numbers->rows * numbers->columns == 0)
+            return write_text(writer, group, row->name, "none");
+        return write_array(writer, group, row->name, TS_F64, unit, list ? 1 : 2, list ? shape + 1 : shape,
+                           numbers->values);
+    }
+    case PARAM_TEXT:
+        return write_text(writer, group, row->name, *(const char *const *)at ? *(const char *const *)at : "");
+    case PARAM_CHOICE:
+    case PARAM_BOOL:
+    case PARAM_TEXTS:
+    case PARAM_REFERENCE: {
+        char text[1024];
+        ts_param_format(set, i, text, sizeof text);
+        return write_text(writer, group, row->name, text);
+    }
+    }
+    return TS_OK;
+}
+
+static enum ts_status write_parameters(const struct plan_node *node, const char *process, struct hdf5_writer *writer)
+{
+    char group[PATH_BYTES];
+    snprintf(group, sizeof group, "%s/parameters", process);
+    enum ts_status status = ts_hdf5_group(writer, group, "NXparameters");
+    for (size_t i = 0; status == TS_OK && i < node->set.n_rows; i++)
+        if (!ts_param_is_idle(&node->set, i))
+            status = write_parameter(&node->set, i, &node->context.in, group, writer);
+    return status;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------ */
+
+static enum ts_status write_tables(const struct stage_reduced *reduced, const char *process, struct hdf5_writer *writer)
+{
+    const struct stage_table *tables;
+    const int n = ts_stage_reduced_tables(reduced, &tables);
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/tables", process);
+    enum ts_status status = n > 0 ? ts_hdf5_group(writer, path, "NXcollection") : TS_OK;
+    for (int i = 0; status == TS_OK && i < n; i++) {
+        snprintf(path, sizeof path, "%s/tables/%s", process, tables[i].name);
+        status = ts_hdf5_values(writer, path, &tables[i].image);
+        snprintf(path, sizeof path, "%s/tables/%s@long_name", process, tables[i].name);
+        if (status == TS_OK)
+            status = ts_hdf5_text(writer, path, tables[i].doc);
+    }
+    return status;
+}
+
+static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, const struct stage_reduced *reduced,
+                                  struct hdf5_writer *writer)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    const int32_t sequence = index - plan->n_sources + 1;
+    char process[PATH_BYTES];
+    snprintf(process, sizeof process, "/entry/process_%d_%s", sequence, node->chain_stage->stage->name);
+    enum ts_status status = ts_hdf5_group(writer, process, "NXprocess");
+    if (status == TS_OK)
+        status = write_text(writer, process, "program", "tomostage");
+    if (status == TS_OK)
+        status = write_text(writer, process, "version", ts_version());
+    if (status == TS_OK)
+        status = write_array(writer, process, "sequence_index", TS_I32, "", 0, NULL, &sequence);
+    if (status == TS_OK)
+        status = write_text(writer, process, "stage", node->chain_stage->stage->name);
+    if (status == TS_OK && node->chain_stage->name)
+        status = write_text(writer, process, "name", node->chain_stage->name);
+    if (status == TS_OK)
+        status = write_text(writer, process, "input", plan->nodes[node->inputs[0]].label);
+    if (status == TS_OK)
+        status = write_text(writer, process, "device", plan->device);
+    if (status == TS_OK)
+        status = write_text(writer, process, "quantity", ts_quantity_name(node->out.quantity));
+    if (status == TS_OK)
+        status = write_text(writer, process, "unit", node->out.unit);
+    if (status == TS_OK)
+        status = write_parameters(node, process, writer);
+    return status == TS_OK && reduced ? write_tables(reduced, process, writer) : status;
+}
+
+/* ---- sources ----------------------------------------------------------------------------------- */
+
+static enum ts_status write_hashes(const struct source *source, const char *group, struct hdf5_writer *writer,
+                                   struct ts_diag *diag)
+{
+    const size_t n = (size_t)source->n_slices;
+    const char **pixels = calloc(n, sizeof *pixels), **instances = calloc(n, sizeof *instances);
+    char path[PATH_BYTES];
+    enum ts_status status = TS_OK;
+    for (size_t i = 0; pixels && instances && i < n; i++) {
+        pixels[i] = source->slices[i].pixel_sha256;
+        instances[i] = source->slices[i].instance_hmac;
+    }
+    if (pixels && instances) {
+        snprintf(path, sizeof path, "%s/slice_pixel_sha256", group);
+        status = ts_hdf5_texts(writer, path, pixels, n);
+        snprintf(path, sizeof path, "%s/slice_instance_hmac", group);
+        if (status == TS_OK)
+            status = ts_hdf5_texts(writer, path, instances, n);
+    } else {
+        status = ts_diag_no_memory(diag, 2 * n * sizeof *pixels);
+    }
+    free(pixels);
+    free(instances);
+    return status;
+}
+
+static enum ts_status write_slices(const struct source *source, const char *group, const char *unit,
+                                   struct hdf5_writer *writer, struct ts_diag *diag)
+{
+    const int64_t n = source->n_slices, shape[] = {n, 3};
+    const char *length = source->image.has_geometry ? "mm" : source->image.axes[0].unit;
+    double *values = calloc((size_t)n * 5, sizeof *values);
+    if (!values)
+        return ts_diag_no_memory(diag, (size_t)n * 5 * sizeof *values);
+    double *slope = values, *intercept = values + n, *position = values + 2 * n;
+    uint64_t padding = 0;
+    for (int64_t i = 0; i < n; i++) {
+        slope[i] = source->slices[i].slope;
+        intercept[i] = source->slices[i].intercept;
+        memcpy(position + 3 * i, source->slices[i].position_mm, 3 * sizeof *position);
+        padding += (uint64_t)source->slices[i].padding_count;
+    }
+    enum ts_status status = write_array(writer, group, "slice_slope", TS_F64, unit, 1, shape, slope);
+    if (status == TS_OK)
+        status = write_array(writer, group, "slice_intercept", TS_F64, unit, 1, shape, intercept);
+    if (status == TS_OK)
+        status = write_array(writer, group, "slice_position", TS_F64, length, 2, shape, position);
+    if (status == TS_OK)
+        status = write_array(writer, group, "padding_count", TS_U64, "pixel", 0, NULL, &padding);
+    free(values);
+    return status == TS_OK ? write_hashes(source, group, writer, diag) : status;
+}
+
+/* Of projections: where their views lie. Flats and darks have none. */
+static enum ts_status write_angles(const struct ts_image *image, const char *group, struct hdf5_writer *writer,
+                                   struct ts_diag *diag)
+{
+    const struct ts_axis *views = &image->axes[1];
+    if (!ts_image_is_sinogram(image) || !views->unit || strcmp(views->unit, "degree") != 0)
+        return TS_OK;
+    double *angles = malloc((size_t)views->n * sizeof *angles);
+    if (!angles)
+        return ts_diag_no_memory(diag, (size_t)views->n * sizeof *angles);
+    for (int64_t i = 0; i < views->n; i++)
+        angles[i] = views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
+    const enum ts_status status = write_array(writer, group, "angles", TS_F64, "degree", 1, &views->n, angles);
+    free(angles);
+    return status;
+}
+
+static enum ts_status write_source(const struct plan_node *node, struct hdf5_writer *writer, struct ts_diag *diag)
+{
+    char group[PATH_BYTES];
+    snprintf(group, sizeof group, "/entry/inputs/%s", node->label);
+    enum ts_status status = ts_hdf5_group(writer, group, "NXcollection");
+    if (status == TS_OK)
+        status = write_text(writer, group, "format", node->chain_source->format->name);
+    for (size_t i = 0; status == TS_OK && i < node->source->n_attributes; i++)
+        status = write_text(writer, group, node->source->attributes[i].name, node->source->attributes[i].value);
+    if (status == TS_OK)
+        status = write_angles(&node->source->image, group, writer, diag);
+    return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag) : status;
+}
+
+enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index, const struct stage_reduced *reduced,
+                                  struct hdf5_writer *writer, struct ts_diag *diag)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    return node->source ? write_source(node, writer, diag) : write_stage(plan, index, reduced, writer);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------- */
+
+/* The chain's text with the plan's resolved values in place of the chain's. */
+static char *resolved_chain(const struct ts_plan *plan)
+{
+    struct ts_chain chain = *plan->chain;
+    struct chain_stage *stages = calloc((size_t)chain.n_stages + 1, sizeof *stages);
+    if (!stages)
+        return NULL;
+    for (int32_t i = 0; i < chain.n_sources; i++) {
+        chain.sources[i].set = plan->nodes[i].set;
+        chain.sources[i].set.owner = plan->chain->sources[i].set.owner;
+    }
+    for (int32_t i = 0; i < chain.n_stages; i++) {
+        stages[i] = chain.stages[i];
+        stages[i].set = plan->nodes[plan->n_sources + i].set;
+        stages[i].set.owner = chain.stages[i].set.owner;
+    }
+    chain.stages = stages;
+    char *text = ts_chain_canonical(&chain);
+    free(stages);
+    return text;
+}
+
+static enum ts_status write_chain(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)
+{
+    char hex[DIGEST_TEXT_BYTES];
+    char *text = resolved_chain(plan);
+    if (!text || !ts_digest_of(text, strlen(text), hex)) {
+        free(text);
+        return ts_diag_no_memory(diag, plan->chain->text_length);
+    }
+    enum ts_status status = ts_hdf5_text(writer, "/entry/provenance/chain", text);
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, "/entry/provenance/chain@text_sha256", hex);
+    free(text);
+    return status;
+}
+
+/* An image that carries several names (a final `save`) is stored once. */
+static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer *writer)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = ts_plan_outputs(plan, outputs);
+    bool have_data = false;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        for (int32_t j = 0; node->dataset && j < n; j++) {
+            const struct plan_node *stored = &plan->nodes[outputs[j]];
+            char path[PATH_BYTES], target[PATH_BYTES];
+            if (stored->axes_node != node->axes_node)
+                continue;
+            snprintf(path, sizeof path, "/entry/%s", node->dataset);
+            snprintf(target, sizeof target, "/entry/%s", stored->dataset);
+            const enum ts_status status = outputs[j] != i ? ts_hdf5_link(writer, path, target) : TS_OK;
+            if (status != TS_OK)
+                return status;
+        }
+        have_data |= node->dataset && !strcmp(node->dataset, "data");
+    }
+    if (have_data)
+        return TS_OK;
+    char target[PATH_BYTES];
+    snprintf(target, sizeof target, "/entry/%s", plan->nodes[plan->n_nodes - 1].dataset);
+    return ts_hdf5_link(writer, "/entry/data", target);
+}
+
+/* Where the stages ran, beyond their `device`. */
+static enum ts_status write_device(const struct ts_plan *plan, const char *group, struct hdf5_writer *writer)
+{
+    const int runtime = ts_cuda_runtime();
+    char capability[16], code[16], driver[32], built[32];
+    if (!plan->cuda)
+        return plan->device_note ? write_text(writer, group, "device_note", plan->device_note) : TS_OK;
+    snprintf(capability, sizeof capability, "%d.%d", plan->cuda->major, plan->cuda->minor);
+    snprintf(code, sizeof code, "%d.%d", ts_cuda_code(plan->cuda) / 10, ts_cuda_code(plan->cuda) % 10);
+    snprintf(driver, sizeof driver, "%d.%d", plan->cuda_driver / 1000, plan->cuda_driver % 1000 / 10);
+    snprintf(built, sizeof built, "%d.%d", runtime / 1000, runtime % 1000 / 10);
+    enum ts_status status = write_text(writer, group, "cuda_device", plan->cuda->name);
+    if (status == TS_OK)
+        status = write_text(writer, group, "cuda_compute_capability", capability);
+    if (status == TS_OK)
+        status = write_text(writer, group, "cuda_code", code);
+    if (status == TS_OK)
+        status = write_text(writer, group, "cuda_driver", driver);
+    return status == TS_OK ? write_text(writer, group, "cuda_runtime", built) : status;
+}
+
+enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)
+{
+    const char *group = "/entry/provenance";
+    enum ts_status status = write_links(plan, writer);
+    if (status == TS_OK)
+        status = ts_hdf5_group(writer, group, "NXcollection");
+    if (status == TS_OK)
+        status = write_chain(plan, writer, diag);
+    if (status == TS_OK)
+        status = write_text(writer, group, "build", ts_build_text());
+    if (status == TS_OK)
+        status = write_device(plan, group, writer);
+    struct version versions[VERSIONS_MAX];
+    const int n = ts_versions(versions);
+    for (int i = 0; status == TS_OK && i < n; i++)
+        status = write_text(writer, group, versions[i].name, versions[i].text);
+    return status;
+}

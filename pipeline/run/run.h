@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A plan being carried out. The walk (pipeline/run/run_walk.c) says what happens in which order; a back end holds the
+ * images and does it: in host memory (pipeline/run/run_host.c) or on a CUDA device (pipeline/run/run_cuda.c).
+ */
+#ifndef PIPELINE_RUN_RUN_H
+#define PIPELINE_RUN_RUN_H
+
+#include <time.h>
+
+#include "io/hdf5/hdf5_write.h"
+#include "pipeline/plan/plan.h"
+
+struct run_node {
+    struct ts_image parts[PLAN_SPANS]; /* the slices at hand: one part where kept */
+    int n_parts;
+    unsigned char *buffer; /* where parts lie: `copies` slabs side by side, taken in turn, or the kept image */
+    int copies;
+    size_t copy_bytes;
+    unsigned char *done; /* kept: per slice */
+    struct stage_reduced *reduced;
+    int dataset; /* the writer's id, or -1 */
+};
+
+struct run {
+    struct ts_plan *plan;
+    struct ts_diag *diag;
+    const struct run_back_end *back_end;
+    void *back;
+    struct run_node *nodes;
+    unsigned char **done; /* nodes[i].done, as ts_plan_step takes them */
+    struct plan_step *now, *next;
+    struct hdf5_writer *writer;
+    struct timespec started;
+    int pass;
+    int64_t turn; /* counts slabs */
+    int64_t slices_done, n_slices, bytes_done;
+};
+
+/* Images that the walk hands over lie where the back end's buffers are. */
+struct run_back_end {
+    /* Before the workers fork, and after: all memory. Fills buffer, copies, copy_bytes and reduced of the nodes. */
+    enum ts_status (*allocate)(struct run *run);
+    enum ts_status (*attach)(struct run *run);
+    void (*free)(struct run *run);
+    enum ts_status (*begin_slab)(struct run *run);
+    enum ts_status (*end_slab)(struct run *run);
+    /* A source's slices, to target. */
+    enum ts_status (*read)(struct run *run, int32_t node, struct ts_image *target);
+    /* A stage's slices. slices[0], those of its input, get their halo here, out of the input's parts. */
+    enum ts_status (*map)(struct run *run, int32_t node, struct ts_image slices[STAGE_INPUTS], struct ts_image *target);
+    /* As ts_stage_reduced_slab, _add and _finish. */
+    enum ts_status (*reduce_slices)(struct run *run, int32_t node, const struct ts_image *slices);
+    enum ts_status (*reduce)(struct run *run, int32_t node, int input, const struct ts_image *slices);
+    enum ts_status (*finish)(struct run *run, int32_t node);
+    /* As ts_stage_reduced_renew: the node's context was prepared again. */
+    enum ts_status (*renew)(struct run *run, int32_t node);
+    /* To the node's dataset; drain: all that was handed over has reached the writer, and
+     * the tables of maps the nodes' states. */
+    enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
+    enum ts_status (*drain)(struct run *run);
+};
+
+extern const struct run_back_end ts_run_host;
+#ifdef TS_HAVE_CUDA
+extern const struct run_back_end ts_run_cuda;
+#endif
+
+/* Creates the datasets of the images whose axes are known in this pass, and not before. */
+enum ts_status ts_run_create_datasets(struct run *run, int pass);
+/* After the reductions of run->pass: takes over the axes that they found, resolves the stages that wait for them again,
+ * and creates the datasets that have them. */
+enum ts_status ts_run_find_axes(struct run *run);
+/* All passes. on_slab is called after each. */
+enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *run));
+
+#endif

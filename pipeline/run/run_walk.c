@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of a run, pass by pass and slab by slab. While a slab is computed the source's workers decode the next one
+ * and the writer's threads compress the last one.
+ */
+#include <assert.h>
+
+#include "pipeline/run/run.h"
+
+/* ---- one slab ---------------------------------------------------------------------------------- */
+
+/* Lays the spans to compute out in the node's buffer, or in place where the node is kept. */
+static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *offset)
+{
+    const struct plan_node *plan = &run->plan->nodes[i];
+    struct run_node *node = &run->nodes[i];
+    const struct span todo = run->now[i].todo.at[span];
+    struct ts_image whole = plan->out;
+    whole.data = node->buffer + (size_t)(run->turn % node->copies) * node->copy_bytes;
+    if (plan->keep) {
+        node->parts[0] = whole;
+        node->n_parts = 1;
+        return ts_image_slices(&whole, todo.first, todo.end - todo.first);
+    }
+    whole.axes[0].n = todo.end - todo.first;
+    whole.z_first = todo.first;
+    whole.data = ts_slice_data(&whole, *offset);
+    *offset += whole.axes[0].n;
+    node->parts[span] = whole;
+    node->n_parts = span + 1;
+    return whole;
+}
+
+/* A view of slices [z, z + n) of a node's image, as this node describes it: they are at hand in one part. */
+static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, int64_t n)
+{
+    const struct run_node *node = &run->nodes[run->plan->nodes[index].image_node];
+    int i = 0;
+    while (i + 1 < node->n_parts && z >= node->parts[i].z_first + node->parts[i].axes[0].n)
+        i++;
+    const struct ts_image *part = &node->parts[i];
+    assert(node->n_parts > 0 && z >= part->z_first && z + n <= part->z_first + part->axes[0].n);
+    struct ts_image view = run->plan->nodes[index].out;
+    view.axes[0].n = n;
+    view.z_first = z;
+    view.data = ts_slice_data(part, z - part->z_first);
+    return view;
+}
+
+/* Slices of an input, and for input 0 of the references that travel with it. */
+static void views_of(const struct run *run, int32_t index, int input, int64_t z, int64_t n,
+                     struct ts_image slices[STAGE_INPUTS])
+{
+    const struct plan_node *node = &run->plan->nodes[index];
+    slices[0] = view_of(run, node->inputs[input], z, n);
+    for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
+        if (ts_plan_travels(run->plan, index, i))
+            slices[1 + i] = view_of(run, node->inputs[1 + i], z, n);
+}
+
+static enum ts_status compute(struct run *run, int32_t i, struct ts_image *target)
+{
+    const struct plan_node *plan = &run->plan->nodes[i];
+    struct ts_image slices[STAGE_INPUTS];
+    if (plan->source) {
+        run->bytes_done += (int64_t)ts_image_bytes(target);
+        return run->back_end->read(run, i, target);
+    }
+    views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
+    if (ts_stage_reduces_slices(&plan->context)) {
+        const enum ts_status status = run->back_end->reduce_slices(run, i, slices);
+        if (status != TS_OK)
+            return status;
+    }
+    return run->back_end->map(run, i, slices, target);
+}
+
+static enum ts_status compute_node(struct run *run, int32_t i)
+{
+    int64_t offset = 0;
+    if (run->now[i].todo.n > 0 && !run->plan->nodes[i].keep)
+        run->nodes[i].n_parts = 0;
+    for (int span = 0; span < run->now[i].todo.n; span++) {
+        struct ts_image target = target_of(run, i, span, &offset);
+        const enum ts_status status = compute(run, i, &target);
+        if (status != TS_OK)
+            return status;
+    }
+    return TS_OK;
+}
+
+static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domain, int64_t z, int64_t n)
+{
+    const struct ts_plan *plan = run->plan;
+    const struct plan_node *node = &plan->nodes[i];
+    struct ts_image slices[STAGE_INPUTS];
+    enum ts_status status = TS_OK;
+    for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
+        const int32_t from = node->inputs[input];
+        int64_t first = z, past = z + n;
+        if (from < 0 || plan->nodes[from].domain != domain || !ts_plan_reduces(plan, run->pass, i, input) ||
+            !ts_plan_looks_at(plan, i, input, &first, &past))
+            continue;
+        views_of(run, i, input, first, past - first, slices);
+        status = run->back_end->reduce(run, i, input, slices);
+    }
+    if (status == TS_OK && node->domain == domain && ts_plan_tabulates(plan, run->pass, i)) {
+        views_of(run, i, 0, z, n, slices);
+        status = run->back_end->reduce_slices(run, i, slices);
+    }
+    return status;
+}
+
+/* What the slab was computed for: reductions, tables and the file. */
+static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, int64_t n)
+{
+    const struct ts_plan *plan = run->plan;
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
+        if (plan->nodes[i].chain_stage)
+            status = serve_reductions(run, i, domain, z, n);
+        if (status == TS_OK && plan->nodes[i].domain == domain && run->nodes[i].dataset >= 0 &&
+            ts_plan_writes(plan, run->pass, i)) {
+            const struct ts_image slices = view_of(run, i, z, n);
+            status = run->back_end->write(run, i, &slices);
+        }
+    }
+    return status;
+}
+
+/* A stage has ended the run. What a stage before it only looks for, such as minus_log for values without a logarithm,
+ * it would say at the end of the pass, which does not come: whether one of them knows the cause in the slices seen so
+ * far is asked now; its status is then the run's, and what the failed stage said, from record `from` on, is taken back.
+ */
+static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, size_t from,
+                                 enum ts_status status)
+{
+    const struct plan_node *nodes = run->plan->nodes;
+    const int32_t domain = nodes[failed].domain;
+    for (int32_t i = nodes[failed].inputs[0]; i >= run->plan->n_sources; i = nodes[i].inputs[0]) {
+        const struct stage_reduction *reduction = nodes[i].context.stage->reduction;
+        if (!reduction || reduction->feeds_map || reduction->finds_axes || nodes[i].rounds != 1 ||
+            nodes[i].domain != domain || !ts_plan_reduces(run->plan, run->pass, i, 0))
+            continue;
+        enum ts_status cause = serve_reductions(run, i, domain, z, n);
+        if (cause == TS_OK)
+            cause = run->back_end->finish(run, i);
+        if (cause == TS_OK)
+            continue;
+        ts_diag_forget(run->diag, from, nodes[failed].context.stage->name);
+        return cause;
+    }
+    return status;
+}
+
+static void prefetch(struct run *run, int32_t domain)
+{
+    for (int32_t s = 0; s < run->plan->n_sources; s++) {
+        struct source *source = run->plan->nodes[s].source;
+        const struct spans *todo = &run->next[s].todo;
+        for (int i = 0; run->plan->nodes[s].domain == domain && source->ops->prefetch && i < todo->n; i++)
+            source->ops->prefetch(source, todo->at[i].first, todo->at[i].end - todo->at[i].first);
+    }
+}
+
+static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64_t n)
+{
+    const struct ts_plan *plan = run->plan;
+    const int64_t nz = plan->nodes[domain].out.axes[0].n, following = z + n;
+    enum ts_status status = run->back_end->begin_slab(run);
+    for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
+        if (i == plan->n_sources && following < nz) {
+            const int64_t count = nz - following < plan->slab_slices ? nz - following : plan->slab_slices;
+            ts_plan_step(plan, run->pass, domain, following, count, run->done, run->next);
+            prefetch(run, domain);
+        }
+        if (i >= plan->n_sources && atomic_load(&plan->stop))
+            return TS_STOPPED;
+        const size_t said = ts_diag_count(run->diag);
+        if (plan->nodes[i].domain == domain)
+            status = compute_node(run, i);
+        if (status != TS_OK && plan->nodes[i].chain_stage)
+            status = find_cause(run, i, z, n, said, status);
+    }
+    if (status == TS_OK)
+        status = serve_demands(run, domain, z, n);
+    if (status == TS_OK)
+        status = run->back_end->end_slab(run);
+    struct plan_step *swap = run->now;
+    run->now = run->next;
+    run->next = swap;
+    run->turn++;
+    return status;
+}
+
+/* ---- passes ------------------------------------------------------------------------------------ */
+
+static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab)(struct run *))
+{
+    const struct ts_plan *plan = run->plan;
+    const int64_t nz = plan->nodes[domain].out.axes[0].n, slab = plan->slab_slices;
+    ts_plan_step(plan, run->pass, domain, 0, nz < slab ? nz : slab, run->done, run->now);
+    for (int64_t z = 0; z < nz; z += slab) {
+        const int64_t n = nz - z < slab ? nz - z : slab;
+        if (atomic_load(&plan->stop))
+            return TS_STOPPED;
+        const enum ts_status status = run_slab(run, domain, z, n);
+        if (status != TS_OK)
+            return status;
+        run->slices_done += n;
+        on_slab(run);
+    }
+    return TS_OK;
+}
+
+static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
+{
+    const struct ts_plan *plan = run->plan;
+    enum ts_status status = TS_OK;
+    run->slices_done = run->n_slices = 0;
+    for (int32_t domain = 0; domain < plan->n_sources; domain++)
+        if (ts_plan_pass_uses(plan, run->pass, domain))
+            run->n_slices += plan->nodes[domain].out.axes[0].n;
+    for (int32_t domain = 0; status == TS_OK && domain < plan->n_sources; domain++)
+        if (ts_plan_pass_uses(plan, run->pass, domain))
+            status = run_domain(run, domain, on_slab);
+    for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++) {
+        bool reduced = false;
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            reduced |= ts_plan_reduces(plan, run->pass, i, input);
+        if (reduced)
+            status = run->back_end->finish(run, i);
+    }
+    return status == TS_OK ? ts_run_find_axes(run) : status;
+}
+
+enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
+{
+    enum ts_status status = TS_OK;
+    for (; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
+        status = run_pass(run, on_slab);
+    return status == TS_OK ? run->back_end->drain(run) : status;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run/versions.h"
+
+#include <libdeflate.h>
+#include <openssl/crypto.h>
+#include <png.h>
+#include <stdio.h>
+#include <yaml.h>
+
+#include "core/fft.h"
+#include "core/tomostage.h"
+#include "cuda/device/device.h"
+#include "io/dicom/dicom_decode.h"
+#include "io/hdf5/hdf5_error.h"
+
+static void add(struct version *versions, int *n, const char *name, const char *text)
+{
+    versions[*n].name = name;
+    snprintf(versions[*n].text, sizeof versions[*n].text, "%s", text);
+    ++*n;
+}
+
+int ts_versions(struct version versions[VERSIONS_MAX])
+{
+    int n = 0;
+    char text[64];
+    unsigned major = 0, minor = 0, release = 0;
+    struct hdf5_visit visit;
+    add(versions, &n, "tomostage", ts_version());
+    add(versions, &n, "compiler", __VERSION__);
+    ts_hdf5_enter(&visit);
+    H5get_libversion(&major, &minor, &release);
+    ts_hdf5_leave(&visit);
+    snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
+    add(versions, &n, "HDF5", text);
+    add(versions, &n, "DCMTK", ts_dicom_decode_version());
+    add(versions, &n, "libyaml", yaml_get_version_string());
+    add(versions, &n, "OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING));
+    add(versions, &n, "libdeflate", LIBDEFLATE_VERSION_STRING);
+    add(versions, &n, "libpng", png_get_libpng_ver(NULL));
+    add(versions, &n, "FFT", ts_fft_library());
+    const int cufft = ts_cuda_fft_version();
+    if (cufft > 0) {
+        snprintf(text, sizeof text, "%d.%d.%d", cufft / 1000, cufft % 1000 / 100, cufft % 100);
+        add(versions, &n, "cuFFT", text);
+    }
+    snprintf(text, sizeof text, "%d (year and month of the standard)", _OPENMP);
+    add(versions, &n, "OpenMP", text);
+    return n;
+}

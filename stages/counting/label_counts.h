@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts of bins by label: an image of integers of the same shape says which of n histograms each value belongs to.
+ * Labels are 0 to n - 1; the values under any other label, negative ones included, have a histogram of their own.
+ */
+#ifndef STAGES_COUNTING_LABEL_COUNTS_H
+#define STAGES_COUNTING_LABEL_COUNTS_H
+
+#include "stages/counting/bins.h"
+
+/* Of all counts together, 4 GiB: a device numbers them in 31 bits. What a run may take of it is its memory budget's. */
+enum { LABEL_COUNTS_MOST = 1 << 29 };
+
+/* counts[label * n_slots + slot], slots as in bins.h; row n_labels holds what has another label. No pointers within. */
+struct label_counts {
+    uint64_t n_labels, n_slots;
+    uint64_t counts[];
+};
+
+/* Bytes of the counts in n_labels + 1 rows, at most LABEL_COUNTS_MOST counts. */
+size_t ts_label_counts_bytes(int64_t n_labels, int64_t n_bins);
+/* Makes this memory an empty count. */
+void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t n_bins);
+/* Adds n values and their labels. */
+void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
+                         const void *labels, enum ts_dtype labels_dtype, size_t n);
+/* Adds counts of as many labels and bins. */
+void ts_label_counts_merge(struct label_counts *into, const struct label_counts *from);
+/* The slots of one row (n_labels: the other labels). */
+const uint64_t *ts_label_counts_row(const struct label_counts *counts, uint64_t row);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Count, sum, mean and sum of squared deviations of the finite values of an image, and the product of those that are
+ * not zero. The bytes of the result depend on the slices alone: each slice is summed in an order that its size and the
+ * method decide (stages/values/fan_in.h), and slices are joined in rising z.
+ */
+#ifndef STAGES_COUNTING_MOMENTS_H
+#define STAGES_COUNTING_MOMENTS_H
+
+#include "stages/counting/value_counts.h"
+#include "stages/values/fan_in.h"
+
+/* Zero bytes are the moments of nothing. */
+struct moments {
+    __int128 whole_sum; /* of integers: exact, where sum is its rounding */
+    uint64_t n, n_zero, n_negative;
+    double sum, mean, deviations; /* deviations: sum of (v - mean)^2 */
+    /* The mean again, as center + offset: means that differ little are then subtracted without losing digits. */
+    double center, offset;
+    /* Product of the absolute values that are not zero: 2^exponent * exp(log_rest). */
+    int64_t exponent;
+    double log_rest;
+};
+
+/* One slice of n values, by two passes over it. */
+void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n,
+                            enum reduction_method method);
+/* The same by REDUCTION_AUTO. */
+void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n);
+/* Chan, Golub and LeVeque (1983). Of n_negative only its lowest bit is used. */
+void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype);
+/* From counts of single values: sums in integers, each result rounded once. */
+void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts, enum ts_dtype dtype);
+/* Fills in sum, mean and deviations of n integers from exact sums of values and squares. */
+void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares);
+/* Natural logarithm of the absolute product of the values that are not zero (0 where there is none). */
+double ts_moments_log_product(const struct moments *moments);
+
+#endif

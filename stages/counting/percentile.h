@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exact percentiles, by numpy's default rule `linear`: of n sorted values the percentile q lies at rank
+ * h = (n - 1) * q / 100, linear between the values at floor(h) and floor(h) + 1.
+ *
+ * 8- and 16-bit integers: from the counts of their values. 32-bit integers and floats: by a key of 32 bits that orders
+ * as the values do; values that are not finite count nowhere. histogram: in two rounds. The first counts the upper
+ * halves of the keys, which says in which of them the ranks lie; the second counts the lower halves within those. sort:
+ * the keys of a slice are sorted, and those at the ranks are taken out.
+ */
+#ifndef STAGES_COUNTING_PERCENTILE_H
+#define STAGES_COUNTING_PERCENTILE_H
+
+#include "core/params.h"
+#include "stages/counting/value_counts.h"
+
+enum percentile_method { PERCENTILE_AUTO, PERCENTILE_HISTOGRAM, PERCENTILE_SORT };
+extern const struct choice ts_percentile_choices[];
+enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
+
+/* Percentile `percent`, 0 to 100, of counted values; NaN where nothing was counted. */
+double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
+
+/* What the first round finds; kept in a result until the second has run. Two ranks for each percentile. */
+struct percentile_search {
+    int32_t n_percentiles, n_buckets;
+    double fraction[PERCENTILES_MAX];
+    uint64_t rank[PERCENTILE_BUCKETS_MAX]; /* within the bucket */
+    uint8_t bucket[PERCENTILE_BUCKETS_MAX];
+    uint16_t upper[PERCENTILE_BUCKETS_MAX];  /* upper half of the keys of each bucket */
+    uint8_t bucket_of[VALUE_COUNTS_KEYS_16]; /* of each upper half: 1 + its bucket, or 0 */
+};
+
+/* Partial results of a round (0 or 1): overwritten by begin, filled by add, ended by end, then merged. */
+size_t ts_percentile_partial_bytes(int round, int n_percentiles);
+void ts_percentile_begin(void *partial, int round, const struct percentile_search *search);
+void ts_percentile_add(void *partial, int round, const struct percentile_search *search, const void *data,
+                       enum ts_dtype dtype, size_t n);
+void ts_percentile_end(void *partial, int round);
+void ts_percentile_merge(void *into, const void *from, int round, const struct percentile_search *search);
+/* After round 0: where the ranks lie. After round 1: the percentiles (NaN where there is no finite value). */
+void ts_percentile_locate(struct percentile_search *search, const void *total, const double *percents,
+                          int n_percentiles);
+void ts_percentile_values(const struct percentile_search *search, const void *total, enum ts_dtype dtype,
+                          double *values);
+
+/* The value of a key: its rank in the type, of floats the order key. */
+double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype);
+
+/* ---- sort --------------------------------------------------------------------------------------- */
+
+/* What is left of a sorted slice: the keys at floor(h) and after it, for each percentile. */
+struct percentile_ends {
+    uint64_t n; /* finite values */
+    uint32_t keys[PERCENTILE_BUCKETS_MAX];
+};
+
+/* room: that of 2 * n keys. */
+void ts_percentile_sort(struct percentile_ends *ends, uint32_t *room, const void *data, enum ts_dtype dtype, size_t n,
+                        const double *percents, int n_percentiles);
+/* The percentiles of the slice; NaN where it has no finite value. */
+void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype, const double *percents,
+                           int n_percentiles, double *values);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exact counts of the values of 8- and 16-bit images, at about one pixel a cycle.
+ *
+ * An increment that follows another of the same counter must wait for it (a store forwarded to a load, 4 to 7 cycles).
+ * Neighboring pixels are often equal, so neighbors count in different lanes: counter[key][pixel mod lanes]. Eight lanes
+ * where the block of pixels spans few values. Where it spans many the cache is what limits: two lanes if equal
+ * neighbors are common in a sample of the block, else one. Lanes are 32 bits wide and are added to the 64-bit counts
+ * before they can overflow.
+ */
+#include "stages/counting/value_counts.h"
+
+#include <string.h>
+
+enum {
+    BLOCK_PIXELS = 1 << 16, /* read twice (range, then counts), so it should stay in the cache */
+    NARROW_KEYS = 4096,     /* 8 lanes of this many keys take 128 KiB */
+    NARROW_LANES = 8,
+    WIDE_LANES = 2,
+    SAMPLE_PIXELS = 2048,
+    COMMON_REPEATS = SAMPLE_PIXELS / 16
+};
+static const uint64_t lane_pixels_limit = UINT64_C(1) << 31;
+
+bool ts_value_counts_fit(enum ts_dtype dtype)
+{
+    return dtype == TS_U8 || dtype == TS_I8 || dtype == TS_U16 || dtype == TS_I16;
+}
+
+uint32_t ts_value_counts_keys(enum ts_dtype dtype)
+{
+    return dtype == TS_U8 || dtype == TS_I8 ? VALUE_COUNTS_KEYS_8 : VALUE_COUNTS_KEYS_16;
+}
+
+static size_t lane_count(uint32_t n_keys)
+{
+    return n_keys == VALUE_COUNTS_KEYS_8 ? (size_t)n_keys * NARROW_LANES : (size_t)n_keys * WIDE_LANES;
+}
+
+size_t ts_value_counts_bytes(enum ts_dtype dtype)
+{
+    uint32_t n_keys = ts_value_counts_keys(dtype);
+    return sizeof(struct value_counts) + n_keys * sizeof(uint64_t) + lane_count(n_keys) * sizeof(uint32_t);
+}
+
+void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype)
+{
+    memset(counts, 0, sizeof *counts);
+    counts->n_keys = ts_value_counts_keys(dtype);
+    counts->bias = ts_dtype_sign_bit(dtype);
+}
+
+/* Makes [low, high] part of the valid range. */
+static void widen(struct value_counts *counts, uint32_t low, uint32_t high)
+{
+    if (counts->n == 0) {
+        memset(counts->counts + low, 0, (high - low + 1) * sizeof *counts->counts);
+        counts->low = low;
+        counts->high = high;
+        return;
+    }
+    if (low < counts->low) {
+        memset(counts->counts + low, 0, (counts->low - low) * sizeof *counts->counts);
+        counts->low = low;
+    }
+    if (high > counts->high) {
+        memset(counts->counts + counts->high + 1, 0, (high - counts->high) * sizeof *counts->counts);
+        counts->high = high;
+    }
+}
+
+/* A fold into counts that hold nothing yet writes them, without reading what stood there. */
+TS_VECTORIZED static void fold_one(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
+{
+    for (size_t i = 0; i < n; i++)
+        counts[i] = (add ? counts[i] : 0) + lanes[i];
+}
+
+TS_VECTORIZED static void fold_two(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
+{
+    for (size_t i = 0; i < n; i++)
+        counts[i] = (add ? counts[i] : 0) + lanes[2 * i] + lanes[2 * i + 1];
+}
+
+TS_VECTORIZED static void fold_eight(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t sum = add ? counts[i] : 0;
+        for (size_t lane = 0; lane < NARROW_LANES; lane++)
+            sum += lanes[NARROW_LANES * i + lane];
+        counts[i] = sum;
+    }
+}
+
+void ts_value_counts_flush(struct value_counts *counts)
+{
+    if (counts->lane_pixels) {
+        const uint32_t *lanes = (const uint32_t *)(counts->counts + counts->n_keys), low = counts->lane_low;
+        const size_t n = counts->lane_high - low + 1;
+        const bool add = counts->n > 0;
+        if (add) {
+            widen(counts, low, counts->lane_high);
+        } else {
+            counts->low = low;
+            counts->high = counts->lane_high;
+        }
+        if (counts->lanes_per_key == NARROW_LANES)
+            fold_eight(counts->counts + low, lanes, n, add);
+        else if (counts->lanes_per_key == WIDE_LANES)
+            fold_two(counts->counts + low, lanes, n, add);
+        else
+            fold_one(counts->counts + low, lanes, n, add);
+        counts->n += counts->lane_pixels;
+        /* The lanes may have been opened for more than the values that came. */
+        while (counts->counts[counts->low] == 0)
+            counts->low++;
+        while (counts->counts[counts->high] == 0)
+            counts->high--;
+    }
+    counts->lane_pixels = 0;
+    counts->lanes_per_key = 0;
+}
+
+static void open_lanes(struct value_counts *counts, uint32_t low, uint32_t high, uint32_t wide_lanes)
+{
+    if (counts->lanes_per_key) {
+        low = low < counts->lane_low ? low : counts->lane_low;
+        high = high > counts->lane_high ? high : counts->lane_high;
+        ts_value_counts_flush(counts);
+    }
+    /* Some room, so that the next block's slightly wider range does not open the lanes again. */
+    const uint32_t span = high - low, room = span / 8, last = counts->n_keys - 1;
+    low = low > room ? low - room : 0;
+    high = last - high > room ? high + room : last;
+    counts->lane_low = low;
+    counts->lane_high = high;
+    counts->lanes_per_key = high - low < NARROW_KEYS ? NARROW_LANES : wide_lanes;
+    uint32_t *lanes = (uint32_t *)(counts->counts + counts->n_keys);
+    memset(lanes, 0, (size_t)(high - low + 1) * counts->lanes_per_key * sizeof *lanes);
+}
+
+/* Equal neighbors at distance one and two in the middle of the block. */
+TS_VECTORIZED static uint32_t count_repeats(const uint16_t *data, size_t n)
+{
+    const size_t sample = n < SAMPLE_PIXELS ? n : SAMPLE_PIXELS, first = (n - sample) / 2;
+    uint32_t repeats = 0;
+    for (size_t i = first; i + 2 < first + sample; i++)
+        repeats += (data[i] == data[i + 1]) + (data[i] == data[i + 2]);
+    return repeats;
+}
+
+TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bias, uint32_t *low, uint32_t *high)
+{
+    uint16_t smallest = UINT16_MAX, largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t key = data[i] ^ bias;
+        smallest = key < smallest ? key : smallest;
+        largest = key > largest ? key : largest;
+    }
+    *low = smallest;
+    *high = largest;
+}
+
+/* Four keys in a word. Every key is at least `first`, so subtracting it from all four at once borrows nothing. */
+#define FOUR UINT64_C(0x0001000100010001)
+
+static void count_single(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
+{
+    const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        uint64_t word;
+        memcpy(&word, data + i, sizeof word);
+        word = (word ^ bias4) - first4;
+        lanes[word & 0xFFFF]++;
+        lanes[word >> 16 & 0xFFFF]++;
+        lanes[word >> 32 & 0xFFFF]++;
+        lanes[word >> 48]++;
+    }
+    for (; i < n; i++)
+        lanes[(size_t)(uint16_t)(data[i] ^ bias) - first]++;
+}
+
+static void count_wide(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
+{
+    const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        uint64_t word;
+        memcpy(&word, data + i, sizeof word);
+        word = (word ^ bias4) - first4;
+        lanes[(word & 0xFFFF) * 2]++;
+        lanes[(word >> 16 & 0xFFFF) * 2 + 1]++;
+        lanes[(word >> 32 & 0xFFFF) * 2]++;
+        lanes[(word >> 48) * 2 + 1]++;
+    }
+    for (; i < n; i++)
+        lanes[((size_t)(uint16_t)(data[i] ^ bias) - first) * 2]++;
+}
+
+static void count_narrow(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
+{
+    const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t a, b;
+        memcpy(&a, data + i, sizeof a);
+        memcpy(&b, data + i + 4, sizeof b);
+        a = (a ^ bias4) - first4;
+        b = (b ^ bias4) - first4;
+        lanes[(a & 0xFFFF) * 8]++;
+        lanes[(a >> 16 & 0xFFFF) * 8 + 1]++;
+        lanes[(a >> 32 & 0xFFFF) * 8 + 2]++;
+        lanes[(a >> 48) * 8 + 3]++;
+        lanes[(b & 0xFFFF) * 8 + 4]++;
+        lanes[(b >> 16 & 0xFFFF) * 8 + 5]++;
+        lanes[(b >> 32 & 0xFFFF) * 8 + 6]++;
+        lanes[(b >> 48) * 8 + 7]++;
+    }
+    for (; i < n; i++)
+        lanes[((size_t)(uint16_t)(data[i] ^ bias) - first) * 8]++;
+}
+
+static void count_bytes(uint32_t *lanes, const uint8_t *data, size_t n, uint8_t bias)
+{
+    uint64_t bias8 = bias * UINT64_C(0x0101010101010101);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t word;
+        memcpy(&word, data + i, sizeof word);
+        word ^= bias8;
+        lanes[(word & 0xFF) * 8]++;
+        lanes[(word >> 8 & 0xFF) * 8 + 1]++;
+        lanes[(word >> 16 & 0xFF) * 8 + 2]++;
+        lanes[(word >> 24 & 0xFF) * 8 + 3]++;
+        lanes[(word >> 32 & 0xFF) * 8 + 4]++;
+        lanes[(word >> 40 & 0xFF) * 8 + 5]++;
+        lanes[(word >> 48 & 0xFF) * 8 + 6]++;
+        lanes[(word >> 56) * 8 + 7]++;
+    }
+    for (; i < n; i++)
+        lanes[(size_t)(uint8_t)(data[i] ^ bias) * 8]++;
+}
+
+static void add_block(struct value_counts *counts, const void *data, size_t n)
+{
+    uint32_t low = 0, high = counts->n_keys - 1, wide_lanes = WIDE_LANES;
+    const bool bytes = counts->n_keys == VALUE_COUNTS_KEYS_8;
+    const bool covered = counts->lanes_per_key && counts->lane_low == low && counts->lane_high == high;
+    if (!bytes && !covered)
+        key_range(data, n, (uint16_t)counts->bias, &low, &high);
+    if (!bytes)
+        wide_lanes = count_repeats(data, n) > COMMON_REPEATS ? WIDE_LANES : 1;
+    if (counts->lanes_per_key < wide_lanes || low < counts->lane_low || high > counts->lane_high ||
+        counts->lane_pixels > lane_pixels_limit)
+        open_lanes(counts, low, high, wide_lanes);
+    uint32_t *lanes = (uint32_t *)(counts->counts + counts->n_keys);
+    if (bytes)
+        count_bytes(lanes, data, n, (uint8_t)counts->bias);
+    else if (counts->lanes_per_key == NARROW_LANES)
+        count_narrow(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
+    else if (counts->lanes_per_key == WIDE_LANES)
+        count_wide(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
+    else
+        count_single(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
+    counts->lane_pixels += n;
+}
+
+void ts_value_counts_add(struct value_counts *counts, const void *data, size_t n)
+{
+    size_t size = counts->n_keys == VALUE_COUNTS_KEYS_8 ? 1 : 2;
+    for (size_t done = 0; done < n; done += BLOCK_PIXELS) {
+        size_t block = n - done < BLOCK_PIXELS ? n - done : BLOCK_PIXELS;
+        add_block(counts, (const char *)data + done * size, block);
+    }
+}
+
+void ts_value_counts_of(struct value_counts *counts, const struct ts_image *slices)
+{
+    ts_value_counts_init(counts, slices->dtype);
+    ts_value_counts_add(counts, slices->data, ts_image_count(slices));
+    ts_value_counts_flush(counts);
+}
+
+void ts_value_counts_merge(struct value_counts *into, const struct value_counts *from)
+{
+    if (from->n == 0)
+        return;
+    if (into->n == 0) {
+        into->n_keys = from->n_keys;
+        into->bias = from->bias;
+    }
+    widen(into, from->low, from->high);
+    for (size_t key = from->low; key <= from->high; key++)
+        into->counts[key] += from->counts[key];
+    into->n += from->n;
+}

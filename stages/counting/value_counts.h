@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How often each value of an 8- or 16-bit integer image occurs: exact counts of all 256 or 65,536 values, from which
+ * histograms over any bins, percentiles, moments and equalization tables follow without a second look at the image.
+ *
+ * A value's key is its rank in the type: key = value - lowest value of the type. The counts live in one block of memory
+ * without pointers (a partial result of a reduction may be copied), and a block of zero bytes is an empty count.
+ */
+#ifndef STAGES_COUNTING_VALUE_COUNTS_H
+#define STAGES_COUNTING_VALUE_COUNTS_H
+
+#include "core/image.h"
+
+enum { VALUE_COUNTS_KEYS_8 = 256, VALUE_COUNTS_KEYS_16 = 65536 };
+
+struct value_counts {
+    uint64_t n;         /* pixels counted; 0: low, high and counts have no meaning */
+    uint32_t low, high; /* keys of the lowest and the highest value seen, once flushed */
+    uint32_t n_keys;    /* 256 or 65536 */
+    uint32_t bias;      /* xor that turns the bits of a value into its key */
+    /* Of the open lanes: pixels in them, range of keys that they cover, lanes per key (0: none open). */
+    uint64_t lane_pixels;
+    uint32_t lane_low, lane_high, lanes_per_key;
+    uint32_t reserved[3];
+    uint64_t counts[]; /* n_keys, valid within [low, high]; the lanes follow */
+};
+
+/* Whether values of this type are counted one by one: 8- and 16-bit integers. */
+bool ts_value_counts_fit(enum ts_dtype dtype);
+/* Keys of such a type: 256 or 65,536; and the bytes of its counts. */
+uint32_t ts_value_counts_keys(enum ts_dtype dtype);
+size_t ts_value_counts_bytes(enum ts_dtype dtype);
+/* Makes this memory an empty count. */
+void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype);
+/* Adds n values of the type given to init (or n u16 keys, where it was TS_U16). Flush before reading. */
+void ts_value_counts_add(struct value_counts *counts, const void *data, size_t n);
+/* Adds what lies in lanes to the counts. */
+void ts_value_counts_flush(struct value_counts *counts);
+/* Init, add and flush: the counts of these slices. */
+void ts_value_counts_of(struct value_counts *counts, const struct ts_image *slices);
+/* Both flushed. */
+void ts_value_counts_merge(struct value_counts *into, const struct value_counts *from);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rules of histogram equalization and matching: from counts of n rising values to a new value for each.
+ */
+#ifndef STAGES_COUNTING_VALUE_MAPS_H
+#define STAGES_COUNTING_VALUE_MAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* scikit-image: map[i] = share of the values that are values[i] or below. 0 where nothing was counted. */
+void ts_value_map_share(const uint64_t *counts, size_t n, double *map);
+
+/* OpenCV's equalizeHist, for any number of levels: map[i] = round((below[i] - c0) * (levels - 1) / (total - c0)) where
+ * below[i] counts values[i] and below, and c0 the lowest value that occurs. In single precision with ties to even, as
+ * OpenCV computes it, so that 8-bit results are the same bytes. One value only: map[i] = i. */
+void ts_value_map_levels(const uint64_t *counts, size_t n, uint32_t levels, uint32_t *map);
+
+/* The values of a distribution that occur, with their cumulative counts. Followed by n doubles and n counts. */
+struct quantiles {
+    uint64_t n, capacity;
+    double values[];
+};
+/* Bytes of quantiles of at most so many values. */
+size_t ts_quantiles_bytes(size_t capacity);
+/* From counts of n rising values, value i being first + i * step; those that do not occur are left out. */
+void ts_quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, size_t n, double first, double step);
+
+/* scikit-image's match_histograms: map[i] = the reference's value at the share of values[i], linear between the shares
+ * of the reference's values. Shares are compared as exact fractions. */
+void ts_value_map_match(const uint64_t *counts, size_t n, const struct quantiles *reference, double *map);
+
+#endif

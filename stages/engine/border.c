@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/engine/border.h"
+
+#include <math.h>
+
+const struct choice ts_border_choices[] = {
+    {"reflect", BORDER_REFLECT, "d c b a | a b c d | d c b a"},
+    {"mirror", BORDER_MIRROR, "d c b | a b c d | c b a"},
+    {"nearest", BORDER_NEAREST, "a a a a | a b c d | d d d d"},
+    {"constant", BORDER_CONSTANT, "k k k k | a b c d | k k k k with k the parameter `constant`"},
+    {"wrap", BORDER_WRAP, "a b c d | a b c d | a b c d"},
+    {NULL, 0, NULL},
+};
+
+int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border)
+{
+    if (i >= 0 && i < n)
+        return i;
+    const int64_t period = border == BORDER_REFLECT ? 2 * n : border == BORDER_MIRROR ? 2 * (n - 1) : n;
+    switch (border) {
+    case BORDER_CONSTANT:
+        return -1;
+    case BORDER_NEAREST:
+        return i < 0 ? 0 : n - 1;
+    case BORDER_WRAP:
+        return ((i % n) + n) % n;
+    case BORDER_REFLECT:
+        i = ((i % period) + period) % period;
+        return i < n ? i : period - 1 - i;
+    case BORDER_MIRROR:
+        if (n == 1)
+            return 0;
+        i = ((i % period) + period) % period;
+        return i < n ? i : period - i;
+    }
+    return -1;
+}
+
+void ts_border_fill(int64_t *index, int64_t first, int64_t count, int64_t n, enum ts_border border)
+{
+    for (int64_t i = 0; i < count; i++)
+        index[i] = ts_border_index(first + i, n, border);
+}
+
+enum ts_status ts_border_check(const struct stage_context *context, enum ts_border border, double constant)
+{
+    if (border != BORDER_CONSTANT && ts_param_given(context->set, "constant"))
+        return ts_param_error(context->set, "constant", "parameter-unused", context->diag,
+                              "is used with border: constant alone, and border is %s",
+                              ts_choice_name(ts_border_choices, border));
+    if (border != BORDER_CONSTANT)
+        ts_param_idle(context->set, "constant");
+    if (border != BORDER_CONSTANT || !ts_dtype_is_integer(context->in.dtype))
+        return TS_OK;
+    double low, high;
+    ts_dtype_range(context->in.dtype, &low, &high);
+    if (constant < low || constant > high || constant != floor(constant))
+        return ts_param_error(context->set, "constant", "value-range", context->diag,
+                              "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", constant,
+                              ts_dtype_name(context->in.dtype), low, high);
+    return TS_OK;
+}
+
+void ts_constant_fill(void *data, enum ts_dtype dtype, double value, int64_t n)
+{
+    switch (dtype) {
+#define FILL(NAME, TYPE)                                                                                               \
+    case TS_##NAME:                                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            ((TYPE *)data)[i] = (TYPE)value;                                                                           \
+        break;
+        TS_IMAGE_DTYPES(FILL)
+#undef FILL
+    default:
+        break;
+    }
+}

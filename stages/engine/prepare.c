@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a stage accepts, and what it makes of it.
+ */
+#include "stages/engine/prepare.h"
+
+#include <string.h>
+
+#include "stages/engine/traits.h"
+
+static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what, const char *is)
+{
+    return ts_diag_error(context->diag, TS_BAD_CHAIN,
+                         &(struct diag_site){.code = code, .span = context->set->span, .stage = context->stage->name},
+                         "does not take %s %s", what, is);
+}
+
+static enum ts_status check_accepts(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    const struct ts_image *in = &context->in;
+    const bool sinogram = ts_image_is_sinogram(in);
+    char accepted[160] = "";
+    size_t used = 0;
+    if (!(stage->axes & (sinogram ? AXES_SINOGRAM : AXES_VOLUME))) {
+        refuse(context, "stage-axes", "a", sinogram ? "sinogram" : "volume");
+        ts_diag_hint(context->diag, "it takes %s (%s)", sinogram ? "volumes" : "sinograms",
+                     sinogram ? "z, y, x" : "z, view, detector");
+        return TS_BAD_CHAIN;
+    }
+    if (!(stage->quantities & TS_QUANTITY_BIT(in->quantity))) {
+        for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
+            if (stage->quantities & TS_QUANTITY_BIT(i))
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_quantity_name(i));
+        const char *hint = stage->quantity_hints[in->quantity];
+        refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
+        ts_diag_hint(context->diag, "it takes%s%s%s", accepted, hint ? "; " : "", hint ? hint : "");
+        return TS_BAD_CHAIN;
+    }
+    if (sinogram && !(stage->beams & TS_BEAM_BIT(in->beam.kind))) {
+        for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
+            if (stage->beams & TS_BEAM_BIT(i))
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_beam_name(i));
+        refuse(context, "stage-beam", "the beam", ts_beam_name(in->beam.kind));
+        ts_diag_hint(context->diag, "it takes%s", accepted);
+        return TS_BAD_CHAIN;
+    }
+    if (!(stage->dtypes & TS_DTYPE_BIT(in->dtype))) {
+        for (int i = TS_U8; i <= TS_F32; i++)
+            if (stage->dtypes & TS_DTYPE_BIT(i))
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_dtype_name(i));
+        refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
+        if (in->quantity == TS_TRANSMISSION || in->quantity == TS_LINE_INTEGRAL)
+            ts_diag_hint(context->diag,
+                         "it takes%s; `rescale` before it changes the type, with `range: [.., ..]`, what 0 and 1 are, "
+                         "and `quantity: %s`",
+                         accepted, ts_quantity_name(in->quantity));
+        else
+            ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
+        return TS_BAD_CHAIN;
+    }
+    return TS_OK;
+}
+
+/* The row of the table that reference i is given in. */
+static const struct param *reference_row(const struct stage *stage, int reference)
+{
+    for (size_t i = 0; i < stage->n_params; i++)
+        if (stage->params[i].kind == PARAM_REFERENCE && reference-- == 0)
+            return &stage->params[i];
+    return NULL;
+}
+
+enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference)
+{
+    const struct ts_image *image = context->references[reference], *in = &context->in;
+    for (int axis = 0; image && axis < 3; axis++)
+        if (image->axes[axis].n != in->axes[axis].n)
+            return ts_param_error(context->set, reference_row(context->stage, reference)->name, "reference-shape",
+                                  context->diag, "is %lld x %lld x %lld, and the image is %lld x %lld x %lld",
+                                  (long long)image->axes[0].n, (long long)image->axes[1].n, (long long)image->axes[2].n,
+                                  (long long)in->axes[0].n, (long long)in->axes[1].n, (long long)in->axes[2].n);
+    return TS_OK;
+}
+
+static enum ts_status check_travelers(const struct stage_context *context)
+{
+    for (int i = 0; i < STAGE_REFERENCES; i++) {
+        const struct ts_image *image = context->references[i];
+        if (ts_stage_travels(context, i) && image->axes[0].n != context->in.axes[0].n)
+            return ts_param_error(context->set, reference_row(context->stage, i)->name, "reference-slices",
+                                  context->diag, "has %lld slices in z, and the image has %lld",
+                                  (long long)image->axes[0].n, (long long)context->in.axes[0].n);
+    }
+    return TS_OK;
+}
+
+/* Methods that only one kind of device can run. */
+static enum ts_status check_choices(const struct stage_context *context)
+{
+    const unsigned device = context->device ? ON_CUDA : ON_CPU;
+    for (size_t i = 0; i < context->stage->n_params; i++) {
+        const struct param *row = &context->stage->params[i];
+        const int32_t value = row->choices ? *(const int32_t *)((const char *)context->params + row->offset) : 0;
+        for (const struct choice *choice = row->choices; choice && choice->name; choice++) {
+            if (choice->value != value || !choice->devices || (choice->devices & device))
+                continue;
+            ts_param_error(context->set, row->name, "choice-device", context->diag, "'%s' runs on %s alone",
+                           choice->name, device == ON_CPU ? "a CUDA device" : "the CPU");
+            ts_diag_hint(context->diag, "--device %s, or another %s", device == ON_CPU ? "cuda" : "cpu", row->name);
+            return TS_BAD_CHAIN;
+        }
+    }
+    return TS_OK;
+}
+
+/* On a device what is found slice by slice is counted in 32 bits. */
+static enum ts_status check_slice_size(const struct stage_context *context)
+{
+    const size_t pixels = ts_slice_count(&context->in);
+    if (!context->device || !ts_stage_reduces_slices(context) || pixels <= UINT32_MAX)
+        return TS_OK;
+    const struct diag_site site = {.code = "slice-size", .span = context->set->span, .stage = context->stage->name};
+    ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
+                  "counts slice by slice in 32 bits on a CUDA device, and a slice has %zu pixels", pixels);
+    ts_diag_hint(context->diag, "--device cpu, or scope: volume");
+    return TS_BAD_CHAIN;
+}
+
+enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
+                                const struct ts_image *const references[STAGE_REFERENCES], int threads,
+                                const struct cuda_device *device, struct ts_diag *diag, struct stage_context *context)
+{
+    *context = (struct stage_context){.stage = stage,
+                                      .set = set,
+                                      .params = set->values,
+                                      .in = *in,
+                                      .threads = threads,
+                                      .device = device,
+                                      .diag = diag};
+    context->in.data = NULL;
+    context->in.z_first = 0;
+    for (int i = 0; references && i < STAGE_REFERENCES; i++)
+        context->references[i] = references[i];
+    enum ts_status status = check_accepts(context);
+    if (status == TS_OK && stage->resolve)
+        status = stage->resolve(context, set->values);
+    if (status == TS_OK)
+        status = check_choices(context);
+    if (status == TS_OK)
+        status = check_travelers(context);
+    if (status == TS_OK)
+        status = check_slice_size(context);
+    if (status != TS_OK)
+        return status;
+    set->resolved = true;
+    context->out = context->in;
+    if (stage->shape)
+        status = stage->shape(context, &context->out);
+    if (status == TS_OK && ts_image_bytes(&context->out) == SIZE_MAX)
+        return ts_diag_error(diag, TS_BAD_CHAIN,
+                             &(struct diag_site){.code = "too-large", .span = set->span, .stage = stage->name},
+                             "the image it would make has more bytes than a number can count");
+    return status;
+}
+
+enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result)
+{
+    struct stage_context informed = *context;
+    struct ts_image out = context->in;
+    informed.result = result;
+    const enum ts_status status = context->stage->shape(&informed, &out);
+    if (status == TS_OK && !ts_image_same_layout(&out, &context->out))
+        return ts_diag_error(context->diag, TS_RUN_FAILED,
+                             &(struct diag_site){.code = "found-shape", .stage = context->stage->name},
+                             "it gives an image of another shape or kind than was planned");
+    context->out = out;
+    return status;
+}

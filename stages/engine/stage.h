@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a stage is: one constant table. The registry lists them, the framework (plan, run, help, schema, docs,
+ * bench, tests) reads them; nothing outside the stage's own files names a stage.
+ *
+ * Life of a stage in a run:
+ *   plan:   resolve() fills derived parameters and checks them against the input; shape() gives the output. Where an
+ *           earlier stage finds numbers of its axes while the chain runs, both are called again: sizes must not change.
+ *   reduce: for each round, over all slices: reduce() makes partial results, merge() joins them in rising z,
+ *           finish() turns the total into the result (a look-up table, say) and the tables.
+ *   map:    cpu() maps a slab, with the finished result at hand. A stage without cpu() passes its input on.
+ * On a CUDA device the launchers of `cuda` take the places of reduce() and cpu(); plan and finish() are the same.
+ */
+#ifndef STAGES_ENGINE_STAGE_H
+#define STAGES_ENGINE_STAGE_H
+
+#include "core/diag.h"
+#include "core/fft.h"
+#include "core/image.h"
+#include "core/params.h"
+#include "cuda/device/device.h"
+
+enum { STAGE_REFERENCES = 4, STAGE_INPUTS = 1 + STAGE_REFERENCES, STAGE_TABLES = 16, STAGE_TRANSFORMS = 4 };
+
+enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
+
+/* scipy.ndimage's five borders. */
+enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
+
+/* How far a stage looks in z. The runner hands cpu() a slab with `halo` more slices on both sides, already filled
+ * by the border rule at the ends of the volume: cpu() never sees the ends. halo 0: slice by slice. */
+struct stage_reach {
+    int64_t halo;
+    enum ts_border border;
+    double constant; /* of BORDER_CONSTANT, in values of the input */
+};
+
+/* Everything a stage's code may see. Descriptions have data NULL and cover the whole image. */
+struct stage_context {
+    const struct stage *stage;
+    struct param_set *set; /* for resolve() and messages; resolve() marks idle parameters through it */
+    const void *params;    /* the resolved parameter struct */
+    struct ts_image in, out;
+    const struct ts_image
+        *references[STAGE_REFERENCES]; /* one per row of kind REFERENCE, in row order; NULL: not given */
+    int threads;                       /* for num_threads(...) */
+    const struct cuda_device *device;  /* the CUDA device that runs the stage; NULL: the CPU */
+    struct ts_diag *diag;
+    int round; /* of the reduction in progress */
+    const void
+        *result; /* finish()'s: of the earlier rounds during a reduction; final in cpu(). For a reduction per slice:
+                  * that of slice z at (const char *)result + (z - z of the slab's first output slice) * result_bytes */
+    const struct ts_image *tables; /* in cpu() and the launcher of the map: of each of the stage's tables() the rows of
+                                    * the output's slices, z_first the first; where the output is (host or device) */
+    struct fft *transforms[STAGE_TRANSFORMS]; /* as transforms() asked for; there from before the first reduce() or
+                                               * cpu() to after the last. NULL while planning */
+    const int32_t *halt; /* a number on the device, of a stage that calls another's launchers: where it is not 0 their
+                          * results have no meaning, and kernels return at once. NULL: always needed */
+};
+
+/* A small result beside the image. axes[0] is z for a stage that reduces per slice, and for tables of the map. */
+struct stage_table {
+    const char *name; /* "counts" */
+    const char *doc;
+    struct ts_image image; /* rank 0 to 3, dtype any; axis positions may be NULL; strings are literals */
+    uint64_t of; /* of counts of what is lost, such as dead pixels: the most that one number counts. Where all of them
+                  * count so many, nothing was measured, and the run fails. 0: a count has no such end */
+};
+
+struct stage_reduction {
+    /* One total per slice (true), or one for the whole volume. */
+    bool (*per_slice)(const struct stage_context *);
+    /* Merging in any grouping gives the same bytes (integer counts). Where false each slice is its own partial. */
+    bool exact;
+    /* The map needs the finished result (equalize), or only the tables matter (histogram). */
+    bool feeds_map;
+    /* The result holds numbers of the output's axes, such as a center that is found. After the last finish() shape() is
+     * called again, with context->result set (NULL before), and may then give other `first` and `spacing` of axes, and
+     * nothing else; every later stage is resolved again from what it gives, and its constants are written again. For a
+     * reduction of the whole volume that finish() of this table ends. Where no input is reduced with the parameters at
+     * hand (partial_bytes() 0 for all), nothing is found and shape() is not called again. */
+    bool finds_axes;
+    int (*rounds)(const struct stage_context *); /* NULL: 1 */
+    /* input 0 is the stage's input, input i > 0 is references[i - 1]; 0 bytes: this input is not reduced. */
+    size_t (*partial_bytes)(const struct stage_context *, int input);
+    /* True where the reduction of input 0 over the whole volume looks at slices [*first, *end) alone: a run then
+     * computes no others for it. reduce() may be given more. NULL: at all. */
+    bool (*looks_at)(const struct stage_context *, int64_t *first, int64_t *end);
+    /* Overwrites *partial with the reduction of these slices. One thread; called from several at once. */
+    void (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partial);
+    void (*merge)(const struct stage_context *, int input, void *into, const void *from);
+    size_t (*result_bytes)(const struct stage_context *);
+    /* totals[input] after the last merge, or NULL where that input has no part in this call; writes *result (kept from
+     * round to round, zero at first). In the last round also the tables' data: tables[i] covers the whole table, or
+     * one z of it for a reduction per slice. A reduction per slice with references calls it for the references first
+     * (totals[0] NULL, tables NULL, every round); each slice's result then starts as a copy of that result, and the
+     * calls for slices have totals[input > 0] NULL: what is needed of a reference must be kept in the result. */
+    enum ts_status (*finish)(const struct stage_context *, const void *const totals[], void *result,
+                             const struct ts_image *tables);
+    /* Describes the tables (nz rows where per slice); returns how many. NULL: none. Pure. */
+    int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
+};
+
+/* How far a float result may be from the double oracle; 0, 0: equal to the bit. */
+struct stage_tolerance {
+    double relative, absolute;
+    const char *why;
+};
+
+/* The same of one method, a choice of the row `method`, that states another than its stage. */
+struct stage_method_tolerance {
+    const char *method; /* NULL ends the list */
+    struct stage_tolerance tolerance;
+};
+
+/* ---- the CUDA side of a stage (cuda/<stage>.cu) -------------------------------------------------
+ *
+ * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Images
+ * handed to them have device pointers and, as for cpu() and reduce(), whole slices, z_first, the halo around map()'s
+ * in[0], and the slices of references that travel behind input 0. */
+
+struct cuda_call {
+    struct CUstream_st *stream;
+    void *scratch;         /* device, as many bytes as the call's scratch_bytes() said; 256-byte aligned, not cleared */
+    const void *constants; /* device copy of what constants() wrote */
+    const void *result;    /* device: as context->result. Per slice: that of the slab's first output slice; the next
+                            * one result_bytes further. In reduce(): of the earlier rounds (round 0: zero bytes) */
+    struct cuda_fft *const *transforms; /* as the stage's transforms() of stage_cuda asked for: ts_cuda_fft_forward() */
+};
+
+struct cuda_reduction {
+    /* Device bytes of one partial (of the volume, or of one slice). Zero bytes are an empty partial: the framework
+     * clears them at the start of a round. 0: this input is not reduced. May depend on context->round. */
+    size_t (*partial_bytes)(const struct stage_context *, int input);
+    /* True where reduce() overwrites the partials of slices, which are then not cleared. NULL: never. */
+    bool (*overwrites)(const struct stage_context *);
+    /* Scratch of one reduce() over n slices. NULL: 0. */
+    size_t (*scratch_bytes)(const struct stage_context *, int input, int64_t n);
+    /* Adds the slices to the volume's partial; or, for a reduction per slice, slice i to the partial at
+     * (char *)partials + i * rounded, where rounded is partial_bytes up to the next multiple of 256. Any grouping of
+     * slices must give the same bytes in the end. */
+    enum ts_status (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partials,
+                             const struct cuda_call *);
+    /* Turns a partial that was copied to the host into what the stage's finish() takes as totals[input]. */
+    void (*collect)(const struct stage_context *, int input, const void *partial, void *total);
+    /* True where finish() below takes the place of the stage's own in every round: nothing then goes through the host,
+     * and there must be no tables and no references. NULL: never. */
+    bool (*finishes)(const struct stage_context *);
+    /* Writes n results (256-byte multiples apart) from n partials. The layout is the launchers' own where finishes().
+     */
+    size_t (*result_bytes)(const struct stage_context *);
+    enum ts_status (*finish)(const struct stage_context *, const void *partials, void *results, int64_t n,
+                             const struct cuda_call *);
+};
+
+struct stage_cuda {
+    /* Tables worked out on the host once a run, such as sines: written by constants(), copied to the device. */
+    size_t (*constants_bytes)(const struct stage_context *);
+    void (*constants)(const struct stage_context *, void *host);
+    size_t (*scratch_bytes)(const struct stage_context *, int64_t n); /* of one map() of n output slices. NULL: 0 */
+    /* NULL where the stage has no cpu(). */
+    enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *);
+    const struct cuda_reduction *reduction; /* NULL where the stage has none */
+    /* Slices of one map() below which much of the device stands idle; the runner cuts z no finer where memory allows
+     * it. NULL: 1. */
+    int64_t (*least_slices)(const struct stage_context *);
+    /* As that of struct stage, on the device; work areas are the framework's. */
+    int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
+};
+
+#ifdef TS_HAVE_CUDA
+#define STAGE_CUDA(name) (&(name))
+#else
+#define STAGE_CUDA(name) NULL
+#endif
+
+struct stage {
+    const char *name;    /* == YAML name == file name */
+    const char *summary; /* one line, no period */
+    const char *doc;     /* Markdown: formula, cost, source */
+    unsigned axes;       /* enum stage_axes bits */
+    unsigned dtypes;     /* TS_DTYPE_BITs */
+    unsigned quantities; /* TS_QUANTITY_BITs */
+    unsigned beams;      /* TS_BEAM_BITs of the sinograms it takes; TS_ANY_BEAM where no ray matters to it */
+    /* What to do about a quantity that is not among them, by enum ts_quantity; NULL where the list says enough. */
+    const char *quantity_hints[TS_INTENSITY + 1];
+    const struct param *params;
+    size_t n_params, params_bytes;
+    bool keeps_output; /* `save`: writes its image to the output file under its name: */
+
+    /* Pure. Fills derived parameters of `values` (a stage_context whose params point to it is given as well) and checks
+     * what the rows cannot say, through ts_param_error. NULL: nothing to do. */
+    enum ts_status (*resolve)(const struct stage_context *, void *values);
+    /* Pure. *out starts as a copy of the input's description. NULL: same. Axis positions it makes must live in
+     * the parameter struct's memory or be static. */
+    enum ts_status (*shape)(const struct stage_context *, struct ts_image *out);
+    /* References that travel with the input slab by slab, such as a mask or a flat field: as many slices as the input
+     * (the framework refuses others; resolve() checks all else, ts_stage_same_shape helps). reduce(), for input 0, and
+     * cpu() find the same slices as the input's, without halo, in the image 1 + reference of the array that they are
+     * given; the launchers of CUDA likewise. Such a reference is not itself reduced: partial_bytes() of it is 0. NULL:
+     * none. */
+    bool (*travels)(const struct stage_context *, int reference);
+    struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
+    const struct stage_reduction *reduction;                   /* NULL: none */
+    /* Pure. The Fourier transforms on the CPU that the stage's functions find in context->transforms; returns how many.
+     * On a CUDA device too, for what runs on the host there. A transform has its own batch whatever the slab: calls
+     * fill it up with zeros, and results do not depend on how z is cut. NULL: none. */
+    int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
+    /* Tables that the map writes, beside those of the reduction (no more than STAGE_TABLES together): axes[0] is z, and
+     * cpu() and the CUDA launcher write all of the rows in context->tables[i], for the slices of their output. What
+     * they write depends on the slice alone: a slice that is computed again is written again. Pure; NULL: none. */
+    int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
+    /* For one call of cpu() on a slab of n output slices with context->threads threads. NULL: 0. */
+    size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
+    /* in[0]: z_first .. with halo, in[1 + reference]: the slices of one that travels; out: n slices, out->z_first is
+     * the first one's index in the volume. scratch is 64-byte aligned and not cleared. The bytes of the result depend
+     * neither on how z is cut nor on the threads. */
+    enum ts_status (*cpu)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
+    /* STAGE_CUDA(box_cuda), declared in the stage's header and defined in cuda/filters/box.cu. NULL only where neither
+     * cpu() nor a reduction is. */
+    const struct stage_cuda *cuda;
+    struct stage_tolerance tolerance;
+    const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */
+    /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
+    const char *bench;
+    bool counts_values; /* and takes longer for some than for others: the benchmark has cases of every distribution */
+};
+
+/* stages/engine/registry.c: every stage of stages.def, in that order; NULL ends the list. */
+extern const struct stage *const ts_stages[];
+/* NULL where no stage has this name. */
+const struct stage *ts_stage_find(const char *name);
+
+/* For resolve(): refuses reference i (code reference-shape) where it is given and not nz x ny x nx of the input. */
+enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference);
+
+#endif

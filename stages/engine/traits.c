@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/engine/traits.h"
+
+#include <assert.h>
+#include <string.h>
+
+const struct ts_image *ts_stage_input(const struct stage_context *context, int input)
+{
+    return input == 0 ? &context->in : context->references[input - 1];
+}
+
+struct stage_tolerance ts_stage_tolerance(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", NULL);
+    const char *method =
+        row ? ts_choice_name(row->choices, *(const int32_t *)((const char *)context->params + row->offset)) : NULL;
+    for (const struct stage_method_tolerance *at = stage->method_tolerances; method && at && at->method; at++)
+        if (!strcmp(at->method, method))
+            return at->tolerance;
+    return stage->tolerance;
+}
+
+struct stage_reach ts_stage_reach(const struct stage_context *context)
+{
+    return context->stage->reach ? context->stage->reach(context) : (struct stage_reach){0};
+}
+
+int ts_stage_rounds(const struct stage_context *context)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    return !reduction ? 0 : reduction->rounds ? reduction->rounds(context) : 1;
+}
+
+bool ts_stage_travels(const struct stage_context *context, int reference)
+{
+    return context->stage->travels && context->references[reference] && context->stage->travels(context, reference);
+}
+
+bool ts_stage_reduces_slices(const struct stage_context *context)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    return reduction && reduction->per_slice && reduction->per_slice(context);
+}
+
+bool ts_stage_reduces_volume(const struct stage_context *context, int input)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    if (!reduction || !ts_stage_input(context, input) || (input == 0 && ts_stage_reduces_slices(context)))
+        return false;
+    struct stage_context probe = *context;
+    for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++)
+        if (reduction->partial_bytes(&probe, input) > 0)
+            return true;
+    return false;
+}
+
+bool ts_stage_finds_axes(const struct stage_context *context)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    bool reduces = false;
+    for (int input = 0; reduction && reduction->finds_axes && input < STAGE_INPUTS; input++)
+        reduces |= ts_stage_reduces_volume(context, input);
+    return reduces;
+}
+
+bool ts_stage_has_state(const struct stage_context *context)
+{
+    return context->stage->reduction || context->stage->tables;
+}
+
+int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES], int *n_map)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    struct stage_table more[STAGE_TABLES];
+    const int n = reduction && reduction->tables ? reduction->tables(context, tables) : 0;
+    const int n_more = context->stage->tables ? context->stage->tables(context, more) : 0;
+    assert(n + n_more <= STAGE_TABLES);
+    for (int i = 0; i < n_more; i++)
+        tables[n + i] = more[i];
+    if (n_map)
+        *n_map = n_more;
+    return n + n_more;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What box's method `fused` takes on a CUDA device, and how it cuts an image: into strips of columns and chunks of rows
+ * for the windows that cuda/filters/box_fused_march.cuh does, into tiles for those of
+ * cuda/filters/box_fused_volume.cuh. Radii in pixels.
+ */
+#ifndef STAGES_FILTERS_BOX_MARCH_H
+#define STAGES_FILTERS_BOX_MARCH_H
+
+#include "core/image.h"
+#include "cuda/device/device.h"
+
+enum {
+    BOX_SMALL_MAX_RADIUS = 8,
+    BOX_VOLUME_MAX_RADIUS = 8,
+    BOX_VOLUME_COLUMNS = 64,
+    BOX_VOLUME_RUN = 8, /* columns of a thread */
+    BOX_MARCH_ROWS = 8,
+    BOX_MARCH_COLUMNS = 4
+};
+struct box_march {
+    int threads;       /* of a block: 128 or 512, BOX_MARCH_COLUMNS columns each */
+    int strips, strip; /* of a row; columns of outputs of one, but for the last */
+    int halo;          /* columns that a strip owns beyond its outputs; 0: one strip */
+    int chunks, chunk; /* of a slice; rows of one, but for the last */
+    int table;         /* entries of a table of a chunk's rows */
+    int keepers;       /* warps that keep the samples of a window's rows in shared memory */
+    size_t rings;      /* where in shared memory they stand */
+    size_t bytes;      /* of shared memory */
+};
+/* Of its sums: 4 where those of integers fit, and can be divided by a multiplication in 32 bits. */
+size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius);
+/* False where strips have no room beside their halos, or a block's shared memory is too small. */
+bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct cuda_device *device,
+                  struct box_march *march);
+/* Into how many parts the rows of `strips` strips are cut so that those at work at the same time, `places`, are done
+ * together; each part costs as much as `start` rows before its first. For integers, whose sums do not depend on it. */
+int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start);
+/* The tile of cuda/filters/box_fused_volume.cuh, BOX_VOLUME_COLUMNS x BOX_VOLUME_ROWS outputs of a slice, as measured:
+ * blocks side by side where the ring is small, few halos and the samples of two tiles at once where it is not. */
+#define BOX_VOLUME_TOGETHER(value_bytes, radius) ((radius) == 4 || ((radius) == 3 && (value_bytes) < 4))
+#define BOX_VOLUME_ROWS(value_bytes, radius)                                                                           \
+    ((radius) == 8 || ((radius) == 7 && (value_bytes) == 4) ? 36 : (radius) == 3 || (radius) == 4 ? 16 : 24)
+/* Columns on either side of the tile; columns with them; and the distance of two rows of samples. */
+#define BOX_VOLUME_HALO(radius) (((radius) + 3) / 4 * 4)
+#define BOX_VOLUME_WIDTH(radius) (BOX_VOLUME_COLUMNS + 2 * BOX_VOLUME_HALO(radius))
+#define BOX_VOLUME_PITCH(radius) (BOX_VOLUME_WIDTH(radius) + 4)
+/* What a block has in shared memory after the samples of its tiles: sums down their columns, a ring of sums of slices,
+ * and tables of columns and rows. */
+struct box_volume {
+    size_t sums, ring, tables, bytes;
+};
+/* False where a block's shared memory is too small. */
+bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct cuda_device *device, struct box_volume *volume);
+/* Whether `fused` takes this window (over z too: volume) and an image of these rows. */
+bool ts_box_fuses(bool volume, int64_t radius, enum ts_dtype dtype, int64_t ny, int64_t nx,
+                  const struct cuda_device *device);
+
+#endif

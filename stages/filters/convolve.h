@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * convolve: a weighted sum over the neighborhood of each pixel, slice by slice:
+ *
+ *     out[z][y][x] = sum over j < rows, i < columns of weights[j][i] * in[z][y + j - rows/2][x + i - columns/2]
+ *
+ * with the weights lying on the image as they are written (correlation, as scipy.ndimage.correlate and cv2.filter2D).
+ */
+#ifndef STAGES_FILTERS_CONVOLVE_H
+#define STAGES_FILTERS_CONVOLVE_H
+
+#include "stages/engine/stage.h"
+
+enum { CONVOLVE_MAX_SIDE = 31 };
+
+enum convolve_kernel {
+    CONVOLVE_CUSTOM,
+    CONVOLVE_LOW_PASS_4,
+    CONVOLVE_LOW_PASS_8,
+    CONVOLVE_LOW_PASS_5X5,
+    CONVOLVE_GAUSSIAN_3X3,
+    CONVOLVE_GAUSSIAN_5X5,
+    CONVOLVE_HIGH_PASS_4,
+    CONVOLVE_HIGH_PASS_8,
+    CONVOLVE_HIGH_PASS_5X5,
+    CONVOLVE_SHARPEN_4,
+    CONVOLVE_SHARPEN_8,
+    CONVOLVE_SHARPEN_5X5,
+    CONVOLVE_LAPLACIAN_4,
+    CONVOLVE_LAPLACIAN_8,
+    CONVOLVE_LOG_5X5,
+    CONVOLVE_SOBEL_X,
+    CONVOLVE_SOBEL_Y,
+    CONVOLVE_SOBEL_MAGNITUDE,
+    CONVOLVE_SOBEL_X_5X5,
+    CONVOLVE_SOBEL_Y_5X5
+};
+
+struct convolve_params {
+    int32_t kernel;
+    struct ts_numbers weights;
+    int32_t border;
+    double constant;
+};
+
+/* A kernel as numbers, wherever it came from: rows x columns weights, whose sum is divided by `divisor`. */
+struct convolve_weights {
+    int64_t rows, columns;
+    const double *weights;
+    double divisor;
+};
+
+/* Writes the kernels whose results are combined: two, of the same size, for a magnitude. Returns how many. */
+int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2]);
+
+extern const struct stage convolve_stage;
+extern const struct stage_cuda convolve_cuda;
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Views, detectors and shadows of a scan; all in double. Formulas: beam.h.
+ */
+#include "stages/geometry/beam.h"
+
+#include <math.h>
+
+static double spacing_of(const struct ts_axis *axis)
+{
+    return axis->spacing > 0 ? axis->spacing : 1;
+}
+
+struct beam_scan ts_beam_scan(const struct ts_image *volume, const struct ts_image *sinogram)
+{
+    const struct ts_axis *view = &sinogram->axes[1], *detector = &sinogram->axes[2];
+    const double pitch = spacing_of(detector);
+    return (struct beam_scan){.grid = {.n_rows = volume->axes[1].n,
+                                       .n_columns = volume->axes[2].n,
+                                       .row_spacing = spacing_of(&volume->axes[1]),
+                                       .column_spacing = spacing_of(&volume->axes[2]),
+                                       .n_detectors = detector->n,
+                                       .detector_spacing = pitch,
+                                       .center = -detector->first / pitch},
+                              .beam = sinogram->beam,
+                              .n_views = view->n,
+                              .angles = view->positions,
+                              .start = view->first,
+                              .arc = view->spacing * (double)view->n};
+}
+
+double ts_beam_scan_angle(const struct beam_scan *scan, int64_t view)
+{
+    return scan->angles ? scan->angles[view] : scan->start + (double)view * scan->arc / (double)scan->n_views;
+}
+
+struct beam_angle ts_beam_angle(const struct beam_scan *scan, int64_t view)
+{
+    struct beam_angle angle;
+    ts_angle_cos_sin(ts_beam_scan_angle(scan, view), &angle.cosine, &angle.sine);
+    return angle;
+}
+
+struct beam_detector ts_beam_detector(const struct beam_scan *scan, int64_t detector)
+{
+    const double u = ((double)detector - scan->grid.center) * scan->grid.detector_spacing;
+    const double far = scan->beam.source_detector_mm;
+    if (scan->beam.kind == TS_BEAM_PARALLEL)
+        return (struct beam_detector){.cosine = 1, .sine = 0, .distance_mm = u};
+    struct beam_detector result;
+    if (scan->beam.kind == TS_BEAM_FAN_ARC) {
+        result.cosine = cos(u / far);
+        result.sine = sin(u / far);
+    } else {
+        result.cosine = far / hypot(u, far);
+        result.sine = u / hypot(u, far);
+    }
+    result.distance_mm = scan->beam.source_axis_mm * result.sine;
+    return result;
+}
+
+double ts_beam_least_source_axis(const struct beam_geometry *grid)
+{
+    return 0.5 *
+           hypot((double)(grid->n_rows + 1) * grid->row_spacing, (double)(grid->n_columns + 1) * grid->column_spacing);
+}
+
+int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors, struct beam_angle angle,
+                 struct beam_run runs[BEAM_RUNS])
+{
+    const int32_t n = (int32_t)scan->grid.n_detectors;
+    int n_runs = 0;
+    for (int32_t d = 0; d < n; d++) {
+        const bool along_rows = ts_beam_ray(&scan->grid, angle, detectors[d]).along_rows;
+        if (n_runs > 0 && (runs[n_runs - 1].along_rows == along_rows || n_runs == BEAM_RUNS))
+            runs[n_runs - 1].end = d + 1;
+        else
+            runs[n_runs++] = (struct beam_run){.first = d, .end = d + 1, .along_rows = along_rows};
+        if (scan->beam.kind == TS_BEAM_PARALLEL) {
+            runs[0].end = n; /* one direction for all */
+            break;
+        }
+    }
+    return n_runs;
+}
+
+double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, double x, double y)
+{
+    const double across = x * angle.cosine + y * angle.sine;
+    double u = across;
+    if (scan->beam.kind != TS_BEAM_PARALLEL) {
+        const double ahead = scan->beam.source_axis_mm + x * angle.sine - y * angle.cosine;
+        u = scan->beam.source_detector_mm *
+            (scan->beam.kind == TS_BEAM_FAN_ARC ? atan2(across, ahead) : across / ahead);
+    }
+    return scan->grid.center + u / scan->grid.detector_spacing;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rays of a scan of any beam over a grid of pixels: for projectors, their exact adjoints, and backprojection that
+ * is driven by pixels. parallel_beam.h draws the axes and states Joseph's model.
+ *
+ * Every ray is a line x cos(phi) + y sin(phi) = s, in mm from the rotation center. With theta the angle of the view and
+ * u the detector's position in mm from the central ray:
+ *
+ *     parallel    phi = theta            s = u
+ *     fan-arc     phi = theta + gamma    s = source_axis * sin(gamma)    gamma = u / source_detector
+ *     fan-flat    phi = theta + gamma    s = source_axis * sin(gamma)    tan(gamma) = u / source_detector
+ *
+ *                     source   at source_axis * (-sin(theta), cos(theta)): above the axis where theta is 0
+ *                       *
+ *                      /|\
+ *                     / | \  gamma, rising to the right where theta is 0
+ *              ------/--+--\------> x      + the rotation axis
+ *                   /   |   \
+ *               ---+----+----+--->  u      the detector, source_detector from the source
+ *
+ * A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4, where beta is our theta.
+ * A fan whose source goes to infinity is the parallel beam of the same theta and u.
+ */
+#ifndef STAGES_GEOMETRY_BEAM_H
+#define STAGES_GEOMETRY_BEAM_H
+
+#include "core/image.h"
+#include "stages/geometry/parallel_beam.h"
+
+/* Detector d of every view: its ray's angle from the central ray, and its s. */
+struct beam_detector {
+    double cosine, sine; /* of gamma */
+    double distance_mm;  /* s */
+};
+
+struct beam_angle {
+    double cosine, sine; /* of theta */
+};
+
+struct beam_scan {
+    struct beam_geometry grid;
+    struct ts_beam beam;
+    int64_t n_views;
+    const double *angles; /* degree; NULL: start + v * arc / n_views */
+    double start, arc;
+};
+
+/* Joseph's crossings of one ray: i + w = base + m * per_major on line m of the major axis. */
+struct beam_ray {
+    bool along_rows; /* the major axis is rows: m is a row, i a column */
+    double base, per_major;
+    double length_mm; /* of the ray between two major lines */
+};
+
+/* Detectors [first, end) of a view whose rays have one major axis; a view has at most BEAM_RUNS of them. */
+struct beam_run {
+    int32_t first, end;
+    bool along_rows;
+};
+enum { BEAM_RUNS = 4 };
+
+/* The scan of this sinogram over the grid of this volume. Descriptions suffice; they must outlive it. */
+struct beam_scan ts_beam_scan(const struct ts_image *volume, const struct ts_image *sinogram);
+/* In degrees. */
+double ts_beam_scan_angle(const struct beam_scan *scan, int64_t view);
+/* Exact at multiples of 90 degrees, as ts_angle_cos_sin. */
+struct beam_angle ts_beam_angle(const struct beam_scan *scan, int64_t view);
+struct beam_detector ts_beam_detector(const struct beam_scan *scan, int64_t detector);
+/* Distance in mm from the rotation axis that the source must keep: it never stands among the pixels. */
+double ts_beam_least_source_axis(const struct beam_geometry *grid);
+/* Writes the runs of one view and returns how many; detectors[] are those of the scan. */
+int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors, struct beam_angle angle,
+                 struct beam_run runs[BEAM_RUNS]);
+/* Detector index, with its fraction, that the ray through the point (x, y) meets; the source must not lie in between.
+ */
+double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, double x, double y);
+
+#ifdef __CUDACC__
+#define BEAM_INLINE static inline __host__ __device__
+#else
+#define BEAM_INLINE static inline
+#endif
+
+/* The ray of a view and a detector along one major axis; a device computes the same numbers. */
+BEAM_INLINE struct beam_ray ts_beam_ray_along(const struct beam_geometry *grid, struct beam_angle angle,
+                                              struct beam_detector detector, bool along_rows)
+{
+    const double dy = grid->row_spacing, dx = grid->column_spacing;
+    const double row_center = 0.5 * (double)(grid->n_rows - 1), column_center = 0.5 * (double)(grid->n_columns - 1);
+    const double c = angle.cosine * detector.cosine - angle.sine * detector.sine;
+    const double s = angle.sine * detector.cosine + angle.cosine * detector.sine;
+    struct beam_ray ray;
+    ray.along_rows = along_rows;
+    if (along_rows) { /* x = (distance - y sin) / cos at y = -(row - row_center) dy */
+        ray.per_major = s * dy / (c * dx);
+        ray.base = column_center + detector.distance_mm / (c * dx) - row_center * ray.per_major;
+        ray.length_mm = dy / (c < 0 ? -c : c);
+    } else { /* y = (distance - x cos) / sin at x = (column - column_center) dx; rows fall with y */
+        ray.per_major = c * dx / (s * dy);
+        ray.base = row_center - detector.distance_mm / (s * dy) - column_center * ray.per_major;
+        ray.length_mm = dx / (s < 0 ? -s : s);
+    }
+    return ray;
+}
+
+/* Along the axis that has more lines of the ray; rows where both are as good: rounding must not decide. */
+BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct beam_angle angle,
+                                        struct beam_detector detector)
+{
+    const double c = angle.cosine * detector.cosine - angle.sine * detector.sine;
+    const double s = angle.sine * detector.cosine + angle.cosine * detector.sine;
+    const bool along_rows =
+        (s < 0 ? -s : s) * grid->row_spacing <= (c < 0 ? -c : c) * grid->column_spacing * (1 + 1e-12);
+    return ts_beam_ray_along(grid, angle, detector, along_rows);
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Filtered backprojection of a fan, directly: what its rows are multiplied with before the filter, where a pixel lies
+ * in a view, and how much the view counts there. (A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging,
+ * 1988, sections 3.4.1 and 3.4.2.) With D = source_detector, R = source_axis, spacing d, gamma a ray's angle from the
+ * central one, and for a pixel at (x, y)
+ *
+ *     across = x cos(theta) + y sin(theta)    ahead = R + x sin(theta) - y cos(theta)
+ *
+ *                rows times           filtered at             place u of a pixel          its weight
+ *     fan-flat   cos(gamma)           d R / D mm              D across / ahead            (R / ahead)^2
+ *     fan-arc    R cos(gamma)         d / D radian            D atan(across / ahead)      1 / (across^2 + ahead^2)
+ *
+ * The ramp of an arc has n in h[n] replaced by sin(n d / D) D / d. Views count as an integral over theta: over a whole
+ * turn, which sees each ray twice, half; over less, each ray by the weights of D. L. Parker (Med. Phys. 9, 1982), which
+ * share it smoothly among the views that see it.
+ */
+#ifndef STAGES_GEOMETRY_FAN_VIEW_H
+#define STAGES_GEOMETRY_FAN_VIEW_H
+
+#include <math.h>
+
+#include "stages/geometry/beam.h"
+
+struct fan_view {
+    double cosine, sine; /* of theta */
+    double scale;        /* radian: the view's part of the integral */
+};
+
+/* What places of pixels are worked out from: the slice's grid and the beam. */
+struct fan_grid {
+    double center_row, center_column; /* of the rotation axis */
+    double dy, dx;                    /* mm from row to row, and from column to column */
+    double source_axis_mm;
+    double center, per_slope; /* detector of the central ray; detectors for a slope, or radian, of 1 */
+    bool arc;
+};
+
+/* Where a pixel lies in a view, as a detector index, and its weight; a device computes the same numbers. */
+struct fan_place {
+    double at, weight;
+};
+
+/* How the views lie on the circle. */
+struct fan_range {
+    bool whole;            /* a whole turn */
+    double first, degrees; /* else from here on, over so many degrees */
+    double needed;         /* degrees of a scan that sees every ray */
+    int64_t before, after; /* the views beside the largest gap */
+    double gap;            /* degrees */
+};
+
+/* sorted: room for n_views numbers. */
+struct fan_range ts_fan_range(const struct beam_scan *scan, double *sorted);
+/* Writes the views; sorted: room for n_views numbers. */
+void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, struct fan_view *views, double *sorted);
+/* What the samples of a view are multiplied with before the filter: detectors[d] are those of the scan. */
+void ts_fan_row_weights(const struct beam_scan *scan, const struct fan_range *range,
+                        const struct beam_detector *detectors, int64_t view, float *weights);
+
+static inline struct fan_grid ts_fan_grid(const struct beam_scan *scan)
+{
+    const struct beam_geometry *grid = &scan->grid;
+    struct fan_grid fan;
+    fan.center_row = 0.5 * (double)(grid->n_rows - 1);
+    fan.center_column = 0.5 * (double)(grid->n_columns - 1);
+    fan.dy = grid->row_spacing;
+    fan.dx = grid->column_spacing;
+    fan.source_axis_mm = scan->beam.source_axis_mm;
+    fan.center = grid->center;
+    fan.per_slope = scan->beam.source_detector_mm / grid->detector_spacing;
+    fan.arc = scan->beam.kind == TS_BEAM_FAN_ARC;
+    return fan;
+}
+
+BEAM_INLINE struct fan_place ts_fan_place(const struct fan_grid *grid, const struct fan_view *view, double row,
+                                          double column)
+{
+    const double x = (column - grid->center_column) * grid->dx, y = (grid->center_row - row) * grid->dy;
+    const double across = x * view->cosine + y * view->sine,
+                 ahead = grid->source_axis_mm + x * view->sine - y * view->cosine;
+    const double inverse = 1 / ahead, slope = across * inverse, near = grid->source_axis_mm * inverse;
+    struct fan_place place;
+    place.at = grid->center + grid->per_slope * (grid->arc ? atan(slope) : slope);
+    place.weight = view->scale * (grid->arc ? 1 / (across * across + ahead * ahead) : near * near);
+    return place;
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For the tables of stages that take line integrals: the way to them from whatever else a scan may hold.
+ */
+#ifndef STAGES_GEOMETRY_LINE_INTEGRALS_H
+#define STAGES_GEOMETRY_LINE_INTEGRALS_H
+
+#define LINE_INTEGRAL_HINTS                                                                                            \
+    {                                                                                                                  \
+        [TS_COUNTS] = "`flat_field`, or `air` without flats, and then `minus_log` make them from counts",              \
+        [TS_TRANSMISSION] = "`minus_log` makes them from a transmission",                                              \
+        [TS_INTENSITY] = ("where the values are line integrals, say `quantity: line_integral` at the input, or in "    \
+                          "`rescale` with its `range`")                                                                \
+    }
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * equalize: histogram equalization, and matching to the histogram of another image.
+ */
+#ifndef STAGES_HISTOGRAM_EQUALIZE_H
+#define STAGES_HISTOGRAM_EQUALIZE_H
+
+#include "stages/counting/bins.h"
+#include "stages/engine/stage.h"
+
+enum equalize_method { EQUALIZE_SKIMAGE, EQUALIZE_OPENCV };
+
+struct equalize_params {
+    int32_t method; /* enum equalize_method */
+    int64_t bins;
+    int32_t scope; /* enum scope */
+    struct ts_reference reference;
+};
+
+/* The result starts with this; then the map (float or integer per value, double per bin), then the reference's
+ * quantiles. bins[0] of the image, bins[1] of the reference, both only where the type is not counted by value; single:
+ * each bin holds one integer, its lower edge. low, high: keys of the lowest and the highest value with an entry, where
+ * the image is counted by value. */
+struct equalize_result {
+    struct bins bins[2];
+    bool single[2];
+    uint32_t low, high;
+};
+
+/* The most bins or values of an input (0: the image, 1: the reference). */
+size_t ts_equalize_capacity(const struct stage_context *context, int input);
+
+extern const struct stage equalize_stage;
+extern const struct stage_cuda equalize_cuda;
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * histogram: counts[i] = number of values v with edge(i) <= v < edge(i + 1), edge(i) = low + i * (high - low) / bins.
+ * The last bin is closed (holds v == high), as numpy.histogram has it. Tables are (bin), or (z, bin) with scope slice.
+ *
+ * 8- and 16-bit integers are counted value by value, exactly, in one pass; any range and bins follow from that. A CUDA
+ * device makes the bins of 16-bit integers itself, from its 65,536 counts.
+ * Other types, and values by label, are counted in the bins themselves; without a range that takes a pass before, which
+ * finds it.
+ */
+#include "stages/histogram/histogram.h"
+
+#include <string.h>
+
+#include "stages/counting/histogram_tables.h"
+#include "stages/counting/label_counts.h"
+#include "stages/values/limits.h"
+#include "stages/values/scope.h"
+
+enum { MAX_BINS = 65536, MAX_LABELS = 65536 };
+
+static const struct choice method_choices[] = {
+    {"auto", HISTOGRAM_AUTO, "by type; on every CUDA device what was fastest on an H200", 0},
+    {"global", HISTOGRAM_GLOBAL, "atomic adds to one table in global memory", ON_CUDA},
+    {"sub-histogram", HISTOGRAM_SUB, "a table in global memory for every strip of columns, then their sum", ON_CUDA},
+    {"shared", HISTOGRAM_SHARED, "a table in shared memory for every block, then their sum", ON_CUDA},
+    {"occupancy", HISTOGRAM_OCCUPANCY, "as shared, with as many blocks as the device holds at once and 8 rows a thread",
+     ON_CUDA},
+    {"warp-tagged", HISTOGRAM_WARP_TAGGED,
+     "a table for every warp, written without atomics: counts carry the lane's number in their top 5 bits, and a lane "
+     "whose number did not stay tries again (Podlozhnyuk 2007)",
+     ON_CUDA},
+    {"lane-private", HISTOGRAM_LANE_PRIVATE, "a table in shared memory for every lane of a warp: no bank conflicts",
+     ON_CUDA},
+    {"sampled", HISTOGRAM_SAMPLED,
+     "16-bit integers only: a table for the range that a sample spans, in copies for the lanes; or packed 16-bit "
+     "counts "
+     "of all values",
+     ON_CUDA},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct choice merge_choices[] = {
+    {"auto", HISTOGRAM_MERGE_AUTO, "what was fastest on an H200: atomic", 0},
+    {"atomic", HISTOGRAM_MERGE_ATOMIC, "every table is added to the result with atomic adds", ON_CUDA},
+    {"fan-in", HISTOGRAM_MERGE_FAN_IN, "halving with stride, table by table: 0 with 128, 1 with 129, ... of 256",
+     ON_CUDA},
+    {"two-level", HISTOGRAM_MERGE_TWO_LEVEL, "runs of tables one after the other, then their sums fan in", ON_CUDA},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct param rows[] = {
+    PARAM(struct histogram_params, bins, .min = 1, .max = MAX_BINS, .init.i = 256, .doc = "number of bins"),
+    PARAM(struct histogram_params, range, .unit = "value", .optional = true,
+          .doc = "[low, high] between the outer edges; values outside are counted apart; absent: `limits` decides"),
+    PARAM(struct histogram_params, limits, .choices = ts_limits_choices, .init.choice = LIMITS_DATA,
+          .doc = "where the outer edges come from without `range`; with dtype the upper edge is the highest value + 1, "
+                 "so that every bin holds equally many values"),
+    PARAM(struct histogram_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+          .doc = "one histogram of the volume, or one of every slice"),
+    PARAM(struct histogram_params, method, .choices = method_choices, .init.choice = HISTOGRAM_AUTO,
+          .doc = "how a CUDA device counts; all give the same counts"),
+    PARAM(struct histogram_params, merge, .choices = merge_choices, .init.choice = HISTOGRAM_MERGE_AUTO,
+          .doc = "how the tables of blocks, warps or strips become one, with the methods that have such; all give the "
+                 "same counts"),
+    PARAM(struct histogram_params, reference, .optional = true,
+          .doc = "an image whose histogram is taken in the same bins, and the distances to it; absent: none"),
+    PARAM(struct histogram_params, labels, .optional = true,
+          .doc = "an image of integers of the same shape: one histogram for the values under each label; absent: none"),
+    PARAM(struct histogram_params, n_labels, .min = 1, .max = MAX_LABELS, .init.i = 256,
+          .doc = "labels 0 to n_labels - 1 have a histogram each; values under any other label are counted together; "
+                 "(n_labels + 1) (bins + 3) counts, at most 536870912, are held in memory"),
+};
+
+/* The bins found; the reference's counts stay here for a reduction per slice. */
+struct histogram_result {
+    struct bins bins;
+    uint64_t reference_outside[BINS_EXTRA_SLOTS], reference[];
+};
+
+static const struct histogram_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static const struct ts_image *labels_of(const struct stage_context *context)
+{
+    return context->references[HISTOGRAM_LABELS - 1];
+}
+
+bool ts_histogram_fixed_bins(const struct stage_context *context)
+{
+    return params_of(context)->range.values || params_of(context)->limits == LIMITS_DTYPE;
+}
+
+static struct bins bins_at_plan(const struct stage_context *context)
+{
+    const struct histogram_params *params = params_of(context);
+    struct bins bins;
+    double low, high;
+    ts_dtype_range(context->in.dtype, &low, &high);
+    if (params->range.values)
+        ts_bins_init(&bins, params->range.values[0], params->range.values[1], params->bins);
+    else
+        ts_bins_init(&bins, low, high + 1, params->bins);
+    return bins;
+}
+
+enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value)
+{
+    if (by_value)
+        return ts_dtype_bytes(dtype) == 1 ? HISTOGRAM_LANE_PRIVATE : HISTOGRAM_SAMPLED;
+    return HISTOGRAM_SHARED;
+}
+
+static enum ts_status resolve_method(const struct stage_context *context, struct histogram_params *params)
+{
+    if (params->method == HISTOGRAM_SAMPLED && ts_dtype_bytes(context->in.dtype) != 2) {
+        ts_param_error(context->set, "method", "sampled-type", context->diag, "counts 16-bit integers, not %s",
+                       ts_dtype_name(context->in.dtype));
+        ts_diag_hint(context->diag, "leave method out");
+        return TS_BAD_CHAIN;
+    }
+    if (params->method != HISTOGRAM_AUTO && labels_of(context)) {
+        ts_param_error(context->set, "method", "method-of-labels", context->diag, "plays no part with `labels`");
+        ts_diag_hint(context->diag, "leave method out");
+        return TS_BAD_CHAIN;
+    }
+    if (!context->device || labels_of(context))
+        ts_param_idle(context->set, "method");
+    else if (params->method == HISTOGRAM_AUTO)
+        params->method = ts_histogram_fastest(context->in.dtype, ts_value_counts_fit(context->in.dtype));
+    return TS_OK;
+}
+
+/* Whether the method leaves tables to merge; sampled, and lane-private for bytes, add them up as they end. */
+static bool leaves_tables(const struct stage_context *context, const struct histogram_params *params)
+{
+    const bool bytes = ts_dtype_bytes(context->in.dtype) == 1;
+    return context->device && !labels_of(context) && params->method != HISTOGRAM_GLOBAL &&
+           params->method != HISTOGRAM_SAMPLED && !(params->method == HISTOGRAM_LANE_PRIVATE && bytes);
+}
+
+static enum ts_status resolve_merge(const struct stage_context *context, struct histogram_params *params)
+{
+    if (leaves_tables(context, params)) {
+        if (params->merge == HISTOGRAM_MERGE_AUTO)
+            params->merge = HISTOGRAM_MERGE_ATOMIC;
+        return TS_OK;
+    }
+    if (context->device && params->merge != HISTOGRAM_MERGE_AUTO) {
+        ts_param_error(context->set, "merge", "merge-without-tables", context->diag,
+                       "needs a method with tables of blocks, warps or strips");
+        ts_diag_hint(context->diag, "use method: shared, occupancy, warp-tagged or sub-histogram");
+        return TS_BAD_CHAIN;
+    }
+    ts_param_idle(context->set, "merge");
+    return TS_OK;
+}
+
+static enum ts_status check_labels(const struct stage_context *context, const struct histogram_params *params)
+{
+    const struct ts_image *labels = labels_of(context);
+    if (!labels) {
+        ts_param_idle(context->set, "n_labels");
+        return TS_OK;
+    }
+    if (!ts_dtype_is_integer(labels->dtype))
+        return ts_param_error(context->set, "labels", "labels-of-float", context->diag,
+                              "labels are integers, and these values are %s", ts_dtype_name(labels->dtype));
+    if (params->scope == SCOPE_SLICE) {
+        ts_param_error(context->set, "labels", "labels-per-slice", context->diag, "count over the whole volume");
+        ts_diag_hint(context->diag, "use scope: volume");
+        return TS_BAD_CHAIN;
+    }
+    if ((params->n_labels + 1) * (params->bins + BINS_EXTRA_SLOTS) > LABEL_COUNTS_MOST) {
+        ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
+                       "%lld labels with %lld bins each make more than %d counts, bins for other labels and for values "
+                       "outside of the range counted in",
+                       (long long)params->n_labels, (long long)params->bins, LABEL_COUNTS_MOST);
+        ts_diag_hint(context->diag, "use fewer bins");
+        return TS_BAD_CHAIN;
+    }
+    return ts_stage_same_shape(context, HISTOGRAM_LABELS - 1);
+}
+
+static enum ts_status check_bins(const struct stage_context *context, const struct histogram_params *params)
+{
+    if (!params->range.values && params->limits == LIMITS_DTYPE && !ts_dtype_is_integer(context->in.dtype))
+        return ts_limits_refuse_float(context);
+    if (ts_histogram_fixed_bins(context)) {
+        const struct bins bins = bins_at_plan(context);
+        if (!ts_bins_distinct(&bins))
+            return ts_param_error(context->set, "range", "range-too-narrow", context->diag,
+                                  "%lld bins between %.17g and %.17g are narrower than numbers of that size can tell",
+                                  (long long)params->bins, bins.low, bins.high);
+    } else if (context->references[0] && params->scope == SCOPE_SLICE) {
+        ts_param_error(context->set, "reference", "reference-needs-range", context->diag,
+                       "the bins of every slice would differ, and the reference is counted once");
+        ts_diag_hint(context->diag, "give range: [low, high], or scope: volume");
+        return TS_BAD_CHAIN;
+    }
+    return TS_OK;
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct histogram_params *params = values;
+    enum ts_status status = ts_limits_check_range(context, "range", &params->range);
+    if (status == TS_OK)
+        status = check_bins(context, params);
+    if (status == TS_OK)
+        status = check_labels(context, params);
+    if (status == TS_OK)
+        status = resolve_method(context, params);
+    return status == TS_OK ? resolve_merge(context, params) : status;
+}
+
+bool ts_histogram_per_slice(const struct stage_context *context)
+{
+    return params_of(context)->scope == SCOPE_SLICE;
+}
+
+static enum ts_dtype dtype_of(const struct stage_context *context, int input)
+{
+    return input == 0 ? context->in.dtype : context->references[input - 1]->dtype;
+}
+
+bool ts_histogram_by_value(const struct stage_context *context, int input)
+{
+    return ts_value_counts_fit(dtype_of(context, input)) && !(input == 0 && labels_of(context));
+}
+
+bool ts_histogram_known_bins(const struct stage_context *context)
+{
+    return ts_histogram_fixed_bins(context) || context->round > 0;
+}
+
+/* Without a range the bins follow from the image's own counts, which a reference's are apart from. */
+bool ts_histogram_binned(const struct stage_context *context, int input)
+{
+    return context->device && ts_histogram_by_value(context, input) && ts_dtype_bytes(dtype_of(context, input)) == 2 &&
+           (input == 0 || ts_histogram_known_bins(context));
+}
+
+static bool travels(const struct stage_context *context, int reference)
+{
+    (void)context;
+    return reference == HISTOGRAM_LABELS - 1;
+}
+
+static int rounds(const struct stage_context *context)
+{
+    const bool counted_by_value = ts_histogram_by_value(context, 0) &&
+                                  (!context->references[0] || ts_histogram_by_value(context, HISTOGRAM_REFERENCE));
+    return ts_histogram_fixed_bins(context) || counted_by_value ? 1 : 2;
+}
+
+/* The round that only looks for the range. */
+bool ts_histogram_ranging(const struct stage_context *context)
+{
+    return context->round + 1 < rounds(context);
+}
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    if (ts_histogram_ranging(context))
+        return input == 0 ? sizeof(struct value_range) : 0;
+    if (input == HISTOGRAM_LABELS)
+        return 0;
+    if (input == 0 && labels_of(context))
+        return ts_label_counts_bytes(params_of(context)->n_labels, params_of(context)->bins);
+    if (ts_histogram_binned(context, input))
+        return sizeof(struct histogram_binned) +
+               ((size_t)params_of(context)->bins + BINS_EXTRA_SLOTS) * sizeof(uint64_t);
+    return ts_histogram_by_value(context, input) ? ts_value_counts_bytes(dtype_of(context, input))
+                                                 : ts_bin_counts_bytes(params_of(context)->bins);
+}
+
+struct bins ts_histogram_bins(const struct stage_context *context)
+{
+    return ts_histogram_fixed_bins(context) ? bins_at_plan(context)
+                                            : ((const struct histogram_result *)context->result)->bins;
+}
+
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+{
+    if (ts_histogram_ranging(context)) {
+        ts_value_range_reduce(context, input, slices, partial);
+    } else if (input == 0 && labels_of(context)) {
+        const struct ts_image *labels = &slices[HISTOGRAM_LABELS];
+        const struct bins bins = ts_histogram_bins(context);
+        ts_label_counts_init(partial, params_of(context)->n_labels, bins.n);
+        ts_label_counts_add(partial, &bins, slices->data, slices->dtype, labels->data, labels->dtype,
+                            ts_image_count(slices));
+    } else if (ts_histogram_by_value(context, input)) {
+        ts_value_counts_of(partial, slices);
+    } else {
+        const struct bins bins = ts_histogram_bins(context);
+        ts_bin_counts_of(partial, &bins, slices);
+    }
+}
+
+static void merge(const struct stage_context *context, int input, void *into, const void *from)
+{
+    if (ts_histogram_ranging(context))
+        ts_value_range_merge(into, from);
+    else if (input == 0 && labels_of(context))
+        ts_label_counts_merge(into, from);
+    else if (ts_histogram_by_value(context, input))
+        ts_value_counts_merge(into, from);
+    else
+        ts_bin_counts_merge(into, from);
+}
+
+static size_t result_bytes(const struct stage_context *context)
+{
+    const size_t n_bins = context->references[0] ? (size_t)params_of(context)->bins : 0;
+    return sizeof(struct histogram_result) + n_bins * sizeof(uint64_t);
+}
+
+/* Adds n slots: one below, the bins, and two above. */
+static void add_slots(const uint64_t *slots, int64_t n_bins, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+{
+    outside[0] += slots[0];
+    for (int64_t bin = 0; bin < n_bins; bin++)
+        in_bins[bin] += slots[1 + bin];
+    outside[1] += slots[n_bins + 1];
+    outside[2] += slots[n_bins + 2];
+}
+
+static void counts_of(const struct stage_context *context, int input, const struct bins *bins, const void *total,
+                      uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+{
+    if (input == 0 && labels_of(context)) {
+        const struct label_counts *counts = total;
+        memset(in_bins, 0, (size_t)bins->n * sizeof *in_bins);
+        memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
+        for (uint64_t row = 0; row <= counts->n_labels; row++)
+            add_slots(ts_label_counts_row(counts, row), bins->n, in_bins, outside);
+    } else if (ts_histogram_binned(context, input)) {
+        const uint64_t *slots = ((const struct histogram_binned *)total)->slots;
+        memcpy(in_bins, slots + 1, (size_t)bins->n * sizeof *in_bins);
+        memcpy(outside, (uint64_t[BINS_EXTRA_SLOTS]){slots[0], slots[bins->n + 1], slots[bins->n + 2]},
+               BINS_EXTRA_SLOTS * sizeof *outside);
+    } else if (ts_histogram_by_value(context, input)) {
+        ts_bins_fold(bins, total, dtype_of(context, input), in_bins, outside);
+    } else {
+        ts_bins_split(total, in_bins, outside);
+    }
+}
+
+static void write_labels(const struct stage_context *context, const struct label_counts *counts, int64_t n_bins,
+                         const struct ts_image *tables)
+{
+    const bool reference = context->references[0] != NULL;
+    uint64_t *in_bins = tables[ts_histogram_table(reference, TABLE_LABEL_COUNTS)].data;
+    uint64_t *others = tables[ts_histogram_table(reference, TABLE_OTHER_COUNTS)].data;
+    for (uint64_t label = 0; label < counts->n_labels; label++) {
+        uint64_t outside[BINS_EXTRA_SLOTS] = {0};
+        uint64_t *of_label = in_bins + label * (uint64_t)n_bins;
+        memset(of_label, 0, (size_t)n_bins * sizeof *of_label);
+        add_slots(ts_label_counts_row(counts, label), n_bins, of_label, outside);
+        for (int i = 0; i < BINS_EXTRA_SLOTS; i++)
+            ((uint64_t *)tables[ts_histogram_table(reference, TABLE_LABEL_UNDERFLOW + i)].data)[label] = outside[i];
+    }
+    uint64_t *outside = tables[ts_histogram_table(reference, TABLE_OTHER_OUTSIDE)].data;
+    memset(others, 0, (size_t)n_bins * sizeof *others);
+    memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
+    add_slots(ts_label_counts_row(counts, counts->n_labels), n_bins, others, outside);
+}
+
+static void write_tables(const struct stage_context *context, const struct histogram_result *result, const void *total,
+                         const struct ts_image *tables)
+{
+    const struct bins *bins = &result->bins;
+    uint64_t *counts = tables[TABLE_COUNTS].data, outside[BINS_EXTRA_SLOTS];
+    counts_of(context, 0, bins, total, counts, outside);
+    ts_bins_edges(bins, tables[TABLE_EDGES].data);
+    for (int i = 0; i < BINS_EXTRA_SLOTS; i++)
+        *(uint64_t *)tables[TABLE_UNDERFLOW + i].data = outside[i];
+    if (context->references[0]) {
+        memcpy(tables[TABLE_REFERENCE].data, result->reference, (size_t)bins->n * sizeof *counts);
+        ts_histogram_compare(bins, counts, outside, result->reference, result->reference_outside,
+                             tables[TABLE_DISTANCES].data, tables[TABLE_WASSERSTEIN].data);
+    }
+    if (labels_of(context))
+        write_labels(context, total, bins->n, tables);
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    struct histogram_result *histogram = result;
+    const int64_t n_bins = params_of(context)->bins;
+    if (ts_histogram_ranging(context)) {
+        ts_bins_init_data(&histogram->bins, totals[0], n_bins);
+        return TS_OK;
+    }
+    if (ts_histogram_fixed_bins(context)) {
+        histogram->bins = bins_at_plan(context);
+    } else if (rounds(context) == 1 && ts_histogram_binned(context, 0)) {
+        histogram->bins = ((const struct histogram_binned *)totals[0])->bins;
+    } else if (rounds(context) == 1) {
+        const struct value_range range = ts_value_counts_range(totals[0], context->in.dtype);
+        ts_bins_init_data(&histogram->bins, &range, n_bins);
+    }
+    if (totals[1])
+        counts_of(context, 1, &histogram->bins, totals[1], histogram->reference, histogram->reference_outside);
+    if (totals[0])
+        write_tables(context, histogram, totals[0], tables);
+    return TS_OK;
+}
+
+static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+{
+    const struct histogram_params *params = params_of(context);
+    const struct histogram_layout layout = {.n_bins = params->bins,
+                                            .n_labels = labels_of(context) ? params->n_labels : 0,
+                                            .per_slice = ts_histogram_per_slice(context),
+                                            .reference = context->references[0] != NULL};
+    return ts_histogram_tables(context, &layout, out);
+}
+
+static const struct stage_reduction reduction = {
+    .per_slice = ts_histogram_per_slice,
+    .exact = true,
+    .rounds = rounds,
+    .partial_bytes = partial_bytes,
+    .reduce = reduce,
+    .merge = merge,
+    .result_bytes = result_bytes,
+    .finish = finish,
+    .tables = tables,
+};
+
+const struct stage histogram_stage = {
+    .name = "histogram",
+    .summary = "count values in bins of equal width; the image passes on",
+    .doc =
+        "`counts[i]` is the number of values with `edge[i] <= v < edge[i+1]`, `edge[i] = low + i*(high - low)/bins` in "
+        "double precision; the last bin is closed and holds `v == high` (the rule of `numpy.histogram`, and its "
+        "default range). Values below, above and NaN are counted apart, so that all counts add up to the number of "
+        "values. 8- and 16-bit integers are counted value by value and exactly; `limits: dtype, bins: 65536` gives "
+        "those counts.\n\n"
+        "With `reference` the reference's values are counted in the same bins, and three distances of the two "
+        "distributions are written: total variation and Kolmogorov-Smirnov (`distances`), and 1-Wasserstein "
+        "(`wasserstein`, the earth mover's, in values of the image).\n\n"
+        "With `labels`, an image of integers of the same shape, the values under each label are counted in the same "
+        "bins "
+        "as well: `label_counts` (label, bin), with the values outside the range beside it. Values under a label that "
+        "is negative, or `n_labels` or more, are in `other_counts`; nothing is dropped, and the rows add up to "
+        "`counts`.\n\n"
+        "`method` chooses how a CUDA device counts; the CPU has its own way. Tables that do not fit into shared memory "
+        "are counted in several passes, each over its share of the bins. 8- and 16-bit integers are counted value by "
+        "value, within `range` where it is given.\n\n"
+        "Cost: one pass; one more to find the range, for 32-bit integers, floats and labels without `range`.",
+    .axes = AXES_VOLUME | AXES_SINOGRAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
+    .bench = "bins=256 limits=dtype|bins=4096 limits=dtype|bins=65536 limits=dtype|bins=4096 range=0,4096|"
+             "bins=256 limits=dtype scope=slice|bins=4096 limits=dtype scope=slice|bins=65536 limits=dtype scope=slice|"
+             "bins=4096 range=0,4096 scope=slice|bins=256 range=0,4096 labels=itself n_labels=4096|"
+             "bins=4096 range=0,4096 reference=itself|bins=256 limits=dtype method=*|bins=256 range=0,4096 method=*|"
+             "bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct histogram_params),
+    .resolve = resolve,
+    .travels = travels,
+    .reduction = &reduction,
+    .cuda = STAGE_CUDA(histogram_cuda),
+    .counts_values = true,
+    .tolerance = {.why = "counts of values are exact"},
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * histogram: counts of values in bins of equal width, of the image or of every label; the image passes on unchanged.
+ */
+#ifndef STAGES_HISTOGRAM_HISTOGRAM_H
+#define STAGES_HISTOGRAM_HISTOGRAM_H
+
+#include "stages/counting/bins.h"
+#include "stages/engine/stage.h"
+
+enum histogram_method {
+    HISTOGRAM_AUTO,
+    HISTOGRAM_GLOBAL,
+    HISTOGRAM_SUB,
+    HISTOGRAM_SHARED,
+    HISTOGRAM_OCCUPANCY,
+    HISTOGRAM_WARP_TAGGED,
+    HISTOGRAM_LANE_PRIVATE,
+    HISTOGRAM_SAMPLED
+};
+
+enum histogram_merge {
+    HISTOGRAM_MERGE_AUTO,
+    HISTOGRAM_MERGE_ATOMIC,
+    HISTOGRAM_MERGE_FAN_IN,
+    HISTOGRAM_MERGE_TWO_LEVEL
+};
+
+struct histogram_params {
+    int64_t bins;
+    struct ts_numbers range;
+    int32_t limits; /* enum limits */
+    int32_t scope;  /* enum scope */
+    int32_t method; /* enum histogram_method */
+    int32_t merge;  /* enum histogram_merge */
+    struct ts_reference reference, labels;
+    int64_t n_labels;
+};
+
+enum { HISTOGRAM_REFERENCE = 1, HISTOGRAM_LABELS = 2 }; /* inputs */
+
+/* What finish() takes of an input that a CUDA device counted by value and made bins of. */
+struct histogram_binned {
+    struct bins bins;
+    uint64_t slots[]; /* of the bins, and BINS_EXTRA_SLOTS: stages/counting/bins.h */
+};
+
+extern const struct stage histogram_stage;
+extern const struct stage_cuda histogram_cuda;
+
+/* For the CUDA side. */
+bool ts_histogram_per_slice(const struct stage_context *context);
+/* Whether this round only looks for the range. */
+bool ts_histogram_ranging(const struct stage_context *context);
+/* Whether the values of an input are counted one by one, and not in the bins. */
+bool ts_histogram_by_value(const struct stage_context *context, int input);
+/* Whether a CUDA device makes bins of an input's counts of values: of 16-bit integers, where it can know them. */
+bool ts_histogram_binned(const struct stage_context *context, int input);
+/* Whether the bins are known before a pixel is read; and whether they are once this round begins. */
+bool ts_histogram_fixed_bins(const struct stage_context *context);
+bool ts_histogram_known_bins(const struct stage_context *context);
+/* The bins of a round that knows them. */
+struct bins ts_histogram_bins(const struct stage_context *context);
+/* The fastest method on a CUDA device for values of this type. */
+enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * statistics: count, range, sum, mean, variance, product and percentiles of the finite values of an image. Tables of
+ * one number, or (z) with scope slice; percentiles (item) or (z, item).
+ *
+ * 8- and 16-bit integers: everything follows from the counts of their values, in integers. Other types: moments of each
+ * slice, joined in rising z (Chan, Golub and LeVeque 1983); percentiles take a second pass, or a sort of each slice.
+ */
+#include "stages/histogram/statistics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "stages/values/scope.h"
+
+static const struct param rows[] = {
+    PARAM(struct statistics_params, percentiles, .unit = "%", .min = 0, .max = 100, .optional = true,
+          .doc = "list of at most 16 percentiles, 50 for the median; absent: none"),
+    PARAM(struct statistics_params, ddof, .min = 0, .max = 1, .init.i = 0,
+          .doc = "the variance divides by count - ddof: 0 for the image itself, 1 to estimate from a sample"),
+    PARAM(struct statistics_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+          .doc = "numbers of the volume, or of every slice"),
+    PARAM(struct statistics_params, method, .choices = ts_reduction_choices, .init.choice = REDUCTION_AUTO,
+          .doc = "how the sums and products of a slice of 32-bit integers or floats are joined; 8- and 16-bit integers "
+                 "follow from the counts of their values"),
+    PARAM(struct statistics_params, percentile_method, .choices = ts_percentile_choices, .init.choice = PERCENTILE_AUTO,
+          .doc = "how percentiles of 32-bit integers and floats are found"),
+};
+
+enum {
+    TABLE_COUNT,
+    TABLE_NAN,
+    TABLE_INFINITE,
+    TABLE_ZEROS,
+    TABLE_MIN,
+    TABLE_MAX,
+    TABLE_SUM,
+    TABLE_MEAN,
+    TABLE_VARIANCE,
+    TABLE_DEVIATION,
+    TABLE_LOG_PRODUCT,
+    TABLE_PRODUCT_SIGN,
+    TABLE_PERCENTILES
+};
+
+static const struct statistics_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+int ts_statistics_percentiles(const struct stage_context *context)
+{
+    return (int)(params_of(context)->percentiles.rows * params_of(context)->percentiles.columns);
+}
+
+static bool by_value(const struct stage_context *context)
+{
+    return ts_value_counts_fit(context->in.dtype);
+}
+
+static bool per_slice(const struct stage_context *context)
+{
+    return params_of(context)->scope == SCOPE_SLICE;
+}
+
+bool ts_statistics_by_slice(const struct stage_context *context)
+{
+    return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 && per_slice(context) &&
+           (context->device || params_of(context)->percentile_method == PERCENTILE_SORT);
+}
+
+/* A device takes the numbers of a slice out of its counts itself. */
+bool ts_statistics_of_counts(const struct stage_context *context)
+{
+    return by_value(context) && !(context->device && per_slice(context));
+}
+
+/* HU becomes HU^2, 1/mm becomes (1/mm)^2, 1 stays 1. */
+static void write_square(const char *unit, char *out, size_t size)
+{
+    const bool compound = unit && strpbrk(unit, "/ *^") != NULL;
+    if (!unit || !*unit || !strcmp(unit, "1"))
+        snprintf(out, size, "1");
+    else
+        snprintf(out, size, compound ? "(%s)^2" : "%s^2", unit);
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct statistics_params *params = values;
+    const int64_t n = params->percentiles.rows * params->percentiles.columns;
+    if (n > PERCENTILES_MAX)
+        return ts_param_error(context->set, "percentiles", "too-many-percentiles", context->diag,
+                              "%lld percentiles where at most %d can be taken at once", (long long)n, PERCENTILES_MAX);
+    if (by_value(context))
+        ts_param_idle(context->set, "method");
+    if (by_value(context) || n == 0)
+        ts_param_idle(context->set, "percentile_method");
+    else if (params->percentile_method == PERCENTILE_SORT && params->scope == SCOPE_VOLUME) {
+        ts_param_error(context->set, "percentile_method", "sort-scope", context->diag,
+                       "'sort' sorts one slice at a time, and scope is volume");
+        ts_diag_hint(context->diag, "scope: slice, or percentile_method: histogram");
+        return TS_BAD_CHAIN;
+    } else if (params->percentile_method == PERCENTILE_SORT && ts_slice_count(&context->in) > UINT32_MAX) {
+        ts_param_error(context->set, "percentile_method", "sort-size", context->diag,
+                       "'sort' counts places in 32 bits, and a slice has %zu values", ts_slice_count(&context->in));
+        ts_diag_hint(context->diag, "percentile_method: histogram");
+        return TS_BAD_CHAIN;
+    }
+    if (params->method == REDUCTION_AUTO)
+        params->method = REDUCTION_TWO_LEVEL; /* as measured */
+    if (params->percentile_method == PERCENTILE_AUTO)
+        params->percentile_method = PERCENTILE_HISTOGRAM;
+    write_square(context->in.unit, params->square_unit, sizeof params->square_unit);
+    return TS_OK;
+}
+
+/* ---- reduction --------------------------------------------------------------------------------- */
+
+static int rounds(const struct stage_context *context)
+{
+    return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 &&
+                   !ts_statistics_by_slice(context)
+               ? 2
+               : 1;
+}
+
+static size_t moment_count(const struct stage_context *context)
+{
+    return per_slice(context) ? 1 : (size_t)context->in.axes[0].n;
+}
+
+static struct moments *moments_in(const void *partial)
+{
+    return (struct moments *)((struct statistics_partial *)partial + 1);
+}
+
+static void *search_in(const struct stage_context *context, const void *partial)
+{
+    return moments_in(partial) + moment_count(context);
+}
+
+static struct percentile_ends *ends_in(const struct stage_context *context, const void *partial)
+{
+    return search_in(context, partial);
+}
+
+/* Behind the moments in a partial of the first round. A slice to be sorted brings room for its keys. */
+static size_t search_bytes(const struct stage_context *context)
+{
+    const int n_percentiles = ts_statistics_percentiles(context);
+    if (!ts_statistics_by_slice(context))
+        return n_percentiles > 0 ? ts_percentile_partial_bytes(0, n_percentiles) : 0;
+    return sizeof(struct percentile_ends) + (context->device ? 0 : 2 * ts_slice_count(&context->in) * sizeof(uint32_t));
+}
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    const int n_percentiles = ts_statistics_percentiles(context);
+    (void)input;
+    if (ts_statistics_of_counts(context))
+        return ts_value_counts_bytes(context->in.dtype);
+    if (context->round == 1)
+        return ts_percentile_partial_bytes(1, n_percentiles);
+    return sizeof(struct statistics_partial) + moment_count(context) * sizeof(struct moments) + search_bytes(context);
+}
+
+static void reduce_first(const struct stage_context *context, const struct ts_image *slices, void *partial)
+{
+    const struct statistics_params *params = params_of(context);
+    const size_t n = ts_slice_count(slices);
+    const int n_percentiles = ts_statistics_percentiles(context);
+    const bool by_slice = ts_statistics_by_slice(context), search = n_percentiles > 0 && !by_slice;
+    struct statistics_partial *first = partial;
+    memset(partial, 0, sizeof *first + moment_count(context) * sizeof(struct moments));
+    if (search)
+        ts_percentile_begin(search_in(context, partial), 0, NULL);
+    for (int64_t i = 0; i < slices->axes[0].n; i++) {
+        const void *slice = ts_slice_data(slices, i);
+        ts_value_range_add(&first->range, slice, slices->dtype, n);
+        ts_moments_of_slice_by(moments_in(partial) + (per_slice(context) ? 0 : slices->z_first + i), slice,
+                               slices->dtype, n, (enum reduction_method)params->method);
+        if (search)
+            ts_percentile_add(search_in(context, partial), 0, NULL, slice, slices->dtype, n);
+        if (by_slice)
+            ts_percentile_sort(ends_in(context, partial), (uint32_t *)(ends_in(context, partial) + 1), slice,
+                               slices->dtype, n, params->percentiles.values, n_percentiles);
+    }
+    if (search)
+        ts_percentile_end(search_in(context, partial), 0);
+}
+
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+{
+    (void)input;
+    if (ts_statistics_of_counts(context)) {
+        ts_value_counts_of(partial, slices);
+    } else if (context->round == 0) {
+        reduce_first(context, slices, partial);
+    } else {
+        const struct percentile_search *search = &((const struct statistics_result *)context->result)->search;
+        ts_percentile_begin(partial, 1, search);
+        ts_percentile_add(partial, 1, search, slices->data, slices->dtype, ts_image_count(slices));
+        ts_percentile_end(partial, 1);
+    }
+}
+
+static void merge(const struct stage_context *context, int input, void *into, const void *from)
+{
+    (void)input;
+    if (ts_statistics_of_counts(context)) {
+        ts_value_counts_merge(into, from);
+    } else if (context->round == 0) {
+        ts_value_range_merge(&((struct statistics_partial *)into)->range,
+                             &((const struct statistics_partial *)from)->range);
+        for (size_t z = 0; z < moment_count(context); z++)
+            if (moments_in(from)[z].n > 0)
+                moments_in(into)[z] = moments_in(from)[z];
+        if (ts_statistics_percentiles(context) > 0)
+            ts_percentile_merge(search_in(context, into), search_in(context, from), 0, NULL);
+    } else {
+        ts_percentile_merge(into, from, 1, &((const struct statistics_result *)context->result)->search);
+    }
+}
+
+static size_t result_bytes(const struct stage_context *context)
+{
+    const size_t bytes =
+        rounds(context) == 2 ? sizeof(struct statistics_result) : offsetof(struct statistics_result, search);
+    return (bytes + 63) / 64 * 64;
+}
+
+static void write_tables(const struct stage_context *context, const struct statistics_result *result,
+                         const struct ts_image *tables)
+{
+    const struct moments *moments = &result->moments;
+    const bool any = moments->n > 0;
+    const double none = (double)NAN, divisor = (double)moments->n - (double)params_of(context)->ddof;
+    const double variance = divisor > 0 ? moments->deviations / divisor : none;
+    const uint64_t counts[] = {moments->n, result->range.n_nan, result->range.n_infinite, moments->n_zero};
+    const double reals[] = {any ? result->range.low : none,
+                            any ? result->range.high : none,
+                            moments->sum,
+                            any ? moments->mean : none,
+                            variance,
+                            sqrt(variance),
+                            ts_moments_log_product(moments),
+                            moments->n_negative % 2 ? -1 : 1};
+    for (int i = TABLE_COUNT; i < TABLE_MIN; i++)
+        *(uint64_t *)tables[i].data = counts[i];
+    for (int i = TABLE_MIN; i < TABLE_PERCENTILES; i++)
+        *(double *)tables[i].data = reals[i - TABLE_MIN];
+    if (ts_statistics_percentiles(context) > 0)
+        memcpy(tables[TABLE_PERCENTILES].data, result->percentiles,
+               (size_t)ts_statistics_percentiles(context) * sizeof *result->percentiles);
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    struct statistics_result *numbers = result;
+    const double *percents = params_of(context)->percentiles.values;
+    const int n_percentiles = ts_statistics_percentiles(context);
+    const enum ts_dtype dtype = context->in.dtype;
+    if (ts_statistics_of_counts(context)) {
+        const struct value_counts *counts = totals[0];
+        double low, high;
+        ts_dtype_range(dtype, &low, &high);
+        numbers->range = (struct value_range){.low = low + counts->low, .high = low + counts->high};
+        ts_moments_of_counts(&numbers->moments, counts, dtype);
+        for (int i = 0; i < n_percentiles; i++)
+            numbers->percentiles[i] = ts_percentile_of_counts(counts, dtype, percents[i]);
+    } else if (context->round == 0) {
+        numbers->range = ((const struct statistics_partial *)totals[0])->range;
+        numbers->moments = (struct moments){0};
+        for (size_t z = 0; z < moment_count(context); z++)
+            ts_moments_join(&numbers->moments, moments_in(totals[0]) + z, dtype);
+        if (ts_statistics_by_slice(context))
+            ts_percentile_of_ends(ends_in(context, totals[0]), dtype, percents, n_percentiles, numbers->percentiles);
+        else if (n_percentiles > 0)
+            ts_percentile_locate(&numbers->search, search_in(context, totals[0]), percents, n_percentiles);
+    } else {
+        ts_percentile_values(&numbers->search, totals[0], dtype, numbers->percentiles);
+    }
+    if (context->round + 1 == rounds(context))
+        write_tables(context, numbers, tables);
+    return TS_OK;
+}
+
+static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+{
+    static const struct {
+        const char *name, *doc;
+        bool in_values; /* has the image's unit */
+    } texts[] = {
+        [TABLE_COUNT] = {"count", "finite values; all other numbers are of these", false},
+        [TABLE_NAN] = {"nan", "values that are not numbers", false},
+        [TABLE_INFINITE] = {"infinite", "infinite values", false},
+        [TABLE_ZEROS] = {"zeros", "values that are zero", false},
+        [TABLE_MIN] = {"min", "smallest value", true},
+        [TABLE_MAX] = {"max", "largest value", true},
+        [TABLE_SUM] = {"sum", "sum", true},
+        [TABLE_MEAN] = {"mean", "mean", true},
+        [TABLE_VARIANCE] = {"variance", "sum of squared deviations from the mean / (count - ddof)", false},
+        [TABLE_DEVIATION] = {"standard_deviation", "square root of the variance", true},
+        [TABLE_LOG_PRODUCT] = {"log_product",
+                               "natural logarithm of the absolute product of the values that are not "
+                               "zero",
+                               false},
+        [TABLE_PRODUCT_SIGN] = {"product_sign", "sign of that product, 1 or -1", false},
+        [TABLE_PERCENTILES] = {"percentiles", "in the order of the parameter", true},
+    };
+    const int n = ts_statistics_percentiles(context) > 0 ? TABLE_PERCENTILES + 1 : TABLE_PERCENTILES;
+    for (int i = 0; i < n; i++) {
+        struct ts_image *image = &out[i].image;
+        out[i].name = texts[i].name;
+        out[i].doc = texts[i].doc;
+        *image = (struct ts_image){.dtype = i < TABLE_MIN ? TS_U64 : TS_F64,
+                                   .quantity = texts[i].in_values ? context->in.quantity : TS_INTENSITY,
+                                   .unit = texts[i].in_values ? context->in.unit : "1"};
+        if (i == TABLE_VARIANCE)
+            image->unit = params_of(context)->square_unit;
+        if (per_slice(context))
+            image->axes[image->rank++] = context->in.axes[0];
+        if (i == TABLE_PERCENTILES)
+            image->axes[image->rank++] =
+                (struct ts_axis){.kind = TS_AXIS_ITEM, .n = ts_statistics_percentiles(context), .unit = ""};
+    }
+    return n;
+}
+
+static const struct stage_reduction reduction = {
+    .per_slice = per_slice,
+    .exact = true, /* moments stay apart by slice until the end */
+    .rounds = rounds,
+    .partial_bytes = partial_bytes,
+    .reduce = reduce,
+    .merge = merge,
+    .result_bytes = result_bytes,
+    .finish = finish,
+    .tables = tables,
+};
+
+const struct stage statistics_stage = {
+    .name = "statistics",
+    .summary = "count, range, sum, mean, variance, product and percentiles; the image passes on",
+    .doc = "Numbers of the finite values; NaN and infinite values are counted apart. The variance is "
+           "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) and is given as the "
+           "natural logarithm of its absolute value and its sign, since the product itself fits no number. "
+           "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are exact: rank "
+           "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
+           "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, and the slices "
+           "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give equal bytes.\n\n"
+           "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
+           "run of values is summed as differences from a value near its own mean.\n\n"
+           "Cost: one pass; one more for percentiles of 32-bit integers and floats.",
+    .axes = AXES_VOLUME | AXES_SINOGRAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct statistics_params),
+    .resolve = resolve,
+    .reduction = &reduction,
+    .cuda = STAGE_CUDA(statistics_cuda),
+    .counts_values = true,
+    .bench = "|scope=slice|percentiles=1,50,99|scope=slice percentiles=1,50,99|"
+             "scope=slice percentiles=1,50,99 percentile_method=sort",
+    .tolerance = {.relative = 1e-12, .why = "order of sums in double; integers are exact"},
+};

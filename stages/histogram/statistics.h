@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * statistics: numbers that describe an image; the image passes on unchanged.
+ */
+#ifndef STAGES_HISTOGRAM_STATISTICS_H
+#define STAGES_HISTOGRAM_STATISTICS_H
+
+#include "stages/counting/moments.h"
+#include "stages/counting/percentile.h"
+#include "stages/engine/stage.h"
+#include "stages/values/value_range.h"
+
+struct statistics_params {
+    struct ts_numbers percentiles;
+    int64_t ddof;
+    int32_t scope;             /* enum scope */
+    int32_t method;            /* enum reduction_method */
+    int32_t percentile_method; /* enum percentile_method */
+    char square_unit[64];      /* no row: the unit of the variance, written by resolve() */
+};
+
+/* What finish() takes where it does not take counts of single values: this, then the moments of the slices, then what
+ * the percentiles need. */
+struct statistics_partial {
+    struct value_range range;
+    uint64_t reserved[3]; /* the moments hold 128-bit integers */
+};
+
+struct statistics_result {
+    struct moments moments;
+    struct value_range range;
+    double percentiles[PERCENTILES_MAX];
+    struct percentile_search search; /* left out where no second round is needed */
+};
+
+/* Whether finish() takes counts of single values. */
+bool ts_statistics_of_counts(const struct stage_context *context);
+/* Percentiles whose end values are looked up slice by slice in one round, instead of in two over the image. */
+bool ts_statistics_by_slice(const struct stage_context *context);
+/* How many percentiles are asked for. */
+int ts_statistics_percentiles(const struct stage_context *context);
+
+extern const struct stage statistics_stage;
+extern const struct stage_cuda statistics_cuda;
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * invert: y = low + high - x, in the type of the image. Rule of skimage.util.invert for [low, high] the range of the
+ * type: highest - x for unsigned integers, -1 - x for signed ones, 1 - x for floats.
+ */
+#include "stages/intensity/invert.h"
+
+#include "stages/values/limits.h"
+#include "stages/values/point_map.h"
+#include "stages/values/scope.h"
+#include "stages/values/value_range.h"
+
+static const struct choice limits_choices[] = {
+    {"dtype", INVERT_DTYPE,
+     "the range of the type, [0, 1] for f32: highest - x for unsigned, -1 - x for signed, 1 - x for f32 "
+     "(skimage.util.invert)"},
+    {"data", INVERT_DATA, "the smallest and the largest finite value of the image, which change places"},
+    {NULL, 0, NULL},
+};
+
+static const struct param rows[] = {
+    PARAM(struct invert_params, range, .unit = "value", .optional = true,
+          .doc = "[low, high] that change places; values outside go beyond, as far as the type reaches; absent: "
+                 "`limits` decides"),
+    PARAM(struct invert_params, limits, .choices = limits_choices, .init.choice = INVERT_DTYPE,
+          .doc = "where the range comes from without `range`"),
+    PARAM(struct invert_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+          .doc = "with limits data: range of the volume, or of every slice"),
+};
+
+static const struct invert_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static bool of_data(const struct stage_context *context)
+{
+    return !params_of(context)->range.values && params_of(context)->limits == INVERT_DATA;
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    return ts_limits_check_range(context, "range", &((const struct invert_params *)values)->range);
+}
+
+static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+{
+    (void)context;
+    out->quantity = TS_INTENSITY;
+    out->unit = "1";
+    return TS_OK;
+}
+
+static bool per_slice(const struct stage_context *context)
+{
+    return of_data(context) && params_of(context)->scope == SCOPE_SLICE;
+}
+
+static int rounds(const struct stage_context *context)
+{
+    return of_data(context) ? 1 : 0;
+}
+
+static size_t result_bytes(const struct stage_context *context)
+{
+    (void)context;
+    return sizeof(double); /* low + high */
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    const struct value_range *range = totals[0];
+    const double ends[] = {range->n_finite ? range->low : 0, range->n_finite ? range->high : 0};
+    (void)context;
+    *(double *)result = ends[0] + ends[1];
+    for (int i = 0; i < 2; i++)
+        *(double *)tables[i].data = ends[i];
+    return TS_OK;
+}
+
+static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+{
+    if (!of_data(context))
+        return 0;
+    out[0].name = "low";
+    out[0].doc = "smallest value, which became high";
+    out[1].name = "high";
+    out[1].doc = "largest value, which became low";
+    for (int i = 0; i < 2; i++) {
+        out[i].image = (struct ts_image){.dtype = TS_F64, .quantity = context->in.quantity, .unit = context->in.unit};
+        if (per_slice(context))
+            out[i].image.axes[out[i].image.rank++] = context->in.axes[0];
+    }
+    return 2;
+}
+
+static const struct stage_reduction reduction = {
+    .per_slice = per_slice,
+    .exact = true,
+    .feeds_map = true,
+    .rounds = rounds,
+    .partial_bytes = ts_value_range_partial_bytes,
+    .reduce = ts_value_range_reduce,
+    .merge = ts_value_range_merge_partials,
+    .result_bytes = result_bytes,
+    .finish = finish,
+    .tables = tables,
+};
+
+static void map(const struct stage_context *context, int64_t z, double *values, size_t n)
+{
+    double low, high, sum;
+    ts_dtype_range(context->in.dtype, &low, &high);
+    if (of_data(context))
+        sum = ((const double *)context->result)[per_slice(context) ? z : 0];
+    else if (params_of(context)->range.values)
+        sum = params_of(context)->range.values[0] + params_of(context)->range.values[1];
+    else
+        sum = ts_dtype_is_integer(context->in.dtype) ? low + high : 1;
+    for (size_t i = 0; i < n; i++)
+        values[i] = sum - values[i];
+}
+
+static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    (void)scratch;
+    return ts_point_map(context, in, out, map);
+}
+
+const struct stage invert_stage = {
+    .name = "invert",
+    .summary = "turn bright and dark over",
+    .doc =
+        "`y = low + high - x`, in the type of the image. By default `[low, high]` is the range of the type, as in "
+        "`skimage.util.invert`: 255 - x for u8, -1 - x for i16, 1 - x for f32 (meant for values in [0, 1]). For a CT "
+        "in HU, `limits: data` or `range: [-1024, 3071]` keeps the values where they were. Integers saturate; a sum "
+        "that is no integer rounds half to even. NaN stays NaN. The result is an intensity, no longer HU.",
+    .axes = AXES_VOLUME | AXES_SINOGRAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct invert_params),
+    .resolve = resolve,
+    .shape = shape,
+    .reduction = &reduction,
+    .cpu = cpu,
+    .cuda = STAGE_CUDA(invert_cuda),
+    .tolerance = {.relative = 1.2e-7, .why = "rounding to f32; integers are exact"},
+};

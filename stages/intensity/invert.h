@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * invert: the image turned over within a range.
+ */
+#ifndef STAGES_INTENSITY_INVERT_H
+#define STAGES_INTENSITY_INVERT_H
+
+#include "stages/engine/stage.h"
+
+struct invert_params {
+    struct ts_numbers range;
+    int32_t limits; /* enum invert_limits */
+    int32_t scope;  /* enum scope */
+};
+enum invert_limits { INVERT_DTYPE, INVERT_DATA };
+
+extern const struct stage invert_stage;
+extern const struct stage_cuda invert_cuda;
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rescale: values to a range, to zero mean and unit variance, or from percentiles to a range.
+ */
+#ifndef STAGES_INTENSITY_RESCALE_H
+#define STAGES_INTENSITY_RESCALE_H
+
+#include "stages/counting/percentile.h"
+#include "stages/engine/stage.h"
+
+enum rescale_method { RESCALE_RANGE, RESCALE_PERCENTILES, RESCALE_Z_SCORE };
+
+struct rescale_params {
+    int32_t method; /* enum rescale_method */
+    struct ts_numbers range;
+    int32_t limits; /* enum limits */
+    double low_percentile, high_percentile;
+    int32_t scope; /* enum scope */
+    bool clip;
+    int32_t dtype; /* enum out_dtype */
+    double out_low, out_high;
+    int32_t quantity; /* enum ts_quantity */
+};
+
+/* What the map works with: the ends of the range, or mean and standard deviation. */
+struct rescale_result {
+    double numbers[2];
+    struct percentile_search search; /* left out where no second round is needed */
+};
+
+/* The range is known before the run. */
+bool ts_rescale_is_fixed(const struct stage_context *context);
+/* Percentiles of slices of 32-bit integers or floats, which a device finds in one round: totals are percentile_ends. */
+bool ts_rescale_by_ends(const struct stage_context *context);
+
+extern const struct stage rescale_stage;
+extern const struct stage_cuda rescale_cuda;
+
+#endif

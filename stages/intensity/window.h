@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * window: DICOM's VOI window, from a range of values to a range of gray.
+ */
+#ifndef STAGES_INTENSITY_WINDOW_H
+#define STAGES_INTENSITY_WINDOW_H
+
+#include "stages/engine/stage.h"
+
+enum window_function { WINDOW_LINEAR, WINDOW_LINEAR_EXACT, WINDOW_SIGMOID };
+enum window_unit { WINDOW_IMAGE, WINDOW_HU };
+
+struct window_params {
+    double center, width, low, high;
+    int32_t function; /* enum window_function */
+    int32_t unit;     /* enum window_unit */
+    int32_t dtype;    /* enum out_dtype */
+    double out_low, out_high;
+};
+
+extern const struct stage window_stage;
+extern const struct stage_cuda window_cuda;
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * filter: the rows of a sinogram through a filter of filtered backprojection.
+ */
+#ifndef STAGES_PROJECTION_FILTER_H
+#define STAGES_PROJECTION_FILTER_H
+
+#include "stages/engine/stage.h"
+#include "stages/projection/row_filter.h"
+
+struct filter_params {
+    int32_t filter; /* enum row_filter_name */
+    double cutoff;
+    char unit[LENGTH_UNIT_BYTES]; /* no row: the unit of the result, written by resolve() */
+};
+
+extern const struct stage filter_stage;
+extern const struct stage_cuda filter_cuda;
+
+/* The filter of the resolved parameters for the context's input. */
+struct row_filter ts_filter_of(const struct stage_context *context);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * radon: line integrals of every slice along the rays of a beam; (z, y, x) -> (z, view, detector), f32.
+ * The rays are those of stages/geometry/beam.h, the sums those of stages/projection/joseph.h.
+ */
+#include "stages/projection/radon.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "stages/geometry/view_angles.h"
+#include "stages/projection/joseph.h"
+#include "stages/projection/tensor_rays.h"
+#include "stages/values/length_unit.h"
+
+enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device idle */
+
+/* ---- parameters -------------------------------------------------------------------------------- */
+
+static double spacing_of(const struct ts_axis *axis)
+{
+    return axis->spacing > 0 ? axis->spacing : 1;
+}
+
+/* A list over some 3 or 6 degrees is one in radians, as for the stages that reconstruct. */
+static enum ts_status check_unit(const struct stage_context *context, const struct radon_params *params)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t v = 0; v < params->views; v++) {
+        low = fmin(low, params->angles.values[v]);
+        high = fmax(high, params->angles.values[v]);
+    }
+    if (!ts_view_angles_are_radians(low, high, params->views))
+        return TS_OK;
+    ts_param_error(context->set, "angles", "angles-in-radians", context->diag,
+                   "all %lld lie between %.6g and %.6g, and degrees were expected: this looks like half a turn or a "
+                   "turn in radians",
+                   (long long)params->views, low, high);
+    ts_diag_hint(context->diag, "views, start and arc take as narrow a range");
+    return TS_BAD_CHAIN;
+}
+
+static enum ts_status resolve_views(const struct stage_context *context, struct radon_params *params)
+{
+    static const char *const even[] = {"views", "start", "arc"};
+    if (!ts_param_given(context->set, "angles")) {
+        if (!ts_param_given(context->set, "views"))
+            params->views = 180;
+        return TS_OK;
+    }
+    for (size_t i = 0; i < sizeof even / sizeof *even; i++)
+        if (ts_param_given(context->set, even[i]))
+            return ts_param_error(context->set, even[i], "angles-twice", context->diag,
+                                  "the views are already listed by angles; give one of the two");
+        else
+            ts_param_idle(context->set, even[i]);
+    if (params->angles.rows != 1 || params->angles.columns < 1)
+        return ts_param_error(context->set, "angles", "angles-shape", context->diag,
+                              "%lld rows of %lld numbers, expected one list of at least one angle",
+                              (long long)params->angles.rows, (long long)params->angles.columns);
+    params->views = params->angles.columns;
+    return check_unit(context, params);
+}
+
+static enum ts_status resolve_source(const struct stage_context *context, struct radon_params *params)
+{
+    static const char *const rows[] = {"source_axis", "source_detector"};
+    const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
+    for (int i = 0; i < 2; i++) {
+        const bool given = ts_param_given(context->set, rows[i]);
+        if (params->beam == TS_BEAM_PARALLEL && given)
+            return ts_param_error(context->set, rows[i], "source-parallel", context->diag,
+                                  "a parallel beam has no source at a distance, only a fan has");
+        if (params->beam == TS_BEAM_PARALLEL)
+            ts_param_idle(context->set, rows[i]);
+        else if (!given)
+            return ts_param_error(context->set, rows[i], "source-missing", context->diag,
+                                  "is not given, and a %s beam needs it",
+                                  ts_beam_name((enum ts_beam_kind)params->beam));
+    }
+    if (params->beam == TS_BEAM_PARALLEL) {
+        params->source_axis = params->source_detector = 0;
+        return TS_OK;
+    }
+    if ((x->unit && strcmp(x->unit, "mm") != 0) || (y->unit && strcmp(y->unit, "mm") != 0))
+        return ts_param_error(context->set, "source_axis", "source-unit", context->diag,
+                              "is in mm, and the image's spacing is in %s", x->unit);
+    const struct beam_geometry grid = {
+        .n_rows = y->n, .n_columns = x->n, .row_spacing = spacing_of(y), .column_spacing = spacing_of(x)};
+    const double least = ts_beam_least_source_axis(&grid);
+    if (!(params->source_axis > least))
+        return ts_param_error(context->set, "source_axis", "source-inside", context->diag,
+                              "%g mm would put the source into the slice, expected more than %g mm",
+                              params->source_axis, least);
+    if (!(params->source_detector >= params->source_axis))
+        return ts_param_error(context->set, "source_detector", "detector-inside", context->diag,
+                              "%g mm would put the detector before the rotation axis, expected at least %g mm",
+                              params->source_detector, params->source_axis);
+    return TS_OK;
+}
+
+/* Length of a detector on which a disc of this diameter about the rotation axis falls. */
+static double covering_mm(const struct radon_params *params, double diameter)
+{
+    if (params->beam == TS_BEAM_PARALLEL)
+        return diameter;
+    const double gamma = asin(0.5 * diameter / params->source_axis);
+    return 2 * params->source_detector * (params->beam == TS_BEAM_FAN_ARC ? gamma : tan(gamma));
+}
+
+/* What a fan cannot be. An arc must end before a quarter of a turn from the central ray, as a line does by itself. */
+static enum ts_status check_fan(const struct stage_context *context, const struct radon_params *params)
+{
+    const double last = fmax(params->center, (double)(params->detectors - 1) - params->center);
+    const double degree = last * params->detector_spacing / params->source_detector * (180 / M_PI);
+    if (params->beam == TS_BEAM_FAN_ARC && !(degree < 90))
+        return ts_param_error(context->set, "detectors", "fan-angle", context->diag,
+                              "the last detector would be %g degrees from the central ray, expected less than 90",
+                              degree);
+    if (params->method == RADON_ROW_FAN_IN || params->method == RADON_TENSOR || params->method == RADON_TENSOR_SPLIT) {
+        ts_param_error(context->set, "method", "method-beam", context->diag,
+                       "'%s' knows parallel rays alone, and the beam is %s",
+                       params->method == RADON_ROW_FAN_IN ? "row-fan-in"
+                       : params->method == RADON_TENSOR   ? "tensor"
+                                                          : "tensor-split",
+                       ts_beam_name((enum ts_beam_kind)params->beam));
+        ts_diag_hint(context->diag, "method: ray, or stack");
+        return TS_BAD_CHAIN;
+    }
+    return TS_OK;
+}
+
+static enum ts_status check_tensor(const struct stage_context *context, const struct radon_params *params)
+{
+    const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
+    const struct tensor_grid grid = {y->n, x->n, spacing_of(y), spacing_of(x)};
+    const bool split = params->method == RADON_TENSOR_SPLIT;
+    return (params->method == RADON_TENSOR || split) && context->device
+               ? ts_tensor_check_rays(context, &grid, params->detector_spacing, split)
+               : TS_OK;
+}
+
+static enum ts_status radon_resolve(const struct stage_context *context, void *values)
+{
+    struct radon_params *params = values;
+    const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
+    const double dy = spacing_of(y), dx = spacing_of(x);
+    enum ts_status status = resolve_views(context, params);
+    if (status == TS_OK)
+        status = resolve_source(context, params);
+    if (status != TS_OK)
+        return status;
+    const bool fan = params->beam != TS_BEAM_PARALLEL;
+    if (!ts_param_given(context->set, "arc"))
+        params->arc = fan ? 360 : 180;
+    if (!ts_param_given(context->set, "detector_spacing"))
+        params->detector_spacing = (dy < dx ? dy : dx) * (fan ? params->source_detector / params->source_axis : 1);
+    if (!ts_param_given(context->set, "detectors")) {
+        const double n =
+            ceil(covering_mm(params, hypot((double)y->n * dy, (double)x->n * dx)) / params->detector_spacing);
+        if (!(n <= 1 << 20))
+            return ts_param_error(context->set, "detectors", "too-many-detectors", context->diag,
+                                  "covering the slice's diagonal takes %.0f detectors, more than 1048576", n);
+        params->detectors = (int64_t)n;
+    }
+    if (!ts_param_given(context->set, "center"))
+        params->center = 0.5 * (double)(params->detectors - 1);
+    if (params->method == RADON_AUTO)
+        params->method = !context->device                            ? RADON_JOSEPH
+                         : context->in.axes[0].n < STACK_FROM_SLICES ? RADON_RAY
+                                                                     : RADON_STACK;
+    ts_unit_times_length(context->in.unit, context->in.axes[2].unit, params->unit);
+    return fan ? check_fan(context, params) : check_tensor(context, params);
+}
+
+static enum ts_status radon_shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct radon_params *params = context->params;
+    const struct ts_image *in = &context->in;
+    const double half_y = 0.5 * (double)(in->axes[1].n - 1) * in->axes[1].spacing,
+                 half_x = 0.5 * (double)(in->axes[2].n - 1) * in->axes[2].spacing;
+    /* A sinogram's origin is the rotation center of its first slice. */
+    for (int i = 0; i < 3; i++)
+        out->origin_mm[i] += half_x * in->direction[i] + half_y * in->direction[3 + i];
+    out->axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW, .n = params->views, .unit = "degree"};
+    if (params->angles.values) {
+        out->axes[1].positions = params->angles.values;
+    } else {
+        out->axes[1].first = params->start;
+        out->axes[1].spacing = params->arc / (double)params->views;
+    }
+    out->axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                                    .n = params->detectors,
+                                    .spacing = params->detector_spacing,
+                                    .first = -params->center * params->detector_spacing,
+                                    .unit = in->axes[2].unit};
+    out->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
+    out->dtype = TS_F32;
+    out->quantity = TS_LINE_INTEGRAL;
+    out->unit = params->unit;
+    return TS_OK;
+}
+
+/* ---- projecting -------------------------------------------------------------------------------- */
+
+static size_t radon_scratch(const struct stage_context *context, int64_t n)
+{
+    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
+    (void)n;
+    return ts_joseph_project_scratch(&scan, context->threads);
+}
+
+static enum ts_status radon_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                void *scratch)
+{
+    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
+    ts_joseph_project(&scan, in, out, context->threads, scratch);
+    return TS_OK;
+}
+
+/* ---- table ------------------------------------------------------------------------------------- */
+
+static const struct choice method_choices[] = {
+    {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
+    {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
+    {"row-fan-in", RADON_ROW_FAN_IN,
+     "each block projects 32 rows or columns into a vector of all detectors, the vectors are summed by halving",
+     ON_CUDA},
+    {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
+    {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
+    {"tensor", RADON_TENSOR,
+     "matrix products of weights and of pixels in half precision on tensor cores, from compute capability 8.0 on; rays "
+     "more than 16 pixels apart are followed as by ray",
+     ON_CUDA},
+    {"tensor-split", RADON_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
+     ON_CUDA},
+    {0},
+};
+
+static const struct stage_method_tolerance method_tolerances[] = {
+    {"tensor",
+     {.relative = 1.5e-3,
+      .why =
+          "pixels and positions are rounded to 11 bits; the errors are independent, so that the relative L2 error of "
+          "a sinogram of positive values is below 5e-5 for slices from 256 pixels on; where rays sum noise around 0, "
+          "it is that of a pixel, 3e-4"}},
+    {0},
+};
+
+static const struct choice beam_choices[] = {
+    {"parallel", TS_BEAM_PARALLEL, "one direction a view"},
+    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detectors evenly along an arc around the source"},
+    {"fan-flat", TS_BEAM_FAN_FLAT, "equispaced: detectors evenly along a line at a right angle to the central ray"},
+    {0},
+};
+
+static const struct param radon_rows[] = {
+    PARAM(struct radon_params, beam, .unit = "", .init.choice = TS_BEAM_PARALLEL, .choices = beam_choices,
+          .doc = "how the rays of a view run"),
+    PARAM(struct radon_params, source_axis, .unit = "mm", .min = 1e-6, .max = 1e9,
+          .derived = "none for a parallel beam; a fan needs it",
+          .doc = "distance of the source from the rotation axis"),
+    PARAM(struct radon_params, source_detector, .unit = "mm", .min = 1e-6, .max = 1e9,
+          .derived = "none for a parallel beam; a fan needs it",
+          .doc = "distance of the source from the detector, along the central ray"),
+    PARAM(struct radon_params, views, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of angles, else 180",
+          .doc = "number of projection angles, evenly over the arc"),
+    PARAM(struct radon_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,
+          .doc = "angle of the first view"),
+    PARAM(struct radon_params, arc, .unit = "degree", .derived = "180, or 360 for a fan", .min = -3600, .max = 3600,
+          .doc = "range of the angles, its end not included: view i is at start + i * arc / views"),
+    PARAM(struct radon_params, angles, .unit = "degree", .optional = true, .min = -36000, .max = 36000,
+          .doc =
+              "the angles one by one, in place of views, start and arc; more than 8 within 2.8 to 6.6 degrees are an "
+              "error, because radians look so"),
+    PARAM(struct radon_params, detectors, .unit = "", .min = 1, .max = 1 << 20,
+          .derived = "as many as the slice's diagonal takes, as the beam magnifies it",
+          .doc = "number of detector samples"),
+    PARAM(struct radon_params, detector_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,
+          .derived = "the smaller pixel spacing, times source_detector / source_axis for a fan",
+          .doc = "distance of neighboring detector samples, on the detector: along its line, or along its arc"),
+    PARAM(struct radon_params, center, .unit = "detector", .min = -1e6, .max = 2e6, .derived = "(detectors - 1) / 2",
+          .doc = "detector index of the rotation axis, which is also the center of the slice"),
+    PARAM(struct radon_params, method, .init.choice = RADON_AUTO, .choices = method_choices, .unit = "",
+          .doc = "how the same sums over pixels are worked out"),
+};
+
+const struct stage radon_stage = {
+    .name = "radon",
+    .summary = "parallel or fan-beam projections of every slice: volume to sinogram",
+    .doc =
+        "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along rising columns, y along "
+        "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / 2)`. Detector d "
+        "stands "
+        "at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the value's unit times mm: "
+        "attenuation in 1/mm gives a plain number, HU give HU mm. Non-square slices and pixels are followed in mm.\n\n"
+        "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta is the angle of the "
+        "central ray, through the rotation axis, and detector d stands at `u = (d - center) * detector_spacing` from "
+        "it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: `tan(gamma) = u / "
+        "source_detector` on a flat detector, `gamma = u / source_detector` (radian) on an arc, whose unit is so mm "
+        "along the arc; the ray is the parallel one of angle `theta + gamma` and `s = source_axis * sin(gamma)` "
+        "(A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4). A whole turn of "
+        "the source sees every ray twice; 180 degrees and the fan's angle suffice.\n\n"
+        "Joseph's method (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): along a ray closer to the columns' "
+        "direction, one sample "
+        "in every row, interpolated linearly between two columns; along others one in every column. Outside the "
+        "slice is 0. The sum is multiplied by the length of ray between two samples. The same weights, transposed, "
+        "make the exact "
+        "adjoint. A pixel that is NaN or infinite reaches every ray that it is a neighbor of.\n\n"
+        "scikit-image's `radon` has its rotation center at pixel n // 2 in place of (n - 1) / 2, gives sums per pixel "
+        "length in place of mm, and lays its sinogram out as (detector, view); its angles turn the same way.\n\n"
+        "Cost: one interpolation for each view, detector and row.",
+    .axes = AXES_VOLUME,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_QUANTITY_BIT(TS_ATTENUATION) | TS_QUANTITY_BIT(TS_HU) | TS_QUANTITY_BIT(TS_INTENSITY),
+    .params = radon_rows,
+    .n_params = sizeof radon_rows / sizeof *radon_rows,
+    .params_bytes = sizeof(struct radon_params),
+    .resolve = radon_resolve,
+    .shape = radon_shape,
+    .scratch_bytes = radon_scratch,
+    .cpu = radon_cpu,
+    .cuda = STAGE_CUDA(radon_cuda),
+    .bench = "views=720 detectors=512|views=720 detectors=512 beam=fan-flat source_axis=1000 source_detector=1500 "
+             "detector_spacing=1.7|views=720 detectors=512 beam=fan-arc source_axis=1000 source_detector=1500 "
+             "detector_spacing=1.7",
+    .tolerance = {.relative = 1e-5,
+                  .why = "weights are rounded once to float and up to some thousand products summed in float"},
+    .method_tolerances = method_tolerances,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * radon: projections of every slice.
+ */
+#ifndef STAGES_PROJECTION_RADON_H
+#define STAGES_PROJECTION_RADON_H
+
+#include "stages/engine/stage.h"
+
+enum radon_method {
+    RADON_AUTO,
+    RADON_JOSEPH,
+    RADON_ROW_FAN_IN,
+    RADON_RAY,
+    RADON_STACK,
+    RADON_TENSOR,
+    RADON_TENSOR_SPLIT
+};
+
+struct radon_params {
+    int32_t beam;                        /* enum ts_beam_kind */
+    double source_axis, source_detector; /* mm; 0 for a parallel beam */
+    int64_t views;
+    double start, arc;        /* degree */
+    struct ts_numbers angles; /* degree; empty: start + i * arc / views */
+    int64_t detectors;
+    double detector_spacing; /* mm */
+    double center;           /* detector index of the rotation axis */
+    int32_t method;
+    char unit[64]; /* no row: the unit of the result, written by resolve() */
+};
+
+extern const struct stage radon_stage;
+extern const struct stage_cuda radon_cuda;
+
+#endif

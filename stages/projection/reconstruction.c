@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a sinogram's axes to those of a volume, what is refused, and filtering and backprojection one after the other.
+ * The volume lies about the rotation axis as the one that `radon` projects does: with rows falling and columns rising
+ * along the image's directions, its center in the sinogram's origin.
+ */
+#include "stages/projection/reconstruction.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+#include "stages/geometry/view_angles.h"
+#include "stages/geometry/view_unit.h"
+#include "stages/projection/backprojection.h"
+#include "stages/projection/joseph.h"
+#include "stages/projection/tensor_method.h"
+
+/* Fewer leave too many lanes of a CUDA device idle: of a parallel beam, a fan, a fan's adjoint. */
+enum { STACK_FROM_SLICES = 6, FAN_STACK_FROM_SLICES = 5 };
+
+const struct choice ts_back_method_choices[] = {
+    {"auto", BACK_METHOD_AUTO,
+     "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan, else stack"},
+    {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache", ON_CPU},
+    {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},
+    {"stack", BACK_METHOD_STACK, "128 slices side by side, 4 pixels a thread share their detectors", ON_CUDA},
+    {"tensor", BACK_METHOD_TENSOR,
+     "matrix products of weights and of detectors in half precision on tensor cores, from compute capability 8.0 on",
+     ON_CUDA},
+    {"tensor-split", BACK_METHOD_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
+     ON_CUDA},
+    {0},
+};
+
+const struct stage_method_tolerance ts_back_method_tolerances[] = {
+    {"tensor",
+     {.relative = 1.5e-3,
+      .why =
+          "detectors and positions are rounded to 11 bits; the errors are independent, so that the relative L2 error "
+          "of sums of positive values over 256 views and more is below 5e-5; where noise around 0 is summed, it is "
+          "that of a detector, 3e-4"}},
+    {0},
+};
+
+const struct choice ts_view_gaps_choices[] = {
+    {"refuse", VIEW_GAPS_REFUSE, "an error: no filter makes up for views that are missing"},
+    {"accept", VIEW_GAPS_ACCEPT, "the views beside a gap stand for it; expect streaks"},
+    {0},
+};
+
+double ts_view_degree(const struct ts_axis *axis, int64_t v)
+{
+    return axis->positions ? axis->positions[v] : axis->first + (double)v * axis->spacing;
+}
+
+static double spacing_of(const struct ts_axis *axis)
+{
+    return axis->spacing > 0 ? axis->spacing : 1;
+}
+
+/* ---- resolving --------------------------------------------------------------------------------- */
+
+/* Half a turn and the fan's angle see every ray, from one side or the other. */
+static enum ts_status check_fan_range(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
+    double *sorted = malloc((size_t)scan.n_views * sizeof *sorted);
+    if (!sorted)
+        return ts_diag_no_memory(context->diag, (size_t)scan.n_views * sizeof *sorted);
+    scan.grid.center = params->center;
+    const struct fan_range range = ts_fan_range(&scan, sorted);
+    free(sorted);
+    if (range.whole || range.degrees >= range.needed - 1e-6)
+        return TS_OK;
+    ts_param_error(context->set, "gaps", "short-scan", context->diag,
+                   "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
+                   range.degrees, (long long)range.after, (long long)range.before, range.needed);
+    ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there; sirt and cgls need no whole scan");
+    return TS_BAD_CHAIN;
+}
+
+/* What a fan asks for besides. */
+static enum ts_status check_fan(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    const struct beam_geometry grid = {.n_rows = params->rows,
+                                       .n_columns = params->columns,
+                                       .row_spacing = params->row_spacing,
+                                       .column_spacing = params->pixel_size};
+    const double least = ts_beam_least_source_axis(&grid), near = context->in.beam.source_axis_mm;
+    if (!(near > least))
+        return ts_param_error(
+            context->set, "pixel_size", "source-inside", context->diag,
+            "the slices would reach to %g mm from the rotation axis, where the source stands at %g mm", least, near);
+    return params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE ? check_fan_range(context, params)
+                                                                                      : TS_OK;
+}
+
+static enum ts_status check_geometry(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    const struct ts_axis *detector = &context->in.axes[2];
+    const double extent = (double)params->rows * params->row_spacing + (double)params->columns * params->pixel_size;
+    if (!(params->center >= 0 && params->center <= (double)(detector->n - 1)))
+        return ts_param_error(context->set, "center", "center-outside", context->diag,
+                              "%.6g is outside the detector, [0, %lld]", params->center, (long long)detector->n - 1);
+    if (!(extent / spacing_of(detector) < 1 << 26))
+        return ts_param_error(context->set, "pixel_size", "volume-too-wide", context->diag,
+                              "the slices would be %.6g detectors wide, more than %d", extent / spacing_of(detector),
+                              1 << 26);
+    return TS_OK;
+}
+
+/* Where rays are closer than a pixel, as in the adjoint of a projection onto fine detectors, more than two count. */
+static bool has_fine_rays(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    const double width = spacing_of(&context->in.axes[2]), pixel = fmax(params->pixel_size, params->row_spacing);
+    return params->model == BACK_JOSEPH && width < pixel * (1 - 1e-9);
+}
+
+/* Of a fan fbp has its own weights, and the adjoint has none. */
+static enum ts_status choose_fan_method(const struct stage_context *context, struct reconstruction_params *params)
+{
+    const char *beam = ts_beam_name(context->in.beam.kind);
+    const bool adjoint = params->model == BACK_JOSEPH;
+    if (params->method == BACK_METHOD_AUTO)
+        params->method = !context->device                                ? BACK_METHOD_LANES
+                         : context->in.axes[0].n < FAN_STACK_FROM_SLICES ? BACK_METHOD_PIXEL
+                                                                         : BACK_METHOD_STACK;
+    if (adjoint && params->weights != VIEW_WEIGHTS_NONE)
+        return ts_param_error(context->set, "weights", "weights-beam", context->diag,
+                              "the adjoint of a %s beam has no weights of angles; fbp has them", beam);
+    if (params->method == BACK_METHOD_TENSOR || params->method == BACK_METHOD_TENSOR_SPLIT) {
+        ts_param_error(context->set, "method", "method-beam", context->diag,
+                       "tensor cores are used for parallel rays alone, and the beam is %s", beam);
+        ts_diag_hint(context->diag, "method: stack");
+        return TS_BAD_CHAIN;
+    }
+    return TS_OK;
+}
+
+static enum ts_status check_tensor(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    const bool split = params->method == BACK_METHOD_TENSOR_SPLIT;
+    return (params->method == BACK_METHOD_TENSOR || split) && context->device
+               ? ts_tensor_check(context, context->in.axes[1].n, context->in.axes[2].n, split)
+               : TS_OK;
+}
+
+static enum ts_status choose_method(const struct stage_context *context, struct reconstruction_params *params)
+{
+    const bool weighs_fine = params->weights != VIEW_WEIGHTS_NONE && has_fine_rays(context, params);
+    if (context->in.beam.kind != TS_BEAM_PARALLEL)
+        return choose_fan_method(context, params);
+    if (params->method == BACK_METHOD_AUTO)
+        params->method = !context->device                                           ? BACK_METHOD_LANES
+                         : weighs_fine || context->in.axes[0].n < STACK_FROM_SLICES ? BACK_METHOD_PIXEL
+                                                                                    : BACK_METHOD_STACK;
+    if (params->method == BACK_METHOD_STACK && weighs_fine)
+        return ts_param_error(context->set, "method", "method-fine", context->diag,
+                              "'stack' does not weigh views whose detectors, %.6g mm apart, are finer than pixels of "
+                              "%.6g mm; 'pixel' does",
+                              spacing_of(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
+    return check_tensor(context, params);
+}
+
+enum ts_status ts_reconstruction_resolve(const struct stage_context *context, struct reconstruction_params *params)
+{
+    const struct ts_axis *detector = &context->in.axes[2];
+    if (detector->positions)
+        return ts_param_error(context->set, "center", "detectors-uneven", context->diag,
+                              "the detectors' positions are listed one by one, and must be evenly spaced");
+    if (!ts_param_given(context->set, "rows"))
+        params->rows = detector->n;
+    if (!ts_param_given(context->set, "columns"))
+        params->columns = detector->n;
+    const struct ts_beam *beam = &context->in.beam;
+    const bool fan = beam->kind != TS_BEAM_PARALLEL;
+    if (!ts_param_given(context->set, "pixel_size"))
+        params->pixel_size = spacing_of(detector) * (fan ? beam->source_axis_mm / beam->source_detector_mm : 1);
+    if (!ts_param_given(context->set, "row_spacing"))
+        params->row_spacing = params->pixel_size;
+    if (!ts_param_given(context->set, "center"))
+        params->center = -detector->first / spacing_of(detector);
+    enum ts_status status = ts_views_need_angles(context);
+    if (status == TS_OK)
+        status = check_geometry(context, params);
+    if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES)
+        status = ts_view_angles_check_directions(context, params->gaps == VIEW_GAPS_ACCEPT);
+    if (status == TS_OK && fan)
+        status = check_fan(context, params);
+    else if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE)
+        status = ts_view_angles_check_gaps(context);
+    return status == TS_OK ? choose_method(context, params) : status;
+}
+
+void ts_reconstruction_shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct reconstruction_params *params = context->params;
+    const char *length = context->in.axes[2].unit;
+    const double half_y = 0.5 * (double)(params->rows - 1) * params->row_spacing,
+                 half_x = 0.5 * (double)(params->columns - 1) * params->pixel_size;
+    for (int i = 0; i < 3; i++)
+        out->origin_mm[i] -= half_x * out->direction[i] + half_y * out->direction[3 + i];
+    out->axes[1] =
+        (struct ts_axis){.kind = TS_AXIS_Y, .n = params->rows, .spacing = params->row_spacing, .unit = length};
+    out->axes[2] =
+        (struct ts_axis){.kind = TS_AXIS_X, .n = params->columns, .spacing = params->pixel_size, .unit = length};
+    out->beam = (struct ts_beam){.kind = TS_BEAM_PARALLEL};
+    out->dtype = TS_F32;
+}
+
+/* ---- geometry ---------------------------------------------------------------------------------- */
+
+struct row_filter ts_reconstruction_filter(const struct stage_context *context)
+{
+    const struct reconstruction_params *params = context->params;
+    const struct ts_beam *beam = &context->in.beam;
+    const double unit = beam->kind == TS_BEAM_FAN_ARC    ? 1 / beam->source_detector_mm
+                        : beam->kind == TS_BEAM_FAN_FLAT ? beam->source_axis_mm / beam->source_detector_mm
+                                                         : 1;
+    return (struct row_filter){.name = params->filter,
+                               .cutoff = params->cutoff,
+                               .spacing = spacing_of(&context->in.axes[2]) * unit,
+                               .n = context->in.axes[2].n,
+                               .arc = beam->kind == TS_BEAM_FAN_ARC};
+}
+
+struct beam_scan ts_reconstruction_scan(const struct stage_context *context)
+{
+    struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
+    scan.grid.center = ((const struct reconstruction_params *)context->params)->center;
+    return scan;
+}
+
+struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *room)
+{
+    const struct beam_scan scan = ts_reconstruction_scan(context);
+    struct fan_range range = ts_fan_range(&scan, room);
+    range.whole |= range.degrees < range.needed - 1e-6; /* accepted: views count as they are */
+    ts_fan_views(&scan, &range, views, room);
+    return range;
+}
+
+struct beam_geometry ts_reconstruction_geometry(const struct stage_context *context)
+{
+    const struct reconstruction_params *params = context->params;
+    return (struct beam_geometry){.n_rows = params->rows,
+                                  .n_columns = params->columns,
+                                  .row_spacing = params->row_spacing,
+                                  .column_spacing = params->pixel_size,
+                                  .n_detectors = context->in.axes[2].n,
+                                  .detector_spacing = spacing_of(&context->in.axes[2]),
+                                  .center = params->center};
+}
+
+void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *room)
+{
+    const struct reconstruction_params *params = context->params;
+    const struct beam_geometry geometry = ts_reconstruction_geometry(context);
+    const struct ts_axis *axis = &context->in.axes[1];
+    double *degrees = room, *weights = degrees + axis->n;
+    for (int64_t v = 0; v < axis->n; v++) {
+        degrees[v] = ts_view_degree(axis, v);
+        views[v] = ts_back_view(&geometry, degrees[v], params->model);
+    }
+    if (params->weights == VIEW_WEIGHTS_NONE)
+        return;
+    ts_view_weights(degrees, axis->n, weights, (int64_t *)(weights + axis->n));
+    for (int64_t v = 0; v < axis->n; v++)
+        views[v].scale *= weights[v];
+}
+
+/* ---- on the CPU -------------------------------------------------------------------------------- */
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static bool filters(const struct stage_context *context)
+{
+    return ((const struct reconstruction_params *)context->params)->filter != ROW_FILTER_NONE;
+}
+
+int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    if (context->device || !filters(context))
+        return 0;
+    shapes[0] = ts_row_filter_shape(&filter);
+    return 1;
+}
+
+static bool is_fan(const struct stage_context *context)
+{
+    return context->in.beam.kind != TS_BEAM_PARALLEL;
+}
+
+bool ts_reconstruction_goes_by_rays(const struct stage_context *context)
+{
+    const struct reconstruction_params *params = context->params;
+    return (is_fan(context) && params->model == BACK_JOSEPH) ||
+           (params->method == BACK_METHOD_STACK && params->weights == VIEW_WEIGHTS_NONE &&
+            has_fine_rays(context, params));
+}
+
+static size_t views_bytes(const struct stage_context *context)
+{
+    const size_t one = is_fan(context) ? sizeof(struct fan_view) : sizeof(struct back_view);
+    return rounded((size_t)context->in.axes[1].n * one);
+}
+
+static size_t filtered_bytes(const struct stage_context *context, int64_t n)
+{
+    return filters(context) || is_fan(context) ? rounded((size_t)n * ts_slice_count(&context->in) * sizeof(float)) : 0;
+}
+
+/* The detectors, and a row of weights for each thread. */
+static size_t weighing_bytes(const struct stage_context *context)
+{
+    const size_t n = (size_t)context->in.axes[2].n;
+    return is_fan(context) ? rounded(n * sizeof(struct beam_detector)) + (size_t)context->threads * n * sizeof(float)
+                           : 0;
+}
+
+/* The rows of a fan, times what comes before the filter. */
+static void weigh_rows(const struct stage_context *context, const struct fan_range *range, const struct ts_image *in,
+                       float *out, void *room)
+{
+    const struct beam_scan scan = ts_reconstruction_scan(context);
+    const int64_t n = scan.grid.n_detectors, n_views = scan.n_views, nz = in->axes[0].n;
+    const size_t bytes = (size_t)n * ts_dtype_bytes(in->dtype);
+    struct beam_detector *detectors = room;
+    float *weights = (float *)((unsigned char *)room + rounded((size_t)n * sizeof *detectors));
+    for (int64_t d = 0; d < n; d++)
+        detectors[d] = ts_beam_detector(&scan, d);
+#pragma omp parallel for num_threads(context->threads)
+    for (int64_t v = 0; v < n_views; v++) {
+        float *own = weights + (int64_t)omp_get_thread_num() * n;
+        ts_fan_row_weights(&scan, range, detectors, v, own);
+        for (int64_t z = 0; z < nz; z++) {
+            float *to = out + (z * n_views + v) * n;
+            ts_load_f32(to, (const char *)in->data + (size_t)(z * n_views + v) * bytes, in->dtype, (size_t)n);
+            for (int64_t d = 0; d < n; d++)
+                to[d] *= own[d];
+        }
+    }
+}
+
+/* The views; the filtered slices; then what one step after the other needs. */
+size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n)
+{
+    const struct reconstruction_params *params = context->params;
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    if (ts_reconstruction_goes_by_rays(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        return ts_joseph_backproject_scratch(&scan, n, context->threads);
+    }
+    const size_t needs[] = {(size_t)context->in.axes[1].n * VIEW_ROOM_BYTES, weighing_bytes(context),
+                            ts_row_filter_scratch(&filter, context->threads),
+                            ts_backprojection_scratch(filter.n, params->columns, context->threads)};
+    size_t largest = 0;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        largest = needs[i] > largest ? needs[i] : largest;
+    return views_bytes(context) + filtered_bytes(context, n) + largest;
+}
+
+enum ts_status ts_reconstruction_cpu(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, void *scratch)
+{
+    const struct reconstruction_params *params = context->params;
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    if (ts_reconstruction_goes_by_rays(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        ts_joseph_backproject(&scan, in, out, context->threads, scratch);
+        return TS_OK;
+    }
+    struct back_view *views = scratch;
+    unsigned char *filtered = (unsigned char *)scratch + views_bytes(context);
+    void *room = filtered + filtered_bytes(context, in->axes[0].n);
+    struct backprojection work = {.sinogram = *in,
+                                  .views = views,
+                                  .n_rows = params->rows,
+                                  .n_columns = params->columns,
+                                  .out = out->data,
+                                  .threads = context->threads};
+    if (is_fan(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        const struct fan_range range = ts_reconstruction_fans(context, scratch, room);
+        weigh_rows(context, &range, in, (float *)filtered, room);
+        work.sinogram.data = filtered;
+        work.sinogram.dtype = TS_F32;
+        work.views = NULL;
+        work.fans = scratch;
+        work.fan_grid = ts_fan_grid(&scan);
+    } else {
+        ts_reconstruction_views(context, views, room);
+    }
+    if (filters(context)) { /* a fan's rows in their place */
+        ts_row_filter_run(context, &filter, &work.sinogram, (float *)filtered, room);
+        work.sinogram.data = filtered;
+        work.sinogram.dtype = TS_F32;
+    }
+    ts_backprojection_run(&work, room);
+    return TS_OK;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the stages that put a sinogram back over a grid of pixels share: their parameters, the geometry of the volume,
+ * its unit, and the CPU code. Each stage lists the rows that are its own to choose, and sets the others in resolve().
+ */
+#ifndef STAGES_PROJECTION_RECONSTRUCTION_H
+#define STAGES_PROJECTION_RECONSTRUCTION_H
+
+#include "stages/engine/stage.h"
+#include "stages/geometry/back_view.h"
+#include "stages/geometry/fan_view.h"
+#include "stages/projection/row_filter.h"
+#include "stages/values/length_unit.h"
+
+enum view_weights { VIEW_WEIGHTS_NONE, VIEW_WEIGHTS_ANGLES };
+enum view_gaps { VIEW_GAPS_REFUSE, VIEW_GAPS_ACCEPT };
+enum back_method {
+    BACK_METHOD_AUTO,
+    BACK_METHOD_LANES,
+    BACK_METHOD_PIXEL,
+    BACK_METHOD_STACK,
+    BACK_METHOD_TENSOR,
+    BACK_METHOD_TENSOR_SPLIT
+};
+
+struct reconstruction_params {
+    int32_t filter; /* enum row_filter_name */
+    double cutoff;
+    int32_t model;   /* enum back_model */
+    int32_t weights; /* enum view_weights */
+    int32_t gaps;
+    int64_t rows, columns;
+    double pixel_size, row_spacing; /* mm */
+    double center;                  /* detector index of the rotation axis */
+    int32_t method;
+    int32_t interpolation;        /* of fourier alone: enum fourier_interpolation */
+    char unit[LENGTH_UNIT_BYTES]; /* no row: written by resolve() */
+};
+
+extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
+extern const struct stage_method_tolerance ts_back_method_tolerances[];
+
+/* The rows that describe the volume, for every table of struct reconstruction_params; and those with the method. */
+#define VOLUME_ROWS(pixel_size_is)                                                                                     \
+    PARAM(struct reconstruction_params, rows, .unit = "", .min = 1, .max = 1 << 20,                                    \
+          .derived = "the number of detectors", .doc = "rows of the volume's slices"),                                 \
+        PARAM(struct reconstruction_params, columns, .unit = "", .min = 1, .max = 1 << 20,                             \
+              .derived = "the number of detectors", .doc = "columns of the volume's slices"),                          \
+        PARAM(struct reconstruction_params, pixel_size, .unit = "mm", .min = 1e-6, .max = 1e6,                         \
+              .derived = pixel_size_is, .doc = "distance of neighboring columns"),                                     \
+        PARAM(struct reconstruction_params, row_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,                        \
+              .derived = "pixel_size", .doc = "distance of neighboring rows"),                                         \
+        PARAM(struct reconstruction_params, center, .unit = "detector", .min = -1e6, .max = 2e6,                       \
+              .derived = "where the sinogram's detector axis is 0",                                                    \
+              .doc = "detector index of the rotation axis, which becomes the center of the slices")
+#define RECONSTRUCTION_ROWS                                                                                            \
+    VOLUME_ROWS("the detector spacing, times source_axis / source_detector in a fan"),                                 \
+        PARAM(struct reconstruction_params, method, .init.choice = BACK_METHOD_AUTO,                                   \
+              .choices = ts_back_method_choices, .unit = "", .doc = "how the same sums over views are worked out")
+
+/* Once filter, model, weights and gaps are set. */
+enum ts_status ts_reconstruction_resolve(const struct stage_context *context, struct reconstruction_params *params);
+/* The volume's axes, place and dtype; quantity and unit are the stage's. */
+void ts_reconstruction_shape(const struct stage_context *context, struct ts_image *out);
+
+/* True for the exact adjoints that go by the rays of stages/projection/joseph.h, not by the pixels: that of a fan, and
+ * by method stack that of rays finer than pixels. */
+bool ts_reconstruction_goes_by_rays(const struct stage_context *context);
+/* The scan over the volume's pixels, with the parameters' center. */
+struct beam_scan ts_reconstruction_scan(const struct stage_context *context);
+/* Of a fan: how its views lie, and the views; room for VIEW_ROOM_BYTES of each view. */
+struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *room);
+struct row_filter ts_reconstruction_filter(const struct stage_context *context);
+struct beam_geometry ts_reconstruction_geometry(const struct stage_context *context);
+/* Writes the views, with their weights in `scale`; room for VIEW_ROOM_BYTES of each view. */
+enum { VIEW_ROOM_BYTES = 24 };
+void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *room);
+/* Angle of view v in degrees. */
+double ts_view_degree(const struct ts_axis *axis, int64_t v);
+
+/* On the CPU. */
+int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
+size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n);
+enum ts_status ts_reconstruction_cpu(const struct stage_context *context, const struct ts_image *in,
+                                     struct ts_image *out, void *scratch);
+
+#endif

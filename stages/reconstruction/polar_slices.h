@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the rows of a sinogram to slices by gridding (stages/reconstruction/polar_grid.h), on the CPU.
+ *
+ * Two slices, 2 p and 2 p + 1, travel as real and imaginary part of a pair. Each is first multiplied by a power of two
+ * that brings its largest magnitude into [1, 2), so that rounding of one stays small in the other. Pairs go side by
+ * side where the volume has more than one. Order of sums at a place of the grid: views rising, then frequencies,
+ * whatever the threads, however z is cut and whatever lies beside a pair.
+ */
+#ifndef STAGES_RECONSTRUCTION_POLAR_SLICES_H
+#define STAGES_RECONSTRUCTION_POLAR_SLICES_H
+
+#include "stages/engine/stage.h"
+#include "stages/reconstruction/polar_fill.h"
+
+struct polar_scan {
+    struct polar_grid grid;
+    const struct polar_view *views; /* [n_views] */
+    const double *response;         /* of the frequencies 0 .. grid.most, 1 / padded included */
+    float kernel[GRID_TERMS];
+    const float *row_factors, *column_factors; /* that undo the kernel */
+};
+
+/* The stage's transforms(); returns how many. */
+int ts_polar_slices_transforms(const struct polar_grid *grid, struct fft_shape shapes[STAGE_TRANSFORMS]);
+size_t ts_polar_slices_room(const struct stage_context *context, const struct polar_grid *grid);
+/* in: the slices of out and one more on both sides. room on a 64-byte boundary. */
+void ts_polar_slices(const struct stage_context *context, const struct polar_scan *scan, const struct ts_image *in,
+                     struct ts_image *out, void *room);
+
+#endif

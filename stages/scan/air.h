@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * air: counts to transmission, with the beam that passes beside the object as the flat.
+ */
+#ifndef STAGES_SCAN_AIR_H
+#define STAGES_SCAN_AIR_H
+
+#include <float.h>
+
+#include "stages/engine/stage.h"
+
+struct air_params {
+    int64_t detectors;
+    double dark; /* in values of the input */
+};
+
+/* What of a row is known before its values; factors, so that no row divides. */
+struct air_shape {
+    double dark, per_detector; /* 1 / detectors */
+    double outer;              /* from the middle of the outer detectors to the end of the row, of that between both */
+    double per_step;           /* 1 / (n - 1) */
+};
+
+/* What the beam alone gives along a row, less the dark: first * (n - 1 - d) + last * d. */
+struct air_line {
+    float first, last;
+    bool blocked;
+};
+
+extern const struct stage air_stage;
+extern const struct stage_cuda air_cuda;
+
+static inline struct air_shape ts_air_shape(const struct air_params *params, int64_t n)
+{
+    const double detectors = (double)params->detectors;
+    const struct air_shape shape = {params->dark, 1 / detectors, 0.5 * (detectors - 1) / ((double)n - detectors),
+                                    1 / (double)(n - 1)};
+    return shape;
+}
+
+/* Through the means of the outer detectors on both sides, of which these are the sums. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline struct air_line
+    ts_air_line(const struct air_shape *shape, double left_sum, double right_sum)
+{
+    const double left = left_sum * shape->per_detector - shape->dark,
+                 right = right_sum * shape->per_detector - shape->dark, more = (right - left) * shape->outer;
+    const float first = (float)((left - more) * shape->per_step), last = (float)((right + more) * shape->per_step);
+    const bool known = first > 0 && first <= FLT_MAX && last > 0 && last <= FLT_MAX;
+    const struct air_line line = {first, last, !known};
+    return line;
+}
+
+#endif

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * center: the detector position of the rotation axis, index c from 0, pixel centers at whole numbers. The image passes
+ * on; its detector axis begins at -c * spacing, so that the rotation axis is position 0 for all that follows.
+ *
+ * One slice is computed before all others, and finish() searches it (stages/scan/center_search.h) and draws trial
+ * centers (stages/scan/center_strip.h), in host memory on every device: a few transforms' work, once a run.
+ */
+#include "stages/scan/center.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stages/geometry/view_unit.h"
+#include "stages/scan/center_overlap.h"
+#include "stages/scan/center_slice.h"
+#include "stages/scan/center_tables.h"
+#include "stages/scan/center_views.h"
+
+enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8, STRIP_SIZE = 256 };
+
+static const struct choice method_choices[] = {
+    {"auto", CENTER_AUTO, "given where `center` is, else sinogram"},
+    {"sinogram", CENTER_SINOGRAM,
+     "half a turn is completed with its own mirror image; the right center leaves the least outside of the double "
+     "wedge of the Fourier transform (N. T. Vo and others, 2014)"},
+    {"opposite", CENTER_OPPOSITE, "correlates views that are half a turn apart, one of them mirrored"},
+    {"overlap", CENTER_OVERLAP,
+     "of a whole turn whose axis may be near an end of the detector (half acquisition): all views, and how well what "
+     "they and their opposites both see agrees"},
+    {"given", CENTER_GIVEN, "the value of `center`"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice truncated_choices[] = {
+    {"auto", TRUNCATED_AUTO, "opposite where `method` is auto, else keep"},
+    {"opposite", TRUNCATED_OPPOSITE, "the center that `method: opposite` finds takes the place of that of sinogram"},
+    {"keep", TRUNCATED_KEEP, "the center stays the one that `method` finds"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice convention_choices[] = {
+    {"pixel", CENTER_OF_PIXEL,
+     "an index, pixel centers are whole numbers: TomoPy, HTTomo, LEAP, scikit-image (whose axis is n // 2)"},
+    {"tomopy", CENTER_OF_PIXEL, "= pixel", .alias = true},
+    {"httomo", CENTER_OF_PIXEL, "= pixel", .alias = true},
+    {"leap", CENTER_OF_PIXEL, "= pixel", .alias = true},
+    {"skimage", CENTER_OF_PIXEL, "= pixel", .alias = true},
+    {"edge", CENTER_OF_EDGE, "edges of pixels are whole numbers, the index is half less: UFO and tofu"},
+    {"ufo", CENTER_OF_EDGE, "= edge", .alias = true},
+    {"tofu", CENTER_OF_EDGE, "= edge", .alias = true},
+    {"offset", CENTER_OF_MIDDLE, "detectors from the middle of the row to the axis: the index is (n - 1) / 2 more"},
+    {"shift", CENTER_OF_SHIFT,
+     "detectors by which the detector is moved, as in ASTRA's geom_postalignment: minus `offset`"},
+    {"astra", CENTER_OF_SHIFT, "= shift", .alias = true},
+    {NULL, 0, NULL},
+};
+
+static const struct param rows[] = {
+    PARAM(struct center_params, method, .choices = method_choices, .init.choice = CENTER_AUTO,
+          .doc = "where the center comes from"),
+    PARAM(struct center_params, center, .unit = "detector", .min = -1e6, .max = 1e6,
+          .derived = "found while the chain runs: see the tables",
+          .doc =
+              "index of the detector pixel, from 0, that the rotation axis stands on; pixel centers are whole numbers"),
+    PARAM(struct center_params, convention, .choices = convention_choices, .init.choice = CENTER_OF_PIXEL,
+          .doc = "whose number `center` is; the result's record holds the index of the pixel in its place"),
+    PARAM(struct center_params, slice, .unit = "", .min = 0, .max = 1e9, .derived = "the middle: (nz - 1) / 2",
+          .doc = "the slice (detector row) that is searched, from 0"),
+    PARAM(struct center_params, search, .unit = "detector", .min = 1, .max = 1e6,
+          .derived = "a quarter of the detectors; of overlap nearly half of them",
+          .doc = "how far from the middle of the detector row, (n - 1) / 2, on both sides"),
+    PARAM(struct center_params, truncated, .choices = truncated_choices, .init.choice = TRUNCATED_AUTO,
+          .doc = "what method sinogram does, beside a warning, about a slice whose object the detector cuts off"),
+    PARAM(struct center_params, strip, .init.b = false,
+          .doc = "whether a picture of the slice, reconstructed about trial centers side by side, is saved: a table"),
+    PARAM(struct center_params, strip_sides, .unit = "", .min = 1, .max = STRIP_MOST_SIDES, .init.i = 3,
+          .doc = "trial centers in the strip on each side of the center"),
+    PARAM(struct center_params, strip_step, .unit = "detector", .min = 0.01, .max = 1000, .init.r = 1,
+          .doc = "between neighboring trial centers in the strip"),
+    PARAM(struct center_params, strip_size, .unit = "pixel", .min = STRIP_LEAST_SIZE, .max = STRIP_MOST_SIZE,
+          .derived = "the number of detectors, from 64 to 256",
+          .doc = "side of a tile of the strip, about the rotation axis; a pixel is as wide as a detector"),
+};
+
+static const struct center_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static bool finds(const struct stage_context *context)
+{
+    return params_of(context)->method != CENTER_GIVEN;
+}
+
+static bool looks(const struct stage_context *context)
+{
+    return finds(context) || params_of(context)->strip;
+}
+
+/* ---- parameters -------------------------------------------------------------------------------- */
+
+/* Half a turn of views at odd steps may have no two that are near enough to opposite. */
+static enum ts_status resolve_sinogram(const struct stage_context *context, struct center_params *params,
+                                       bool automatic)
+{
+    const enum ts_status status = ts_center_views_check_half_turn(context);
+    if (status != TS_OK || params->truncated == TRUNCATED_KEEP)
+        return status;
+    if (params->truncated == TRUNCATED_OPPOSITE)
+        return ts_center_views_check_opposite(context);
+    const int n = ts_center_views_opposites(context);
+    if (n < 0)
+        return TS_RUN_FAILED;
+    params->truncated = n > 0 && automatic ? TRUNCATED_OPPOSITE : TRUNCATED_KEEP;
+    return TS_OK;
+}
+
+static enum ts_status resolve_search(const struct stage_context *context, struct center_params *params, bool automatic)
+{
+    const int64_t n = context->in.axes[2].n;
+    if (ts_views_need_angles(context) != TS_OK)
+        return TS_BAD_CHAIN;
+    if (context->in.axes[1].n < LEAST_VIEWS || n < LEAST_DETECTORS)
+        return ts_param_error(context->set, "method", "center-small", context->diag,
+                              "a center is searched in at least %d views of %d detectors, and these are %lld of %lld",
+                              LEAST_VIEWS, LEAST_DETECTORS, (long long)context->in.axes[1].n, (long long)n);
+    if (!ts_param_given(context->set, "search"))
+        params->search = params->method == CENTER_OVERLAP ? ts_center_overlap_search(n) : floor(0.25 * (double)n);
+    if (params->search > 0.5 * (double)n - 2)
+        return ts_param_error(context->set, "search", "search-outside", context->diag,
+                              "%g detectors from the middle leave less than two that overlap; %g is the most",
+                              params->search, 0.5 * (double)n - 2);
+    if (params->method == CENTER_OVERLAP)
+        return ts_center_views_check_overlap(context);
+    return params->method == CENTER_SINOGRAM ? resolve_sinogram(context, params, automatic)
+                                             : ts_center_views_check_opposite(context);
+}
+
+/* From the user's convention to an index, which is what is recorded. */
+static enum ts_status resolve_given(const struct stage_context *context, struct center_params *params)
+{
+    const int64_t n = context->in.axes[2].n;
+    const double given = params->center, middle = 0.5 * (double)(n - 1);
+    const int32_t convention = params->convention;
+    if (!ts_param_given(context->set, "center"))
+        return ts_param_error(context->set, "center", "center-missing", context->diag, "is needed with method: given");
+    params->convention = CENTER_OF_PIXEL;
+    params->center = convention == CENTER_OF_EDGE     ? given - 0.5
+                     : convention == CENTER_OF_MIDDLE ? middle + given
+                     : convention == CENTER_OF_SHIFT  ? middle - given
+                                                      : given;
+    if (params->center < 0 || params->center > (double)(n - 1))
+        return ts_param_error(context->set, "center", "center-outside", context->diag,
+                              "%g%s%s is not on the detector, which has pixels 0 to %lld", given,
+                              convention == CENTER_OF_PIXEL ? "" : ", convention ",
+                              convention == CENTER_OF_PIXEL ? "" : ts_choice_name(convention_choices, convention),
+                              (long long)(n - 1));
+    return TS_OK;
+}
+
+static enum ts_status refuse_unused(const struct stage_context *context, const char *name)
+{
+    const struct center_params *params = context->params;
+    if (ts_param_given(context->set, name))
+        return ts_param_error(context->set, name, "parameter-unused", context->diag, "plays no part with method: %s",
+                              ts_choice_name(method_choices, params->method));
+    ts_param_idle(context->set, name);
+    return TS_OK;
+}
+
+/* The slice, and what there is to say of the strip. */
+static enum ts_status resolve_slice(const struct stage_context *context, struct center_params *params)
+{
+    static const char *const strip_rows[] = {"strip_sides", "strip_step", "strip_size"};
+    const int64_t nz = context->in.axes[0].n, n = context->in.axes[2].n;
+    if (params->strip && !ts_param_given(context->set, "strip_size"))
+        params->strip_size = n < STRIP_LEAST_SIZE ? STRIP_LEAST_SIZE : n < STRIP_SIZE ? n : STRIP_SIZE;
+    for (size_t i = 0; i < sizeof strip_rows / sizeof *strip_rows && !params->strip; i++) {
+        if (ts_param_given(context->set, strip_rows[i]))
+            return ts_param_error(context->set, strip_rows[i], "parameter-unused", context->diag,
+                                  "plays no part without strip: true");
+        ts_param_idle(context->set, strip_rows[i]);
+    }
+    if (!looks(context))
+        return refuse_unused(context, "slice");
+    if (!ts_param_given(context->set, "slice"))
+        params->slice = (nz - 1) / 2;
+    return params->slice < nz ? TS_OK
+                              : ts_param_error(context->set, "slice", "slice-outside", context->diag,
+                                               "%lld is not a slice of the image, which has %lld",
+                                               (long long)params->slice, (long long)nz);
+}
+
+/* Views half a turn apart do not mirror each other in a fan. */
+static enum ts_status refuse_fan(const struct stage_context *context, const struct center_params *params)
+{
+    ts_param_error(context->set, params->strip ? "strip" : "method", "center-beam", context->diag,
+                   "a center is %s in parallel beams alone, and the beam is %s", params->strip ? "shown" : "searched",
+                   ts_beam_name(context->in.beam.kind));
+    ts_diag_hint(context->diag, "give where the axis stands, such as center: {center: %g}",
+                 0.5 * (double)(context->in.axes[2].n - 1));
+    return TS_BAD_CHAIN;
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct center_params *params = values;
+    const bool automatic = params->method == CENTER_AUTO;
+    if (automatic)
+        params->method = ts_param_given(context->set, "center") ? CENTER_GIVEN : CENTER_SINOGRAM;
+    if (context->in.axes[2].positions)
+        return ts_param_error(context->set, "method", "detectors-uneven", context->diag,
+                              "a center is an index, and these detectors are not evenly spaced");
+    if (context->in.beam.kind != TS_BEAM_PARALLEL && (finds(context) || params->strip))
+        return refuse_fan(context, params);
+    enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");
+    if (status == TS_OK && finds(context))
+        status = refuse_unused(context, "convention");
+    if (status == TS_OK && params->method != CENTER_SINOGRAM)
+        status = refuse_unused(context, "truncated");
+    if (status == TS_OK)
+        status = resolve_slice(context, params);
+    if (status != TS_OK)
+        return status;
+    return finds(context) ? resolve_search(context, params, automatic) : resolve_given(context, params);
+}
+
+/* ---- reduction --------------------------------------------------------------------------------- */
+
+struct center_result {
+    double center;
+    double padding[7];
+}; /* and the room of the search */
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    return input == 0 && looks(context) ? sizeof(struct center_sinogram) + ts_slice_count(&context->in) * sizeof(float)
+                                        : 0;
+}
+
+static bool looks_at(const struct stage_context *context, int64_t *first, int64_t *end)
+{
+    *first = params_of(context)->slice;
+    *end = *first + 1;
+    return true;
+}
+
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+{
+    const int64_t slice = params_of(context)->slice - slices->z_first;
+    struct center_sinogram *sinogram = partial;
+    (void)input;
+    sinogram->there = slice >= 0 && slice < slices->axes[0].n;
+    if (sinogram->there)
+        ts_load_f32((float *)(sinogram + 1), ts_slice_data(slices, slice), slices->dtype, ts_slice_count(slices));
+}
+
+static void merge(const struct stage_context *context, int input, void *into, const void *from)
+{
+    if (((const struct center_sinogram *)from)->there)
+        memcpy(into, from, partial_bytes(context, input));
+}
+
+static struct center_strip strip_of(const struct stage_context *context)
+{
+    const struct center_params *params = params_of(context);
+    return (struct center_strip){.n_views = context->in.axes[1].n,
+                                 .n_detectors = context->in.axes[2].n,
+                                 .sides = params->strip_sides,
+                                 .size = params->strip_size,
+                                 .step = params->strip_step,
+                                 .threads = context->threads};
+}
+
+enum { TRANSFORM_SEARCH, TRANSFORM_STRIP }; /* the strip's is the first where there is no search's */
+
+static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    int n = 0;
+    if (params_of(context)->method == CENTER_SINOGRAM)
+        shapes[n++] = ts_center_transform(ts_center_views_half_turn(context), context->in.axes[2].n);
+    if (params_of(context)->strip) {
+        const struct center_strip strip = strip_of(context);
+        shapes[n++] = ts_center_strip_transform(&strip);
+    }
+    return n;
+}
+
+/* Search and strip have the same room, one after the other. */
+static size_t result_bytes(const struct stage_context *context)
+{
+    const bool searches = params_of(context)->method == CENTER_SINOGRAM;
+    const size_t search =
+        searches ? ts_center_room_bytes(ts_center_views_half_turn(context), context->in.axes[2].n) : 0;
+    const struct center_strip strip = strip_of(context);
+    const size_t drawing = params_of(context)->strip ? ts_center_strip_room_bytes(&strip) : 0;
+    return sizeof(struct center_result) + (search > drawing ? search : drawing);
+}
+
+/* Where nothing is searched the strip's two are the first. */
+static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    int n = 0;
+    if (finds(context)) {
+        ts_center_search_tables(ts_center_trials(params_of(context)->search, ts_center_slice_step(params_of(context))),
+                                tables);
+        n += SEARCH_TABLES;
+    }
+    if (params_of(context)->strip) {
+        const struct center_strip strip = strip_of(context);
+        ts_center_strip_tables(&strip, tables + n);
+        n += STRIP_TABLES;
+    }
+    return n;
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    const struct center_params *params = params_of(context);
+    struct center_result *found = result;
+    const bool searched = params->method == CENTER_SINOGRAM;
+    struct center_slice slice = {.context = context,
+                                 .sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1),
+                                 .room = found + 1};
+    enum ts_status status = ts_center_slice_check(&slice);
+    double *angles = status == TS_OK ? ts_center_views_angles(context) : NULL;
+    if (status == TS_OK && !angles)
+        status = ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof *angles);
+    found->center = params->center;
+    if (status == TS_OK && finds(context)) {
+        slice.angles = angles;
+        slice.half_turn = searched ? ts_center_views_half_turn(context) : 0;
+        slice.fft = searched ? context->transforms[TRANSFORM_SEARCH] : NULL;
+        slice.n_pairs = ts_center_views_pairs(context, angles, slice.pairs);
+        status = ts_center_slice_search(&slice, tables, &found->center);
+    }
+    if (status == TS_OK && params->strip) {
+        const struct center_strip strip = strip_of(context);
+        const struct ts_image *own = tables + (finds(context) ? SEARCH_TABLES : 0);
+        ts_center_strip_draw(&strip, slice.sinogram, angles, found->center,
+                             context->transforms[searched ? TRANSFORM_STRIP : 0], slice.room, own[TABLE_STRIP].data,
+                             own[TABLE_STRIP_CENTERS].data);
+    }
+    free(angles);
+    return status;
+}
+
+static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct center_result *found = context->result;
+    if (!finds(context) || found)
+        out->axes[2].first = -(found ? found->center : params_of(context)->center) * out->axes[2].spacing;
+    return TS_OK;
+}
+
+static const struct stage_reduction reduction = {
+    .exact = true,
+    .finds_axes = true,
+    .partial_bytes = partial_bytes,
+    .looks_at = looks_at,
+    .reduce = reduce,
+    .merge = merge,
+    .result_bytes = result_bytes,
+    .finish = finish,
+    .tables = tables,
+};
+
+const struct stage center_stage = {
+    .name = "center",
+    .summary = "find where the rotation axis stands on the detector, or say it; the image passes on",
+    .doc =
+        "The center c is the index of the detector pixel, from 0 and between pixels too, that the rotation axis is "
+        "projected to: `p(theta + 180, d) = p(theta, 2 c - d)`. The sinogram passes on unchanged but for its detector "
+        "axis, which begins at `-c * spacing`; every later stage takes the rotation axis from there. Without this "
+        "stage it is the middle of the row, (n - 1) / 2. Of a fan the center can be given, not searched.\n\n"
+        "`sinogram` completes half a turn with its own mirror image about every trial center and measures what the "
+        "Fourier transform holds outside of the double wedge, where that of an object is almost empty (N. T. Vo, M. "
+        "Drakopoulos, R. C. Atwood, C. Reinhard, 2014); then in tenths of a pixel around the best, and a parabola. It "
+        "needs evenly spaced views of 180 degrees or more. `opposite` correlates up to 16 pairs of views that are half "
+        "a turn apart, one of them mirrored, in half pixels and a parabola. Where the nearest pairs are not quite half "
+        "a turn apart, by a step of the views at most, such as the first and last view of 180 degrees without the end "
+        "point, what their neighbors show to move per degree makes up for the rest.\n\n"
+        "`overlap` is for half acquisition, where `sinogram` fails: a whole turn with the axis anywhere on the "
+        "detector. Of each trial center, in half pixels over nearly the whole detector and a parabola, it takes what "
+        "up to 256 views and their opposites, mirrored, both see, and how well they agree in value: L. I. Lin's "
+        "concordance (1989) of all these samples together. Overlaps on both sides are compared so by N. T. Vo, R. C. "
+        "Atwood, M. Drakopoulos and T. Connolley (2021). Then `stitch` joins the views.\n\n"
+        "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
+        "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
+        "what noise alone may reach of it, and the measure of every trial center. A confidence that is not above that "
+        "of noise is warned of, and so are views that are all the same, and a center with a rival: another minimum "
+        "that is within noise of the best, 3 detectors or more away. `sinogram` cannot tell c from c + n / 2, for n "
+        "detectors: where `search` is more than a quarter of them it warns. A slice of one value, with NaN or infinite "
+        "values, or whose best trial is the outermost ends the run.\n\n"
+        "A detector that cuts off the object, as in scans of a region of interest, draws the minimum of `sinogram` "
+        "away, by some detectors and more the more is cut off; `opposite` compares what both views see alone. Where "
+        "an end of the row sees more than a tenth of the most that is seen anywhere, a warning says so (of counts and "
+        "intensities, whose value in air is not known: where it changes with the views by more than a tenth of the "
+        "largest such change, which does not show in a round object). With `method: auto` the center is then that of "
+        "opposite views; `truncated` chooses. Tables have the shares of both ends, and the centers that both methods "
+        "find. Of random objects 1.3, 2 and 4 times as wide as the detector `opposite` was off by 0.06 "
+        "detectors at the median and 0.5 at the 90th percentile, and `sinogram` by 0.6 and 2.8; of the middle 120 of "
+        "640 detectors of a tooth whose axis stands at 295.9, `opposite` by 0.3 and `sinogram` by 0.5.\n\n"
+        "`strip: true` adds a picture to the tables: the slice reconstructed about 2 strip_sides + 1 trial centers "
+        "around the one found or given, side by side, each under its center. With a wrong center edges are doubled and "
+        "points become arcs. It is an image of its own in the file, "
+        "`/entry/process_<k>_center/tables/strip`, and `tomostage preview FILE.h5 --dataset PATH -o centers.png` makes "
+        "a PNG of it. To look around a guess: `center: {center: 512, strip: true, strip_step: 4}`.\n\n"
+        "Cost: that slice is computed before all others, and one search, which runs on the CPU whatever the device.",
+    .axes = AXES_SINOGRAM,
+    .beams = TS_ANY_BEAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_LINE_INTEGRAL) |
+                  TS_QUANTITY_BIT(TS_INTENSITY),
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct center_params),
+    .resolve = resolve,
+    .shape = shape,
+    .reduction = &reduction,
+    .transforms = transforms,
+    .cuda = STAGE_CUDA(center_cuda),
+    .tolerance = {.why = "the search is the same code on all devices"},
+    .bench = "method=sinogram|method=opposite|method=overlap scan=half-acquisition|method=given center=7",
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * circle: the pixel at (x, y) from the rotation center ((nx - 1)/2, (ny - 1)/2) stays where
+ * x^2 + y^2 < ratio^2 r^2, r half the shorter side of the slice; (z, y, x). Sides and distances in mm. Rule of
+ * tomopy.circ_mask(axis=0), which knows square pixels alone.
+ */
+#include "stages/scan/circle.h"
+
+#include <string.h>
+
+#include "stages/engine/border.h"
+
+static const struct param rows[] = {
+    PARAM(struct circle_params, ratio, .min = 0, .max = 2, .init.r = 1,
+          .doc = "diameter of the circle as a part of the shorter side of the slice; 1 is the inscribed circle"),
+    PARAM(struct circle_params, value, .unit = "value", .init.r = 0, .doc = "what is written outside the circle"),
+};
+
+static const struct circle_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    const double value = ((const struct circle_params *)values)->value;
+    double low, high;
+    if (context->in.axes[1].unit && context->in.axes[2].unit &&
+        strcmp(context->in.axes[1].unit, context->in.axes[2].unit))
+        return ts_diag_error(
+            context->diag, TS_BAD_CHAIN,
+            &(struct diag_site){.code = "circle-units", .span = context->set->span, .stage = context->stage->name},
+            "rows are %s apart and columns %s, expected one unit", context->in.axes[1].unit, context->in.axes[2].unit);
+    if (!ts_dtype_is_integer(context->in.dtype))
+        return TS_OK;
+    ts_dtype_range(context->in.dtype, &low, &high);
+    if (value < low || value > high || value != floor(value))
+        return ts_param_error(context->set, "value", "value-range", context->diag,
+                              "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", value,
+                              ts_dtype_name(context->in.dtype), low, high);
+    return TS_OK;
+}
+
+/* Distances in units of the finer spacing, so that square pixels are 1 apart exactly. */
+struct circle {
+    double x_step, y_step, x_center, y_center, limit;
+};
+
+static struct circle circle_of(const struct stage_context *context)
+{
+    const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
+    const double dy = y->spacing > 0 ? y->spacing : 1, dx = x->spacing > 0 ? x->spacing : 1, finer = fmin(dy, dx);
+    const double ratio = params_of(context)->ratio;
+    struct circle circle = {.x_step = dx / finer, .y_step = dy / finer};
+    const double radius = fmin((double)x->n * circle.x_step, (double)y->n * circle.y_step) / 2;
+    circle.x_center = 0.5 * (double)(x->n - 1);
+    circle.y_center = 0.5 * (double)(y->n - 1);
+    circle.limit = ratio * ratio * (radius * radius);
+    return circle;
+}
+
+static bool is_inside(const struct circle *circle, double y, int64_t column)
+{
+    const double x = ((double)column - circle->x_center) * circle->x_step;
+    return x * x + y * y < circle->limit;
+}
+
+void ts_circle_spans(const struct stage_context *context, struct circle_span *spans)
+{
+    const struct circle circle = circle_of(context);
+    const int64_t nx = context->in.axes[2].n;
+    for (int64_t row = 0; row < context->in.axes[1].n; row++) {
+        const double y = ((double)row - circle.y_center) * circle.y_step;
+        const double half = sqrt(fmax(circle.limit - y * y, 0)) / circle.x_step;
+        /* A column or two to the left of where it begins. */
+        const double guess = floor(circle.x_center - half) - 1;
+        int64_t first = guess > 0 ? (int64_t)guess : 0;
+        while (2 * first < nx && !is_inside(&circle, y, first) && (double)first < circle.x_center + 1)
+            first++;
+        const bool any = 2 * first < nx && is_inside(&circle, y, first);
+        spans[row] = any ? (struct circle_span){(int32_t)first, (int32_t)(nx - first)} : (struct circle_span){0};
+    }
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    (void)n;
+    return (size_t)context->in.axes[1].n * sizeof(struct circle_span);
+}
+
+static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    const int64_t ny = out->axes[1].n, nx = out->axes[2].n, n_rows = out->axes[0].n * ny;
+    const size_t element = ts_dtype_bytes(out->dtype);
+    const double value = params_of(context)->value;
+    struct circle_span *spans = scratch;
+    ts_circle_spans(context, spans);
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+    for (int64_t row = 0; row < n_rows; row++) {
+        const struct circle_span span = spans[row % ny];
+        const char *from = (const char *)in->data + (size_t)(row * nx) * element;
+        char *to = (char *)out->data + (size_t)(row * nx) * element;
+        ts_constant_fill(to, out->dtype, value, span.first);
+        memcpy(to + (size_t)span.first * element, from + (size_t)span.first * element,
+               (size_t)(span.end - span.first) * element);
+        ts_constant_fill(to + (size_t)span.end * element, out->dtype, value, nx - span.end);
+    }
+    return TS_OK;
+}
+
+const struct stage circle_stage = {
+    .name = "circle",
+    .summary = "keep the inside of a circle around the rotation center",
+    .doc = "A pixel at `(x, y)` from the rotation center, pixel ((nx - 1)/2, (ny - 1)/2), stays where "
+           "`x^2 + y^2 < ratio^2*r^2`, with `r` half the shorter side of the slice; all others become `value`. The "
+           "circle is the same in every slice, and round in mm where pixels are not square. With square pixels the "
+           "rule is that of `tomopy.circ_mask(axis=0)`. A reconstruction is complete inside the inscribed circle "
+           "alone, where every view sees every pixel.",
+    .axes = AXES_VOLUME,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_ANY_QUANTITY,
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct circle_params),
+    .resolve = resolve,
+    .scratch_bytes = scratch_bytes,
+    .cpu = cpu,
+    .cuda = STAGE_CUDA(circle_cuda),
+    .bench = "",
+    .tolerance = {.why = "values are copied"},
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * circle: what lies outside a circle is one value.
+ */
+#ifndef STAGES_SCAN_CIRCLE_H
+#define STAGES_SCAN_CIRCLE_H
+
+#include "stages/engine/stage.h"
+
+struct circle_params {
+    double ratio, value;
+};
+
+/* Columns [first, end) of a row are inside. */
+struct circle_span {
+    int32_t first, end;
+};
+
+extern const struct stage circle_stage;
+extern const struct stage_cuda circle_cuda;
+
+/* The spans of all rows. */
+void ts_circle_spans(const struct stage_context *context, struct circle_span *spans);
+
+#endif

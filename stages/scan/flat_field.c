@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * flat_field: t(z, view, d) = (counts(z, view, d) - dark(z, d)) / (flat(z, d) - dark(z, d)), where flat and dark are
+ * the means or medians of the frames of a detector pixel, in double precision and in the order of the frames.
+ * A pixel whose flat - dark is not a positive number has no transmission: it is dead.
+ *
+ * Three steps a slab: frames to offset and gain of each detector pixel, what stands in for dead pixels, the map. Frames
+ * are read row by row, BLOCK pixels at a time.
+ */
+#include "stages/scan/flat_field.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "stages/scan/transmission.h"
+
+enum { BLOCK = 32, CHUNK = 1024 };
+
+static const struct choice combine_choices[] = {
+    {"mean", COMBINE_MEAN, "their mean: the least noise"},
+    {"median", COMBINE_MEDIAN,
+     "their median, of an even number the mean of the middle two: single outliers do not count"},
+    {NULL, 0, NULL},
+};
+static const struct choice dead_choices[] = {
+    {"nearest", DEAD_NEAREST,
+     "the transmission of the nearest pixel of the detector row that is not dead, the left one of two; NaN where the "
+     "whole row is dead"},
+    {"nan", DEAD_NAN, "NaN"},
+    {NULL, 0, NULL},
+};
+
+static const struct param rows[] = {
+    PARAM(struct flat_field_params, flats, .required = true, .frames = "flats",
+          .doc = "frames with the beam and without the object: as many rows and detector pixels as the projections"),
+    PARAM(struct flat_field_params, darks, .optional = true, .frames = "darks",
+          .doc = "frames without the beam; absent: darks of 0"),
+    PARAM(struct flat_field_params, combine, .choices = combine_choices, .init.choice = COMBINE_MEAN,
+          .doc = "how the frames of the flats, and those of the darks, become one"),
+    PARAM(struct flat_field_params, dead, .choices = dead_choices, .init.choice = DEAD_NEAREST,
+          .doc = "what a detector pixel gives whose flat is not above its dark, in every view"),
+};
+
+static const struct flat_field_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static enum ts_status check_frames(const struct stage_context *context, const char *name, const struct ts_image *frames)
+{
+    if (!frames)
+        return TS_OK;
+    if (!ts_image_is_sinogram(frames))
+        return ts_param_error(context->set, name, "reference-axes", context->diag,
+                              "is a volume, and frames are (z, view, detector)");
+    if (frames->quantity != TS_COUNTS)
+        return ts_param_error(context->set, name, "reference-quantity", context->diag,
+                              "its values are %s, and frames are counts", ts_quantity_name(frames->quantity));
+    if (frames->axes[2].n != context->in.axes[2].n)
+        return ts_param_error(context->set, name, "reference-detectors", context->diag,
+                              "has %lld detector pixels, and the image has %lld", (long long)frames->axes[2].n,
+                              (long long)context->in.axes[2].n);
+    return TS_OK;
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    const struct ts_image *flats = context->references[FLAT_FIELD_FLATS - 1];
+    (void)values;
+    if (!flats)
+        return ts_param_error(context->set, "flats", "reference-missing", context->diag, "names no image");
+    const enum ts_status status = check_frames(context, "flats", flats);
+    return status == TS_OK ? check_frames(context, "darks", context->references[FLAT_FIELD_DARKS - 1]) : status;
+}
+
+static bool travels(const struct stage_context *context, int reference)
+{
+    (void)context;
+    return reference + 1 <= FLAT_FIELD_DARKS;
+}
+
+static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+{
+    tables[0] = (struct stage_table){.name = "dead", .doc = "detector pixels whose flat is not above their dark"};
+    tables[0].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "pixel"};
+    tables[0].of = (uint64_t)context->in.axes[2].n;
+    return 1;
+}
+
+/* ---- frames to one ----------------------------------------------------------------------------- */
+
+/* The k-th smallest, k from 0 (C. A. R. Hoare, 1961); values are put in another order: none above it comes before. */
+static double select_value(double *values, int64_t n, int64_t k)
+{
+    for (int64_t low = 0, high = n - 1; low < high;) {
+        const double pivot = values[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (values[i] < pivot)
+                i++;
+            while (values[j] > pivot)
+                j--;
+            if (i <= j) {
+                const double value = values[i];
+                values[i++] = values[j];
+                values[j--] = value;
+            }
+        }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            break;
+    }
+    return values[k];
+}
+
+static double median(double *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (isnan(values[i]))
+            return NAN;
+    const double lower = select_value(values, n, (n - 1) / 2);
+    if (n % 2)
+        return lower;
+    double upper = values[n / 2];
+    for (int64_t i = n / 2 + 1; i < n; i++)
+        upper = values[i] < upper ? values[i] : upper;
+    return 0.5 * (lower + upper);
+}
+
+/* The pixels [first, first + n) of one row; room for BLOCK values of every frame. */
+static void combine_frames(const struct ts_image *frames, int64_t z, int64_t first, int64_t n,
+                           enum flat_field_combine how, double *room, double *out)
+{
+    const int64_t n_frames = frames->axes[1].n;
+    const size_t row_bytes = (size_t)frames->axes[2].n * ts_dtype_bytes(frames->dtype);
+    const char *at = (const char *)ts_slice_data(frames, z) + (size_t)first * ts_dtype_bytes(frames->dtype);
+    double values[BLOCK];
+    memset(out, 0, BLOCK * sizeof *out);
+    for (int64_t frame = 0; frame < n_frames; frame++) {
+        ts_load_f64(values, at + (size_t)frame * row_bytes, frames->dtype, (size_t)n);
+        for (int64_t i = 0; i < n; i++) {
+            out[i] += values[i];
+            if (how == COMBINE_MEDIAN)
+                room[i * n_frames + frame] = values[i];
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        out[i] = how == COMBINE_MEDIAN ? median(room + i * n_frames, n_frames) : out[i] / (double)n_frames;
+}
+
+/* ---- of one slice, in scratch ------------------------------------------------------------------ */
+
+struct pixels {
+    float *offset, *gain;          /* of every detector pixel; gain NaN: dead */
+    int32_t *dead, *stand_in;      /* the dead pixels, and the pixel that each takes the transmission of */
+    int32_t *n_dead, *n_stand_ins; /* these are the first of `dead`: all, or none where the row is dead */
+};
+
+enum { PER_PIXEL = 4, PER_SLICE = 16 }; /* 32-bit words */
+
+static size_t pixels_bytes(int64_t n_detectors)
+{
+    return ((size_t)n_detectors * PER_PIXEL + PER_SLICE) * sizeof(float);
+}
+
+static struct pixels pixels_at(void *scratch, int64_t z, int64_t n_detectors)
+{
+    char *at = (char *)scratch + (size_t)z * pixels_bytes(n_detectors);
+    float *floats = (float *)at;
+    int32_t *integers = (int32_t *)(floats + 2 * n_detectors);
+    return (struct pixels){.offset = floats,
+                           .gain = floats + n_detectors,
+                           .dead = integers,
+                           .stand_in = integers + n_detectors,
+                           .n_dead = integers + 2 * n_detectors,
+                           .n_stand_ins = integers + 2 * n_detectors + 1};
+}
+
+static size_t room_count(const struct stage_context *context)
+{
+    int64_t most = 0;
+    for (int i = 0; i < STAGE_REFERENCES; i++)
+        if (context->references[i] && context->references[i]->axes[1].n > most)
+            most = context->references[i]->axes[1].n;
+    return params_of(context)->combine == COMBINE_MEDIAN ? (size_t)most * BLOCK : 0;
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    const size_t pixels = (size_t)n * pixels_bytes(context->in.axes[2].n);
+    return (pixels + 63) / 64 * 64 + (size_t)context->threads * room_count(context) * sizeof(double);
+}
+
+static void calibrate_block(const struct stage_context *context, const struct ts_image *in, int64_t z, int64_t first,
+                            double *room, const struct pixels *pixels)
+{
+    const int64_t left = context->in.axes[2].n - first, n = left < BLOCK ? left : BLOCK;
+    const enum flat_field_combine how = params_of(context)->combine;
+    double flat[BLOCK], dark[BLOCK] = {0};
+    combine_frames(&in[FLAT_FIELD_FLATS], z, first, n, how, room, flat);
+    if (context->references[FLAT_FIELD_DARKS - 1])
+        combine_frames(&in[FLAT_FIELD_DARKS], z, first, n, how, room, dark);
+    for (int64_t i = 0; i < n; i++) {
+        const float gain = (float)(1 / (flat[i] - dark[i]));
+        pixels->offset[first + i] = (float)dark[i];
+        pixels->gain[first + i] = gain > 0 && gain < INFINITY ? gain : NAN;
+    }
+}
+
+static void find_stand_ins(const struct stage_context *context, const struct pixels *pixels)
+{
+    const int64_t n = context->in.axes[2].n;
+    int32_t n_dead = 0;
+    for (int64_t d = 0; d < n; d++)
+        if (isnan(pixels->gain[d]))
+            pixels->dead[n_dead++] = (int32_t)d;
+    *pixels->n_dead = n_dead;
+    *pixels->n_stand_ins = params_of(context)->dead == DEAD_NEAREST && n_dead < n ? n_dead : 0;
+    for (int32_t i = 0; i < *pixels->n_stand_ins; i++) {
+        const int64_t d = pixels->dead[i];
+        int64_t left = d, right = d;
+        while (left >= 0 && isnan(pixels->gain[left]))
+            left--;
+        while (right < n && isnan(pixels->gain[right]))
+            right++;
+        pixels->stand_in[i] = (int32_t)(right >= n || (left >= 0 && d - left <= right - d) ? left : right);
+    }
+}
+
+/* ---- the map ----------------------------------------------------------------------------------- */
+
+TS_VECTORIZED static void map_values(float *out, const float *counts, const float *offset, const float *gain, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (counts[i] - offset[i]) * gain[i];
+}
+
+static void map_row(const void *in, enum ts_dtype dtype, float *out, const struct pixels *pixels, int64_t n)
+{
+    float counts[CHUNK];
+    for (int64_t first = 0; first < n; first += CHUNK) {
+        const int64_t count = n - first < CHUNK ? n - first : CHUNK;
+        ts_load_f32(counts, (const char *)in + (size_t)first * ts_dtype_bytes(dtype), dtype, (size_t)count);
+        map_values(out + first, counts, pixels->offset + first, pixels->gain + first, count);
+    }
+    for (int32_t i = 0; i < *pixels->n_stand_ins; i++)
+        out[pixels->dead[i]] = out[pixels->stand_in[i]];
+}
+
+static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
+    const int64_t blocks = (n + BLOCK - 1) / BLOCK;
+    double *rooms = (double *)((char *)scratch + ((size_t)nz * pixels_bytes(n) + 63) / 64 * 64);
+    const size_t in_bytes = (size_t)n * ts_dtype_bytes(in->dtype), room = room_count(context);
+    const int threads = context->threads;
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int thread = 0; thread < threads; thread++)
+        for (int64_t task = nz * blocks * thread / threads; task < nz * blocks * (thread + 1) / threads; task++) {
+            const struct pixels pixels = pixels_at(scratch, task / blocks, n);
+            calibrate_block(context, in, task / blocks, task % blocks * BLOCK, rooms + (size_t)thread * room, &pixels);
+        }
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t z = 0; z < nz; z++) {
+        const struct pixels pixels = pixels_at(scratch, z, n);
+        find_stand_ins(context, &pixels);
+        *(uint64_t *)ts_slice_data(&context->tables[0], z) = (uint64_t)*pixels.n_dead;
+    }
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t row = 0; row < nz * n_views; row++) {
+        const struct pixels pixels = pixels_at(scratch, row / n_views, n);
+        map_row((const char *)in->data + (size_t)row * in_bytes, in->dtype, (float *)out->data + row * n, &pixels, n);
+    }
+    return TS_OK;
+}
+
+const struct stage flat_field_stage = {
+    .name = "flat_field",
+    .summary = "divide counts by the flat field, less the dark",
+    .doc =
+        "`t = (counts - dark) / (flat - dark)` of every detector pixel, where `flat` and `dark` are the means (or "
+        "medians) of the frames that `flats` and `darks` name, in double precision. They are further inputs of the "
+        "same scan:\n\n"
+        "    input: {exchange: scan.h5}\n"
+        "    inputs:\n"
+        "      flats: {exchange: scan.h5, frames: flats}\n"
+        "      darks: {exchange: scan.h5, frames: darks}\n"
+        "    stages:\n"
+        "      - flat_field: {flats: flats, darks: darks}\n\n"
+        "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive number (a dead pixel, "
+        "a flat of zeros, NaN) has no transmission: `dead` says what it gives, and the table `dead` counts such "
+        "pixels in every slice; a run ends with a note of their sum, and with an error where all are dead. Nothing "
+        "else is changed: transmissions of noise "
+        "at or below 0 and above 1 stay as "
+        "they are, and are the matter of `minus_log`. The frames of a scan before and after the projections are "
+        "combined into one; a beam that drifts is not followed: `air` after this stage takes that out, from the "
+        "detectors beside the object. `air` alone is for scans without flats.\n\n"
+        "Cost: one pass; the frames are read with the slices.",
+    .axes = AXES_SINOGRAM,
+    .beams = TS_ANY_BEAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_QUANTITY_BIT(TS_COUNTS),
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct flat_field_params),
+    .resolve = resolve,
+    .shape = ts_transmission_shape,
+    .travels = travels,
+    .tables = tables,
+    .scratch_bytes = scratch_bytes,
+    .cpu = cpu,
+    .cuda = STAGE_CUDA(flat_field_cuda),
+    .tolerance = {.relative = 1e-6,
+                  .why = "of (counts + dark) / (flat - dark): counts, dark and 1 / (flat - dark) are rounded to float, "
+                         "then subtracted and multiplied"},
+    .bench = "combine=mean|combine=median",
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * flat_field: counts to transmission, with the scan's own flats and darks.
+ */
+#ifndef STAGES_SCAN_FLAT_FIELD_H
+#define STAGES_SCAN_FLAT_FIELD_H
+
+#include "stages/engine/stage.h"
+
+struct flat_field_params {
+    struct ts_reference flats, darks;
+    int32_t combine; /* enum flat_field_combine */
+    int32_t dead;    /* enum flat_field_dead */
+};
+enum flat_field_combine { COMBINE_MEAN, COMBINE_MEDIAN };
+enum flat_field_dead { DEAD_NEAREST, DEAD_NAN };
+
+enum { FLAT_FIELD_FLATS = 1, FLAT_FIELD_DARKS = 2 }; /* inputs */
+
+extern const struct stage flat_field_stage;
+extern const struct stage_cuda flat_field_cuda;
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * minus_log: transmission to line integrals.
+ */
+#ifndef STAGES_SCAN_MINUS_LOG_H
+#define STAGES_SCAN_MINUS_LOG_H
+
+#include "stages/engine/stage.h"
+
+struct minus_log_params {
+    int32_t nonpositive; /* enum minus_log_rule */
+    double floor;
+    int32_t nonfinite; /* enum minus_log_rule; MINUS_LOG_FLOOR is not one of its choices */
+};
+enum minus_log_rule { MINUS_LOG_ERROR, MINUS_LOG_FLOOR, MINUS_LOG_NAN };
+
+/* Values without a logarithm, by the kind that has its own message; and those that the floor took the place of. */
+enum minus_log_kind { KIND_ZERO, KIND_NEGATIVE, KIND_NAN, KIND_INFINITE, KIND_RAISED, MINUS_LOG_KINDS };
+
+/* Of the whole image; zero bytes are empty. The counts of slices follow it where there are tables. */
+struct minus_log_found {
+    unsigned long long count[MINUS_LOG_KINDS];
+    unsigned long long not_first[KIND_RAISED]; /* ~ the index in the image of the first of a kind */
+};
+/* Of one slice. */
+struct minus_log_slice {
+    unsigned long long nonpositive, nonfinite;
+};
+
+extern const struct stage minus_log_stage;
+extern const struct stage_cuda minus_log_cuda;
+
+/* True where slices are counted one by one. */
+bool ts_minus_log_tabulates(const struct stage_context *context);
+/* What values below it are raised to, or -infinity. */
+float ts_minus_log_lowest(const struct stage_context *context);
+
+#endif

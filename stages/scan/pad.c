@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pad: (z, view, detector) with `left` more detectors before the first and `right` more after the last, by a border
+ * rule of stages/engine/border.h. The detector axis keeps its positions, so that the rotation center stays in its
+ * place.
+ */
+#include "stages/scan/pad.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 1 << 20 };
+
+#define DERIVED "ceil(n*(sqrt(2) - 1)/2) of n detectors, which makes room for the diagonal"
+
+static const struct param rows[] = {
+    PARAM(struct pad_params, left, .unit = "detector", .min = 0, .max = MOST, .derived = DERIVED,
+          .doc = "detectors before the first"),
+    PARAM(struct pad_params, right, .unit = "detector", .min = 0, .max = MOST, .derived = DERIVED,
+          .doc = "detectors after the last"),
+    PARAM(struct pad_params, border, .choices = ts_border_choices, .init.choice = BORDER_NEAREST,
+          .doc = "what the new detectors hold. nearest is numpy's and TomoPy's edge, constant 0 their "
+                 "zeros; " TS_BORDER_DOC),
+    PARAM(struct pad_params, constant, .unit = "value", .init.r = 0, .doc = "with border constant: the value"),
+};
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct pad_params *params = values;
+    const struct ts_axis *detectors = &context->in.axes[2];
+    const int64_t diagonal = (int64_t)ceil((double)detectors->n * (sqrt(2) - 1) / 2);
+    if (!ts_param_given(context->set, "left"))
+        params->left = diagonal;
+    if (!ts_param_given(context->set, "right"))
+        params->right = diagonal;
+    if (detectors->positions) {
+        ts_diag_error(
+            context->diag, TS_BAD_CHAIN,
+            &(struct diag_site){.code = "detectors-uneven", .span = context->set->span, .stage = context->stage->name},
+            "the detectors of this sinogram stand at uneven distances, which say nothing about further ones");
+        return TS_BAD_CHAIN;
+    }
+    return ts_border_check(context, (enum ts_border)params->border, params->constant);
+}
+
+static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct pad_params *params = context->params;
+    struct ts_axis *detectors = &out->axes[2];
+    detectors->n += params->left + params->right;
+    detectors->first -= (double)params->left * detectors->spacing;
+    return TS_OK;
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    const struct pad_params *params = context->params;
+    (void)n;
+    return (size_t)(params->left + params->right) * sizeof(int64_t);
+}
+
+#define GATHER(suffix, type)                                                                                           \
+    static void gather_##suffix(const type *in, type *out, const int64_t *index, int64_t n)                            \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            out[i] = in[index[i]];                                                                                     \
+    }
+GATHER(1, uint8_t)
+GATHER(2, uint16_t)
+GATHER(4, uint32_t)
+
+static void fill_side(const struct stage_context *context, const void *in, void *out, const int64_t *index, int64_t n)
+{
+    const struct pad_params *params = context->params;
+    if (params->border == BORDER_CONSTANT)
+        ts_constant_fill(out, context->out.dtype, params->constant, n);
+    else if (ts_dtype_bytes(context->out.dtype) == 1)
+        gather_1(in, out, index, n);
+    else if (ts_dtype_bytes(context->out.dtype) == 2)
+        gather_2(in, out, index, n);
+    else
+        gather_4(in, out, index, n);
+}
+
+static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    const struct pad_params *params = context->params;
+    const int64_t n = in->axes[2].n, n_out = out->axes[2].n, n_rows = in->axes[0].n * in->axes[1].n;
+    const size_t element = ts_dtype_bytes(in->dtype);
+    int64_t *index = scratch;
+    ts_border_fill(index, -params->left, params->left, n, (enum ts_border)params->border);
+    ts_border_fill(index + params->left, n, params->right, n, (enum ts_border)params->border);
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+    for (int64_t row = 0; row < n_rows; row++) {
+        const char *from = (const char *)in->data + (size_t)(row * n) * element;
+        char *to = (char *)out->data + (size_t)(row * n_out) * element;
+        fill_side(context, from, to, index, params->left);
+        memcpy(to + (size_t)params->left * element, from, (size_t)n * element);
+        fill_side(context, from, to + (size_t)(params->left + n) * element, index + params->left, params->right);
+    }
+    return TS_OK;
+}
+
+const struct stage pad_stage = {
+    .name = "pad",
+    .summary = "more detectors on both sides of a sinogram",
+    .doc = "Adds `left` detectors before the first and `right` after the last, at the same distance. Each detector "
+           "keeps its position in mm, and so does the rotation center: `radon`, `fbp` and the others need no other "
+           "center after it. Use it where the object reaches beyond the detectors: sides of zeros leave a bright rim "
+           "in a reconstruction, `border: nearest` does not. Reconstructions pad for their filters by themselves.",
+    .axes = AXES_SINOGRAM,
+    .beams = TS_ANY_BEAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_ANY_QUANTITY,
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct pad_params),
+    .resolve = resolve,
+    .shape = shape,
+    .scratch_bytes = scratch_bytes,
+    .cpu = cpu,
+    .cuda = STAGE_CUDA(pad_cuda),
+    .bench = "|border=constant|border=reflect",
+    .tolerance = {.why = "values are copied"},
+};

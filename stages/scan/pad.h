@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pad: more detectors on both sides of a sinogram.
+ */
+#ifndef STAGES_SCAN_PAD_H
+#define STAGES_SCAN_PAD_H
+
+#include "stages/engine/border.h"
+
+struct pad_params {
+    int64_t left, right;
+    int32_t border; /* enum ts_border */
+    double constant;
+};
+
+extern const struct stage pad_stage;
+extern const struct stage_cuda pad_cuda;
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stitch: p(theta + 180 degrees, s) = p(theta, -s), so that with the axis at detector c the sample d of a view is
+ * also that at 2 c - d of its opposite, which thereby continues the view beyond its end:
+ * (z, view, detector) -> (z, view of half a turn, detector of up to twice the width), f32. Samples of the first half
+ * turn are taken as they are; their opposites between detectors where 2 c is no whole number.
+ */
+#include "stages/scan/stitch.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "stages/scan/stitch_views.h"
+
+/* Of a detector: nearer places are the same. */
+static const double same_place = 1e-6;
+
+static const struct stitch_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static double spacing_of(const struct ts_axis *axis)
+{
+    return axis->spacing > 0 ? axis->spacing : 1;
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct stitch_params *params = values;
+    const struct ts_axis *detector = &context->in.axes[2];
+    if (detector->positions)
+        return ts_param_error(context->set, "center", "detectors-uneven", context->diag,
+                              "the detectors' positions are listed one by one, and must be evenly spaced");
+    if (!ts_param_given(context->set, "center"))
+        params->center = -detector->first / spacing_of(detector);
+    if (!ts_param_given(context->set, "detectors"))
+        params->detectors = 2 * detector->n - 1;
+    if (!(params->center >= 0 && params->center <= (double)(detector->n - 1)))
+        return ts_param_error(context->set, "center", "center-outside", context->diag,
+                              "%.6g is outside the detector, [0, %lld]", params->center, (long long)detector->n - 1);
+    if (params->detectors > 2 * detector->n - 1)
+        return ts_param_error(context->set, "detectors", "detectors-empty", context->diag,
+                              "%lld are more than two views of %lld detectors can fill, %lld",
+                              (long long)params->detectors, (long long)detector->n, (long long)(2 * detector->n - 1));
+    return ts_stitch_views(context, params);
+}
+
+static int64_t shift_of(const struct stitch_params *params)
+{
+    return (int64_t)floor(0.5 * (double)(params->detectors - 1) - params->center + 0.5);
+}
+
+static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct stitch_params *params = params_of(context);
+    struct ts_axis *detector = &out->axes[2];
+    out->axes[1].n = params->views;
+    detector->n = params->detectors;
+    detector->first = -(params->center + (double)shift_of(params)) * spacing_of(detector);
+    out->dtype = TS_F32;
+    return TS_OK;
+}
+
+/* ---- where samples come from --------------------------------------------------------------------- */
+
+/* R. G. Keys (1981) for four taps. */
+static void find_taps(struct stitch_grid *grid, double past, enum stitch_interpolation interpolation)
+{
+    const double t = past, u = 1 - past;
+    grid->taps = past > 0 ? interpolation == STITCH_FOUR_TAPS ? 4 : 2 : 1;
+    if (grid->taps == 4) {
+        grid->tap[0] = (float)(-0.5 * t * u * u);
+        grid->tap[1] = (float)(1 + t * t * (1.5 * t - 2.5));
+        grid->tap[2] = (float)(1 + u * u * (1.5 * u - 2.5));
+        grid->tap[3] = (float)(-0.5 * u * t * t);
+    } else {
+        grid->tap[0] = (float)u;
+        grid->tap[1] = (float)t;
+    }
+}
+
+struct stitch_grid ts_stitch_grid(const struct stage_context *context)
+{
+    const struct stitch_params *params = params_of(context);
+    const double mirror = 2 * params->center, base = floor(mirror + same_place),
+                 past = mirror - base > same_place ? mirror - base : 0;
+    struct stitch_grid grid = {.n = context->in.axes[2].n,
+                               .width = params->detectors,
+                               .shift = shift_of(params),
+                               .base = (int64_t)base,
+                               .air = context->in.quantity == TS_TRANSMISSION ? 1 : 0};
+    grid.first = grid.base - (grid.n - 1) + (past > 0);
+    grid.end = grid.base + 1;
+    find_taps(&grid, past, (enum stitch_interpolation)params->interpolation);
+    return grid;
+}
+
+/* From the end of the view beside the axis, 0, to that of its opposite, 1. */
+static double weight_at(const struct stage_context *context, int64_t d)
+{
+    const struct stitch_params *params = params_of(context);
+    const double last = (double)(context->in.axes[2].n - 1), c = params->center;
+    const double from = 2 * c <= last ? (double)d : last - (double)d, overlap = 2 * c <= last ? 2 * c : 2 * (last - c);
+    const double way = overlap > 0 ? fmin(from / overlap, 1) : 0.5;
+    return params->blend == STITCH_COSINE ? 0.5 - 0.5 * cos(M_PI * way) : way;
+}
+
+void ts_stitch_weights(const struct stage_context *context, float *weights)
+{
+    const struct stitch_grid grid = ts_stitch_grid(context);
+    for (int64_t k = 0; k < grid.width; k++) {
+        const int64_t d = k - grid.shift;
+        const bool own = d >= 0 && d < grid.n, other = d >= grid.first && d < grid.end;
+        weights[k] = own ? other ? (float)weight_at(context, d) : 1 : 0;
+    }
+}
+
+/* ---- on the CPU -------------------------------------------------------------------------------- */
+
+/* Columns [first, end) of the result that detectors [from, to) of a view stand at. */
+struct columns {
+    int64_t first, end;
+};
+
+static struct columns columns_of(const struct stitch_grid *grid, int64_t from, int64_t to)
+{
+    const int64_t first = from + grid->shift, end = to + grid->shift;
+    struct columns columns = {first < 0             ? 0
+                              : first < grid->width ? first
+                                                    : grid->width,
+                              end < grid->width ? end : grid->width};
+    if (columns.end < columns.first)
+        columns.end = columns.first;
+    return columns;
+}
+
+/* The opposite's samples, turned round. row[-1], row[n] and row[n + 1] are read. */
+TS_VECTORIZED
+static void mirror_row(const struct stitch_grid *grid, struct columns columns, const float *row, float *out)
+{
+    const int64_t at = grid->base + grid->shift;
+    const float *tap = grid->tap;
+    if (grid->taps == 1)
+        for (int64_t k = columns.first; k < columns.end; k++)
+            out[k] = row[at - k];
+    else if (grid->taps == 2)
+        for (int64_t k = columns.first; k < columns.end; k++)
+            out[k] = tap[0] * row[at - k] + tap[1] * row[at - k + 1];
+    else
+        for (int64_t k = columns.first; k < columns.end; k++)
+            out[k] =
+                tap[0] * row[at - k - 1] + tap[1] * row[at - k] + tap[2] * row[at - k + 1] + tap[3] * row[at - k + 2];
+}
+
+TS_VECTORIZED
+static void blend_row(const float *weights, const float *own, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (1 - weights[i]) * out[i] + weights[i] * own[i];
+}
+
+TS_VECTORIZED
+static void mix_rows(float *row, const float *other, float past, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        row[i] = (1 - past) * row[i] + past * other[i];
+}
+
+static void load_row(const struct ts_image *in, int64_t z, int64_t view, float *row)
+{
+    const int64_t n = in->axes[2].n;
+    ts_load_f32(row, (const char *)ts_slice_data(in, z) + (size_t)(view * n) * ts_dtype_bytes(in->dtype), in->dtype,
+                (size_t)n);
+}
+
+enum { SIDE = 16 }; /* floats on both sides of a row */
+
+/* room: two rows with their sides. */
+static void join_views(const struct stitch_grid *grid, const struct stitch_opposite *opposite, const float *weights,
+                       const struct ts_image *in, int64_t z, int64_t view, float *out, float *room)
+{
+    const int64_t n = grid->n;
+    float *row = room + SIDE, *other = row + n + SIDE;
+    const struct columns own = columns_of(grid, 0, n), mirrored = columns_of(grid, grid->first, grid->end);
+    const struct columns both = {own.first > mirrored.first ? own.first : mirrored.first,
+                                 own.end < mirrored.end ? own.end : mirrored.end};
+    for (int64_t k = 0; k < grid->width; k++)
+        out[k] = grid->air;
+    load_row(in, z, opposite->view[0], row);
+    if (opposite->past > 0) {
+        load_row(in, z, opposite->view[1], other);
+        mix_rows(row, other, opposite->past, n);
+    }
+    row[-1] = row[0];
+    row[n] = row[n + 1] = row[n - 1];
+    mirror_row(grid, mirrored, row, out);
+    load_row(in, z, view, row);
+    if (both.first >= both.end) {
+        memcpy(out + own.first, row + own.first - grid->shift, (size_t)(own.end - own.first) * sizeof *out);
+        return;
+    }
+    memcpy(out + own.first, row + own.first - grid->shift, (size_t)(both.first - own.first) * sizeof *out);
+    blend_row(weights + both.first, row + both.first - grid->shift, out + both.first, both.end - both.first);
+    memcpy(out + both.end, row + both.end - grid->shift, (size_t)(own.end - both.end) * sizeof *out);
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static size_t row_bytes(const struct stage_context *context)
+{
+    return rounded((size_t)(2 * context->in.axes[2].n + 3 * SIDE) * sizeof(float));
+}
+
+static size_t opposites_bytes(const struct stage_context *context)
+{
+    return rounded((size_t)params_of(context)->views * sizeof(struct stitch_opposite));
+}
+
+static size_t weights_bytes(const struct stage_context *context)
+{
+    return rounded((size_t)params_of(context)->detectors * sizeof(float));
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    (void)n;
+    const size_t rows = (size_t)context->threads * row_bytes(context), places = ts_stitch_room_bytes(context);
+    return opposites_bytes(context) + weights_bytes(context) + (rows > places ? rows : places);
+}
+
+static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    const struct stitch_grid grid = ts_stitch_grid(context);
+    const int64_t views = out->axes[1].n, n_rows = out->axes[0].n * views;
+    struct stitch_opposite *opposites = scratch;
+    float *weights = (float *)((unsigned char *)scratch + opposites_bytes(context));
+    unsigned char *rooms = (unsigned char *)weights + weights_bytes(context);
+    ts_stitch_opposites(context, opposites, rooms);
+    ts_stitch_weights(context, weights);
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+    for (int64_t i = 0; i < n_rows; i++) {
+        float *room = (float *)(rooms + (size_t)omp_get_thread_num() * row_bytes(context));
+        join_views(&grid, &opposites[i % views], weights, in, i / views, i % views, (float *)out->data + i * grid.width,
+                   room);
+    }
+    return TS_OK;
+}
+
+/* ---- table --------------------------------------------------------------------------------------- */
+
+static const struct choice blends[] = {
+    {"linear", STITCH_LINEAR, "by the distance from the end of the view that is near the axis"},
+    {"cosine", STITCH_COSINE, "(1 - cos(pi t)) / 2 of that weight t: flat at both ends"},
+    {0},
+};
+
+static const struct choice interpolations[] = {
+    {"linear", STITCH_TWO_TAPS, "between two detectors"},
+    {"cubic", STITCH_FOUR_TAPS, "of four detectors, by R. G. Keys (1981): sharper"},
+    {0},
+};
+
+static const struct choice betweens[] = {
+    {"refuse", STITCH_REFUSE, "an error"},
+    {"interpolate", STITCH_INTERPOLATE,
+     "linear interpolation of the two views beside it, which smooths far from the axis"},
+    {0},
+};
+
+static const struct param rows[] = {
+    PARAM(struct stitch_params, center, .unit = "detector", .min = -1e6, .max = 2e6,
+          .derived = "where the sinogram's detector axis is 0", .doc = "detector index of the rotation axis"),
+    PARAM(struct stitch_params, detectors, .unit = "detector", .min = 1, .max = 1 << 21,
+          .derived = "2 n - 1 of n detectors, which holds all views of an axis anywhere",
+          .doc = "detectors of the result, the rotation axis within half a detector of their middle"),
+    PARAM(struct stitch_params, blend, .choices = blends, .init.choice = STITCH_LINEAR,
+          .doc = "how the weight of a view rises from 0 to 1 over the detectors that its opposite sees as well"),
+    PARAM(struct stitch_params, interpolation, .choices = interpolations, .init.choice = STITCH_TWO_TAPS,
+          .doc = "of opposites, whose detectors fall between those of the views where 2 center is no whole number"),
+    PARAM(struct stitch_params, between, .choices = betweens, .init.choice = STITCH_REFUSE,
+          .doc = "what is done about a view whose opposite lies between two views: odd numbers of views over a turn"),
+};
+
+const struct stage stitch_stage = {
+    .name = "stitch",
+    .summary = "join opposite views of a whole turn whose axis is near the detector's edge: half a turn, twice as wide",
+    .doc =
+        "Half acquisition, also called extended field of view or a 360-degree scan with an offset axis: over a whole "
+        "turn a detector beside the rotation axis sees an object nearly twice as wide as itself. The view at theta + "
+        "180 degrees is the view at theta mirrored about the axis, `p(theta + 180, s) = p(theta, -s)`. Each view of "
+        "the first half turn is continued by its opposite beyond the end that is near the axis; where both see the "
+        "object they are blended, so that no seam is left. The result is a scan of half a turn, of `2 (n - 1 - c) + 1` "
+        "detectors that see something for an axis at detector c in the first half of n, which every reconstruction "
+        "takes; "
+        "`sino_360_to_180` of TomoPy and `convert_sinogram_360_to_180` of Algotom do the same. Without it `fbp` and "
+        "`fourier` are wrong beyond the circle that all views see.\n\n"
+        "    stages:\n"
+        "      - flat_field: {flats: flats, darks: darks}\n"
+        "      - minus_log: {}\n"
+        "      - center: {method: overlap}\n"
+        "      - stitch: {}\n"
+        "      - fbp: {}\n\n"
+        "Line integrals are what should be blended: `minus_log` before it. Transmissions are taken too. The detectors "
+        "of the result stand where those of the first half turn stand, and samples that no opposite sees are theirs, "
+        "bit for bit. Where 2 c is a whole number those of opposites are copied as well; else they are "
+        "interpolated. Detectors beyond what either view sees hold air, 0, or 1 of transmissions; where the object "
+        "reaches that far, give `detectors` as many as see something. The axis may be near either end; in the middle "
+        "of the detector both views see all and the result is their weighted mean, no wider.\n\n"
+        "Views go one way, rising or falling, from any angle on, over a whole turn at least; those of the first half "
+        "turn are kept, with their angles. An opposite is a view within a tenth of a step of theta + 180 degrees, "
+        "modulo 360. Of 361 views from 0 to 360 degrees the first 180 are kept, and the last, as every view that is "
+        "no opposite, plays no part. An odd number of views over a turn has its opposites between views: an error, "
+        "unless `between` is `interpolate`.\n\n"
+        "A value that is NaN or infinite reaches the samples that are made of it.\n\n"
+        "Cost: each view is read once, each sample written once.",
+    .axes = AXES_SINOGRAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_TRANSMISSION),
+    .quantity_hints = {[TS_COUNTS] = "`flat_field`, or `air` without flats, and then `minus_log` make line integrals",
+                       [TS_INTENSITY] = ("where the values are line integrals, say `quantity: line_integral` at the "
+                                         "input")},
+    .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
+    .params = rows,
+    .n_params = sizeof rows / sizeof *rows,
+    .params_bytes = sizeof(struct stitch_params),
+    .resolve = resolve,
+    .shape = shape,
+    .scratch_bytes = scratch_bytes,
+    .cpu = cpu,
+    .cuda = STAGE_CUDA(stitch_cuda),
+    .bench = "scan=half-acquisition between=interpolate|scan=half-acquisition between=interpolate interpolation=cubic",
+    .tolerance = {.relative = 2e-6, .why = "weights are rounded to float, and up to 8 products summed in float"},
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Orthogonal wavelets with compact support.
+ */
+#ifndef STAGES_SCAN_WAVELETS_H
+#define STAGES_SCAN_WAVELETS_H
+
+#include "core/params.h"
+
+enum { WAVELETS = 13, WAVELET_LONGEST = 50, WAVELET_DB5 = 4 };
+
+struct wavelet {
+    int length;
+    const double *scaling; /* of the synthesis; reversed: of the analysis */
+};
+
+/* For a parameter `wavelet`, whose value is the index into ts_wavelets. */
+extern const struct choice ts_wavelet_choices[];
+extern const struct wavelet ts_wavelets[WAVELETS];
+
+#endif

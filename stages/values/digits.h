@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers as pixels, for pictures that label themselves.
+ */
+#ifndef STAGES_VALUES_DIGITS_H
+#define STAGES_VALUES_DIGITS_H
+
+#include <stdint.h>
+
+enum { DIGIT_ROWS = 7, DIGIT_COLUMNS = 6 }; /* of one character, the blank column after it included */
+
+/* Draws the characters 0 to 9, '.' and '-' of a text (others stay blank) from its upper left pixel on; each pixel of a
+ * character is a square of `scale` pixels, set to `gray`. All of it must lie in the picture. */
+void ts_digits_draw(const char *text, int scale, uint8_t gray, uint8_t *picture, int64_t stride);
+
+#endif

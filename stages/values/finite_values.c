@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Slice by slice, so that a map sees its slices in the same pass.
+ */
+#include "stages/values/finite_values.h"
+
+#include <string.h>
+
+static bool per_slice(const struct stage_context *context)
+{
+    (void)context;
+    return true;
+}
+
+static int rounds(const struct stage_context *context)
+{
+    return context->in.dtype == TS_F32;
+}
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    (void)context;
+    return input == 0 ? sizeof(struct not_finite) : 0;
+}
+
+/* All ones in the exponent. */
+static bool is_finite(uint32_t bits)
+{
+    return (bits & 0x7F800000u) != 0x7F800000u;
+}
+
+static TS_VECTORIZED struct not_finite look(const uint32_t *values, size_t n)
+{
+    struct not_finite found = {0};
+    uint32_t largest = 0;
+    for (size_t first = 0; first < n; first += 4096) {
+        const size_t end = n - first < 4096 ? n : first + 4096;
+        uint32_t some = 0;
+        for (size_t i = first; i < end; i++) {
+            const uint32_t magnitude = values[i] & 0x7FFFFFFFu;
+            some += !is_finite(magnitude);
+            largest = magnitude > largest ? magnitude : largest;
+        }
+        found.n += some;
+    }
+    found.largest = largest;
+    return found;
+}
+
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+{
+    const size_t n = ts_image_count(slices);
+    const uint32_t *values = slices->data;
+    struct not_finite found = look(values, n);
+    size_t first = 0;
+    (void)context;
+    (void)input;
+    while (found.n && is_finite(values[first]))
+        first++;
+    if (found.n)
+        found.not_first = ~((uint64_t)slices->z_first * ts_slice_count(slices) + first);
+    memcpy(partial, &found, sizeof found);
+}
+
+static void merge(const struct stage_context *context, int input, void *into, const void *from)
+{
+    struct not_finite *a = into;
+    const struct not_finite *b = from;
+    (void)context;
+    (void)input;
+    a->n += b->n;
+    a->not_first = a->not_first > b->not_first ? a->not_first : b->not_first;
+    a->largest = a->largest > b->largest ? a->largest : b->largest;
+}
+
+static size_t result_bytes(const struct stage_context *context)
+{
+    (void)context;
+    return sizeof(struct finite_slice);
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    const struct not_finite *found = totals[0];
+    const uint64_t slice = ts_slice_count(&context->in), row = (uint64_t)context->in.axes[2].n,
+                   first = ~found->not_first;
+    (void)tables;
+    *(struct finite_slice *)result = (struct finite_slice){.largest = found->largest};
+    if (found->n == 0)
+        return TS_OK;
+    ts_diag_error(
+        context->diag, TS_BAD_INPUT,
+        &(struct diag_site){.code = "not-finite", .span = context->set->span, .stage = context->stage->name},
+        "%llu of %llu values of slice %llu are NaN or infinite, and finite numbers were expected, as these would "
+        "spoil the result; the first is in view %llu at detector %llu",
+        (unsigned long long)found->n, (unsigned long long)slice, (unsigned long long)(first / slice),
+        (unsigned long long)(first % slice / row), (unsigned long long)(first % row));
+    ts_diag_hint(context->diag, "`statistics scope=slice` before it counts them in every slice");
+    return TS_BAD_INPUT;
+}
+
+const struct stage_reduction ts_finite_reduction = {
+    .per_slice = per_slice,
+    .exact = true,
+    .feeds_map = true,
+    .rounds = rounds,
+    .partial_bytes = partial_bytes,
+    .reduce = reduce,
+    .merge = merge,
+    .result_bytes = result_bytes,
+    .finish = finish,
+};

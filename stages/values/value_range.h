@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The smallest and the largest finite value of an image, and how many values are not numbers; also as a reduction, for
+ * the tables of stages that look for them.
+ */
+#ifndef STAGES_VALUES_VALUE_RANGE_H
+#define STAGES_VALUES_VALUE_RANGE_H
+
+#include "core/image.h"
+
+struct stage_context;
+
+/* Zero bytes are an empty range. */
+struct value_range {
+    uint64_t n_finite, n_nan, n_infinite;
+    double low, high; /* no meaning where n_finite is 0 */
+};
+
+/* Takes n values of an image's dtype into the range. */
+void ts_value_range_add(struct value_range *range, const void *data, enum ts_dtype dtype, size_t n);
+/* The range of both. */
+void ts_value_range_merge(struct value_range *into, const struct value_range *from);
+
+/* partial_bytes(), reduce() and merge() of a struct stage_reduction whose partial result is the struct value_range of
+ * input 0. The same in any grouping of slices. */
+size_t ts_value_range_partial_bytes(const struct stage_context *context, int input);
+void ts_value_range_reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                           void *partial);
+void ts_value_range_merge_partials(const struct stage_context *context, int input, void *into, const void *from);
+
+#endif

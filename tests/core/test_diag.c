@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text from outside as a terminal may see it.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "core/utf8.h"
+#include "io/dicom/dicom_group.h"
+#include "tests/support/support.h"
+
+Test(diag, text_is_escaped_once)
+{
+    static const char *const cases[][2] = {
+        {"ORIGINAL\\PRIMARY\\AXIAL", "ORIGINAL\\PRIMARY\\AXIAL"},
+        {"M\xC3\xBCller \xE2\x82\xAC \xF0\x9F\x98\x80", "M\xC3\xBCller \xE2\x82\xAC \xF0\x9F\x98\x80"},
+        {"a\x1B[2Jb\x7F\n", "a\\x1B[2Jb\\x7F\\x0A"},
+        {"a\xC2\x9B"
+         "2J",
+         "a\\xC2\\x9B"
+         "2J"}, /* C1, of two bytes */
+        {"a\x9B"
+         "2J\xFF",
+         "a\\x9B"
+         "2J\\xFF"},
+        {"\xC0\xAF \xED\xA0\x80 \xE2\x82", "\\xC0\\xAF \\xED\\xA0\\x80 \\xE2\\x82"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char once[128], twice[128];
+        ts_text_escape(once, sizeof once, cases[i][0]);
+        cr_expect_str_eq(once, cases[i][1], "case %zu: %s", i, once);
+        ts_text_escape(twice, sizeof twice, once);
+        cr_expect_str_eq(twice, once, "case %zu", i);
+    }
+}
+
+/* Random bytes in Image Type and other text. */
+Test(diag, info_of_a_damaged_file_shows_text_alone)
+{
+    SKIP_WITHOUT_DATA("diag/info_of_a_damaged_file_shows_text_alone");
+    char path[512], *text = NULL;
+    size_t size = 0;
+    struct ts_diag *diag = ts_diag_create();
+    snprintf(path, sizeof path, "%s/corrupt/synthetic/80_flip_16.dcm", ts_test_data());
+    FILE *stream = open_memstream(&text, &size);
+    cr_assert_eq(ts_dicom_info(path, false, stream, diag), TS_OK);
+    fclose(stream);
+    cr_assert_gt(size, 100);
+    for (size_t i = 0, bytes; i < size; i += bytes) {
+        bytes = ts_utf8_bytes(text + i, size - i);
+        cr_assert(bytes > 0 && (text[i] == '\n' || !ts_utf8_is_control(text + i, bytes)), "byte %zu of %s", i, text);
+    }
+    cr_expect_null(strstr(text, "\\x5C"), "%s", text);
+    free(text);
+    ts_diag_destroy(diag);
+}
+
+/* What is not kept is counted, on a line of its own. */
+Test(diag, errors_beyond_the_most_are_counted)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct ts_diag *diag = ts_diag_create();
+    for (int i = 0; i < DIAG_MAX_ERRORS + 3; i++)
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "test"}, "error %d", i);
+    FILE *stream = open_memstream(&text, &size);
+    ts_diag_print_json(diag, stream);
+    fclose(stream);
+    const char *last = strstr(text, "\"error 19\"");
+    cr_assert(last && !strstr(text, "\"error 20\""), "%s", text);
+    cr_assert(strstr(last, "\"code\": \"more-errors\"") && strstr(last, "3 more errors are not shown"), "%s", last);
+    free(text);
+    ts_diag_destroy(diag);
+}
+
+#ifndef TS_SANITIZED /* its allocator ends the process */
+/* Warnings that find no place are counted; errors always find one. */
+Test(diag, a_failure_without_memory_has_a_record)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct rlimit limit, none = {0};
+    char *text = NULL;
+    size_t size = 0, n_errors = 0;
+    getrlimit(RLIMIT_AS, &limit);
+    none.rlim_max = limit.rlim_max;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &none), 0);
+    for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2)
+        for (volatile char *taken = malloc(bytes); taken; taken = malloc(bytes))
+            *taken = 0;
+    for (int i = 0; i < 100; i++)
+        ts_diag_warning(diag, &(struct diag_site){.code = "test"}, "warning %d", i);
+    for (int i = 0; i < DIAG_MAX_ERRORS; i++)
+        ts_diag_no_memory(diag, 1000);
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    for (size_t i = 0; i < ts_diag_count(diag); i++) {
+        const struct ts_diag_record *record = ts_diag_get(diag, i);
+        cr_assert_str_eq(record->message, "out of memory");
+        cr_assert_str_eq(record->code, "no-memory");
+        n_errors += record->severity == TS_ERROR;
+    }
+    cr_assert_eq(n_errors, DIAG_MAX_ERRORS);
+    cr_assert_eq(ts_diag_status(diag), TS_RUN_FAILED);
+    FILE *stream = open_memstream(&text, &size);
+    ts_diag_print(diag, stream);
+    fclose(stream);
+    cr_assert(strstr(text, " more warnings are not shown: out of memory\n"), "%s", text);
+    free(text);
+    ts_diag_destroy(diag);
+}
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any dataset with three axes of an HDF5 file as a source.
+ */
+#include <criterion/criterion.h>
+#include <hdf5.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/hdf5/hdf5_source.h"
+#include "io/source/angle_unit.h"
+#include "tests/support/dicom_open.h"
+#include "tests/support/scan_file.h"
+#include "tests/support/support.h"
+
+TestSuite(hdf5_source, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
+
+/* The file's axes are (7, 3, 5); each order of names puts value 100 i + 10 j + k where its names say. */
+Test(hdf5_source, takes_every_order_of_axes)
+{
+    static const char *const names[2][3] = {{"z", "view", "detector"}, {"z", "y", "x"}};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS}, weights[3] = {100, 10, 1};
+    static const double spacing[3] = {2, 3, 4};
+    const struct scan_storage storages[] = {{.type = H5T_STD_I16BE},
+                                            {.type = H5T_IEEE_F32LE, .chunk = {2, 2, 4}, .deflate = true}};
+    for (int kind = 0; kind < 24; kind++) {
+        const bool volume = kind % 2;
+        const int *order = orders[kind / 4];
+        const char *axes[3];
+        struct hdf5_params values;
+        struct source *source;
+        H5Fclose(ts_scan_file_exchange(&storages[kind / 2 % 2], 0, NULL));
+        for (int d = 0; d < 3; d++)
+            axes[order[d]] = names[volume][d];
+        const struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
+        values.spacing = (struct ts_numbers){1, volume ? 3 : 2, spacing};
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK, "kind %d", kind);
+        const struct ts_image *image = &source->image;
+        cr_assert_eq(image->axes[1].kind, volume ? TS_AXIS_Y : TS_AXIS_VIEW);
+        cr_assert(image->axes[0].spacing == 2 && image->axes[2].spacing == (volume ? 4 : 3));
+        cr_assert(volume ? image->axes[1].spacing == 3 && !image->axes[1].positions
+                         : image->axes[1].positions[1] == 180.0 / (double)image->axes[1].n);
+        void *data = ts_test_read_all(source, ts_scan_file.diag);
+        double found[SCAN_FRAMES * SCAN_ROWS * SCAN_COLUMNS];
+        ts_load_f64(found, data, image->dtype, ts_image_count(image));
+        const double *next = found;
+        for (int i = 0; i < n[order[0]]; i++)
+            for (int j = 0; j < n[order[1]]; j++)
+                for (int k = 0; k < n[order[2]]; k++)
+                    cr_assert_eq(*next++, i * weights[order[0]] + j * weights[order[1]] + k * weights[order[2]]);
+        free(data);
+        source->ops->close(source);
+    }
+}
+
+Test(hdf5_source, refuses_with_its_own_words)
+{
+    const char *axes[] = {"z", "y", "y"}, *good_axes[] = {"view", "z", "detector"};
+    static const double theta[2] = {0, 1};
+    struct hdf5_params values = {0};
+    struct param_set set = {
+        .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
+    struct source *source;
+    ts_params_init(&set);
+    H5Fclose(ts_scan_file_exchange(NULL, 2, theta));
+    values.hdf5 = ts_scan_file.path;
+    values.path = "/exchange/none";
+    values.axes = (struct ts_texts){3, axes};
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "axes-names", "neither z, y and x nor z, view and detector");
+    values.axes = (struct ts_texts){3, good_axes};
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "hdf5-no-dataset", "there is no /exchange/none");
+    values.path = "/exchange/data";
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "angles-missing", "a sinogram needs angles");
+    values.angles = "/exchange/theta";
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "angle-count", "/exchange/theta has 2 angles, expected 7");
+    values.path = "/exchange/theta";
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "hdf5-rank", "has 1 axes, expected 3");
+    static const double three[] = {1, 2, 3};
+    values.path = "/exchange/data";
+    values.spacing = (struct ts_numbers){.rows = 1, .columns = 3, .values = three};
+    ts_diag_clear(ts_scan_file.diag);
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "spacing-count", "3 numbers, expected 2");
+}
+
+/* Flats and darks: their views are numbered, and angles are refused. */
+Test(hdf5_source, frames_need_no_angles)
+{
+    static const char *const axes[] = {"frame", "z", "detector"};
+    struct hdf5_params values;
+    struct source *source;
+    struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
+    ts_scan_file_give(&set, "theta_start");
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "angles-missing", "frames have no angles");
+    ts_diag_clear(ts_scan_file.diag);
+    set.given = 0;
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    const struct ts_axis *view = &source->image.axes[1];
+    cr_assert(view->kind == TS_AXIS_VIEW && view->n == SCAN_FRAMES && view->positions[6] == 6);
+    cr_assert_str_eq(view->unit, "");
+    source->ops->close(source);
+}
+
+/* Of the chain's own range too, unless it says what it is. */
+Test(hdf5_source, a_range_that_looks_like_radians_is_refused)
+{
+    static const char *const axes[] = {"view", "z", "detector"};
+    struct hdf5_params values;
+    struct source *source;
+    struct param_set set = ts_scan_file_hdf5(&values, axes, 3.14159265358979);
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
+    ts_test_expect(ts_scan_file.diag, "angle-unit", "7 views from 0 to 3.14159 degrees are what half a turn");
+    cr_assert(strstr(ts_diag_get(ts_scan_file.diag, 0)->hint, "angle_unit: radian"));
+    values.angle_unit = ANGLE_UNIT_RADIAN;
+    cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert_float_eq(source->image.axes[1].positions[6], 180.0 / 7 * 6, 1e-9);
+    source->ops->close(source);
+}
+
+/* Angles are in the unit that they name, in degrees where they name none, and in that of the chain whatever they name.
+ */
+Test(hdf5_source, angles_are_in_the_unit_that_they_name)
+{
+    static const char *const axes[] = {"view", "z", "detector"};
+    static const double theta[SCAN_FRAMES] = {0, 0.1, 0.2, 0.5, 1, 1.5, 2};
+    static const struct {
+        const char *units;
+        enum angle_unit asked;
+        double factor;
+    } rows[] = {{NULL, ANGLE_UNIT_FILE, 1},
+                {"degrees", ANGLE_UNIT_FILE, 1},
+                {"rad", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"rad", ANGLE_UNIT_DEGREE, 1},
+                {NULL, ANGLE_UNIT_RADIAN, 57.29577951308232},
+                {"gon", ANGLE_UNIT_FILE, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct hdf5_params values;
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL);
+        ts_scan_file_numbers(file, "theta", SCAN_FRAMES, theta, rows[i].units);
+        H5Fclose(file);
+        struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
+        set.given = 0;
+        values.angles = "/theta";
+        values.angle_unit = rows[i].asked;
+        const enum ts_status status = hdf5_format.open(&set, &source, ts_scan_file.diag);
+        if (rows[i].factor == 0) {
+            cr_assert_eq(status, TS_BAD_INPUT);
+            ts_test_expect(ts_scan_file.diag, "angle-unit", "the unit of /theta is gon, expected degree or radian");
+            continue;
+        }
+        cr_assert_eq(status, TS_OK, "row %zu", i);
+        cr_assert_float_eq(source->image.axes[1].positions[6], 2 * rows[i].factor, 1e-12);
+        source->ops->close(source);
+    }
+}
+
+Test(hdf5_source, degrees_that_are_called_radians_are_refused)
+{
+    static const char *const axes[] = {"view", "z", "detector"};
+    static const double theta[SCAN_FRAMES] = {0, 29.75, 59.5, 89.25, 119, 148.75, 178.5};
+    static const enum angle_unit asked[] = {ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN};
+    for (int i = 0; i < 3; i++) {
+        struct hdf5_params values;
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL);
+        ts_scan_file_numbers(file, "theta", SCAN_FRAMES, theta, "rad");
+        H5Fclose(file);
+        struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
+        set.given = 0;
+        values.angles = "/theta";
+        values.angle_unit = asked[i];
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), i ? TS_OK : TS_BAD_INPUT, "row %d", i);
+        if (i == 0)
+            ts_test_expect(ts_scan_file.diag, "angle-turns", "28.41 turns");
+        else if (i == 2)
+            ts_test_expect_warning(ts_scan_file.diag, "angle-turns", "28.41 turns");
+        if (source)
+            source->ops->close(source);
+    }
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data Exchange files as sources, angles that are caught, files that are not to be trusted, and a real scan.
+ */
+#include <criterion/criterion.h>
+#include <hdf5.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/hdf5/hdf5_read.h"
+#include "io/scan/exchange.h"
+#include "io/scan/projections.h"
+#include "tests/support/dicom_open.h"
+#include "tests/support/scan_file.h"
+#include "tests/support/support.h"
+
+TestSuite(exchange, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
+
+static struct exchange_params exchange_values;
+
+static struct param_set exchange_set(void)
+{
+    struct param_set set = {.rows = exchange_format.params,
+                            .n_rows = exchange_format.n_params,
+                            .values = &exchange_values,
+                            .owner = "input"};
+    exchange_values = (struct exchange_params){0};
+    ts_params_init(&set);
+    exchange_values.exchange = ts_scan_file.path;
+    return set;
+}
+
+static void refuse_exchange(struct param_set *set, enum ts_status status, const char *code, const char *text)
+{
+    struct source *source = NULL;
+    ts_diag_clear(ts_scan_file.diag);
+    cr_assert_eq(exchange_format.open(set, &source, ts_scan_file.diag), status, "%s", code);
+    cr_assert_null(source);
+    ts_test_expect(ts_scan_file.diag, code, text);
+}
+
+Test(exchange, gives_a_sinogram)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    static const int frames[] = {0, 1, 2, 3, 4, 5, 6};
+    struct param_set set = exchange_set();
+    struct source *source;
+    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert(source->image.axes[1].n == SCAN_FRAMES && source->image.axes[1].positions[6] == 160);
+    ts_scan_file_check(source, frames, 2);
+    source->ops->close(source);
+    exchange_values.frames = FRAMES_FLATS;
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    ts_scan_file_check(source, frames, 2);
+    source->ops->close(source);
+    exchange_values.frames = FRAMES_DARKS;
+    refuse_exchange(&set, TS_BAD_INPUT, "frames-missing", "there is no /exchange/data_dark, which holds the darks");
+}
+
+Test(exchange, axes_in_another_order_are_refused)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    struct param_set set = exchange_set();
+    const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
+    const hid_t data = H5Dopen2(file, "/exchange/data", H5P_DEFAULT);
+    ts_scan_file_text(data, "axes", "y:theta:x");
+    H5Dclose(data);
+    H5Fclose(file);
+    refuse_exchange(&set, TS_BAD_INPUT, "axes-order", "are y:theta:x, expected theta:y:x");
+}
+
+Test(exchange, never_invents_angles)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    struct param_set set = exchange_set();
+    struct source *source;
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    refuse_exchange(&set, TS_BAD_INPUT, "angles-missing", "there is no /exchange/theta");
+    exchange_values.theta_start = 10;
+    exchange_values.theta_stop = 80;
+    ts_scan_file_give(&set, "theta_start");
+    refuse_exchange(&set, TS_BAD_CHAIN, "angles-missing", "theta_stop is missing");
+    ts_scan_file_give(&set, "theta_stop");
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert(source->image.axes[1].positions[0] == 10 && source->image.axes[1].positions[6] == 70);
+    source->ops->close(source);
+    exchange_values.endpoint = true;
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert_eq(source->image.axes[1].positions[6], 80);
+    source->ops->close(source);
+    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
+    refuse_exchange(&set, TS_BAD_CHAIN, "angles-twice", "the file has its own theta");
+    set = exchange_set();
+    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES - 1, theta));
+    refuse_exchange(&set, TS_BAD_INPUT, "angle-count", "/exchange/theta has 6 angles, expected 7");
+}
+
+Test(exchange, radians_that_are_called_degrees_are_caught)
+{
+    struct projections *projections;
+    struct param_set set = exchange_set();
+    double angles[90];
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
+    for (int i = 0; i < 90; i++)
+        angles[i] = i * 3.14159265358979323846 / 90;
+    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_DEGREE, false), TS_BAD_INPUT);
+    ts_test_expect(ts_scan_file.diag, "angle-unit", "as radians would");
+    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_DEGREE, true), TS_OK);
+    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_RADIAN, false), TS_OK);
+    cr_assert_float_eq(angles[45], 90, 1e-12);
+    ts_projections_close(projections);
+}
+
+/* Half a turn and a turn in degrees, with their ends and without, and any other range of more than two turns. */
+Test(exchange, degrees_that_are_called_radians_are_caught)
+{
+    static const struct {
+        int n;
+        double range;
+        bool taken;
+    } rows[] = {{120, 178.5, false},
+                {181, 180, false},
+                {3, 120, false},
+                {2, 90, false},
+                {720, 359.5, false},
+                {100, 12.6, false},
+                {100, 4 * 3.14159265358979323846, true},
+                {100, 6.2, true},
+                {100, 3.1, true},
+                {1, 0, true}};
+    struct projections *projections;
+    struct param_set set = exchange_set();
+    double angles[720];
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int sure = 0; sure < 2; sure++) {
+            for (int k = 0; k < rows[i].n; k++)
+                angles[k] = rows[i].n > 1 ? k * rows[i].range / (rows[i].n - 1) : 0;
+            ts_diag_clear(ts_scan_file.diag);
+            cr_assert_eq(ts_projections_angles(projections, angles, rows[i].n, ANGLE_UNIT_RADIAN, sure),
+                         rows[i].taken || sure ? TS_OK : TS_BAD_INPUT, "row %zu, sure %d", i, sure);
+            if (!rows[i].taken && sure)
+                ts_test_expect_warning(ts_scan_file.diag, "angle-turns", "as angle_unit says");
+            else if (!rows[i].taken)
+                ts_test_expect(ts_scan_file.diag, "angle-turns", "as degrees would");
+        }
+    ts_projections_close(projections);
+}
+
+Test(exchange, theta_in_degrees_with_the_unit_of_radians_is_refused)
+{
+    static const double theta[SCAN_FRAMES] = {0, 29.75, 59.5, 89.25, 119, 148.75, 178.5};
+    struct param_set set = exchange_set();
+    struct source *source;
+    const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
+    const hid_t dataset = H5Dopen2(file, "/exchange/theta", H5P_DEFAULT);
+    ts_scan_file_text(dataset, "units", "rad");
+    H5Dclose(dataset);
+    H5Fclose(file);
+    refuse_exchange(&set, TS_BAD_INPUT, "angle-turns", "are called radians and have a range of 178.5");
+    exchange_values.angle_unit = ANGLE_UNIT_DEGREE;
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert_eq(source->image.axes[1].positions[6], 178.5);
+    source->ops->close(source);
+}
+
+/* Few views are caught too, where the range is that of radians to the last digits, and not where it is about 3. */
+Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
+{
+    const double pi = 3.14159265358979323846;
+    struct param_set set = exchange_set();
+    struct projections *projections;
+    H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
+    for (int n = 2; n < 40; n++)
+        for (int turns = 1; turns <= 2; turns++)
+            for (int with_end = 0; with_end < 2; with_end++) {
+                double angles[40];
+                for (int i = 0; i < n; i++)
+                    angles[i] = (float)(i * turns * pi / (with_end ? n - 1 : n));
+                ts_diag_clear(ts_scan_file.diag);
+                cr_assert_eq(ts_projections_angles(projections, angles, n, ANGLE_UNIT_DEGREE, false),
+                             n < 3 ? TS_OK : TS_BAD_INPUT, "%d views", n);
+            }
+    /* Even steps in hundredths of a degree. */
+    for (int n = 3; n < 16; n++)
+        for (int step = 1; step <= 400; step++) {
+            double angles[16];
+            for (int i = 0; i < n; i++)
+                angles[i] = i * step / 100.0;
+            cr_assert_eq(ts_projections_angles(projections, angles, n, ANGLE_UNIT_DEGREE, false), TS_OK,
+                         "%d views %d / 100 apart", n, step);
+        }
+    ts_projections_close(projections);
+}
+
+Test(exchange, theta_is_in_the_unit_that_the_file_says)
+{
+    static const double theta[SCAN_FRAMES] = {0, 0.1, 0.2, 0.5, 1, 1.5, 2};
+    static const struct {
+        const char *units;
+        enum angle_unit asked;
+        double factor;
+    } rows[] = {{NULL, ANGLE_UNIT_FILE, 1},
+                {"degree", ANGLE_UNIT_FILE, 1},
+                {"deg", ANGLE_UNIT_FILE, 1},
+                {"rad", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"radian", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"radians", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"Rad", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"RADIANS", ANGLE_UNIT_FILE, 57.29577951308232},
+                {"DEG", ANGLE_UNIT_FILE, 1},
+                {"Degrees", ANGLE_UNIT_FILE, 1},
+                {"\xC2\xB0", ANGLE_UNIT_FILE, 1},
+                {"radians", ANGLE_UNIT_DEGREE, 1},
+                {"degree", ANGLE_UNIT_RADIAN, 57.29577951308232},
+                {"gon", ANGLE_UNIT_DEGREE, 1},
+                {"gon", ANGLE_UNIT_FILE, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
+        const hid_t dataset = H5Dopen2(file, "/exchange/theta", H5P_DEFAULT);
+        if (rows[i].units)
+            ts_scan_file_text(dataset, "units", rows[i].units);
+        H5Dclose(dataset);
+        H5Fclose(file);
+        exchange_values.angle_unit = rows[i].asked;
+        if (rows[i].factor == 0) {
+            refuse_exchange(&set, TS_BAD_INPUT, "angle-unit", "the unit of /exchange/theta is gon, expected degree");
+            continue;
+        }
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu", i);
+        cr_assert_float_eq(source->image.axes[1].positions[6], 2 * rows[i].factor, 1e-12);
+        source->ops->close(source);
+    }
+}
+
+/* Theta as integers of 64 bits: as they are, negative ones too, or refused where a double holds only a neighbor. */
+Test(exchange, angles_of_64_bits_are_exact_or_refused)
+{
+    static const int64_t theta[SCAN_FRAMES] = {-90, 0, 1, INT64_C(1) << 53, -(INT64_C(1) << 53), INT64_MIN, 160};
+    static const int64_t past[SCAN_FRAMES] = {0, (INT64_C(1) << 53) + 1}, below[SCAN_FRAMES] = {0, INT64_MIN + 1};
+    static const uint64_t large[SCAN_FRAMES] = {0, UINT64_C(1) << 63, UINT64_C(0xFFFFFFFFFFFFF800)};
+    static const uint64_t largest[SCAN_FRAMES] = {0, UINT64_MAX};
+    const struct {
+        hid_t type;
+        const void *values;
+        bool taken;
+    } rows[] = {{H5T_STD_I64LE, theta, true}, {H5T_STD_I64BE, theta, true},   {H5T_STD_U64LE, large, true},
+                {H5T_STD_U64BE, large, true}, {H5T_STD_I64LE, past, false},   {H5T_STD_I64BE, below, false},
+                {H5T_STD_U64LE, past, false}, {H5T_STD_U64BE, largest, false}};
+    const double zeros[SCAN_FRAMES] = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, zeros);
+        ts_scan_file_integers(file, "/exchange/theta", rows[i].type, SCAN_FRAMES, rows[i].values);
+        H5Fclose(file);
+        if (!rows[i].taken) {
+            refuse_exchange(&set, TS_BAD_INPUT, "hdf5-range", "/exchange/theta holds integers past 2^53");
+            continue;
+        }
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu", i);
+        for (int v = 0; v < SCAN_FRAMES; v++)
+            cr_assert_eq(source->image.axes[1].positions[v],
+                         rows[i].values == theta ? (double)theta[v] : (double)large[v]);
+        source->ops->close(source);
+    }
+}
+
+/* ---- files that are not to be trusted -------------------------------------------------------------- */
+
+Test(exchange, storage_that_cannot_be_trusted_is_refused)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    const hsize_t n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS}, huge[3] = {UINT64_C(1) << 40, SCAN_ROWS, SCAN_COLUMNS};
+    for (int kind = 0; kind < 6; kind++) {
+        static const char *const codes[] = {"hdf5-external", "hdf5-not-written", "hdf5-type",
+                                            "hdf5-empty",    "hdf5-filter",      "hdf5-virtual"};
+        static const char *const texts[] = {"external storage",  "never written",          "neither integers",
+                                            "has length 109951", "stored with the filter", "is virtual"};
+        struct param_set set = exchange_set();
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), list = H5Pcreate(H5P_DATASET_CREATE);
+        const hid_t space = H5Screate_simple(3, kind == 3 ? huge : n, NULL);
+        H5Ldelete(file, "/exchange/data", H5P_DEFAULT);
+        if (kind == 0)
+            H5Pset_external(list, "/etc/passwd", 0, SCAN_FRAMES * SCAN_ROWS * SCAN_COLUMNS * 2);
+        if (kind == 4) {
+            H5Pset_chunk(list, 3, (const hsize_t[]){1, SCAN_ROWS, SCAN_COLUMNS});
+            H5Pset_scaleoffset(list, H5Z_SO_INT, 4);
+        }
+        if (kind == 3)
+            H5Pset_chunk(list, 3, (const hsize_t[]){1, SCAN_ROWS, SCAN_COLUMNS});
+        if (kind == 5)
+            H5Pset_virtual(list, space, "/etc/passwd", "/x", space);
+        const hid_t dataset = H5Dcreate2(file, "/exchange/data", kind == 2 ? H5T_STD_I64LE : H5T_STD_U16LE, space,
+                                         H5P_DEFAULT, list, H5P_DEFAULT);
+        cr_assert(dataset >= 0, "kind %d", kind);
+        H5Dclose(dataset);
+        H5Pclose(list);
+        H5Sclose(space);
+        H5Fclose(file);
+        refuse_exchange(&set, TS_BAD_INPUT, codes[kind], texts[kind]);
+    }
+}
+
+Test(exchange, damaged_files_end_in_an_error)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    const struct scan_storage storage = {.type = H5T_STD_U16LE,
+                                         .chunk = {1, SCAN_ROWS, SCAN_COLUMNS},
+                                         .shuffle = true,
+                                         .deflate = true,
+                                         .fletcher32 = true};
+    size_t length = 0, n_refused = 0;
+    H5Fclose(ts_scan_file_exchange(&storage, SCAN_FRAMES, theta));
+    unsigned char *bytes = NULL;
+    FILE *file = fopen(ts_scan_file.path, "rb");
+    fseek(file, 0, SEEK_END);
+    length = (size_t)ftell(file);
+    rewind(file);
+    bytes = malloc(length);
+    cr_assert_eq(fread(bytes, 1, length, file), length);
+    fclose(file);
+    for (size_t at = 0; at < length; at += 37) {
+        struct param_set set = exchange_set();
+        struct source *source = NULL;
+        const bool cut = at / 37 % 2;
+        file = fopen(ts_scan_file.path, "wb");
+        bytes[at] ^= 0x55;
+        fwrite(bytes, 1, cut ? at : length, file);
+        bytes[at] ^= 0x55;
+        fclose(file);
+        ts_diag_clear(ts_scan_file.diag);
+        enum ts_status status = exchange_format.open(&set, &source, ts_scan_file.diag);
+        if (status == TS_OK) {
+            unsigned char *data = malloc(ts_image_bytes(&source->image));
+            status = source->ops->read(source, 0, source->n_slices, data, ts_scan_file.diag);
+            free(data);
+            source->ops->close(source);
+        }
+        cr_assert(status == TS_OK || status == TS_BAD_INPUT);
+        cr_assert(!cut || status == TS_BAD_INPUT, "cut after %zu bytes", at);
+        cr_assert((status == TS_OK) == (ts_diag_error_count(ts_scan_file.diag) == 0), "at %zu", at);
+        n_refused += status != TS_OK;
+    }
+    cr_assert_gt(n_refused, length / 37 / 2);
+    free(bytes);
+}
+
+/* ---- a real scan ---------------------------------------------------------------------------------- */
+
+Test(exchange, a_tooth)
+{
+    char tooth[1024];
+    const char *data = ts_test_data();
+    if (!data)
+        cr_skip_test("no test data");
+    snprintf(tooth, sizeof tooth, "%s/projections/tomopy_tooth/tooth.h5", data);
+    if (access(tooth, R_OK) != 0)
+        cr_skip_test("no test data");
+    struct param_set set = exchange_set();
+    struct source *source;
+    float *expected = malloc(sizeof(float) * 181 * 2 * 640), *found;
+    const hid_t file = H5Fopen(tooth, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/exchange/data", H5P_DEFAULT);
+    cr_assert(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, expected) >= 0);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    exchange_values.exchange = tooth;
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert(source->image.axes[0].n == 2 && source->image.axes[1].n == 181 && source->image.axes[2].n == 640);
+    cr_assert_float_eq(source->image.axes[1].positions[180], 179, 1.01);
+    found = ts_test_read_all(source, ts_scan_file.diag);
+    for (int v = 0; v < 181; v++)
+        for (int z = 0; z < 2; z++)
+            cr_assert_arr_eq(found + (z * 181 + v) * 640, expected + (v * 2 + z) * 640, 640 * sizeof(float));
+    source->ops->close(source);
+    free(expected);
+    free(found);
+}
+
+/* (y, x) in one piece and in chunks: as frames of which there is one. */
+Test(exchange, one_flat_may_have_two_axes)
+{
+    static const hsize_t n[2] = {SCAN_ROWS, SCAN_COLUMNS}, chunk[2] = {2, 3};
+    static const char *const axes[] = {NULL, "y:x", "x:y"};
+    const double theta[SCAN_FRAMES] = {0};
+    double flat[SCAN_ROWS][SCAN_COLUMNS];
+    for (int y = 0; y < SCAN_ROWS; y++)
+        for (int x = 0; x < SCAN_COLUMNS; x++)
+            flat[y][x] = 10 * y + x;
+    for (int i = 0; i < 6; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), space = H5Screate_simple(2, n, NULL);
+        const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+        if (i % 2)
+            H5Pset_chunk(list, 2, chunk);
+        cr_assert(H5Ldelete(file, "/exchange/data_white", H5P_DEFAULT) >= 0);
+        const hid_t dataset =
+            H5Dcreate2(file, "/exchange/data_white", H5T_STD_U16BE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        cr_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, flat) >= 0);
+        if (axes[i / 2])
+            ts_scan_file_text(dataset, "axes", axes[i / 2]);
+        H5Dclose(dataset);
+        H5Pclose(list);
+        H5Sclose(space);
+        H5Fclose(file);
+        exchange_values.frames = FRAMES_FLATS;
+        if (i / 2 == 2) {
+            refuse_exchange(&set, TS_BAD_INPUT, "axes-order", "are x:y, expected");
+            continue;
+        }
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        const struct ts_axis *is = source->image.axes;
+        cr_assert(is[0].n == SCAN_ROWS && is[1].n == 1 && is[2].n == SCAN_COLUMNS && is[1].kind == TS_AXIS_VIEW);
+        for (int64_t step = 1; step <= SCAN_ROWS; step++)
+            ts_scan_file_check(source, (const int[]){0}, step);
+        source->ops->close(source);
+    }
+}
+
+Test(exchange, info_says_what_the_scan_is)
+{
+    static const double theta[SCAN_FRAMES] = {0, 29.75, 59.5, 89.25, 119, 148.75, 178.5};
+    static const char *const parts[] = {"\n  a scan in Data Exchange\n  frames: 7 projections, 2 flats, 0 darks\n",
+                                        "  detector: 3 rows of 5 pixels, their size is not in the file\n",
+                                        "  angles: 0 to 178.5 degree, unit in the file: none\n",
+                                        "/exchange/data_white  u16  2 x 3 x 5"};
+    for (int i = 0; i < 2; i++) {
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *stream = open_memstream(&text, &bytes);
+        H5Fclose(ts_scan_file_exchange(NULL, i ? 0 : SCAN_FRAMES, theta));
+        cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, stream, ts_scan_file.diag), TS_OK);
+        fclose(stream);
+        for (size_t k = 0; i == 0 && k < sizeof parts / sizeof *parts; k++)
+            cr_assert_not_null(strstr(text, parts[k]), "no '%s' in:\n%s", parts[k], text);
+        cr_assert(i == 0 || strstr(text, "as an input it is refused: "), "%s", text);
+        free(text);
+    }
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tiff source on files written here through libtiff: every type, byte order, layout and codec, what pages mean,
+ * angles, order of names, and files that are not fit.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tiffio.h>
+#include <unistd.h>
+
+#include "io/file/digest.h"
+#include "io/scan/tiff.h"
+#include "io/scan/tiff_pages.h"
+#include "tests/support/chain_text.h"
+#include "tests/support/dicom_fixture.h"
+#include "tests/support/dicom_open.h"
+#include "tests/support/scan_file.h"
+#include "tests/support/support.h"
+#include "tests/support/tiff_fixture.h"
+
+/* Reads in slabs of `step` and compares with the formula; then the digests. */
+static void check_values(struct source *source, bool views, int64_t step)
+{
+    const struct ts_image *image = &source->image;
+    const size_t bytes = ts_slice_bytes(image);
+    struct ts_diag *diag = ts_diag_create();
+    unsigned char *data = malloc((size_t)step * bytes);
+    for (int64_t z = 0; z < source->n_slices; z += step) {
+        const int64_t n = z + step < source->n_slices ? step : source->n_slices - z;
+        memset(data, 0xA5, (size_t)step * bytes);
+        cr_assert_eq(source->ops->read(source, z, n, data, diag), TS_OK);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t y = 0; y < image->axes[1].n; y++)
+                for (int64_t x = 0; x < image->axes[2].n; x++) {
+                    double value;
+                    const size_t at = (size_t)((i * image->axes[1].n + y) * image->axes[2].n + x);
+                    ts_load_f64(&value, data + at * ts_dtype_bytes(image->dtype), image->dtype, 1);
+                    cr_assert_eq(value, views ? ts_tiff_value(image->dtype, y, z + i, x)
+                                              : ts_tiff_value(image->dtype, z + i, y, x));
+                }
+        char digest[DIGEST_TEXT_BYTES];
+        cr_assert(ts_digest_of(data, bytes, digest));
+        cr_assert_str_eq(digest, source->slices[z].pixel_sha256);
+    }
+    free(data);
+    ts_diag_destroy(diag);
+}
+
+#define SLICES "pages: slices, pixel_size: 0.5, spacing_z: 2"
+#define VIEWS "pages: views, pixel_size: 0.5, "
+
+Test(tiff, every_type_order_layout_and_codec)
+{
+    static const enum ts_dtype dtypes[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_F64};
+    static const char *const modes[] = {"wl", "wb", "w8l", "w8b"};
+    static const int codecs[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE, COMPRESSION_DEFLATE,
+                                 COMPRESSION_PACKBITS};
+    char folder[256], path[300];
+    int n = 0;
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (size_t m = 0; m < sizeof modes / sizeof *modes; m++)
+            for (size_t c = 0; c < sizeof codecs / sizeof *codecs; c++)
+                for (int tiled = 0; tiled < 2; tiled++, n++) {
+                    struct tiff_writing w = ts_tiff_plain;
+                    w.dtype = dtypes[d];
+                    w.mode = modes[m];
+                    w.compression = codecs[c];
+                    w.tiled = tiled;
+                    ts_tiff_write(path, &w);
+                    struct source *source = ts_tiff_opened(SLICES, path);
+                    cr_assert_eq(source->image.dtype, w.dtype == TS_F64 ? TS_F32 : w.dtype);
+                    check_values(source, false, 2);
+                    source->ops->close(source);
+                    source = ts_tiff_opened(VIEWS "angles: [0, 1, 2]", path);
+                    check_values(source, true, 4);
+                    source->ops->close(source);
+                }
+    cr_assert_eq(n, 320);
+    ts_test_remove_folder(folder);
+}
+
+Test(tiff, what_pages_are)
+{
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    ts_tiff_write(path, &ts_tiff_plain);
+    struct source *source = ts_tiff_opened(VIEWS "angle_start: 10, angle_stop: 190", path);
+    const struct ts_axis *axes = source->image.axes;
+    cr_assert(axes[0].n == TIFF_ROWS && axes[1].n == 3 && axes[2].n == TIFF_COLUMNS && source->n_slices == TIFF_ROWS);
+    cr_assert(axes[1].kind == TS_AXIS_VIEW && axes[1].first == 10 && axes[1].spacing == 60);
+    cr_assert(axes[2].kind == TS_AXIS_DETECTOR && axes[2].first == -9 && axes[2].spacing == 0.5);
+    cr_assert(source->image.quantity == TS_COUNTS && source->slices[4].position_mm[2] == 2);
+    source->ops->close(source);
+    source = ts_tiff_opened(VIEWS "angle_start: 10, angle_stop: 190, angle_sense: y-to-x, angle_offset: 5", path);
+    cr_assert(source->image.axes[1].first == -5 && source->image.axes[1].spacing == -60);
+    source->ops->close(source);
+    source = ts_tiff_opened(VIEWS "angles: [0, 1, 3], angle_sense: y-to-x, angle_offset: 180", path);
+    const double *turned = source->image.axes[1].positions;
+    cr_assert(turned[0] == 180 && turned[1] == 179 && turned[2] == 177);
+    source->ops->close(source);
+    source = ts_tiff_opened("pages: sinograms, pixel_size: 0.5, angle_start: 0, angle_stop: 44, endpoint: true, "
+                            "quantity: line_integral",
+                            path);
+    axes = source->image.axes;
+    cr_assert(axes[0].n == 3 && axes[1].n == TIFF_ROWS && axes[1].spacing == 2 && axes[1].kind == TS_AXIS_VIEW);
+    cr_assert_eq(source->image.quantity, TS_LINE_INTEGRAL);
+    check_values(source, false, 1);
+    source->ops->close(source);
+    source = ts_tiff_opened(SLICES, path);
+    axes = source->image.axes;
+    cr_assert(axes[0].spacing == 2 && axes[1].kind == TS_AXIS_Y && axes[2].spacing == 0.5);
+    cr_assert_eq(source->image.quantity, TS_INTENSITY);
+    source->ops->close(source);
+    ts_test_remove_folder(folder);
+}
+
+Test(tiff, folders_are_read_in_natural_order)
+{
+    static const char *const names[] = {"v10.tif", "v9.TIFF", "v0100.tif"};
+    static const int first[] = {1, 0, 3}, count[] = {2, 1, 1};
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    for (int i = 0; i < 3; i++) {
+        struct tiff_writing w = ts_tiff_plain;
+        w.first_page = first[i];
+        w.n_pages = count[i];
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        ts_tiff_write(path, &w);
+    }
+    snprintf(path, sizeof path, "%s/notes.txt", folder);
+    fclose(fopen(path, "w"));
+    struct source *source = ts_tiff_opened(SLICES, folder);
+    cr_assert_eq(source->n_slices, 4);
+    check_values(source, false, 3);
+    source->ops->close(source);
+    struct tiff_writing odd = ts_tiff_plain;
+    odd.width = 36;
+    snprintf(path, sizeof path, "%s/v101.tif", folder);
+    ts_tiff_write(path, &odd);
+    ts_tiff_refused(SLICES, folder, "tiff-pages-differ",
+                    "v101.tif, page 1: 36 x 23 pixels of u16, but the first page has 37");
+    cr_assert_lt(ts_tiff_compare_names("a2b", "a10a"), 0);
+    cr_assert_gt(ts_tiff_compare_names("a2b1", "a2b"), 0);
+    cr_assert_neq(ts_tiff_compare_names("a02", "a2"), 0);
+    cr_assert_eq(ts_tiff_compare_names("x1", "x1"), 0);
+    ts_test_remove_folder(folder);
+}
+
+/* A file that is missing shifts the angles of all after it, where they are evenly spaced by their number alone. */
+Test(tiff, numbers_that_are_missing_are_refused)
+{
+    static const struct {
+        int numbers[6];
+        const char *words; /* NULL: taken */
+    } folders[] = {{{0, 1, 2, 4, 5, 6}, "the number 3 is missing between p2.tif and p4.tif"},
+                   {{8, 9, 10, 11, 12, 13}, NULL},
+                   {{0, 20, 40, 60, 100, 120}, "the number 80 is missing between p60.tif and p100.tif"},
+                   {{0, 30, 60, 90, 120, 150}, NULL},
+                   {{3, 10, 17, 25, 31, 38}, NULL}, /* no even step: times, perhaps */
+                   {{7, 9, 10, 11, 14, 15}, "the number 8 is missing between p7.tif and p9.tif"}};
+    struct tiff_writing w = ts_tiff_plain;
+    w.n_pages = 1;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char folder[256], path[300];
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int k = 0; k < 6; k++) {
+            snprintf(path, sizeof path, "%s/p%d.tif", folder, folders[i].numbers[k]);
+            ts_tiff_write(path, &w);
+        }
+        if (folders[i].words)
+            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing", folders[i].words);
+        struct source *source = ts_tiff_opened(folders[i].words ? VIEWS "angle_start: 0, angle_stop: 180, gaps: accept"
+                                                                : VIEWS "angle_start: 0, angle_stop: 180",
+                                               folder);
+        cr_assert_eq(source->image.axes[1].n, 6);
+        source->ops->close(source);
+        source = ts_tiff_opened(VIEWS "angles: [0, 1, 2, 4, 5, 6]", folder);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+    }
+}
+
+Test(tiff, angles_are_said_in_one_way)
+{
+    char folder[256], path[300], angles[96], text[256];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    snprintf(angles, sizeof angles, "%s/angles.txt", folder);
+    ts_tiff_write(path, &ts_tiff_plain);
+    ts_tiff_refused(VIEWS "quantity: counts", path, "angles-missing", "in 0 ways");
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], angle_start: 3, angle_stop: 5", path, "angles-twice", "in 2 ways");
+    ts_tiff_refused(VIEWS "angles: [0, 1]", path, "angle-count", "2 angles for 3 views");
+    ts_tiff_refused(VIEWS "angle_start: 3", path, "angles-missing", "together");
+    ts_tiff_refused(VIEWS "angle_start: 3, angle_stop: 3", path, "angle-range", "no step");
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], endpoint: true", path, "endpoint-idle", "belongs");
+    ts_tiff_refused(SLICES ", angles: [0, 1, 2]", path, "angles-idle", "no angles");
+    ts_tiff_refused(VIEWS "frames: flats, angles: [0, 1, 2]", path, "angles-idle", "flats have no angles");
+    ts_tiff_refused(VIEWS "frames: darks, angle_start: 0, angle_stop: 5", path, "angles-idle", "darks have no angles");
+    ts_tiff_refused(SLICES ", frames: flats", path, "frames-idle", "slices are not frames");
+    ts_tiff_refused("pages: slices, pixel_size: 1", path, "spacing-z", "required");
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], spacing_z: 1", path, "spacing-z", "alone");
+    ts_tiff_refused("pixel_size: 1", path, "parameter-missing", "required");
+    ts_tiff_refused("pages: pictures, pixel_size: 1", path, "parameter-choice", "'pictures' is not a choice");
+    snprintf(text, sizeof text, VIEWS "angles_file: %s", angles);
+    ts_tiff_refused(text, path, "input-unreadable", "angles.txt");
+    static const struct {
+        const char *text, *code, *message;
+    } files[] = {{"0\n1\nx\n", "angle-not-a-number", "line 3"},
+                 {"0\n1 2\n3\n", "angle-not-a-number", "line 2"},
+                 {"nan\n1\n2\n", "angle-not-a-number", "line 1"},
+                 {"0\n1\n2\n3\n", "angle-count", "angles.txt has 4 angles, expected 3"},
+                 {"0\n1.0471976\n2.0943951\n", "angle-unit", "as radians would"},
+                 {"\xEF\xBB\xBF# degrees\n0\n1 # the second\nx#\n", "angle-not-a-number", "line 4"},
+                 {" 0\r\n\n1.5\n-2e1", NULL, NULL},
+                 {"\xEF\xBB\xBF# angles in degrees\r\n0\r\n  # more\n1.5 # the second\n-2e1#\n", NULL, NULL}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        FILE *file = fopen(angles, "w");
+        fputs(files[i].text, file);
+        fclose(file);
+        if (files[i].code) {
+            ts_tiff_refused(text, path, files[i].code, files[i].message);
+        } else {
+            struct source *source = ts_tiff_opened(text, path);
+            cr_assert_eq(source->image.axes[1].n, 3);
+            source->ops->close(source);
+        }
+    }
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], angle_unit: radian", path, "angle-unit-idle", "belongs to angles_file");
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], gaps: accept", path, "gaps-idle", "belongs to angle_start");
+    ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 3.14159265", path, "angle-unit",
+                    "3 views from 0 to 3.14159 degrees are what half a turn or a turn would be in radians");
+    struct source *radians =
+        ts_tiff_opened(VIEWS "angle_start: 0, angle_stop: 3.14159265358979, angle_unit: radian", path);
+    cr_assert_float_eq(radians->image.axes[1].spacing, 60, 1e-9);
+    radians->ops->close(radians);
+    ts_test_remove_folder(folder);
+}
+
+Test(tiff, a_file_of_angles_may_be_in_radians)
+{
+    static const double factors[] = {1, 180 / M_PI};
+    char folder[256], path[300], angles[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    snprintf(angles, sizeof angles, "%s/angles.txt", folder);
+    ts_tiff_write(path, &ts_tiff_plain);
+    FILE *file = fopen(angles, "w");
+    cr_assert(file && fputs("0\n1.0471976\n2.0943951\n", file) >= 0 && fclose(file) == 0);
+    for (int i = 0; i < 2; i++) {
+        struct tiff_params params = {.tiff = path,
+                                     .pages = TIFF_VIEWS,
+                                     .pixel_size = 1,
+                                     .angles_file = angles,
+                                     .angle_unit = i ? ANGLE_UNIT_RADIAN : ANGLE_UNIT_DEGREE,
+                                     .quantity = TIFF_QUANTITY_AUTO};
+        struct param_set set = {
+            .rows = tiff_format.params, .n_rows = tiff_format.n_params, .values = &params, .owner = "input"};
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        ts_scan_file_give(&set, "angles_file");
+        cr_assert_eq(tiff_format.open(&set, &source, diag), TS_OK);
+        ts_diag_destroy(diag);
+        cr_assert_float_eq(source->image.axes[1].positions[1], 1.0471976 * factors[i], 1e-9);
+        cr_assert_float_eq(source->image.axes[1].positions[2], 2.0943951 * factors[i], 1e-9);
+        source->ops->close(source);
+    }
+    ts_test_remove_folder(folder);
+}
+
+Test(tiff, what_is_not_gray_and_lossless_is_refused)
+{
+    static const struct {
+        struct tiff_writing w;
+        const char *code;
+    } rows[] = {
+        {{.dtype = TS_U8, .photometric = 1 + PHOTOMETRIC_MINISWHITE}, "tiff-inverted"},
+        {{.dtype = TS_U8, .photometric = 1 + PHOTOMETRIC_CIELAB}, "tiff-color"},
+        {{.dtype = TS_U8, .orientation = ORIENTATION_BOTLEFT}, "tiff-orientation"},
+        {{.dtype = TS_U8, .samples = 2}, "tiff-channels"},
+        {{.dtype = TS_U8, .bits = 4}, "tiff-type"},
+    };
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tiff_writing w = rows[i].w;
+        w.n_pages = 1;
+        w.mode = "wl";
+        w.compression = COMPRESSION_NONE;
+        ts_tiff_write(path, &w);
+        ts_tiff_refused(SLICES, path, rows[i].code, "page 1");
+    }
+    ts_tiff_refused(SLICES, "/no/such/file.tif", "input-unreadable", "No such file");
+    unlink(path);
+    ts_tiff_refused(SLICES, folder, "no-image", "no .tif");
+    ts_test_remove_folder(folder);
+}
+
+Test(tiff, real_neutron_sinogram)
+{
+    char path[512];
+    SKIP_WITHOUT_DATA("tiff");
+    snprintf(path, sizeof path, "%s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif", ts_test_data());
+    struct source *source =
+        ts_tiff_opened("pages: sinograms, pixel_size: 0.1, angle_start: 0, angle_stop: 360, endpoint: true", path);
+    struct ts_diag *diag = ts_diag_create();
+    cr_assert(source->n_slices == 1 && source->image.axes[1].n == 459 && source->image.axes[2].n == 503);
+    cr_assert_eq(source->image.dtype, TS_U16);
+    uint16_t *data = malloc(ts_image_bytes(&source->image));
+    cr_assert_eq(source->ops->read(source, 0, 1, data, diag), TS_OK);
+    /* The strip lies uncompressed at byte 8 or wherever its tag says: the same numbers, big-endian, in the file. */
+    size_t length, at = 0;
+    unsigned char *whole = (unsigned char *)ts_test_read(path, &length);
+    const size_t n = 459 * 503;
+    for (bool same = false; !same && at + 2 * n <= length; at += !same) {
+        same = true;
+        for (size_t i = 0; same && i < n; i++)
+            same = data[i] == (whole[at + 2 * i] << 8 | whole[at + 2 * i + 1]);
+        if (same)
+            break;
+    }
+    cr_assert_leq(at + 2 * n, length, "the file does not hold the values that were read");
+    free(whole);
+    free(data);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+}

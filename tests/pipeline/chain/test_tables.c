@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rules that every table of a stage or a source format keeps, over the whole registry: what help, docs, schema, loading
+ * and provenance rely on.
+ */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "io/source/source.h"
+#include "stages/engine/execute.h"
+
+struct table {
+    const char *owner, *summary;
+    const struct param *rows;
+    size_t n_rows, bytes;
+};
+
+static size_t n_broken;
+
+/* All broken rules of all tables at once: one run shows what there is to mend. */
+static void expect(bool kept, const char *owner, const char *row, const char *rule)
+{
+    if (!kept) {
+        fprintf(stderr, "%s%s%s: %s\n", owner, *row ? "." : "", row, rule);
+        n_broken++;
+    }
+}
+
+static size_t collect(struct table *tables, size_t room)
+{
+    size_t n = 0;
+    for (const struct stage *const *stage = ts_stages; *stage && n < room; stage++)
+        tables[n++] = (struct table){(*stage)->name, (*stage)->summary, (*stage)->params, (*stage)->n_params,
+                                     (*stage)->params_bytes};
+    for (const struct source_format *const *format = ts_source_formats; *format && n < room; format++)
+        tables[n++] = (struct table){(*format)->name, (*format)->summary, (*format)->params, (*format)->n_params,
+                                     (*format)->params_bytes};
+    return n;
+}
+
+static bool is_name(const char *text)
+{
+    if (!islower((unsigned char)*text))
+        return false;
+    for (; *text; text++)
+        if (!islower((unsigned char)*text) && !isdigit((unsigned char)*text) && *text != '_')
+            return false;
+    return true;
+}
+
+/* One line of words without a period at its end. */
+static bool is_sentence(const char *text)
+{
+    return text && *text && text[strlen(text) - 1] != '.' && text[strlen(text) - 1] != ' ' && !strchr(text, '\n');
+}
+
+static size_t kind_bytes(enum param_kind kind)
+{
+    static const size_t bytes[] = {[PARAM_INTEGER] = sizeof(int64_t),
+                                   [PARAM_REAL] = sizeof(double),
+                                   [PARAM_CHOICE] = sizeof(int32_t),
+                                   [PARAM_BOOL] = sizeof(bool),
+                                   [PARAM_TEXT] = sizeof(const char *),
+                                   [PARAM_TEXTS] = sizeof(struct ts_texts),
+                                   [PARAM_NUMBERS] = sizeof(struct ts_numbers),
+                                   [PARAM_REFERENCE] = sizeof(struct ts_reference)};
+    return bytes[kind];
+}
+
+static void check_choices(const struct table *table, const struct param *row)
+{
+    expect((row->kind == PARAM_CHOICE) == (row->choices != NULL), table->owner, row->name, "choices and kind disagree");
+    if (!row->choices)
+        return;
+    expect(row->choices->name != NULL, table->owner, row->name, "has no choice");
+    for (const struct choice *choice = row->choices; choice->name; choice++) {
+        expect(is_sentence(choice->doc), table->owner, row->name, "a choice's doc is not one line without a period");
+        for (const struct choice *other = row->choices; other < choice; other++)
+            expect(strcasecmp(other->name, choice->name) != 0 && (other->value != choice->value || choice->alias),
+                   table->owner, row->name, "two choices are alike");
+        bool named = !choice->alias;
+        for (const struct choice *other = row->choices; other < choice; other++)
+            named = named || (other->value == choice->value && !other->alias);
+        expect(named, table->owner, row->name, "an alias without a choice before it that it stands for");
+    }
+    if (!row->required && !row->derived)
+        expect(ts_choice_name(row->choices, row->init.choice) != NULL, table->owner, row->name,
+               "its default is not among its choices");
+}
+
+static void check_default(const struct table *table, const struct param *row)
+{
+    const bool by_list = row->kind == PARAM_TEXTS || row->kind == PARAM_NUMBERS || row->kind == PARAM_REFERENCE;
+    const bool init = row->init.i || row->init.r != 0 || row->init.choice || row->init.b || row->init.text;
+    const int said = (row->required != 0) + (row->optional != 0) + (row->derived != NULL);
+    expect(said <= 1 && (said == 0 || !init), table->owner, row->name,
+           "more than one of required, optional, derived, init");
+    expect(said == 1 || !by_list, table->owner, row->name, "a list or reference needs required, optional or derived");
+    expect(!row->optional || by_list || row->kind == PARAM_TEXT, table->owner, row->name,
+           "its kind cannot be optional");
+    if (said == 0 && row->kind == PARAM_TEXT)
+        expect(row->init.text != NULL, table->owner, row->name, "its default text is NULL");
+    const bool bounded = row->min != 0 || row->max != 0;
+    const double value = row->kind == PARAM_INTEGER ? (double)row->init.i : row->init.r;
+    if (said == 0 && bounded && (row->kind == PARAM_INTEGER || row->kind == PARAM_REAL))
+        expect(value >= row->min && value <= row->max, table->owner, row->name, "its default is outside its range");
+}
+
+static void check_frames(const struct table *table, const struct param *row)
+{
+    const bool known = row->frames && (!strcmp(row->frames, "flats") || !strcmp(row->frames, "darks"));
+    expect(!row->frames || (known && row->kind == PARAM_REFERENCE), table->owner, row->name,
+           "frames are those of a reference, flats or darks");
+}
+
+static void check_row(const struct table *table, size_t i)
+{
+    static const char *const units[] = {"pixel", "detector", "degree", "mm", "value", "HU", "1/mm", "%", "1", "", NULL};
+    static const char *const measured[] = {"radius", "spacing", "angle", "arc", "width", "center"};
+    const struct param *row = &table->rows[i];
+    bool known = row->unit == NULL;
+    expect(is_name(row->name), table->owner, row->name, "its name is not made of a-z, 0-9 and _");
+    expect(strcmp(row->name, "name") != 0 && strcmp(row->name, "input") != 0, table->owner, row->name,
+           "its name belongs to every stage");
+    expect(is_sentence(row->doc), table->owner, row->name, "its doc is not one line without a period at the end");
+    expect(row->min <= row->max, table->owner, row->name, "its range is empty");
+    for (size_t k = 0; units[k]; k++)
+        known = known || !strcmp(row->unit, units[k]);
+    expect(known, table->owner, row->name, "its unit is not one of those that others use");
+    for (size_t k = 0; k < sizeof measured / sizeof *measured; k++)
+        if (strstr(row->name, measured[k]) &&
+            (row->kind == PARAM_INTEGER || row->kind == PARAM_REAL || row->kind == PARAM_NUMBERS))
+            expect(row->unit && *row->unit, table->owner, row->name, "a length or an angle without a unit");
+    expect(row->offset + kind_bytes(row->kind) <= table->bytes, table->owner, row->name,
+           "its field is outside the struct");
+    for (size_t j = 0; j < i; j++) {
+        const struct param *other = &table->rows[j];
+        expect(strcmp(other->name, row->name) != 0, table->owner, row->name, "two rows of this name");
+        expect(other->offset + kind_bytes(other->kind) <= row->offset ||
+                   row->offset + kind_bytes(row->kind) <= other->offset,
+               table->owner, row->name, "its field overlaps another's");
+    }
+    check_choices(table, row);
+    check_default(table, row);
+    check_frames(table, row);
+}
+
+Test(tables, keep_the_rules)
+{
+    struct table tables[128];
+    const size_t n = collect(tables, sizeof tables / sizeof *tables);
+    cr_assert_gt(n, 1);
+    for (size_t t = 0; t < n; t++) {
+        expect(is_name(tables[t].owner), tables[t].owner, "", "its name is not made of a-z, 0-9 and _");
+        expect(is_sentence(tables[t].summary), tables[t].owner, "", "its summary is not one line without a period");
+        expect(tables[t].n_rows <= PARAMS_MAX, tables[t].owner, "", "has more rows than PARAMS_MAX");
+        for (size_t i = 0; i < tables[t].n_rows; i++)
+            check_row(&tables[t], i);
+    }
+    cr_assert_eq(n_broken, 0, "%zu rules are broken", n_broken);
+}
+
+Test(tables, formats_have_a_row_for_their_path)
+{
+    for (const struct source_format *const *format = ts_source_formats; *format; format++) {
+        const struct param *row = ts_param_find((*format)->params, (*format)->n_params, (*format)->name, NULL);
+        cr_assert(row && row->required, "%s has no required row of its own name", (*format)->name);
+        cr_assert(!ts_stage_find((*format)->name), "%s is a stage and a source format", (*format)->name);
+        cr_assert_not_null((*format)->open);
+    }
+}
+
+Test(tables, stages_say_what_the_pages_need)
+{
+    for (const struct stage *const *at = ts_stages; *at; at++) {
+        const struct stage *stage = *at;
+        int references = 0;
+        expect(stage->doc && *stage->doc, stage->name, "", "has no doc");
+        expect(stage->tolerance.why && *stage->tolerance.why, stage->name, "",
+               "does not say why its tolerance is what it is");
+        expect(stage->axes && stage->dtypes && stage->quantities, stage->name, "", "accepts nothing");
+        expect(!(stage->dtypes & ~TS_ANY_DTYPE) && !(stage->quantities & ~TS_ANY_QUANTITY), stage->name, "",
+               "accepts what does not exist");
+        expect(!(stage->axes & AXES_SINOGRAM) == !stage->beams && !(stage->beams & ~TS_ANY_BEAM), stage->name, "",
+               "takes sinograms without saying of which beams, or beams without sinograms");
+        expect(ts_stage_find(stage->name) == stage, stage->name, "", "another stage has its name");
+        expect(!stage->tables || stage->cpu, stage->name, "", "has tables of a map that it does not have");
+        if (stage->reduction && stage->reduction->finds_axes)
+            expect(stage->shape && !(stage->cuda && stage->cuda->reduction->finishes), stage->name, "",
+                   "finds axes without a shape(), or its results stay on the device");
+        for (size_t i = 0; i < stage->n_params; i++)
+            references += stage->params[i].kind == PARAM_REFERENCE;
+        expect(references <= STAGE_REFERENCES, stage->name, "", "has too many references");
+    }
+    cr_assert_eq(n_broken, 0, "%zu rules are broken", n_broken);
+}
+
+/* Every required number gets the value of its range that is nearest to 1. */
+static void fill_required(struct param_set *set)
+{
+    static const double one = 1;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const struct param *row = &set->rows[i];
+        unsigned char *at = (unsigned char *)set->values + row->offset;
+        if (!row->required)
+            continue;
+        const double value = row->max != 0 && row->min > 1 ? row->min : 1;
+        if (row->kind == PARAM_INTEGER)
+            *(int64_t *)at = (int64_t)value;
+        else if (row->kind == PARAM_REAL)
+            *(double *)at = value;
+        else if (row->kind == PARAM_CHOICE)
+            *(int32_t *)at = row->choices->value;
+        else if (row->kind == PARAM_TEXT)
+            *(const char **)at = "text";
+        else if (row->kind == PARAM_NUMBERS)
+            *(struct ts_numbers *)at = (struct ts_numbers){1, 1, &one};
+        set->given |= UINT32_C(1) << i;
+    }
+}
+
+static enum ts_status prepare(const struct stage *stage, const struct ts_image *in, struct param_set *set,
+                              struct stage_context *context)
+{
+    struct ts_diag *diag = ts_diag_create();
+    set->rows = stage->params;
+    set->n_rows = stage->n_params;
+    set->owner = stage->name;
+    set->given = 0;
+    set->values = calloc(1, stage->params_bytes + 1);
+    ts_params_init(set);
+    fill_required(set);
+    const enum ts_status status = ts_stage_prepare(stage, set, in, NULL, 1, NULL, diag, context);
+    ts_diag_destroy(diag);
+    return status;
+}
+
+/* resolve() and shape() called twice say the same, whatever was planned in between. */
+Test(tables, shape_is_pure)
+{
+    size_t n_compared = 0;
+    for (const struct stage *const *stage = ts_stages; *stage; stage++)
+        for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
+            for (int quantity = TS_COUNTS; quantity <= TS_INTENSITY; quantity++) {
+                struct ts_image in = {.rank = 3,
+                                      .axes = {{.kind = TS_AXIS_Z, .n = 3, .spacing = 2, .unit = "mm"},
+                                               {.kind = TS_AXIS_Y, .n = 11, .spacing = 1, .unit = "mm"},
+                                               {.kind = TS_AXIS_X, .n = 13, .spacing = 1, .unit = "mm"}},
+                                      .dtype = dtype,
+                                      .quantity = quantity,
+                                      .unit = "1"};
+                struct param_set sets[2] = {{0}};
+                struct stage_context first, second;
+                const enum ts_status status = prepare(*stage, &in, &sets[0], &first);
+                cr_assert_eq(prepare(*stage, &in, &sets[1], &second), status, "%s changes its mind", (*stage)->name);
+                if (status == TS_OK) {
+                    cr_assert_eq(first.out.rank, second.out.rank);
+                    cr_assert_eq(first.out.dtype, second.out.dtype);
+                    cr_assert_eq(first.out.quantity, second.out.quantity);
+                    cr_assert_str_eq(first.out.unit, second.out.unit);
+                    for (int i = 0; i < first.out.rank; i++) {
+                        cr_assert_eq(first.out.axes[i].n, second.out.axes[i].n, "%s", (*stage)->name);
+                        cr_assert_eq(first.out.axes[i].spacing, second.out.axes[i].spacing, "%s", (*stage)->name);
+                    }
+                    cr_assert_null(first.out.data);
+                    n_compared++;
+                }
+                free(sets[0].values);
+                free(sets[1].values);
+            }
+    cr_assert_gt(n_compared, 40, "only %zu cases were accepted by a stage", n_compared);
+}
