@@ -234,7 +234,7 @@ enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, cons
     return status;
 }
 
-enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct ts_diag *diag,
+enum ts_status ts_cuda_bench_ceilings(const struct device_numbers *device, struct ts_diag *diag,
                                       struct cuda_ceilings *ceilings)
 {
     struct cuda_session *session;

@@ -29,7 +29,7 @@ struct cuda_bench_times {
 enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, const struct ts_image *block, bool rotate,
                              double longest, int runs, struct ts_diag *diag, struct cuda_bench_times *times);
 /* As ts_cuda_ceilings_measure, in a session of its own. */
-enum ts_status ts_cuda_bench_ceilings(const struct cuda_device *device, struct ts_diag *diag,
+enum ts_status ts_cuda_bench_ceilings(const struct device_numbers *device, struct ts_diag *diag,
                                       struct cuda_ceilings *ceilings);
 
 #endif

@@ -179,7 +179,7 @@ static enum ts_status measure_all(struct measure *measure, struct cuda_ceilings 
 enum ts_status ts_cuda_ceilings_measure(struct cuda_session *session, struct ts_diag *diag,
                                         struct cuda_ceilings *ceilings)
 {
-    const struct cuda_device *device = ts_cuda_session_device(session);
+    const struct device_numbers *device = ts_cuda_session_device(session);
     const size_t gib = (size_t)1 << 30, quarter = device->memory_bytes / 8 / 65536 * 65536;
     struct measure measure = {};
     measure.session = session;

@@ -391,7 +391,7 @@ static enum ts_status prepare(struct study *study, int64_t largest)
     return status;
 }
 
-extern "C" enum ts_status ts_cuda_reduction_study(const struct cuda_device *device, const int64_t *sizes,
+extern "C" enum ts_status ts_cuda_reduction_study(const struct device_numbers *device, const int64_t *sizes,
                                                   const struct study_answers *expected, int n_sizes, int64_t most,
                                                   struct ts_diag *diag, struct study_row *rows, int room, int *n_rows)
 {

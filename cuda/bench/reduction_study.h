@@ -58,7 +58,7 @@ static inline bool ts_study_joins(int64_t n, int64_t most)
 
 /* Appends rows; fails where the first sizes[i] values do not come to expected[i], or joined tables are not the
  * sums of theirs. */
-enum ts_status ts_cuda_reduction_study(const struct cuda_device *device, const int64_t *sizes,
+enum ts_status ts_cuda_reduction_study(const struct device_numbers *device, const int64_t *sizes,
                                        const struct study_answers *expected, int n_sizes, int64_t most,
                                        struct ts_diag *diag, struct study_row *rows, int room, int *n_rows);
 

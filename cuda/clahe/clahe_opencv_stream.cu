@@ -213,7 +213,8 @@ static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *i
 }
 
 /* Threads and tables a block that the device's shared memory allows; false: none. */
-static bool choose_block(const struct cuda_device *device, int table_bytes, int tile_threads, int *threads, int *tables)
+static bool choose_block(const struct device_numbers *device, int table_bytes, int tile_threads, int *threads,
+                         int *tables)
 {
     const int reserved = 1024; /* static */
     for (*threads = MAX_THREADS; *threads >= 256; *threads /= 2) {

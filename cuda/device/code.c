@@ -32,9 +32,8 @@ int ts_cuda_code_of(const struct cuda_code *codes, int n, int capability)
     return machine ? machine : ptx;
 }
 
-int ts_cuda_code(const struct cuda_device *device)
+int ts_cuda_code_here(int capability)
 {
-    const int capability = 10 * device->major + device->minor;
 #ifdef TS_CUDA_CODES
     return ts_cuda_code_of(built, N_BUILT, capability);
 #else
@@ -51,9 +50,9 @@ int ts_cuda_capability_needed(void)
 #endif
 }
 
-enum ts_status ts_cuda_code_check(const struct cuda_device *device, int running, struct ts_diag *diag)
+enum ts_status ts_cuda_code_check(const struct device_numbers *device, int running, struct ts_diag *diag)
 {
-    const int expected = ts_cuda_code(device);
+    const int expected = device->code;
     if (running >= expected)
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-code"},
@@ -80,7 +79,7 @@ void ts_cuda_code_text(const struct cuda_code *codes, int n, char *text, size_t 
     list(codes, n, true, length ? " and PTX for " : "PTX for ", text + length, size - length);
 }
 
-void ts_cuda_code_here(char *text, size_t size)
+void ts_cuda_code_here_text(char *text, size_t size)
 {
 #ifdef TS_CUDA_CODES
     ts_cuda_code_text(built, N_BUILT, text, size);

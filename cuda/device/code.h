@@ -13,10 +13,6 @@
 
 #include "cuda/device/device.h"
 
-/* What code of this compute capability or later can do: multiply halves in tensor cores with operands of the shape that
- * cuda/projection/tensor.cuh takes; let the blocks of a cluster see each other's shared memory. */
-enum { CUDA_TENSOR_CODE = 80, CUDA_CLUSTER_CODE = 90 };
-
 /* What was compiled for one compute capability. */
 struct cuda_code {
     int capability;
@@ -26,14 +22,14 @@ struct cuda_code {
 
 /* The capability that the code was compiled for which a device of this capability runs; 0: none does. */
 int ts_cuda_code_of(const struct cuda_code *codes, int n, int capability);
-/* The same of this build; in one without CUDA the device's own. */
-int ts_cuda_code(const struct cuda_device *device);
-/* Refuses (code cuda-code) where what runs on the device was compiled for less than ts_cuda_code() says, as with CUDA's
+/* The same for the code of this build; a build without CUDA returns the device's own capability. */
+int ts_cuda_code_here(int capability);
+/* Refuses (code cuda-code) where what runs on the device was compiled for less than device->code says, as with CUDA's
  * own environment variables. running: of a kernel there. */
-enum ts_status ts_cuda_code_check(const struct cuda_device *device, int running, struct ts_diag *diag);
+enum ts_status ts_cuda_code_check(const struct device_numbers *device, int running, struct ts_diag *diag);
 /* "machine code for 7.5, 9.0 and PTX for 9.0": what there is. */
 void ts_cuda_code_text(const struct cuda_code *codes, int n, char *text, size_t size);
 /* The same of this build. */
-void ts_cuda_code_here(char *text, size_t size);
+void ts_cuda_code_here_text(char *text, size_t size);
 
 #endif

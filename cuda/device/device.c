@@ -12,7 +12,6 @@
 #ifdef TS_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
-#include "cuda/device/selftest.h"
 #endif
 
 /* CUdevice_attribute */
@@ -64,14 +63,14 @@ int ts_cuda_driver_needed(void)
     return ts_cuda_built() ? ts_cuda_runtime() / 1000 * 1000 : WITHOUT_RUNTIME;
 }
 
-enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *diag)
+enum ts_status ts_cuda_usable(const struct device_numbers *device, struct ts_diag *diag)
 {
     const int needed = ts_cuda_capability_needed(), capability = 10 * device->major + device->minor;
     char code[128];
-    if (capability >= needed && ts_cuda_code(device) > 0)
+    if (capability >= needed && device->code > 0)
         return TS_OK;
     if (capability >= needed) {
-        ts_cuda_code_here(code, sizeof code);
+        ts_cuda_code_here_text(code, sizeof code);
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-code"},
                       "device %d (%s) has compute capability %d.%d, and this build has %s: none of it runs there",
                       device->index, device->name, device->major, device->minor, code);
@@ -86,17 +85,6 @@ enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *
                            ? "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu"
                            : "another device (--device cuda:N), or --device cpu");
     return TS_RUN_FAILED;
-}
-
-enum ts_status ts_cuda_check(int index, struct ts_diag *diag)
-{
-#ifdef TS_HAVE_CUDA
-    return ts_cuda_selftest(index, diag);
-#else
-    (void)index;
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-selftest"},
-                         "this build has no CUDA code");
-#endif
 }
 
 static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
@@ -155,7 +143,7 @@ static enum ts_status no_device(struct ts_diag *diag)
     return TS_RUN_FAILED;
 }
 
-static int describe_device(const struct driver *driver, struct cuda_device *device)
+static int describe_device(const struct driver *driver, struct device_numbers *device)
 {
     const struct {
         int attribute, *value;
@@ -176,6 +164,7 @@ static int describe_device(const struct driver *driver, struct cuda_device *devi
         result = driver->device_memory(&device->memory_bytes, handle);
     for (size_t i = 0; result == RESULT_SUCCESS && i < sizeof numbers / sizeof *numbers; i++)
         result = driver->device_attribute(numbers[i].value, numbers[i].attribute, handle);
+    device->code = ts_cuda_code_here(10 * device->major + device->minor);
     return result;
 }
 

@@ -6,31 +6,21 @@
 #ifndef CUDA_DEVICE_DEVICE_H
 #define CUDA_DEVICE_DEVICE_H
 
+#include "core/device_numbers.h"
 #include "core/diag.h"
 
 enum { CUDA_MAX_DEVICES = 16, CUDA_LOWEST_CAPABILITY = 75 }; /* 10 * major + minor */
 
-struct cuda_device {
-    int index;
-    char name[128];
-    int major, minor; /* compute capability */
-    size_t memory_bytes;
-    int multiprocessors;
-    int threads;            /* resident on one multiprocessor */
-    int shared_bytes;       /* of one multiprocessor */
-    int block_shared_bytes; /* at most, of one block that asks for more than 48 KiB */
-    int l2_bytes;
-    int double_ratio; /* how often a multiprocessor multiplies floats while it multiplies one double */
-};
-
 struct cuda_devices {
     int driver; /* 1000 * major + 10 * minor */
     int n;
-    struct cuda_device devices[CUDA_MAX_DEVICES];
+    struct device_numbers devices[CUDA_MAX_DEVICES];
 };
 
 /* True where this build holds the CUDA side. */
 bool ts_cuda_built(void);
+/* For builds without it: an error, code cuda-not-built. */
+enum ts_status ts_cuda_refuse(struct ts_diag *diag);
 /* The CUDA runtime of this build, 1000 * major + 10 * minor; 0 without the CUDA side. */
 int ts_cuda_runtime(void);
 /* That of cuFFT, as 1000 * major + 100 * minor + patch; 0 as long as no stage has needed it. */
@@ -51,8 +41,6 @@ enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag);
 /* The same in this process: afterwards it must not fork. Code cuda-forked in a child of one that had CUDA started. */
 enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *diag);
 /* Refuses a device that this build's code cannot run on: code cuda-capability. */
-enum ts_status ts_cuda_usable(const struct cuda_device *device, struct ts_diag *diag);
-/* Runs a small kernel of this build on the device and checks its numbers; code cuda-selftest where it does not run. */
-enum ts_status ts_cuda_check(int index, struct ts_diag *diag);
+enum ts_status ts_cuda_usable(const struct device_numbers *device, struct ts_diag *diag);
 
 #endif

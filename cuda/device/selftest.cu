@@ -43,7 +43,7 @@ enum ts_status ts_cuda_selftest(int index, struct ts_diag *diag)
 {
     unsigned out[N];
     struct cuda_session *session = NULL;
-    struct cuda_device device = {};
+    struct device_numbers device = {};
     memset(out, 0xFF, sizeof out);
     device.index = index;
     snprintf(device.name, sizeof device.name, "CUDA device %d", index);

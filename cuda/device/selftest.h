@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Proves that this build's device code runs on a device: what `tomostage doctor` asks beyond the driver's word. Only in
- * builds with TS_HAVE_CUDA.
+ * Proves that this build's device code runs on a device: what `tomostage doctor` asks beyond the driver's word.
  */
 #ifndef CUDA_DEVICE_SELFTEST_H
 #define CUDA_DEVICE_SELFTEST_H

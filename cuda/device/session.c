@@ -28,7 +28,7 @@ struct cuda_event {
 };
 
 struct cuda_session {
-    struct cuda_device device;
+    struct device_numbers device;
     struct ts_diag *diag;
     size_t bytes; /* that the run takes, as far as it was known; 0: not */
     cudaStream_t streams[CUDA_QUEUES];
@@ -121,7 +121,7 @@ enum ts_status ts_cuda_launched(const struct stage_context *context, const char 
 
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes)
 {
-    const struct cuda_device *device = context->device;
+    const struct device_numbers *device = context->device;
     if (bytes > (size_t)device->block_shared_bytes) {
         ts_diag_error(context->diag, TS_RUN_FAILED,
                       &(struct diag_site){.code = "cuda-shared", .stage = context->stage->name},
@@ -140,7 +140,7 @@ enum ts_status ts_cuda_launch_together(const struct stage_context *context, cons
                                        int threads, int most, void **arguments, struct CUstream_st *stream)
 {
     enum { SYSTEM_BYTES = 1024 }; /* of each block's shared memory */
-    const struct cuda_device *device = context->device;
+    const struct device_numbers *device = context->device;
     struct cudaFuncAttributes attributes;
     int resident = 0;
     cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
@@ -163,13 +163,13 @@ static double mebibytes(size_t bytes)
     return (double)bytes / 1048576.0;
 }
 
-bool ts_cuda_pci_address(const struct cuda_device *device, char *pci, size_t size)
+bool ts_cuda_pci_address(const struct device_numbers *device, char *pci, size_t size)
 {
     return cudaDeviceGetPCIBusId(pci, (int)size, device->index) == cudaSuccess;
 }
 
 /* The device has no room for CUDA itself: without it CUDA does not say what is free, but NVML may. */
-static enum ts_status refuse_start(const struct cuda_device *device, size_t bytes, struct ts_diag *diag)
+static enum ts_status refuse_start(const struct device_numbers *device, size_t bytes, struct ts_diag *diag)
 {
     char pci[32], there[96];
     size_t available = 0, total = device->memory_bytes;
@@ -187,7 +187,7 @@ static enum ts_status refuse_start(const struct cuda_device *device, size_t byte
     return TS_RUN_FAILED;
 }
 
-static enum ts_status check_code(const struct cuda_device *device, struct ts_diag *diag)
+static enum ts_status check_code(const struct device_numbers *device, struct ts_diag *diag)
 {
     int running = 0;
     const enum ts_status status =
@@ -195,7 +195,7 @@ static enum ts_status check_code(const struct cuda_device *device, struct ts_dia
     return status == TS_OK ? ts_cuda_code_check(device, running, diag) : status;
 }
 
-enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t bytes, struct ts_diag *diag,
+enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_t bytes, struct ts_diag *diag,
                                       struct cuda_session **result)
 {
     struct cuda_session *session = calloc(1, sizeof *session);
@@ -248,7 +248,7 @@ void ts_cuda_session_destroy(struct cuda_session *session)
     free(session);
 }
 
-const struct cuda_device *ts_cuda_session_device(const struct cuda_session *session)
+const struct device_numbers *ts_cuda_session_device(const struct cuda_session *session)
 {
     return &session->device;
 }

@@ -21,12 +21,12 @@ struct cuda_event;
 
 /* Fork workers before. `diag` receives the errors of all later calls. bytes: what will be taken, as far as it is known,
  * for the message where the device has no room for CUDA itself (code cuda-memory). */
-enum ts_status ts_cuda_session_create(const struct cuda_device *device, size_t bytes, struct ts_diag *diag,
+enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_t bytes, struct ts_diag *diag,
                                       struct cuda_session **session);
 /* Waits for the queues; frees all memory and events. NULL does nothing. */
 void ts_cuda_session_destroy(struct cuda_session *session);
 /* What the session was created with. */
-const struct cuda_device *ts_cuda_session_device(const struct cuda_session *session);
+const struct device_numbers *ts_cuda_session_device(const struct cuda_session *session);
 struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
 
 /* The one place where CUDA's errors (cudaError_t) become diagnostics: cuda-lost after those that the device does not
@@ -34,7 +34,7 @@ struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda
  */
 enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int error, const char *what);
 /* "0000:1b:00.0"; false where CUDA does not tell. */
-bool ts_cuda_pci_address(const struct cuda_device *device, char *pci, size_t size);
+bool ts_cuda_pci_address(const struct device_numbers *device, char *pci, size_t size);
 /* Free and total bytes of the device with this PCI address as NVML tells them, which does not start
  * CUDA; false where it does not. */
 bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total);

@@ -86,7 +86,7 @@ template <typename T, int R> static enum ts_status launch_small(const struct box
 template <typename T, int R> static enum ts_status launch_rows(const struct box_launch *launch)
 {
     enum { LANES = 32, OUTPUT_LANES = 30, START = 2 * R + 12, SHORT_CHUNK = 16 };
-    const struct cuda_device *const device = launch->context->device;
+    const struct device_numbers *const device = launch->context->device;
     const struct box_sizes sizes = launch->sizes;
     const int lanes = (int)(sizes.nx / ROWS_COLUMNS);
     struct rows_plan plan = {};
@@ -174,7 +174,7 @@ template <typename T, int R> static enum ts_status launch_volume(const struct bo
     enum { ROWS = BOX_VOLUME_ROWS(sizeof(T), R), THREADS = ROWS * VOLUME_RUNS, START = 2 * R + 4 };
     enum { QUADS = BOX_VOLUME_WIDTH(R) / 4 * (ROWS + 2 * R), LOADS = (QUADS + THREADS - 1) / THREADS };
     constexpr bool TOGETHER = BOX_VOLUME_TOGETHER(sizeof(T), R);
-    const struct cuda_device *const device = launch->context->device;
+    const struct device_numbers *const device = launch->context->device;
     const struct box_sizes sizes = launch->sizes;
     struct volume_plan plan = {};
     ts_box_volume(launch->context->in.dtype, R, device, &plan.cut);

@@ -239,7 +239,7 @@ enum ts_status ts_cuda_equalize_finish(const struct stage_context *context, cons
     const enum ts_dtype dtype = context->in.dtype;
     const uint32_t n_keys = ts_value_counts_keys(dtype);
     const bool wide = n_keys == VALUE_COUNTS_KEYS_16, levels = ts_cuda_equalize_levels(context);
-    const bool clusters = ts_cuda_code(context->device) >= CUDA_CLUSTER_CODE && wide && n < MANY_SLICES;
+    const bool clusters = context->device->code >= CUDA_CLUSTER_CODE && wide && n < MANY_SLICES;
     const struct finish_job job = {
         .partials = (const char *)partials,
         .partial_stride = ts_cuda_stride(ts_cuda_value_counts_bytes(dtype, per_slice)),

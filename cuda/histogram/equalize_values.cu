@@ -164,7 +164,7 @@ template <typename T, typename ENTRY>
 static enum ts_status launch(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                              struct value_job job, bool grows, const struct cuda_call *call)
 {
-    const struct cuda_device *device = context->device;
+    const struct device_numbers *device = context->device;
     const int64_t per_group = 16 / sizeof(T), flights = flight<ENTRY>();
     const bool small = job.count * job.n_maps < device->multiprocessors * THREADS * flights * per_group;
     const int threads = small ? SMALL_THREADS : THREADS;

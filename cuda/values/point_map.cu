@@ -293,7 +293,7 @@ template <typename In, typename Out> static void cut(struct point_job *job)
     typedef struct point_group<In, Out> group;
     const int64_t from = (int64_t)((uintptr_t)job->in->data / sizeof(In) % group::N);
     const int64_t to = (int64_t)((uintptr_t)job->out->data / sizeof(Out) % group::N);
-    const struct cuda_device *device = job->context->device;
+    const struct device_numbers *device = job->context->device;
     const int64_t work = ts_cuda_parts(job->span.count + group::N, (int64_t)THREADS * group::FLIGHT * group::N);
     const int64_t resident = (int64_t)device->multiprocessors * (device->threads / THREADS) * WAVES;
     const int64_t most = ts_cuda_parts(resident, job->n_slices);

@@ -18,7 +18,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "io/hdf5/hdf5_error.h"
+#include "core/number.h"
 
 static const char temporary_mark[] = ".tomostage-tmp.";
 

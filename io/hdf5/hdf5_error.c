@@ -4,6 +4,7 @@
  * is the one that a user can act on; else the innermost record of the stack.
  */
 #include "io/hdf5/hdf5_error.h"
+#include "core/number.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -115,17 +116,6 @@ void ts_hdf5_failure(struct hdf5_failure *failure)
                  strerrordesc_np(kept_error) ? strerrordesc_np(kept_error) : "unknown error");
     kept_error = 0;
     (void)H5Eclear2(H5E_DEFAULT);
-}
-
-void ts_bytes_format(char *out, size_t size, double bytes)
-{
-    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-    size_t unit = 0;
-    while (bytes >= 999.95 && unit + 1 < sizeof units / sizeof *units) {
-        bytes /= 1000;
-        unit++;
-    }
-    snprintf(out, size, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
 void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)

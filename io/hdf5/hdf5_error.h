@@ -38,8 +38,6 @@ int ts_hdf5_kept_error(void);
 void ts_hdf5_note_failures(void);
 /* Whether one failed, and how the first did. */
 bool ts_hdf5_noted_failure(struct hdf5_failure *failure);
-/* "20.5 MB" */
-void ts_bytes_format(char *out, size_t size, double bytes);
 /* For a full disk or a limit: "; the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
 void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes);
 

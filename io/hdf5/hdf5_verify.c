@@ -15,7 +15,6 @@
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_content.h"
 #include "io/hdf5/hdf5_driver.h"
-#include "io/hdf5/hdf5_read.h"
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_trailer.h"
 #include "io/hdf5/hdf5_verify_parts.h"
@@ -265,20 +264,15 @@ static enum ts_status prove(int fd, uint64_t file_bytes, const char *path, struc
     return status;
 }
 
-enum ts_status ts_hdf5_prove(const char *path, struct hdf5_proof *proof, struct ts_diag *diag)
+enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag)
 {
     struct stat found;
     char reason[200];
+    struct hdf5_proof unwanted;
     const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
     if (fd < 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"}, "'%s' %s", path, reason);
-    const enum ts_status status = prove(fd, (uint64_t)found.st_size, path, proof, diag);
+    const enum ts_status status = prove(fd, (uint64_t)found.st_size, path, proof ? proof : &unwanted, diag);
     close(fd);
     return status;
-}
-
-enum ts_status ts_hdf5_verify(const char *path, struct ts_diag *diag)
-{
-    struct hdf5_proof proof;
-    return ts_hdf5_prove(path, &proof, diag);
 }

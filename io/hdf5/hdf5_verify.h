@@ -19,8 +19,10 @@ struct hdf5_proof {
     char digest[DIGEST_TEXT_BYTES]; /* the root's, which stands for the whole file */
 };
 
-/* As ts_hdf5_verify, and says what was proved. */
-enum ts_status ts_hdf5_prove(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
+/* Recomputes every digest of a result and looks for what makes no sense; names the first difference. *proof says what
+ * was shown; it may be NULL. TS_BAD_INPUT where something differs, where the file is not complete, or where it is no
+ * result of this program. */
+enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
 /* For the writer, about the file that it has just closed: checks it through its own descriptor, in this process, and
  * appends the trailer. `shown` stands for the path in messages; TS_RUN_FAILED where something is wrong. */
 enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_diag *diag);

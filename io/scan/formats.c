@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "io/dicom/dicom.h"
-#include "io/hdf5/hdf5_source.h"
 #include "io/scan/exchange.h"
+#include "io/scan/hdf5_source.h"
 #include "io/scan/nexus.h"
 #include "io/scan/result.h"
 #include "io/scan/tiff.h"

@@ -24,7 +24,7 @@ struct bench {
     struct bench_report report;
     bool on_cpu, on_cuda;
     struct cuda_devices found;
-    const struct cuda_device *device;
+    const struct device_numbers *device;
     struct cuda_ceilings ceilings;
     struct ts_diag *diag;
     int n_failed;
@@ -54,7 +54,7 @@ static bool refused(enum ts_status status)
 }
 
 static struct bench_error error_of(const struct bench_request *request, const struct bench_case *which,
-                                   const struct cuda_device *device)
+                                   const struct device_numbers *device)
 {
     return request->oracles ? ts_bench_error(which, device, request->oracles(which->stage))
                             : ts_bench_no_error("this program has no oracles");

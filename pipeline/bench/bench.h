@@ -164,7 +164,7 @@ struct bench_stage {
 /* Prepares the case's stage; in NULL: for the case's image; device NULL: for the CPU. Needs
  * ts_bench_stage_clear whatever it returns. */
 enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
-                                int threads, const struct cuda_device *device, struct ts_diag *diag);
+                                int threads, const struct device_numbers *device, struct ts_diag *diag);
 /* Frees what ts_bench_prepare allocated. */
 void ts_bench_stage_clear(struct bench_stage *ready);
 /* Fills in what follows from the prepared stage: name, method, bytes, samples. */
@@ -174,16 +174,16 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
  * TS_BAD_CHAIN where the stage refuses the case. */
 enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int runs, struct ts_diag *diag,
                             struct bench_row *row);
-enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, const struct cuda_device *device,
+enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, const struct device_numbers *device,
                              const struct cuda_ceilings *ceilings, int runs, struct ts_diag *diag,
                              struct bench_row *row);
 /* Chains of up to four cases on one image; row->seconds is the whole chain's. */
 enum ts_status ts_bench_cpu_chain(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
                                   struct bench_row *row);
-enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct cuda_device *device, int runs,
+enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct device_numbers *device, int runs,
                                    struct ts_diag *diag, struct bench_row *row);
 /* bench_error.c: on a small image, of the map and of all tables that the oracle knows. */
-struct bench_error ts_bench_error(const struct bench_case *which, const struct cuda_device *device,
+struct bench_error ts_bench_error(const struct bench_case *which, const struct device_numbers *device,
                                   struct bench_oracles oracles);
 /* Of what was not compared with anything, and why. */
 struct bench_error ts_bench_no_error(const char *why);
@@ -199,7 +199,7 @@ struct bench_report {
 
 /* The table's head, a row as soon as it is measured, and the end; as JSON where the request says so. no_device: why no
  * CUDA device takes part, or NULL. first: of all rows. */
-void ts_bench_print_head(const struct bench_report *report, const struct cuda_device *device, int driver,
+void ts_bench_print_head(const struct bench_report *report, const struct device_numbers *device, int driver,
                          const struct cuda_ceilings *ceilings, const char *no_device);
 void ts_bench_print_row(const struct bench_report *report, const struct bench_row *row, bool first);
 void ts_bench_print_end(const struct bench_report *report);

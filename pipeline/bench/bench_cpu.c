@@ -44,7 +44,7 @@ static enum ts_status refuse_idle(const struct param_set *set, struct ts_diag *d
 }
 
 enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
-                                int threads, const struct cuda_device *device, struct ts_diag *diag)
+                                int threads, const struct device_numbers *device, struct ts_diag *diag)
 {
     const struct stage *stage = which->stage;
     *ready = (struct bench_stage){.set = {.rows = stage->params,

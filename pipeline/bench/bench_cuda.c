@@ -34,7 +34,7 @@ static struct ts_image block_of(const struct bench_case *which)
     return ts_bench_image(&block);
 }
 
-static void take_times(struct bench_row *row, const struct cuda_device *device, const struct cuda_bench_times *times)
+static void take_times(struct bench_row *row, const struct device_numbers *device, const struct cuda_bench_times *times)
 {
     row->device = device->name;
     row->seconds = times->seconds;
@@ -43,7 +43,7 @@ static void take_times(struct bench_row *row, const struct cuda_device *device, 
     row->cold_seconds = times->cold_seconds;
 }
 
-static enum ts_status time_case(const struct bench_case *which, const struct cuda_device *device, double longest,
+static enum ts_status time_case(const struct bench_case *which, const struct device_numbers *device, double longest,
                                 int runs, struct ts_diag *diag, struct bench_row *row, bool *timed)
 {
     struct bench_stage ready;
@@ -68,7 +68,7 @@ static enum ts_status time_case(const struct bench_case *which, const struct cud
     return status;
 }
 
-enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, const struct cuda_device *device,
+enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, const struct device_numbers *device,
                              const struct cuda_ceilings *ceilings, int runs, struct ts_diag *diag,
                              struct bench_row *row)
 {
@@ -87,7 +87,7 @@ enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, co
     return TS_OK;
 }
 
-enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct cuda_device *device, int runs,
+enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct device_numbers *device, int runs,
                                    struct ts_diag *diag, struct bench_row *row)
 {
     struct bench_stage ready[CUDA_BENCH_STAGES] = {0};

@@ -157,7 +157,7 @@ static bool has_references(const struct stage_context *context)
     return any;
 }
 
-struct bench_error ts_bench_error(const struct bench_case *which, const struct cuda_device *device,
+struct bench_error ts_bench_error(const struct bench_case *which, const struct device_numbers *device,
                                   struct bench_oracles oracles)
 {
     struct bench_case small = *which;

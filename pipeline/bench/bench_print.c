@@ -21,7 +21,7 @@ double ts_bench_percent(const struct bench_row *row)
     return 100 * work / row->seconds / row->ceiling_rate;
 }
 
-void ts_bench_print_head(const struct bench_report *report, const struct cuda_device *device, int driver,
+void ts_bench_print_head(const struct bench_report *report, const struct device_numbers *device, int driver,
                          const struct cuda_ceilings *ceilings, const char *no_device)
 {
     FILE *stream = report->stream;

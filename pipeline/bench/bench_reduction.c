@@ -327,7 +327,7 @@ static enum ts_status study_cpu(struct study *study, const struct study_answers 
 /* The devices to time on. device NULL: no CUDA device; why: `auto` goes without one. */
 struct devices {
     bool on_cpu;
-    const struct cuda_device *device;
+    const struct device_numbers *device;
     struct cuda_devices found;
     char why[512];
 };

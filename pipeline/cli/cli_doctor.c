@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 
 #include "cuda/device/device.h"
+#include "cuda/device/selftest.h"
 #include "io/dicom/dicom_decode.h"
 #include "io/sandbox/sandbox.h"
 #include "io/source/source.h"
@@ -57,7 +58,7 @@ static void print_sandbox(void)
                "that means", "");
 }
 
-static void print_device(const struct cuda_device *device, struct ts_diag *diag)
+static void print_device(const struct device_numbers *device, struct ts_diag *diag)
 {
     char memory[32], cache[32], shared[32], block[32];
     ts_cli_format_bytes((double)device->memory_bytes, memory, sizeof memory);
@@ -71,7 +72,7 @@ static void print_device(const struct cuda_device *device, struct ts_diag *diag)
     if (!ts_cuda_built())
         return;
     ts_diag_clear(diag);
-    const bool usable = ts_cuda_usable(device, diag) == TS_OK && ts_cuda_check(device->index, diag) == TS_OK;
+    const bool usable = ts_cuda_usable(device, diag) == TS_OK && ts_cuda_selftest(device->index, diag) == TS_OK;
     printf("  %-14s %s\n", "", usable ? "runs this build's code" : ts_diag_get(diag, 0)->message);
 }
 

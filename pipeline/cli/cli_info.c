@@ -7,7 +7,7 @@
 #include "io/dicom/dicom_group.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
-#include "io/hdf5/hdf5_read.h"
+#include "io/scan/hdf5_info.h"
 #include "pipeline/cli/cli.h"
 
 static enum ts_status describe(const char *path, bool json, struct ts_diag *diag)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/number.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "pipeline/cli/cli.h"
 
@@ -29,7 +30,7 @@ static int verify(int argc, char **argv)
     if (!diag)
         return TS_RUN_FAILED;
     struct hdf5_proof proof;
-    const enum ts_status status = ts_hdf5_prove(argv[optind], &proof, diag);
+    const enum ts_status status = ts_hdf5_verify(argv[optind], &proof, diag);
     if (status == TS_OK)
         print_proof(argv[optind], &proof);
     return ts_cli_finish_take(diag, status, false);

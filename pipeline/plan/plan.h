@@ -64,11 +64,11 @@ struct ts_plan {
     int32_t n_nodes, n_sources;
     int n_passes;
     int64_t slab_slices;
-    bool weighing;                  /* what to keep: reductions that look at a few slices do not count */
-    const char *device;             /* resolved: "cpu" or "cuda:0" */
-    const char *device_note;        /* why `auto` took the CPU, or NULL */
-    const struct cuda_device *cuda; /* &cuda_device, or NULL for the CPU */
-    struct cuda_device cuda_device;
+    bool weighing;                     /* what to keep: reductions that look at a few slices do not count */
+    const char *device;                /* resolved: "cpu" or "cuda:0" */
+    const char *device_note;           /* why `auto` took the CPU, or NULL */
+    const struct device_numbers *cuda; /* &cuda_device, or NULL for the CPU */
+    struct device_numbers cuda_device;
     int cuda_driver;
     int threads;
     int64_t budget_bytes, memory_bytes, output_bytes;

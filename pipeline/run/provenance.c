@@ -333,7 +333,7 @@ static enum ts_status write_device(const struct ts_plan *plan, const char *group
     if (!plan->cuda)
         return plan->device_note ? write_text(writer, group, "device_note", plan->device_note) : TS_OK;
     snprintf(capability, sizeof capability, "%d.%d", plan->cuda->major, plan->cuda->minor);
-    snprintf(code, sizeof code, "%d.%d", ts_cuda_code(plan->cuda) / 10, ts_cuda_code(plan->cuda) % 10);
+    snprintf(code, sizeof code, "%d.%d", plan->cuda->code / 10, plan->cuda->code % 10);
     snprintf(driver, sizeof driver, "%d.%d", plan->cuda_driver / 1000, plan->cuda_driver % 1000 / 10);
     snprintf(built, sizeof built, "%d.%d", runtime / 1000, runtime % 1000 / 10);
     enum ts_status status = write_text(writer, group, "cuda_device", plan->cuda->name);

@@ -129,7 +129,8 @@ static enum ts_status check_slice_size(const struct stage_context *context)
 
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
-                                const struct cuda_device *device, struct ts_diag *diag, struct stage_context *context)
+                                const struct device_numbers *device, struct ts_diag *diag,
+                                struct stage_context *context)
 {
     *context = (struct stage_context){.stage = stage,
                                       .set = set,

@@ -12,7 +12,8 @@
  * included). device NULL: the CPU; a chosen method that the device cannot run is refused. */
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
-                                const struct cuda_device *device, struct ts_diag *diag, struct stage_context *context);
+                                const struct device_numbers *device, struct ts_diag *diag,
+                                struct stage_context *context);
 /* Calls shape() again after the last round of a reduction that finds_axes. TS_RUN_FAILED (code found-shape) where more
  * than numbers of axes differs. */
 enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result);

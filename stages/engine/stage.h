@@ -14,11 +14,11 @@
 #ifndef STAGES_ENGINE_STAGE_H
 #define STAGES_ENGINE_STAGE_H
 
+#include "core/device_numbers.h"
 #include "core/diag.h"
 #include "core/fft.h"
 #include "core/image.h"
 #include "core/params.h"
-#include "cuda/device/device.h"
 
 enum { STAGE_REFERENCES = 4, STAGE_INPUTS = 1 + STAGE_REFERENCES, STAGE_TABLES = 16, STAGE_TRANSFORMS = 4 };
 
@@ -42,9 +42,9 @@ struct stage_context {
     const void *params;    /* the resolved parameter struct */
     struct ts_image in, out;
     const struct ts_image
-        *references[STAGE_REFERENCES]; /* one per row of kind REFERENCE, in row order; NULL: not given */
-    int threads;                       /* for num_threads(...) */
-    const struct cuda_device *device;  /* the CUDA device that runs the stage; NULL: the CPU */
+        *references[STAGE_REFERENCES];   /* one per row of kind REFERENCE, in row order; NULL: not given */
+    int threads;                         /* for num_threads(...) */
+    const struct device_numbers *device; /* the CUDA device that runs the stage; NULL: the CPU */
     struct ts_diag *diag;
     int round; /* of the reduction in progress */
     const void

@@ -35,7 +35,7 @@ int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start)
 /* Sums of a step's rows and of their threads, tables of columns and rows; then the rings: of the keepers a window, of
  * the other warps a step. As many warps keep as leave room for the blocks that a multiprocessor should have, as
  * measured. */
-static bool fit_shared_memory(enum ts_dtype dtype, int64_t radius, const struct cuda_device *device,
+static bool fit_shared_memory(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device,
                               struct box_march *march)
 {
     const size_t sums = (size_t)BOX_MARCH_ROWS * (size_t)((BOX_MARCH_COLUMNS + 1) * march->threads + 8);
@@ -59,7 +59,7 @@ static bool fit_shared_memory(enum ts_dtype dtype, int64_t radius, const struct 
     return march->bytes <= most;
 }
 
-bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct cuda_device *device,
+bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct device_numbers *device,
                   struct box_march *march)
 {
     enum { COLUMNS = 512, MOST_COLUMNS = 2048, ROWS = 256, WIDE_RADIUS = 48, WIDE_ROWS = 512 };
@@ -80,7 +80,7 @@ bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, c
     return fit_shared_memory(dtype, radius, device, march);
 }
 
-bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct cuda_device *device, struct box_volume *volume)
+bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device, struct box_volume *volume)
 {
     const size_t bytes = ts_dtype_bytes(dtype), rows = (size_t)BOX_VOLUME_ROWS(bytes, radius);
     const size_t high = rows + 2 * (size_t)radius, width = (size_t)BOX_VOLUME_WIDTH(radius);
@@ -95,7 +95,7 @@ bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct cuda_device
 }
 
 bool ts_box_fuses(bool volume, int64_t radius, enum ts_dtype dtype, int64_t ny, int64_t nx,
-                  const struct cuda_device *device)
+                  const struct device_numbers *device)
 {
     struct box_march march;
     struct box_volume tile;

@@ -7,8 +7,8 @@
 #ifndef STAGES_FILTERS_BOX_MARCH_H
 #define STAGES_FILTERS_BOX_MARCH_H
 
+#include "core/device_numbers.h"
 #include "core/image.h"
-#include "cuda/device/device.h"
 
 enum {
     BOX_SMALL_MAX_RADIUS = 8,
@@ -31,7 +31,7 @@ struct box_march {
 /* Of its sums: 4 where those of integers fit, and can be divided by a multiplication in 32 bits. */
 size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius);
 /* False where strips have no room beside their halos, or a block's shared memory is too small. */
-bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct cuda_device *device,
+bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct device_numbers *device,
                   struct box_march *march);
 /* Into how many parts the rows of `strips` strips are cut so that those at work at the same time, `places`, are done
  * together; each part costs as much as `start` rows before its first. For integers, whose sums do not depend on it. */
@@ -51,9 +51,9 @@ struct box_volume {
     size_t sums, ring, tables, bytes;
 };
 /* False where a block's shared memory is too small. */
-bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct cuda_device *device, struct box_volume *volume);
+bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device, struct box_volume *volume);
 /* Whether `fused` takes this window (over z too: volume) and an image of these rows. */
 bool ts_box_fuses(bool volume, int64_t radius, enum ts_dtype dtype, int64_t ny, int64_t nx,
-                  const struct cuda_device *device);
+                  const struct device_numbers *device);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "stages/projection/reconstruction.h"
+#include "stages/geometry/back_view.h"
 
 /* Neighboring views may stand so many times further apart than on the average. */
 static const double widest_gap = 4;
@@ -21,6 +21,11 @@ struct angles {
     struct view_gap gap;
     double usual; /* degrees that a gap may have */
 };
+
+double ts_view_degree(const struct ts_axis *axis, int64_t v)
+{
+    return axis->positions ? axis->positions[v] : axis->first + (double)v * axis->spacing;
+}
 
 static enum ts_status find_angles(const struct stage_context *context, struct angles *found)
 {

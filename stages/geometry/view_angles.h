@@ -9,6 +9,8 @@
 
 #include "stages/engine/stage.h"
 
+/* The angle of view v in degrees. */
+double ts_view_degree(const struct ts_axis *axis, int64_t v);
 /* Of a parallel beam, for a stage with the row `gaps`: neighboring views more than 4 times their mean angle apart
  * (angles-missing, or angles-in-radians). */
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);

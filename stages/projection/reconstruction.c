@@ -49,11 +49,6 @@ const struct choice ts_view_gaps_choices[] = {
     {0},
 };
 
-double ts_view_degree(const struct ts_axis *axis, int64_t v)
-{
-    return axis->positions ? axis->positions[v] : axis->first + (double)v * axis->spacing;
-}
-
 static double spacing_of(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;

@@ -75,8 +75,6 @@ struct beam_geometry ts_reconstruction_geometry(const struct stage_context *cont
 /* Writes the views, with their weights in `scale`; room for VIEW_ROOM_BYTES of each view. */
 enum { VIEW_ROOM_BYTES = 24 };
 void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *room);
-/* Angle of view v in degrees. */
-double ts_view_degree(const struct ts_axis *axis, int64_t v);
 
 /* On the CPU. */
 int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);

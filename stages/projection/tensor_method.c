@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stages/projection/tensor_method.h"
 
-#include "cuda/device/code.h"
-
 /* Slices side by side, as cuda/projection/interleave.cuh groups them. */
 static int64_t lanes_of(int64_t slices)
 {
@@ -11,14 +9,14 @@ static int64_t lanes_of(int64_t slices)
 
 enum ts_status ts_tensor_check(const struct stage_context *context, int64_t n_major, int64_t n_minor, bool split)
 {
-    const struct cuda_device *device = context->device;
+    const struct device_numbers *device = context->device;
     const int64_t slices = context->in.axes[0].n,
                   blocks = (TENSOR_LEFT + n_minor + TENSOR_RIGHT - 1) / TENSOR_WINDOW + 1,
                   places = lanes_of(slices) * (split ? 2 : 1);
-    if (ts_cuda_code(device) < CUDA_TENSOR_CODE) {
+    if (device->code < CUDA_TENSOR_CODE) {
         ts_param_error(context->set, "method", "tensor-capability", context->diag,
                        "this build's code for %s is of compute capability %d.%d, and tensor needs that of 8.0",
-                       device->name, ts_cuda_code(device) / 10, ts_cuda_code(device) % 10);
+                       device->name, device->code / 10, device->code % 10);
         ts_diag_hint(context->diag, "method: stack computes the same in single precision");
         return TS_BAD_CHAIN;
     }

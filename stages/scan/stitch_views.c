@@ -4,6 +4,7 @@
  * a view is looked up at theta + 180 degrees among those of the first turn.
  */
 #include "stages/scan/stitch_views.h"
+#include "stages/geometry/view_angles.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -15,10 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/hdf5/hdf5_read.h"
 #include "io/hdf5/hdf5_slice.h"
+#include "io/hdf5/hdf5_verify.h"
 #include "io/sandbox/sandbox.h"
 #include "io/scan/exchange.h"
+#include "io/scan/hdf5_info.h"
 #include "io/scan/nexus.h"
 #include "io/scan/result.h"
 #include "io/source/source_slices.h"
@@ -170,7 +171,7 @@ static void use_file(int way, const char *path)
     else if (way == 3)
         (void)ts_hdf5_info(path, false, nowhere, diag);
     else if (way == 4)
-        (void)ts_hdf5_verify(path, diag);
+        (void)ts_hdf5_verify(path, NULL, diag);
     else
         look(path, way == 6, diag);
     ts_diag_print(diag, nowhere);

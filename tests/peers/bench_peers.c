@@ -60,7 +60,7 @@ static void print_json(struct peers_bench *bench, const struct comparison *it, c
     }
 }
 
-static enum ts_status compare(struct peers_bench *bench, const struct cuda_device *device, struct comparison *it)
+static enum ts_status compare(struct peers_bench *bench, const struct device_numbers *device, struct comparison *it)
 {
     const char *const names[CONTENDERS] = {"tomostage", it->peers[0] ? it->peers[0]->name : NULL,
                                            it->peers[1] ? it->peers[1]->name : NULL};
@@ -82,7 +82,7 @@ struct histogram_kind {
 };
 
 /* Of the volume, or of each of its slices. */
-static enum ts_status histogram(struct peers_bench *bench, const struct cuda_device *device,
+static enum ts_status histogram(struct peers_bench *bench, const struct device_numbers *device,
                                 const struct histogram_kind *kind, enum bench_values values, int64_t nz, bool slices)
 {
     const int high = kind->dtype == TS_U8 ? 256 : kind->bins == 65536 ? 65536 : 4096;
@@ -105,7 +105,7 @@ static enum ts_status histogram(struct peers_bench *bench, const struct cuda_dev
     return compare(bench, device, &it);
 }
 
-static enum ts_status histograms(struct peers_bench *bench, const struct cuda_device *device, bool slices)
+static enum ts_status histograms(struct peers_bench *bench, const struct device_numbers *device, bool slices)
 {
     static const struct histogram_kind kinds[] = {{TS_U8, 256}, {TS_U16, 256}, {TS_U16, 4096}, {TS_U16, 65536}};
     enum ts_status status = TS_OK;
@@ -120,7 +120,7 @@ static enum ts_status histograms(struct peers_bench *bench, const struct cuda_de
 }
 
 /* Of 512 slices together, and of each. */
-static enum ts_status statistics(struct peers_bench *bench, const struct cuda_device *device)
+static enum ts_status statistics(struct peers_bench *bench, const struct device_numbers *device)
 {
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < 8; i++) {
@@ -143,7 +143,7 @@ static enum ts_status statistics(struct peers_bench *bench, const struct cuda_de
     return status;
 }
 
-static enum ts_status boxes(struct peers_bench *bench, const struct cuda_device *device)
+static enum ts_status boxes(struct peers_bench *bench, const struct device_numbers *device)
 {
     static const int radii[] = {1, 2, 3, 4, 7, 15, 31, 63};
     enum ts_status status = TS_OK;

@@ -166,7 +166,7 @@ static enum ts_status set_up(struct peers_bench *bench, struct comparison *it)
     return status;
 }
 
-enum ts_status ts_comparison_run(struct peers_bench *bench, const struct cuda_device *device, struct comparison *it)
+enum ts_status ts_comparison_run(struct peers_bench *bench, const struct device_numbers *device, struct comparison *it)
 {
     enum ts_status status = ts_cuda_session_create(device, 0, bench->diag, &bench->session);
     if (status == TS_OK)

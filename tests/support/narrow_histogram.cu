@@ -12,10 +12,10 @@ extern "C" {
 
 static const struct stage narrow_stage = {.name = "narrow"};
 
-enum ts_status ts_test_narrow_histogram(const struct cuda_device *device, const uint8_t *pixels, size_t n,
+enum ts_status ts_test_narrow_histogram(const struct device_numbers *device, const uint8_t *pixels, size_t n,
                                         uint64_t counts[NARROW_KEYS], struct ts_diag *diag)
 {
-    struct cuda_device one = *device;
+    struct device_numbers one = *device;
     struct cuda_session *session = NULL;
     struct stage_context context = {};
     struct cuda_call call = {};

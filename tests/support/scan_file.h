@@ -7,7 +7,7 @@
 
 #include <hdf5.h>
 
-#include "io/hdf5/hdf5_source.h"
+#include "io/scan/hdf5_source.h"
 
 enum { SCAN_FRAMES = 7, SCAN_ROWS = 3, SCAN_COLUMNS = 5 };
 

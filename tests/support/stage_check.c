@@ -207,7 +207,7 @@ static void describe(const struct check *check, char *text, size_t size)
 
 /* Runs once with these slabs and threads into guarded memory; the caller frees *guarded. False where the device does
  * not have the method. */
-static bool run_once(struct check *check, const struct cuda_device *device, int64_t slab, int threads,
+static bool run_once(struct check *check, const struct device_numbers *device, int64_t slab, int threads,
                      struct stage_context *context, unsigned char **guarded, const char *what)
 {
     struct ts_diag *diag = ts_diag_create();

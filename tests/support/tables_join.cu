@@ -11,8 +11,8 @@ extern "C" {
 
 static const struct stage tables_stage = {.name = "tables"};
 
-enum ts_status ts_test_tables_join(const struct cuda_device *device, uint64_t *tables, int64_t n_tables, int64_t n_bins,
-                                   enum reduction_method method, struct ts_diag *diag)
+enum ts_status ts_test_tables_join(const struct device_numbers *device, uint64_t *tables, int64_t n_tables,
+                                   int64_t n_bins, enum reduction_method method, struct ts_diag *diag)
 {
     const size_t bytes = (size_t)(n_tables * n_bins) * sizeof *tables;
     struct cuda_session *session = NULL;

@@ -10,15 +10,15 @@
 #include "cuda/device/stage_state.h"
 #include "tests/support/device_reset.h"
 
-const struct cuda_device *ts_test_device;
+const struct device_numbers *ts_test_device;
 static struct cuda_devices found;
 static uint64_t launches_before;
 
 /* Source: CUDA C++ Programming Guide, technical specifications per compute capability; multiprocessors and cache of a
  * T4, A10 and L4. */
-static void shrink(struct cuda_device *device, int capability)
+static void shrink(struct device_numbers *device, int capability)
 {
-    static const struct cuda_device like[] = {
+    static const struct device_numbers like[] = {
         {.major = 7,
          .minor = 5,
          .multiprocessors = 40,
@@ -60,15 +60,17 @@ static void shrink(struct cuda_device *device, int capability)
     device->major = like[i].major;
     device->minor = like[i].minor;
     device->double_ratio = like[i].double_ratio;
+    device->code = ts_cuda_code_here(capability);
 }
 
-struct cuda_device ts_test_device_of(int code)
+struct device_numbers ts_test_device_of(int code)
 {
-    struct cuda_device device = {.name = "imagined"};
+    struct device_numbers device = {.name = "imagined"};
     for (int capability = code; capability < 200; capability++) {
         device.major = capability / 10;
         device.minor = capability % 10;
-        if (ts_cuda_code(&device) >= code)
+        device.code = ts_cuda_code_here(capability);
+        if (device.code >= code)
             return device;
     }
     fprintf(stderr, "SKIPPED: this build has no code of compute capability %d.%d or later\n", code / 10, code % 10);
@@ -111,14 +113,14 @@ void ts_test_end_cuda(void)
     cr_assert_gt(ts_cuda_launch_count(), launches_before, "no kernel was launched: nothing was tested");
 }
 
-bool ts_test_beyond(const struct cuda_device *device, const struct ts_diag *diag, const char *what)
+bool ts_test_beyond(const struct device_numbers *device, const struct ts_diag *diag, const char *what)
 {
     enum { LARGEST_CASE = 227 << 10 };
     if (!device || !ts_diag_count(diag))
         return false;
     const struct ts_diag_record *refused = ts_diag_get(diag, 0);
     const bool beyond = !strcmp(refused->code, "method-shared-memory") ? device->block_shared_bytes < LARGEST_CASE
-                        : !strcmp(refused->code, "tensor-capability")  ? ts_cuda_code(device) < CUDA_TENSOR_CODE
+                        : !strcmp(refused->code, "tensor-capability")  ? device->code < CUDA_TENSOR_CODE
                                                                        : false;
     if (beyond)
         fprintf(stderr, "SKIPPED: %s: %s\n", what, refused->message);

@@ -9,7 +9,7 @@
 #include "cuda/device/code.h"
 
 /* Where the runs of this test go: NULL is the CPU, and what it starts as. */
-extern const struct cuda_device *ts_test_device;
+extern const struct device_numbers *ts_test_device;
 /* From here on ts_stage_check and ts_test_run use the first CUDA device; without one the test is skipped, and says so.
  * ts_test_end_cuda fails the test if no kernel of this program was launched in between. */
 void ts_test_begin_cuda(void);
@@ -20,10 +20,10 @@ void ts_test_end_cuda(void);
 void ts_test_begin_cuda_like(int capability);
 /* Whether the first record of `diag` says that this device has less shared memory, or no tensor cores, than what `what`
  * names is made for: prints that it was skipped, and why. False for the CPU. */
-bool ts_test_beyond(const struct cuda_device *device, const struct ts_diag *diag, const char *what);
+bool ts_test_beyond(const struct device_numbers *device, const struct ts_diag *diag, const char *what);
 /* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/device/code.h);
  * skips the test where no device would. */
-struct cuda_device ts_test_device_of(int code);
+struct device_numbers ts_test_device_of(int code);
 /* A test that runs twice: NAME on the CPU, NAME_on_cuda on a CUDA device. */
 #define TEST_ON_BOTH(suite, name)                                                                                      \
     static void suite##_##name(void);                                                                                  \

@@ -52,9 +52,9 @@ Test(cuda_code, is_written_out)
 /* Where CUDA was told to take other code than it would. */
 Test(cuda_code, that_runs_must_be_what_was_planned_for)
 {
-    const struct cuda_device device = {.name = "imagined", .major = 9};
+    const int code = ts_cuda_code_here(90);
+    const struct device_numbers device = {.name = "imagined", .major = 9, .code = code};
     struct ts_diag *diag = ts_diag_create();
-    const int code = ts_cuda_code(&device);
     cr_assert_eq(ts_cuda_code_check(&device, code, diag), TS_OK);
     cr_assert_eq(ts_cuda_code_check(&device, code + 10, diag), TS_OK);
     cr_assert_eq(ts_diag_count(diag), 0);

@@ -42,7 +42,7 @@ Test(cuda_errors, have_the_code_of_their_kind)
 /* Nothing runs, so any description of a device does. */
 Test(cuda_errors, of_shared_memory_say_what_was_asked_and_what_is_there)
 {
-    static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    static const struct device_numbers device = {.name = "a device", .block_shared_bytes = 48 << 10};
     struct ts_diag *diag = ts_diag_create();
     const struct stage_context context = {.stage = ts_stage_find("box"), .device = &device, .diag = diag};
     cr_assert_eq(ts_cuda_shared(&context, NULL, (48 << 10) + 1), TS_RUN_FAILED);

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "core/image.h"
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
+#include "io/scan/hdf5_info.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/support.h"
 
@@ -77,7 +78,7 @@ static void round_trip(const char *path, const struct ts_image *image, int level
         cr_assert_eq(ts_hdf5_write(writer, id, &part), TS_OK);
     }
     cr_assert_eq(ts_hdf5_commit(writer), TS_OK, "%s", ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
-    cr_assert_eq(ts_hdf5_verify(path, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     cr_assert_geq(file, 0);
     expect_values(file, "/data/data", image);
@@ -340,7 +341,7 @@ Test(hdf5, existing_files_are_kept_unless_forced)
     options.force = true;
     cr_assert_eq(ts_hdf5_check_path(path, true, 1000, diag), TS_OK);
     cr_assert_eq(ts_test_write_output(path, &options, &content, 1, diag), TS_OK);
-    cr_assert_eq(ts_hdf5_verify(path, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
     cr_assert_eq(ts_test_count_files(folder, NULL), 1);
     ts_test_content_clear(&content);
     ts_diag_destroy(diag);

@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 #include "core/image.h"
-#include "io/hdf5/hdf5_read.h"
+#include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
+#include "io/scan/hdf5_info.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/support.h"
 
@@ -55,7 +56,7 @@ static bool run_short_of_space(const char *folder, bool old, const char *reason,
         write_text_file(path, "old");
     bool done = ts_test_write_output(path, &options, content, 3, diag) == TS_OK;
     if (done) {
-        cr_assert_eq(ts_hdf5_verify(path, diag), TS_OK);
+        cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
     } else {
         cr_assert_geq(ts_diag_error_count(diag), 1);
         cr_assert(ts_test_has_text(diag, reason), "%s", ts_diag_get(diag, 0)->message);
@@ -304,7 +305,7 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 240)
         struct output_content content = ts_test_content(5, 47, 51);
         struct hdf5_options options = {.level = level, .threads = 1, .force = true};
         cr_assert_eq(ts_test_write_output(path, &options, &content, 2, diag), TS_OK);
-        cr_assert_eq(ts_hdf5_verify(path, diag), TS_OK);
+        cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
         struct stat status;
         cr_assert_eq(stat(path, &status), 0);
         for (int i = 0; i < 300; i++) {
@@ -313,7 +314,7 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 240)
             size_t bit = ts_random_next(&seed) % bits;
             flip_bit(path, bit);
             ts_diag_clear(diag);
-            cr_assert_eq(ts_hdf5_verify(path, diag), TS_BAD_INPUT, "bit %zu, level %d", bit, level);
+            cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT, "bit %zu, level %d", bit, level);
             cr_assert_eq(ts_diag_error_count(diag), 1);
             found++;
             flip_bit(path, bit);
@@ -322,7 +323,7 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 240)
     }
     cr_assert_eq(found, 600);
     ts_diag_clear(diag);
-    cr_assert_eq(ts_hdf5_verify(path, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }
@@ -333,19 +334,19 @@ Test(hdf5_faults, an_unfinished_file_is_not_sound)
     struct ts_diag *diag = ts_diag_create();
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
-    cr_assert_neq(ts_hdf5_verify(path, diag), TS_OK);
+    cr_assert_neq(ts_hdf5_verify(path, NULL, diag), TS_OK);
     cr_assert(ts_test_has_code(diag, "hdf5-open"));
     cr_assert(ts_test_has_text(diag, "No such file"), "%s", ts_diag_get(diag, 0)->message);
     for (int empty = 0; empty < 2; empty++) {
         ts_diag_clear(diag);
         write_text_file(path, empty ? "" : "no HDF5 file at all");
-        cr_assert_eq(ts_hdf5_verify(path, diag), TS_BAD_INPUT);
+        cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT);
         cr_assert(ts_test_has_text(diag, "is not an HDF5 file"), "%s", ts_diag_get(diag, 0)->message);
     }
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     H5Fclose(file);
     ts_diag_clear(diag);
-    cr_assert_neq(ts_hdf5_verify(path, diag), TS_OK);
+    cr_assert_neq(ts_hdf5_verify(path, NULL, diag), TS_OK);
     cr_assert(ts_test_has_text(diag, "not marked complete"));
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);

@@ -10,8 +10,9 @@
 
 #include "core/image.h"
 #include "io/hdf5/hdf5_list.h"
-#include "io/hdf5/hdf5_read.h"
 #include "io/hdf5/hdf5_session.h"
+#include "io/hdf5/hdf5_verify.h"
+#include "io/scan/hdf5_info.h"
 #include "tests/support/output_fixture.h"
 
 static char *info(const char *path, bool json, enum ts_status expected, struct ts_diag *diag)
@@ -121,7 +122,7 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
     EXPECT_PARTS(text, "\"value\": \"two\\nlines \\\"quoted\\\"\"", "\"kind\": \"external-link\"",
                  "\"target\": \"/no\\u0001where\"", "\"target\": \"/\\u009b2J\\u001b[2J\"");
     free(text);
-    cr_assert_eq(ts_hdf5_verify(path, diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }

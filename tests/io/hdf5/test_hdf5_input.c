@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "io/hdf5/hdf5_input.h"
-#include "io/hdf5/hdf5_source.h"
+#include "io/scan/hdf5_source.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/scan_file.h"
 #include "tests/support/support.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/hdf5/hdf5_source.h"
+#include "io/scan/hdf5_source.h"
 #include "io/source/angle_unit.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/scan_file.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/hdf5/hdf5_read.h"
 #include "io/scan/exchange.h"
+#include "io/scan/hdf5_info.h"
 #include "io/scan/projections.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/scan_file.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/hdf5/hdf5_source.h"
+#include "io/scan/hdf5_source.h"
 #include "io/source/source_beam.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/dicom_open.h"

@@ -71,7 +71,7 @@ static void expect_tables(const struct stage_run *cpu, const struct stage_run *c
 
 static void expect_the_same(const struct stage *stage, const char *assignments, const struct ts_image *in, bool labels)
 {
-    const struct cuda_device *device = ts_test_device;
+    const struct device_numbers *device = ts_test_device;
     const struct ts_image *const references[STAGE_REFERENCES] = {NULL, labels ? in : NULL};
     struct stage_run cpu, cuda;
     char what[160];

@@ -427,7 +427,7 @@ Test(box, refuses_what_it_cannot_do)
 Test(box, refuses_what_a_cuda_device_cannot_do)
 {
     /* Nothing runs, so any description of a device does. */
-    static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    static const struct device_numbers device = {.name = "a device", .block_shared_bytes = 48 << 10};
     static const struct {
         const char *assignments, *code, *part;
         int64_t nx;
@@ -452,7 +452,7 @@ Test(box, refuses_what_a_cuda_device_cannot_do)
 /* A description alone: nothing of it is ever held. */
 Test(box, refuses_slices_that_31_bits_do_not_count_on_a_cuda_device)
 {
-    static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 227 << 10};
+    static const struct device_numbers device = {.name = "a device", .block_shared_bytes = 227 << 10};
     struct ts_image in = ts_test_image(1, 3, 4, TS_U8, VALUES_RANDOM, 1);
     struct param_set set;
     struct stage_context context;

@@ -281,7 +281,7 @@ Test(statistics, refuse_to_sort_more_than_32_bits_can_count)
 /* While it is planned, for every stage that counts so. */
 Test(statistics, slices_that_a_device_cannot_count_are_refused)
 {
-    static const struct cuda_device device = {
+    static const struct device_numbers device = {
         .name = "a device", .block_shared_bytes = 64 << 10, .shared_bytes = 64 << 10};
     static const struct {
         const struct stage *stage;

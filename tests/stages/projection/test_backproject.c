@@ -153,7 +153,7 @@ Test(backproject, tensor_cores_are_an_adjoint_pair_on_cuda)
         {"views=180 method=tensor", "method=tensor", 260, 128, 128, 0.5, 0.5, -1, 1e-6},
     };
     ts_test_begin_cuda();
-    if (ts_cuda_code(ts_test_device) < CUDA_TENSOR_CODE)
+    if (ts_test_device->code < CUDA_TENSOR_CODE)
         cr_skip("tensor cores of compute capability 8.0 are needed");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ts_test_adjoint(&cases[i]);
@@ -203,7 +203,7 @@ TEST_ON_BOTH(backproject, values_that_are_no_numbers_end_the_run)
                                         "method=stack",
                                         "method=tensor",
                                         "model=linear method=tensor-split"};
-    const bool tensors = ts_test_device && ts_cuda_code(ts_test_device) >= CUDA_TENSOR_CODE;
+    const bool tensors = ts_test_device && ts_test_device->code >= CUDA_TENSOR_CODE;
     const size_t n = sizeof texts / sizeof *texts;
     for (size_t i = 0; i < (tensors ? n : ts_test_device ? n - 2 : 2); i++)
         ts_scan_check_finite(&backproject_stage, texts[i]);
@@ -288,7 +288,7 @@ Test(backproject, weighs_views_by_the_angles_around_them)
 Test(backproject, stack_does_not_weigh_rays_finer_than_pixels)
 {
     /* Nothing runs, so any description of a device does. */
-    static const struct cuda_device device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    static const struct device_numbers device = {.name = "a device", .block_shared_bytes = 48 << 10};
     struct ts_image in = sinogram(2, 12, 6, VALUES_RANDOM, 4);
     ts_test_device = &device;
     ts_test_refuses(&backproject_stage, "model=joseph weights=angles method=stack pixel_size=2", &in, NULL,

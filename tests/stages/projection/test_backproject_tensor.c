@@ -38,7 +38,7 @@ Test(backproject, tensor_cores_keep_their_l2_errors_on_cuda)
 {
     static const float brightness[] = {1, 1e-36F, 1e34F};
     ts_test_begin_cuda();
-    if (ts_cuda_code(ts_test_device) < CUDA_TENSOR_CODE)
+    if (ts_test_device->code < CUDA_TENSOR_CODE)
         cr_skip("tensor cores of compute capability 8.0 are needed");
     struct ts_image in = ts_test_image(2, 256, 93, TS_F32, VALUES_RANDOM, 8);
     ts_test_sinogram(&in);
@@ -59,7 +59,7 @@ Test(backproject, tensor_cores_do_not_spread_what_overflows_on_cuda)
 {
     static const char *const methods[] = {"method=tensor", "method=tensor-split"};
     ts_test_begin_cuda();
-    if (ts_cuda_code(ts_test_device) < CUDA_TENSOR_CODE)
+    if (ts_test_device->code < CUDA_TENSOR_CODE)
         cr_skip("tensor cores of compute capability 8.0 are needed");
     for (size_t m = 0; m < 2; m++) {
         struct ts_image in = ts_test_image(3, 29, 40, TS_F32, VALUES_RANDOM, 4);
@@ -87,8 +87,8 @@ Test(backproject, tensor_cores_do_not_spread_what_overflows_on_cuda)
 /* The plan says which devices. */
 Test(backproject, tensor_cores_of_older_devices_are_refused)
 {
-    const struct cuda_device older = {.name = "Old", .major = 7, .minor = 5},
-                             newer = ts_test_device_of(CUDA_TENSOR_CODE);
+    const struct device_numbers older = {.name = "Old", .major = 7, .minor = 5},
+                                newer = ts_test_device_of(CUDA_TENSOR_CODE);
     static const struct {
         const char *text, *code;
         bool newer;

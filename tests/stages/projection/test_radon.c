@@ -36,7 +36,7 @@ static size_t each_method(size_t n)
 /* Those that run here. */
 static size_t n_methods(void)
 {
-    return !ts_test_device ? 1 : ts_cuda_code(ts_test_device) >= CUDA_TENSOR_CODE ? 6 : 4;
+    return !ts_test_device ? 1 : ts_test_device->code >= CUDA_TENSOR_CODE ? 6 : 4;
 }
 
 TEST_ON_BOTH(radon, agrees_with_the_oracle)

@@ -37,7 +37,7 @@ static void check_l2(const char *method, const struct ts_image *in, double bound
 Test(radon, tensor_cores_keep_their_l2_errors_on_cuda)
 {
     ts_test_begin_cuda();
-    if (ts_cuda_code(ts_test_device) < CUDA_TENSOR_CODE)
+    if (ts_test_device->code < CUDA_TENSOR_CODE)
         cr_skip("tensor cores of compute capability 8.0 are needed");
     struct ts_image in = ts_test_image(3, 256, 261, TS_F32, VALUES_RANDOM, 8);
     in.axes[1].spacing = in.axes[2].spacing = 1;
@@ -68,8 +68,8 @@ Test(radon, tensor_cores_keep_their_l2_errors_on_cuda)
 Test(radon, tensor_cores_of_older_devices_are_refused)
 {
     static const char *const tensor[] = {"method=tensor", "method=tensor-split"};
-    const struct cuda_device older = {.name = "Old", .major = 7, .minor = 5},
-                             newer = ts_test_device_of(CUDA_TENSOR_CODE);
+    const struct device_numbers older = {.name = "Old", .major = 7, .minor = 5},
+                                newer = ts_test_device_of(CUDA_TENSOR_CODE);
     for (size_t i = 0; i < 2; i++) {
         struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
         struct ts_diag *diag = ts_diag_create();
@@ -89,7 +89,7 @@ Test(radon, tensor_cores_of_older_devices_are_refused)
  * needed for that. */
 static void planned(const char *text, int64_t nz, int64_t ny, int64_t nx, const char *code)
 {
-    const struct cuda_device newer = ts_test_device_of(CUDA_TENSOR_CODE);
+    const struct device_numbers newer = ts_test_device_of(CUDA_TENSOR_CODE);
     struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
     struct ts_diag *diag = ts_diag_create();
     struct param_set set;

@@ -170,7 +170,7 @@ Test(sirt, tensor_cores_refuse_what_their_projector_cannot_take)
                 {"method=tensor-split pixel_size=0.02", "tensor-apart"},
                 {"method=stack rows=24000 columns=24000", NULL}};
     static const struct scan_case which = {"", 1, 40, 33};
-    const struct cuda_device device = ts_test_device_of(CUDA_TENSOR_CODE);
+    const struct device_numbers device = ts_test_device_of(CUDA_TENSOR_CODE);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_image in = ts_test_scan(&which, 5);
         struct ts_diag *diag = ts_diag_create();

@@ -3,7 +3,7 @@
  * One dataset of an HDF5 file: a volume (z, y, x) or a sinogram (z, view, detector), its axes in the file in any order.
  * The file says nothing of them that is believed but the unit of the angles: order, spacing and place are the chain's.
  */
-#include "io/hdf5/hdf5_source.h"
+#include "io/scan/hdf5_source.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * The source format `hdf5`: any dataset with three axes that the chain names.
  */
-#ifndef IO_HDF5_HDF5_SOURCE_H
-#define IO_HDF5_HDF5_SOURCE_H
+#ifndef IO_SCAN_HDF5_SOURCE_H
+#define IO_SCAN_HDF5_SOURCE_H
 
 #include "io/source/source.h"
 

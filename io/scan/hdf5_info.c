@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/number.h"
 #include "io/hdf5/hdf5_describe.h"
 #include "io/hdf5/hdf5_list.h"
-#include "io/hdf5/hdf5_read.h"
 #include "io/hdf5/hdf5_session.h"
+#include "io/hdf5/hdf5_verify.h"
+#include "io/scan/hdf5_info.h"
 #include "io/scan/hdf5_scan.h"
 
 static void print_escaped(FILE *stream, const char *text)
@@ -249,7 +251,7 @@ static enum ts_status describe(const char *path, bool json, struct hdf5_listing 
     if (status != TS_OK)
         return status;
     if (whole && listing->ours) {
-        verified = ts_hdf5_verify(path, diag);
+        verified = ts_hdf5_verify(path, NULL, diag);
     } else {
         ts_hdf5_scan_look(listing, &scan);
         status = ts_hdf5_scan_open(path, &scan, diag);

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds every #include of the product's own headers against the floors and rooms of floors.txt: no file includes from a
+floor or a room above its own, no file lies outside a room, no room has more than 30 units (X.c with X.h is one), and no
+source file is longer than 500 lines. Names the file and the line of every fault.
+
+Usage: test_includes.py ROOT"""
+import collections
+import os
+import re
+import sys
+
+SOURCES = (".c", ".h", ".cu", ".cuh", ".cc", ".inc")
+INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
+MOST_UNITS, MOST_LINES = 30, 500
+
+
+def floors(path):
+    """{floor: (floors it may include from, its rooms in order)}"""
+    found = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("#"):
+                continue
+            if line.startswith(" "):
+                found[floor] = found[floor][0], line.split()
+            else:
+                floor, below = line.split(":")
+                found[floor] = set(below.split()), []
+    return found
+
+
+def sources(root, folders):
+    for folder in folders:
+        for where, _, names in os.walk(os.path.join(root, folder)):
+            for name in sorted(names):
+                if name.endswith(SOURCES):
+                    yield os.path.relpath(os.path.join(where, name), root)
+
+
+def includes(root, path):
+    """(line number, included path) for every header of the project that `path` includes."""
+    with open(os.path.join(root, path), encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if match and os.path.exists(os.path.join(root, match.group(1))):
+                yield number, match.group(1)
+
+
+def place(path):
+    parts = path.split("/")
+    return parts[0], parts[1] if len(parts) > 2 else None
+
+
+def fault_of(house, path, target):
+    """Why `path` must not include `target`, or None."""
+    (floor, room), (other, other_room) = place(path), place(target)
+    if floor != other:
+        return None if other in house[floor][0] else f"{floor} may not include from {other}"
+    rooms = house[floor][1]
+    if room in rooms and other_room in rooms and rooms.index(other_room) > rooms.index(room):
+        return f"room {floor}/{room} stands before {other}/{other_room}"
+    return None
+
+
+def check(root, house):
+    faults, units = [], collections.defaultdict(set)
+    for path in sources(root, house):
+        floor, room = place(path)
+        units[os.path.dirname(path)].add(os.path.splitext(path)[0])
+        if bool(house[floor][1]) != bool(room) or (room and room not in house[floor][1]):
+            faults.append(f"{path}:1: lies in no room of {floor}")
+        with open(os.path.join(root, path), encoding="utf-8") as lines:
+            n = sum(1 for _ in lines)
+        if n > MOST_LINES:
+            faults.append(f"{path}:{n}: has more than {MOST_LINES} lines")
+        for number, target in includes(root, path):
+            fault = fault_of(house, path, target) if place(target)[0] in house else "no folder of the product"
+            if fault:
+                faults.append(f'{path}:{number}: includes "{target}": {fault}')
+    for room, members in sorted(units.items()):
+        if len(members) > MOST_UNITS and "/" in room:
+            faults.append(f"{room}: has {len(members)} units, more than {MOST_UNITS}")
+    return faults
+
+
+if __name__ == "__main__":
+    root = sys.argv[1]
+    faults = check(root, floors(os.path.join(os.path.dirname(os.path.abspath(__file__)), "floors.txt")))
+    print("\n".join(faults) or "every include points down")
+    sys.exit(bool(faults))

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The house stands as floors.txt says, and the check of it finds what does not: a copy of the includes with one fault
+planted must fail with the file and the line of the fault.
+
+Usage: test_house.py ROOT"""
+import os
+import shutil
+import sys
+import tempfile
+
+import includes
+
+# (file, the line that is added to it, what must be said)
+PLANTED = [
+    ("core/number.h", '#include "stages/engine/stage.h"\n', "core may not include from stages"),
+    ("io/file/chunks.h", '#include "io/dicom/dicom.h"\n', "room io/file stands before io/dicom"),
+    ("stages/values/fan_in.c", '#include "cuda/device/launch.h"\n', "stages may not include from cuda"),
+    ("stages/values/fan_in.c", "\n" * 500, "has more than 500 lines"),
+    ("stages/common/bins.c", "\n", "lies in no room of stages"),
+]
+
+root, house = sys.argv[1], includes.floors(os.path.join(os.path.dirname(os.path.abspath(__file__)), "floors.txt"))
+faults = includes.check(root, house)
+if faults:
+    sys.exit("\n".join(faults))
+with tempfile.TemporaryDirectory() as folder:
+    for path in includes.sources(root, house):
+        os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
+        shutil.copy(os.path.join(root, path), os.path.join(folder, path))
+    for path, text, said in PLANTED:
+        place = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        before = open(place, encoding="utf-8").read() if os.path.exists(place) else ""
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(text + before)
+        found = includes.check(folder, house)
+        if len(found) != 1 or not found[0].startswith(path + ":") or said not in found[0]:
+            sys.exit(f"planted in {path}: {text!r}; expected '{said}', found {found}")
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(before)
+        if not before:
+            os.remove(place)
+print(f"every include points down, and {len(PLANTED)} planted faults are found")
