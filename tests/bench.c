@@ -84,7 +84,7 @@ static enum ts_status apply_prepared(struct stage_context *context, const struct
     out.data = malloc(ts_image_bytes(&out) + 1);
     enum ts_status status = out.data ? ts_stage_apply(context, in, &out, NULL, 0, &reduced) : TS_RUN_FAILED;
     const struct ts_image *result = &out;
-    if (status == TS_OK && !context->stage->cpu)
+    if (status == TS_OK && !context->stage->map)
         result = reduced && ts_stage_reduced_tables(reduced, &tables) > 0 ? &tables[0].image : in;
     if (status == TS_OK && !write_whole(path, result->data, ts_image_bytes(result)))
         status = ts_diag_error(context->diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},

@@ -43,7 +43,7 @@ static enum ts_status take_memory(struct apply *apply, const struct ts_image *ou
     return apply->room ? TS_OK : ts_diag_no_memory(apply->context->diag, room);
 }
 
-/* The same slices of an input, and of the references that travel with it, on the device. */
+/* The same slices of an input, and of the references that stream with the input, on the device. */
 static enum ts_status upload(struct apply *apply, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
 {
     enum ts_status status = TS_OK;

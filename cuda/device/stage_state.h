@@ -31,8 +31,8 @@ enum ts_status ts_cuda_stage_restart(struct cuda_stage *stage);
 enum ts_status ts_cuda_stage_add(struct cuda_stage *stage, int input, const struct ts_image *slab);
 enum ts_status ts_cuda_stage_finish(struct cuda_stage *stage);
 enum ts_status ts_cuda_stage_slab(struct cuda_stage *stage, const struct ts_image *slab);
-/* The map on a slab: in[0] has the reach's halo, in[1 + i] are the slices of a reference that travels; all have device
- * pointers. */
+/* The map on a slab: in[0] has the reach's halo, in[1 + i] are the slices of a reference that streams with the input;
+ * all have device pointers. */
 enum ts_status ts_cuda_stage_map(struct cuda_stage *stage, const struct ts_image *in, struct ts_image *out);
 /* Brings the tables that the map wrote to the host's part; waits for the queue. */
 enum ts_status ts_cuda_stage_fetch_tables(struct cuda_stage *stage);

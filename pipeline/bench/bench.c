@@ -119,7 +119,7 @@ static enum ts_status bench_case(struct bench *bench, const struct bench_case *w
         /* What only reads is done with 512 slices before all of the device is at work. */
         const int64_t gib = ((int64_t)1 << 30) / (pixels * (int64_t)ts_dtype_bytes(which->dtype));
         const int64_t usual = 512 / share > 0 ? 512 / share : 1;
-        sized.nz = which->nz ? which->nz : which->stage->cpu || gib < usual ? usual : gib;
+        sized.nz = which->nz ? which->nz : which->stage->map || gib < usual ? usual : gib;
         status = case_on_cuda(bench, &sized, diag);
     }
     return refused(status) ? TS_OK : status;
@@ -305,7 +305,7 @@ static enum ts_status refuse_request(const struct bench_request *request, struct
     if (!only)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
                              request->stage);
-    if (!only->cpu && !only->reduction)
+    if (!only->map && !only->reduction)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-benchmark", .stage = only->name},
                              "it passes its image on, there is nothing to time");
     if (request->parameters && !fits(only, request->parameters))
@@ -336,7 +336,7 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
         return status;
     ts_bench_print_head(&bench.report, bench.device, bench.found.driver, &bench.ceilings, *why ? why : NULL);
     for (const struct stage *const *stage = ts_stages; status == TS_OK && *stage; stage++)
-        if (request->stage ? !strcmp((*stage)->name, request->stage) : (*stage)->cpu || (*stage)->reduction)
+        if (request->stage ? !strcmp((*stage)->name, request->stage) : (*stage)->map || (*stage)->reduction)
             status = bench_stage(&bench, *stage);
     if (status == TS_OK && (!request->stage || !strcmp(request->stage, "chain")))
         status = bench_chain(&bench);

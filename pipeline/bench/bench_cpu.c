@@ -100,7 +100,7 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
                            .name = stage->name,
                            .total_seconds = NAN,
                            .error = {.distance = NAN},
-                           .bytes = !stage->cpu ? in_bytes : (reduces(&ready->context) ? 2 : 1) * in_bytes + out_bytes};
+                           .bytes = !stage->map ? in_bytes : (reduces(&ready->context) ? 2 : 1) * in_bytes + out_bytes};
     row->bytes += reference_bytes;
     if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
         row->samples =
@@ -183,12 +183,12 @@ static enum ts_status run_once(struct bench_stage *ready, struct memory *memory,
     const double start = now(context->threads);
     if (status == TS_OK && context->stage->reduction)
         status = reduce(context, reduced, &memory->in);
-    if (status == TS_OK && context->stage->cpu) {
+    if (status == TS_OK && context->stage->map) {
         struct ts_image rows[STAGE_TABLES], slices[STAGE_INPUTS];
         ts_stage_inputs_alike(context, &memory->in, slices);
         slices[0] = memory->padded;
         ts_stage_reduced_lend(reduced, &memory->out, rows, context);
-        status = context->stage->cpu(context, slices, &memory->out, memory->scratch);
+        status = context->stage->map(context, slices, &memory->out, memory->scratch);
     }
     *seconds = now(context->threads) - start;
     ts_stage_reduced_destroy(reduced);
@@ -292,7 +292,7 @@ enum ts_status ts_bench_cpu_chain(const struct bench_case *cases, int n, int thr
             break;
         ts_bench_describe(row, &cases[i], &ready[i]);
         bytes += row->bytes;
-        in = cases[i].stage->cpu ? &memory[i].out : &memory[i].in;
+        in = cases[i].stage->map ? &memory[i].out : &memory[i].in;
     }
     if (status == TS_OK)
         status = run_many(ready, memory, n, runs, row);

@@ -18,7 +18,7 @@ static const double slow_seconds = 0.06;
 static bool has_cuda(const struct stage *stage)
 {
     const struct stage_cuda *cuda = stage->cuda;
-    return cuda && (!stage->cpu || cuda->map) && (!stage->reduction || cuda->reduction);
+    return cuda && (!stage->map || cuda->map) && (!stage->reduction || cuda->reduction);
 }
 
 static enum ts_status refuse(const struct bench_case *which, struct ts_diag *diag)
@@ -82,8 +82,8 @@ enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, co
     }
     if (status != TS_OK)
         return status;
-    row->ceiling = row->samples > 0 ? BENCH_TEXTURE : which->stage->cpu ? BENCH_COPY : BENCH_READ;
-    row->ceiling_rate = row->samples > 0 ? ceilings->texture : which->stage->cpu ? ceilings->copy : ceilings->read;
+    row->ceiling = row->samples > 0 ? BENCH_TEXTURE : which->stage->map ? BENCH_COPY : BENCH_READ;
+    row->ceiling_rate = row->samples > 0 ? ceilings->texture : which->stage->map ? ceilings->copy : ceilings->read;
     return TS_OK;
 }
 
@@ -105,7 +105,7 @@ enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const 
             break;
         ts_bench_describe(row, &cases[i], &ready[i]);
         bytes += row->bytes;
-        in = cases[i].stage->cpu ? &ready[i].context.out : &ready[i].in;
+        in = cases[i].stage->map ? &ready[i].context.out : &ready[i].in;
     }
     if (status == TS_OK) {
         block = block_of(&cases[0]);

@@ -100,7 +100,7 @@ static bool ask(const struct stage_context *context, const struct ts_image *in, 
 static double largest_distance(const struct stage_context *context, const struct ts_image *result, const double *out,
                                const struct bench_tables *tables)
 {
-    double worst = context->stage->cpu ? distance_of(result, out) : (double)NAN;
+    double worst = context->stage->map ? distance_of(result, out) : (double)NAN;
     for (int i = 0; i < tables->n; i++)
         if (tables->known[i])
             worst = fmax(worst, distance_of(&tables->tables[i].image, tables->values[i]));
@@ -171,7 +171,7 @@ struct bench_error ts_bench_error(const struct bench_case *which, const struct d
     if (in.data && diag) {
         if (ts_bench_prepare(&ready, &small, NULL, 1, device, diag) != TS_OK)
             error = ts_bench_no_error(other_image);
-        else if (oracles.results || (oracles.map && which->stage->cpu && !has_references(&ready.context)))
+        else if (oracles.results || (oracles.map && which->stage->map && !has_references(&ready.context)))
             error = against(&ready.context, &in, oracles);
         else
             error = ts_bench_no_error(oracles.map ? "the oracle knows of no references" : "the stage has no oracle");

@@ -78,7 +78,7 @@ static void find_inputs(struct plan_node *node)
     }
 }
 
-/* The first pass in which an input, and what travels with it, is there. */
+/* The first pass in which an input, and what streams with it, is there. */
 static int input_level(const struct ts_plan *plan, const struct plan_node *node, int input)
 {
     int level = plan->nodes[node->inputs[input]].level;
@@ -114,7 +114,7 @@ static void find_passes(struct ts_plan *plan, struct plan_node *node)
             node->rounds = ts_stage_rounds(&node->context);
             node->first_pass = level > node->first_pass ? level : node->first_pass;
         }
-    if ((by_slice || node->chain_stage->stage->cpu) && input_level(plan, node, 0) > node->level)
+    if ((by_slice || node->chain_stage->stage->map) && input_level(plan, node, 0) > node->level)
         node->level = input_level(plan, node, 0);
     const int after = node->rounds > 0 ? node->first_pass + node->rounds : 0;
     if (reduction && (reduction->feeds_map || finds_axes) && after > node->level)
@@ -127,7 +127,7 @@ static void find_passes(struct ts_plan *plan, struct plan_node *node)
     plan->n_passes = passes > plan->n_passes ? passes : plan->n_passes;
 }
 
-/* Images that travel together are read slab by slab together. */
+/* Images that stream together are read slab by slab together. */
 static void join_domains(struct ts_plan *plan, int32_t index)
 {
     const struct plan_node *node = &plan->nodes[index];
@@ -181,8 +181,8 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
         return TS_OK;
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
     node->domain = from->domain;
-    node->image_node = stage->stage->cpu ? index : from->image_node;
-    node->axes_node = stage->stage->cpu || stage->stage->shape ? index : from->axes_node;
+    node->image_node = stage->stage->map ? index : from->image_node;
+    node->axes_node = stage->stage->map || stage->stage->shape ? index : from->axes_node;
     join_domains(plan, index);
     find_passes(plan, node);
     usable[index] = true;

@@ -7,7 +7,7 @@
  * slab ts_plan_step says which slices every node needs (halos included) and which it must compute. What a later slab or
  * pass needs again is computed again, unless the node is kept whole in memory: the plan keeps what fits the budget.
  * Plan and run use the same ts_plan_step, so the memory counted is the memory used.
- * A domain is one z axis: that of a source, or of several whose images travel together (an image and its mask).
+ * A domain is one z axis: that of a source, or of several whose images stream together (an image and its mask).
  */
 #ifndef PIPELINE_PLAN_PLAN_H
 #define PIPELINE_PLAN_PLAN_H
@@ -40,7 +40,7 @@ struct plan_node {
     int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
     int32_t axes_node;  /* the node that says what axes it has: as image_node, or a pass-through stage with a shape() */
-    int32_t domain;     /* the source that its z axis comes from; of sources that travel together, the first */
+    int32_t domain;     /* the source that its z axis comes from; of sources that stream together, the first */
     int level;          /* the first pass in which its image can be computed */
     /* The first passes in which the axes of its inputs and of its image are known; 0: at plan time. */
     int input_axes_pass, axes_pass;
@@ -114,7 +114,7 @@ bool ts_plan_looks_at(const struct ts_plan *plan, int32_t node, int input, int64
 /* True where the node reduces slice by slice for its tables alone, in this pass. */
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
 
-/* True where reference i of this node travels with its input. */
+/* True where reference i of this node streams with its input. */
 bool ts_plan_travels(const struct ts_plan *plan, int32_t node, int reference);
 
 /* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budgets. May be called again. */

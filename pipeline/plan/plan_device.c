@@ -25,7 +25,7 @@ static const char *cpu_choice(const struct param_set *set)
 /* Stages that pass their input on and reduce nothing need no code of any device. */
 static bool lacks_cuda(const struct stage *stage)
 {
-    return (stage->cpu || stage->reduction) && !stage->cuda;
+    return (stage->map || stage->reduction) && !stage->cuda;
 }
 
 static void take_cpu(struct ts_plan *plan, const char *note)

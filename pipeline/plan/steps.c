@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which slices travel when: from the demands of a pass (images to write, inputs to reduce) backwards to the sources.
+ * Which slices are computed when: from the demands of a pass (images to write, inputs to reduce) backwards to the
+ * sources.
  */
 #include <string.h>
 
@@ -104,7 +105,7 @@ bool ts_plan_travels(const struct ts_plan *plan, int32_t index, int reference)
     return node->chain_stage && node->inputs[1 + reference] >= 0 && ts_stage_travels(&node->context, reference);
 }
 
-/* The slices [z, end) of a node's input, and of the references that travel with it. */
+/* The slices [z, end) of a node's input, and of the references that stream with the input. */
 static void add_travelers(const struct ts_plan *plan, int32_t index, int input, int64_t z, int64_t end,
                           struct plan_step *steps)
 {

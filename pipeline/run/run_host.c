@@ -87,7 +87,7 @@ static enum ts_status host_map(struct run *run, int32_t i, struct ts_image slice
     ts_stage_pad(&reach, &plan->context.in, from->parts, from->n_parts, target->z_first, target->axes[0].n, host->room,
                  &slices[0]);
     ts_stage_reduced_lend(run->nodes[i].reduced, target, rows, &plan->context);
-    return plan->context.stage->cpu(&plan->context, slices, target, host->scratch);
+    return plan->context.stage->map(&plan->context, slices, target, host->scratch);
 }
 
 static enum ts_status host_reduce_slices(struct run *run, int32_t node, const struct ts_image *slices)

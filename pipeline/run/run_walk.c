@@ -47,7 +47,7 @@ static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, 
     return view;
 }
 
-/* Slices of an input, and for input 0 of the references that travel with it. */
+/* Slices of an input, and for input 0 of the references that stream with the input. */
 static void views_of(const struct run *run, int32_t index, int input, int64_t z, int64_t n,
                      struct ts_image slices[STAGE_INPUTS])
 {

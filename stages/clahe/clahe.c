@@ -191,7 +191,7 @@ void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles
     }
 }
 
-static enum ts_status clahe_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status clahe_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                 void *scratch)
 {
     const struct clahe_run run = ts_clahe_describe(context);
@@ -247,7 +247,7 @@ const struct stage clahe_stage = {
     .resolve = clahe_resolve,
     .shape = clahe_shape,
     .scratch_bytes = clahe_scratch_bytes,
-    .cpu = clahe_cpu,
+    .map = clahe_map,
     .cuda = STAGE_CUDA(clahe_cuda),
     .counts_values = true,
     .tolerance = {.why = "counts and tables are integers, and the few float operations have the tools' own order"},

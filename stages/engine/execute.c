@@ -9,7 +9,7 @@
 
 #include "core/memory.h"
 
-/* The same slices of an image and, for input 0, of the references that travel with it. */
+/* The same slices of an image and, for input 0, of the references that stream with the input. */
 static void cut_slices(const struct stage_context *context, int input, const struct ts_image *image,
                        const struct ts_image *const references[STAGE_REFERENCES], int64_t z, int64_t n,
                        struct ts_image slices[STAGE_INPUTS])
@@ -59,12 +59,12 @@ static enum ts_status map_slab(struct stage_context *context, struct stage_reduc
         if (status != TS_OK)
             return status;
     }
-    if (!context->stage->cpu)
+    if (!context->stage->map)
         return TS_OK;
     struct ts_image rows[STAGE_TABLES], target = ts_image_slices(out, z, n);
     ts_stage_pad(&reach, &context->in, in, 1, z, n, room, &slices[0]);
     ts_stage_reduced_lend(reduced, &target, rows, context);
-    return context->stage->cpu(context, slices, &target, scratch);
+    return context->stage->map(context, slices, &target, scratch);
 }
 
 void ts_stage_inputs_alike(const struct stage_context *context, const struct ts_image *in,
@@ -99,7 +99,7 @@ enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_ima
             memcpy(out->axes, context->out.axes, sizeof out->axes);
         }
     }
-    if (status == TS_OK && context->stage->cpu) {
+    if (status == TS_OK && context->stage->map) {
         const size_t scratch_bytes = context->stage->scratch_bytes ? context->stage->scratch_bytes(context, slab) : 0;
         room = ts_memory_aligned((size_t)(slab + 2 * reach.halo) * ts_slice_bytes(in));
         scratch = ts_memory_aligned(scratch_bytes);

@@ -28,7 +28,7 @@ struct stage_reduced {
     struct ts_diag *quiet; /* of a reduction per slice: what slices side by side say, and nobody reads */
 };
 
-/* The same slices [first, end) of the input and of the references that travel with it. */
+/* The same slices [first, end) of the input and of the references that stream with the input. */
 static void cut_slices(const struct stage_context *context, int input, const struct ts_image *slab, int64_t first,
                        int64_t end, struct ts_image slices[STAGE_INPUTS])
 {

@@ -22,7 +22,8 @@ enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced, const struc
 
 /* ---- over the whole volume ------------------------------------------------------------------- */
 
-/* Adds these slices (rising z, each once per round). slab[1 + i] are the same slices of a reference i that travels. */
+/* Adds these slices (rising z, each once per round). slab[1 + i] are the same slices of a reference i that streams with
+ * the input. */
 void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab);
 /* The same from elsewhere (a CUDA device): memory for the total of an input in this round, to be filled before
  * finish(). */
@@ -47,7 +48,7 @@ enum ts_status ts_stage_reduced_slices(struct stage_reduced *reduced, int round,
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced);
 /* The finished result of the whole-volume references, with which a reduction per slice starts. */
 const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduced);
-/* Before cpu(): points context->result at the result, and context->tables at the rows of the slices of `out`, which are
+/* Before map(): points context->result at the result, and context->tables at the rows of the slices of `out`, which are
  * described in `rows`. reduced NULL: at nothing. */
 void ts_stage_reduced_lend(const struct stage_reduced *reduced, const struct ts_image *out, struct ts_image rows[],
                            struct stage_context *context);

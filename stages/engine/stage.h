@@ -8,8 +8,8 @@
  *           earlier stage finds numbers of its axes while the chain runs, both are called again: sizes must not change.
  *   reduce: for each round, over all slices: reduce() makes partial results, merge() joins them in rising z,
  *           finish() turns the total into the result (a look-up table, say) and the tables.
- *   map:    cpu() maps a slab, with the finished result at hand. A stage without cpu() passes its input on.
- * On a CUDA device the launchers of `cuda` take the places of reduce() and cpu(); plan and finish() are the same.
+ *   map:    map() maps a slab, with the finished result at hand. A stage without map() passes its input on.
+ * On a CUDA device the launchers of `cuda` take the places of reduce() and map(); plan and finish() are the same.
  */
 #ifndef STAGES_ENGINE_STAGE_H
 #define STAGES_ENGINE_STAGE_H
@@ -27,8 +27,8 @@ enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 /* scipy.ndimage's five borders. */
 enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
 
-/* How far a stage looks in z. The runner hands cpu() a slab with `halo` more slices on both sides, already filled
- * by the border rule at the ends of the volume: cpu() never sees the ends. halo 0: slice by slice. */
+/* How far a stage looks in z. The runner hands map() a slab with `halo` more slices on both sides, already filled
+ * by the border rule at the ends of the volume: map() never sees the ends. halo 0: slice by slice. */
 struct stage_reach {
     int64_t halo;
     enum ts_border border;
@@ -48,12 +48,12 @@ struct stage_context {
     struct ts_diag *diag;
     int round; /* of the reduction in progress */
     const void
-        *result; /* finish()'s: of the earlier rounds during a reduction; final in cpu(). For a reduction per slice:
+        *result; /* finish()'s: of the earlier rounds during a reduction; final in map(). For a reduction per slice:
                   * that of slice z at (const char *)result + (z - z of the slab's first output slice) * result_bytes */
-    const struct ts_image *tables; /* in cpu() and the launcher of the map: of each of the stage's tables() the rows of
+    const struct ts_image *tables; /* in map() and the launcher of the map: of each of the stage's tables() the rows of
                                     * the output's slices, z_first the first; where the output is (host or device) */
     struct fft *transforms[STAGE_TRANSFORMS]; /* as transforms() asked for; there from before the first reduce() or
-                                               * cpu() to after the last. NULL while planning */
+                                               * map() to after the last. NULL while planning */
     const int32_t *halt; /* a number on the device, of a stage that calls another's launchers: where it is not 0 their
                           * results have no meaning, and kernels return at once. NULL: always needed */
 };
@@ -116,8 +116,8 @@ struct stage_method_tolerance {
 /* ---- the CUDA side of a stage (cuda/<stage>.cu) -------------------------------------------------
  *
  * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Images
- * handed to them have device pointers and, as for cpu() and reduce(), whole slices, z_first, the halo around map()'s
- * in[0], and the slices of references that travel behind input 0. */
+ * handed to them have device pointers and, as for map() and reduce(), whole slices, z_first, the halo around map()'s
+ * in[0], and the slices of references that stream with the input. */
 
 struct cuda_call {
     struct CUstream_st *stream;
@@ -158,7 +158,7 @@ struct stage_cuda {
     size_t (*constants_bytes)(const struct stage_context *);
     void (*constants)(const struct stage_context *, void *host);
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n); /* of one map() of n output slices. NULL: 0 */
-    /* NULL where the stage has no cpu(). */
+    /* NULL where the stage has no map(). */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *);
     const struct cuda_reduction *reduction; /* NULL where the stage has none */
@@ -195,12 +195,12 @@ struct stage {
     /* Pure. *out starts as a copy of the input's description. NULL: same. Axis positions it makes must live in
      * the parameter struct's memory or be static. */
     enum ts_status (*shape)(const struct stage_context *, struct ts_image *out);
-    /* References that travel with the input slab by slab, such as a mask or a flat field: as many slices as the input
+    /* References that stream with the input slab by slab, such as a mask or a flat field: as many slices as the input
      * (the framework refuses others; resolve() checks all else, ts_stage_same_shape helps). reduce(), for input 0, and
-     * cpu() find the same slices as the input's, without halo, in the image 1 + reference of the array that they are
+     * map() find the same slices as the input's, without halo, in the image 1 + reference of the array that they are
      * given; the launchers of CUDA likewise. Such a reference is not itself reduced: partial_bytes() of it is 0. NULL:
      * none. */
-    bool (*travels)(const struct stage_context *, int reference);
+    bool (*streams_with_input)(const struct stage_context *, int reference);
     struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
     const struct stage_reduction *reduction;                   /* NULL: none */
     /* Pure. The Fourier transforms on the CPU that the stage's functions find in context->transforms; returns how many.
@@ -208,17 +208,17 @@ struct stage {
      * fill it up with zeros, and results do not depend on how z is cut. NULL: none. */
     int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
     /* Tables that the map writes, beside those of the reduction (no more than STAGE_TABLES together): axes[0] is z, and
-     * cpu() and the CUDA launcher write all of the rows in context->tables[i], for the slices of their output. What
+     * map() and the CUDA launcher write all of the rows in context->tables[i], for the slices of their output. What
      * they write depends on the slice alone: a slice that is computed again is written again. Pure; NULL: none. */
     int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
-    /* For one call of cpu() on a slab of n output slices with context->threads threads. NULL: 0. */
+    /* For one call of map() on a slab of n output slices with context->threads threads. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
-    /* in[0]: z_first .. with halo, in[1 + reference]: the slices of one that travels; out: n slices, out->z_first is
-     * the first one's index in the volume. scratch is 64-byte aligned and not cleared. The bytes of the result depend
-     * neither on how z is cut nor on the threads. */
-    enum ts_status (*cpu)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
+    /* in[0]: z_first .. with halo, in[1 + reference]: the slices of one that streams with the input; out: n slices,
+     * out->z_first is the first one's index in the volume. scratch is 64-byte aligned and not cleared. The bytes of the
+     * result depend neither on how z is cut nor on the threads. */
+    enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
     /* STAGE_CUDA(box_cuda), declared in the stage's header and defined in cuda/filters/box.cu. NULL only where neither
-     * cpu() nor a reduction is. */
+     * map() nor a reduction is. */
     const struct stage_cuda *cuda;
     struct stage_tolerance tolerance;
     const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */

@@ -34,7 +34,8 @@ int ts_stage_rounds(const struct stage_context *context)
 
 bool ts_stage_travels(const struct stage_context *context, int reference)
 {
-    return context->stage->travels && context->references[reference] && context->stage->travels(context, reference);
+    return context->stage->streams_with_input && context->references[reference] &&
+           context->stage->streams_with_input(context, reference);
 }
 
 bool ts_stage_reduces_slices(const struct stage_context *context)

@@ -15,7 +15,7 @@ struct stage_tolerance ts_stage_tolerance(const struct stage_context *context);
 struct stage_reach ts_stage_reach(const struct stage_context *context);
 /* Rounds of the reduction; 0 where there is none. */
 int ts_stage_rounds(const struct stage_context *context);
-/* True where reference i is given and travels with the input. */
+/* True where reference i is given and streams with the input. */
 bool ts_stage_travels(const struct stage_context *context, int reference);
 /* True where input 0 is reduced slice by slice. */
 bool ts_stage_reduces_slices(const struct stage_context *context);

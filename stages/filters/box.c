@@ -349,7 +349,7 @@ static void box_chunk(const struct box_run *run, const char *slice, int64_t chun
         running_chunk(run, rows, y_first, y_end, out, true, scratch);
 }
 
-static enum ts_status box_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status box_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                               void *scratch)
 {
     const struct box_run run = box_describe(context, out->axes[0].n);
@@ -427,7 +427,7 @@ const struct stage box_stage = {
     .resolve = box_resolve,
     .reach = box_reach,
     .scratch_bytes = box_scratch_bytes,
-    .cpu = box_cpu,
+    .map = box_map,
     .tolerance = {.relative = 1e-6,
                   .why =
                       "direct float sums round at most 16 times in a row (2^-24 each), those of fused in 3d up to 50 "

@@ -311,7 +311,7 @@ static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, 
     }
 }
 
-static enum ts_status convolve_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status convolve_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    void *scratch)
 {
     const struct convolve_run run = convolve_describe(context, out->axes[0].n);
@@ -379,7 +379,7 @@ const struct stage convolve_stage = {
     .resolve = convolve_resolve,
     .shape = convolve_shape,
     .scratch_bytes = convolve_scratch_bytes,
-    .cpu = convolve_cpu,
+    .map = convolve_map,
     .cuda = STAGE_CUDA(convolve_cuda),
     .tolerance = {.relative = 6e-8, .why = "one rounding to f32 (2^-24) of a sum in double"},
 };

@@ -320,7 +320,7 @@ static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t fi
     }
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const struct outliers_params *params = params_of(context);
@@ -381,7 +381,7 @@ const struct stage outliers_stage = {
     .reach = reach,
     .tables = tables,
     .scratch_bytes = scratch_bytes,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(outliers_cuda),
     .bench = "threshold=500|threshold=500 plane=sinogram|threshold=500 size=5 kind=both|threshold=500 size=9|"
              "threshold=0 kind=both|threshold=0 kind=both size=5",

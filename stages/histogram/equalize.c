@@ -370,7 +370,7 @@ static void map_chunk(const struct stage_context *context, const void *in, void 
     }
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const int64_t nz = out->axes[0].n, count = (int64_t)ts_slice_count(out), chunks = (count + CHUNK - 1) / CHUNK;
@@ -421,7 +421,7 @@ const struct stage equalize_stage = {
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(equalize_cuda),
     .counts_values = true,
     .tolerance = {.relative = 1.2e-7, .why = "rounding of a share to f32; levels of integers are exact"},

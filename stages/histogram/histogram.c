@@ -243,7 +243,7 @@ bool ts_histogram_binned(const struct stage_context *context, int input)
            (input == 0 || ts_histogram_known_bins(context));
 }
 
-static bool travels(const struct stage_context *context, int reference)
+static bool streams_with_input(const struct stage_context *context, int reference)
 {
     (void)context;
     return reference == HISTOGRAM_LABELS - 1;
@@ -468,7 +468,7 @@ const struct stage histogram_stage = {
     .n_params = sizeof rows / sizeof *rows,
     .params_bytes = sizeof(struct histogram_params),
     .resolve = resolve,
-    .travels = travels,
+    .streams_with_input = streams_with_input,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(histogram_cuda),
     .counts_values = true,

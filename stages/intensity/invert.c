@@ -108,7 +108,7 @@ static const struct stage_reduction reduction = {
     .tables = tables,
 };
 
-static void map(const struct stage_context *context, int64_t z, double *values, size_t n)
+static void map_values(const struct stage_context *context, int64_t z, double *values, size_t n)
 {
     double low, high, sum;
     ts_dtype_range(context->in.dtype, &low, &high);
@@ -122,11 +122,11 @@ static void map(const struct stage_context *context, int64_t z, double *values, 
         values[i] = sum - values[i];
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     (void)scratch;
-    return ts_point_map(context, in, out, map);
+    return ts_point_map(context, in, out, map_values);
 }
 
 const struct stage invert_stage = {
@@ -147,7 +147,7 @@ const struct stage invert_stage = {
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(invert_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32; integers are exact"},
 };

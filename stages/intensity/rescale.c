@@ -331,7 +331,7 @@ TS_VECTORIZED static void scale_clipped(double *values, size_t n, double low, do
     }
 }
 
-static void map(const struct stage_context *context, int64_t z, double *values, size_t n)
+static void map_values(const struct stage_context *context, int64_t z, double *values, size_t n)
 {
     const struct rescale_params *params = params_of(context);
     double numbers[2];
@@ -353,11 +353,11 @@ static void map(const struct stage_context *context, int64_t z, double *values, 
               params->out_high - params->out_low, params->out_low);
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     (void)scratch;
-    return ts_point_map(context, in, out, map);
+    return ts_point_map(context, in, out, map_values);
 }
 
 const struct stage rescale_stage = {
@@ -385,7 +385,7 @@ const struct stage rescale_stage = {
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(rescale_cuda),
     .counts_values = true,
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32"},

@@ -43,17 +43,17 @@ TS_VECTORIZED static void scale(double *values, size_t n, double water)
         values[i] = (values[i] - water) / water * 1000;
 }
 
-static void map(const struct stage_context *context, int64_t z, double *values, size_t n)
+static void map_values(const struct stage_context *context, int64_t z, double *values, size_t n)
 {
     (void)z;
     scale(values, n, ((const struct to_hu_params *)context->params)->water);
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     (void)scratch;
-    return ts_point_map(context, in, out, map);
+    return ts_point_map(context, in, out, map_values);
 }
 
 const struct stage to_hu_stage = {
@@ -75,7 +75,7 @@ const struct stage to_hu_stage = {
     .params_bytes = sizeof(struct to_hu_params),
     .resolve = resolve,
     .shape = shape,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(to_hu_cuda),
     .bench = "water=0.02",
     .tolerance = {.relative = 6e-8, .why = "rounding to f32"},

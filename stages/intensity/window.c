@@ -130,7 +130,7 @@ static void window_sigmoid(double *values, size_t n, const struct window_params 
             params->out_low;
 }
 
-static void map(const struct stage_context *context, int64_t z, double *values, size_t n)
+static void map_values(const struct stage_context *context, int64_t z, double *values, size_t n)
 {
     const struct window_params *params = context->params;
     (void)z;
@@ -142,11 +142,11 @@ static void map(const struct stage_context *context, int64_t z, double *values, 
         window_sigmoid(values, n, params);
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     (void)scratch;
-    return ts_point_map(context, in, out, map);
+    return ts_point_map(context, in, out, map_values);
 }
 
 const struct stage window_stage = {
@@ -171,7 +171,7 @@ const struct stage window_stage = {
     .params_bytes = sizeof(struct window_params),
     .resolve = resolve,
     .shape = shape,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(window_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32; integers are exact"},
 };

@@ -100,7 +100,7 @@ const struct stage backproject_stage = {
     .shape = backproject_shape,
     .reduction = &ts_finite_reduction,
     .scratch_bytes = ts_reconstruction_scratch,
-    .cpu = ts_reconstruction_cpu,
+    .map = ts_reconstruction_map,
     .cuda = STAGE_CUDA(backproject_cuda),
     .bench = "model=linear|model=joseph|model=joseph scan=fan-flat pixel_size=0.66",
     .tolerance = {.relative = 1e-5,

@@ -3,10 +3,10 @@
  * Backprojection of stacks of sinograms on the CPU, as stages/geometry/back_view.h and, for fans, fan_view.h define it:
  * (z, view, detector) -> (z, y, x), f32.
  *
- * Up to 16 slices travel together with their samples side by side, so that one place and one pair of weights serve 16
- * vectorized sums. A few views at a time stay in the second cache while the pixels of some rows pass over them. Order
- * of sums, fixed by the number of detectors alone: within a few views in their order from 0, then these sums in
- * rising order.
+ * Up to 16 slices are computed together with their samples side by side, so that one place and one pair of weights
+ * serve 16 vectorized sums. A few views at a time stay in the second cache while the pixels of some rows pass over
+ * them. Order of sums, fixed by the number of detectors alone: within a few views in their order from 0, then these
+ * sums in rising order.
  */
 #ifndef STAGES_PROJECTION_BACKPROJECTION_H
 #define STAGES_PROJECTION_BACKPROJECTION_H

@@ -64,7 +64,7 @@ const struct stage fbp_stage = {
     .reduction = &ts_finite_reduction,
     .transforms = ts_reconstruction_transforms,
     .scratch_bytes = ts_reconstruction_scratch,
-    .cpu = ts_reconstruction_cpu,
+    .map = ts_reconstruction_map,
     .cuda = STAGE_CUDA(fbp_cuda),
     .bench = "filter=ramp|filter=ramp scan=fan-flat pixel_size=0.66|filter=ramp scan=fan-arc pixel_size=0.66",
     .tolerance =

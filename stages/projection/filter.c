@@ -48,7 +48,7 @@ static size_t filter_scratch(const struct stage_context *context, int64_t n)
     return ts_row_filter_scratch(&filter, context->threads);
 }
 
-static enum ts_status filter_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status filter_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                  void *scratch)
 {
     const struct row_filter filter = ts_filter_of(context);
@@ -91,7 +91,7 @@ const struct stage filter_stage = {
     .shape = filter_shape,
     .transforms = filter_transforms,
     .scratch_bytes = filter_scratch,
-    .cpu = filter_cpu,
+    .map = filter_map,
     .cuda = STAGE_CUDA(filter_cuda),
     .bench = "filter=ramp|filter=none",
     .tolerance = {.relative = 2e-6,

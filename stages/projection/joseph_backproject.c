@@ -3,10 +3,10 @@
  * The exact adjoint of Joseph's projector, (z, view, detector) -> (z, y, x): each ray adds its value, times its length
  * between two lines, to the pixels that the projector reads, with the projector's weights.
  *
- * Up to 16 slices travel together with their samples side by side, as in the projector. The sinogram is first laid out
- * so, times the lengths; then each thread takes blocks of a few rows or columns, adds up all rays there and passes the
- * block on: no two threads write one pixel. Order of sums, fixed by the sizes alone: in a block by rising view,
- * detector; then what came along rows and what came along columns.
+ * Up to 16 slices are computed together with their samples side by side, as in the projector. The sinogram is first
+ * laid out so, times the lengths; then each thread takes blocks of a few rows or columns, adds up all rays there and
+ * passes the block on: no two threads write one pixel. Order of sums, fixed by the sizes alone: in a block by rising
+ * view, detector; then what came along rows and what came along columns.
  */
 #include <omp.h>
 #include <string.h>

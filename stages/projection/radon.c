@@ -210,7 +210,7 @@ static size_t radon_scratch(const struct stage_context *context, int64_t n)
     return ts_joseph_project_scratch(&scan, context->threads);
 }
 
-static enum ts_status radon_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status radon_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                 void *scratch)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
@@ -319,7 +319,7 @@ const struct stage radon_stage = {
     .resolve = radon_resolve,
     .shape = radon_shape,
     .scratch_bytes = radon_scratch,
-    .cpu = radon_cpu,
+    .map = radon_map,
     .cuda = STAGE_CUDA(radon_cuda),
     .bench = "views=720 detectors=512|views=720 detectors=512 beam=fan-flat source_axis=1000 source_detector=1500 "
              "detector_spacing=1.7|views=720 detectors=512 beam=fan-arc source_axis=1000 source_detector=1500 "

@@ -263,7 +263,7 @@ static size_t rebin_scratch(const struct stage_context *context, int64_t n)
     return ts_rebin_table_bytes(context) + slice_bytes(context) + ts_rebin_room_bytes(context);
 }
 
-static enum ts_status rebin_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status rebin_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                 void *scratch)
 {
     const int64_t n = (int64_t)ts_slice_count(out), n_in = (int64_t)ts_slice_count(in), row = in->axes[2].n;
@@ -328,7 +328,7 @@ const struct stage rebin_stage = {
     .resolve = rebin_resolve,
     .shape = rebin_shape,
     .scratch_bytes = rebin_scratch,
-    .cpu = rebin_cpu,
+    .map = rebin_map,
     .cuda = STAGE_CUDA(rebin_cuda),
     .tolerance = {.relative = 1e-6, .why = "weights are rounded once to float and 8 products summed in float"},
 };

@@ -360,7 +360,7 @@ size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n)
     return views_bytes(context) + filtered_bytes(context, n) + largest;
 }
 
-enum ts_status ts_reconstruction_cpu(const struct stage_context *context, const struct ts_image *in,
+enum ts_status ts_reconstruction_map(const struct stage_context *context, const struct ts_image *in,
                                      struct ts_image *out, void *scratch)
 {
     const struct reconstruction_params *params = context->params;

@@ -79,7 +79,7 @@ void ts_reconstruction_views(const struct stage_context *context, struct back_vi
 /* On the CPU. */
 int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
 size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n);
-enum ts_status ts_reconstruction_cpu(const struct stage_context *context, const struct ts_image *in,
+enum ts_status ts_reconstruction_map(const struct stage_context *context, const struct ts_image *in,
                                      struct ts_image *out, void *scratch);
 
 #endif

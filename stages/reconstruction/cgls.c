@@ -123,7 +123,7 @@ static size_t cgls_scratch(const struct stage_context *context, int64_t n)
     return lay_out(&group, n < ITERATE_GROUP ? n : ITERATE_GROUP, NULL);
 }
 
-static enum ts_status cgls_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status cgls_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch)
 {
     struct cgls_group group = group_of(context);
@@ -185,7 +185,7 @@ const struct stage cgls_stage = {
     .reduction = &ts_finite_reduction,
     .tables = ts_iterate_tables,
     .scratch_bytes = cgls_scratch,
-    .cpu = cgls_cpu,
+    .map = cgls_map,
     .cuda = STAGE_CUDA(cgls_cuda),
     .bench = "iterations=3",
     .tolerance = {.relative = 1e-4,

@@ -144,7 +144,7 @@ static size_t fourier_scratch(const struct stage_context *context, int64_t n)
     return lay_out(context, NULL, &tables);
 }
 
-static enum ts_status fourier_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status fourier_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                   void *scratch)
 {
     struct tables tables;
@@ -229,7 +229,7 @@ const struct stage fourier_stage = {
     .reduction = &ts_finite_reduction,
     .transforms = fourier_transforms,
     .scratch_bytes = fourier_scratch,
-    .cpu = fourier_cpu,
+    .map = fourier_map,
     .cuda = STAGE_CUDA(fourier_cuda),
     .bench = "filter=ramp|filter=ramp interpolation=sinc",
     .tolerance = {.relative = 2e-4,

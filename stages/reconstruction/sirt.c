@@ -121,7 +121,7 @@ static size_t sirt_scratch(const struct stage_context *context, int64_t n)
     return lay_out(&group, n < ITERATE_GROUP ? n : ITERATE_GROUP, NULL);
 }
 
-static enum ts_status sirt_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status sirt_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch)
 {
     struct sirt_group group = group_of(context);
@@ -179,7 +179,7 @@ const struct stage sirt_stage = {
     .reduction = &ts_finite_reduction,
     .tables = ts_iterate_tables,
     .scratch_bytes = sirt_scratch,
-    .cpu = sirt_cpu,
+    .map = sirt_map,
     .cuda = STAGE_CUDA(sirt_cuda),
     .bench = "iterations=3",
     .tolerance = {.relative = 1e-4,

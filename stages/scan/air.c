@@ -87,7 +87,7 @@ static bool map_row(const struct air_shape *shape, int64_t width, const void *in
     return !line.blocked;
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const int64_t n_views = out->axes[1].n, n = out->axes[2].n, n_rows = out->axes[0].n * n_views;
@@ -139,7 +139,7 @@ const struct stage air_stage = {
     .resolve = resolve,
     .shape = ts_transmission_shape,
     .tables = tables,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(air_cuda),
     .bench = "detectors=4",
     .tolerance = {.relative = 4.5e-7,

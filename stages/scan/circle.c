@@ -88,7 +88,7 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return (size_t)context->in.axes[1].n * sizeof(struct circle_span);
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const int64_t ny = out->axes[1].n, nx = out->axes[2].n, n_rows = out->axes[0].n * ny;
@@ -125,7 +125,7 @@ const struct stage circle_stage = {
     .params_bytes = sizeof(struct circle_params),
     .resolve = resolve,
     .scratch_bytes = scratch_bytes,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(circle_cuda),
     .bench = "",
     .tolerance = {.why = "values are copied"},

@@ -73,7 +73,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return status == TS_OK ? check_frames(context, "darks", context->references[FLAT_FIELD_DARKS - 1]) : status;
 }
 
-static bool travels(const struct stage_context *context, int reference)
+static bool streams_with_input(const struct stage_context *context, int reference)
 {
     (void)context;
     return reference + 1 <= FLAT_FIELD_DARKS;
@@ -250,7 +250,7 @@ static void map_row(const void *in, enum ts_dtype dtype, float *out, const struc
         out[pixels->dead[i]] = out[pixels->stand_in[i]];
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
@@ -309,10 +309,10 @@ const struct stage flat_field_stage = {
     .params_bytes = sizeof(struct flat_field_params),
     .resolve = resolve,
     .shape = ts_transmission_shape,
-    .travels = travels,
+    .streams_with_input = streams_with_input,
     .tables = tables,
     .scratch_bytes = scratch_bytes,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(flat_field_cuda),
     .tolerance = {.relative = 1e-6,
                   .why = "of (counts + dark) / (flat - dark): counts, dark and 1 / (flat - dark) are rounded to float, "

@@ -34,7 +34,7 @@ REVERSE(1, uint8_t)
 REVERSE(2, uint16_t)
 REVERSE(4, uint32_t)
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const int64_t n = in->axes[2].n, n_rows = in->axes[0].n * in->axes[1].n;
@@ -76,7 +76,7 @@ const struct stage flip_stage = {
     .params_bytes = sizeof(struct flip_params),
     .resolve = resolve,
     .shape = shape,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(flip_cuda),
     .bench = "",
     .tolerance = {.why = "values are copied"},

@@ -250,7 +250,7 @@ TS_VECTORIZED static void minus_log(const float *in, float *out, size_t n, float
     }
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const int64_t count = (int64_t)ts_image_count(out), chunks = (count + CHUNK - 1) / CHUNK;
@@ -296,7 +296,7 @@ const struct stage minus_log_stage = {
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(minus_log_cuda),
     .bench = "|nonpositive=floor",
     .tolerance = {.relative = 9e-8, .why = "the logarithm in single precision; each value is within 9e-8 of itself"},

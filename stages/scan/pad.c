@@ -82,7 +82,7 @@ static void fill_side(const struct stage_context *context, const void *in, void 
         gather_4(in, out, index, n);
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const struct pad_params *params = context->params;
@@ -119,7 +119,7 @@ const struct stage pad_stage = {
     .resolve = resolve,
     .shape = shape,
     .scratch_bytes = scratch_bytes,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(pad_cuda),
     .bench = "|border=constant|border=reflect",
     .tolerance = {.why = "values are copied"},

@@ -277,7 +277,7 @@ static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, 
                             block + view * BLOCK, n);
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     if (params_of(context)->method == RING_WAVELET)
@@ -347,7 +347,7 @@ const struct stage ring_stage = {
     .shape = shape,
     .reduction = &ts_finite_reduction,
     .scratch_bytes = scratch_bytes,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(ring_cuda),
     .bench = "method=sorting|method=sorting size=51|method=fourier-wavelet|method=fourier-wavelet wavelet=db25",
     .tolerance = {.relative = 2e-6, .why = "fourier-wavelet: sums of single precision; sorting is exact"},

@@ -44,7 +44,7 @@ int64_t ts_ring_deepest(const struct stage_context *context, int32_t wavelet);
  * 2 pi i / half_views and the weights of the waves. */
 void ts_ring_tables(const struct stage_context *context, float *tables);
 
-/* The method on the CPU, and its scratch in bytes; as cpu() and scratch_bytes() of a stage. */
+/* The method on the CPU, and its scratch in bytes; as map() and scratch_bytes() of a stage. */
 size_t ts_ring_wavelet_scratch(const struct stage_context *context);
 enum ts_status ts_ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch);

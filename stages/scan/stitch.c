@@ -233,7 +233,7 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return opposites_bytes(context) + weights_bytes(context) + (rows > places ? rows : places);
 }
 
-static enum ts_status cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
     const struct stitch_grid grid = ts_stitch_grid(context);
@@ -332,7 +332,7 @@ const struct stage stitch_stage = {
     .resolve = resolve,
     .shape = shape,
     .scratch_bytes = scratch_bytes,
-    .cpu = cpu,
+    .map = map,
     .cuda = STAGE_CUDA(stitch_cuda),
     .bench = "scan=half-acquisition between=interpolate|scan=half-acquisition between=interpolate interpolation=cubic",
     .tolerance = {.relative = 2e-6, .why = "weights are rounded to float, and up to 8 products summed in float"},

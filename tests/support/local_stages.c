@@ -23,7 +23,7 @@ static struct stage_reach shift_reach(const struct stage_context *context)
         .halo = llabs(params->by), .border = params->border, .constant = (double)params->constant};
 }
 
-static enum ts_status shift_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status shift_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                 void *scratch)
 {
     const struct shift_params *params = context->params;
@@ -43,7 +43,7 @@ const struct stage shift_stage = {
     .n_params = sizeof shift_rows / sizeof *shift_rows,
     .params_bytes = sizeof(struct shift_params),
     .reach = shift_reach,
-    .cpu = shift_cpu,
+    .map = shift_map,
     .cuda = STAGE_CUDA(shift_cuda),
 };
 
@@ -57,7 +57,7 @@ const struct stage lost_stage = {
     .params = shift_rows,
     .n_params = 1,
     .params_bytes = sizeof(struct shift_params),
-    .cpu = shift_cpu,
+    .map = shift_map,
     .cuda = STAGE_CUDA(lost_cuda),
 };
 
@@ -76,7 +76,7 @@ static enum ts_status add_rows_resolve(const struct stage_context *context, void
     return ts_param_error(context->set, "rows", "columns", context->diag, "has other columns");
 }
 
-static bool add_rows_travels(const struct stage_context *context, int reference)
+static bool add_rows_streams(const struct stage_context *context, int reference)
 {
     (void)context;
     return reference == 0;
@@ -98,7 +98,7 @@ static int add_rows_tables(const struct stage_context *context, struct stage_tab
     return 2;
 }
 
-static enum ts_status add_rows_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status add_rows_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    void *scratch)
 {
     const struct add_rows_params *params = context->params;
@@ -131,10 +131,10 @@ const struct stage add_rows_stage = {
     .n_params = sizeof add_rows_rows / sizeof *add_rows_rows,
     .params_bytes = sizeof(struct add_rows_params),
     .resolve = add_rows_resolve,
-    .travels = add_rows_travels,
+    .streams_with_input = add_rows_streams,
     .reach = add_rows_reach,
     .tables = add_rows_tables,
-    .cpu = add_rows_cpu,
+    .map = add_rows_map,
     .cuda = STAGE_CUDA(add_rows_cuda),
 };
 
@@ -252,7 +252,7 @@ static enum ts_status add_first_shape(const struct stage_context *context, struc
     return TS_OK;
 }
 
-static enum ts_status add_first_cpu(const struct stage_context *context, const struct ts_image *in,
+static enum ts_status add_first_map(const struct stage_context *context, const struct ts_image *in,
                                     struct ts_image *out, void *scratch)
 {
     const uint16_t more = (uint16_t)(10 * ((const struct add_first_params *)context->params)->first);
@@ -278,7 +278,7 @@ const struct stage add_first_stage = {
     .params_bytes = sizeof(struct add_first_params),
     .resolve = add_first_resolve,
     .shape = add_first_shape,
-    .cpu = add_first_cpu,
+    .map = add_first_map,
     .cuda = STAGE_CUDA(add_first_cuda),
 };
 
@@ -294,7 +294,7 @@ static bool masked_per_slice(const struct stage_context *context)
     return ((const struct masked_params *)context->params)->slices;
 }
 
-static bool masked_travels(const struct stage_context *context, int reference)
+static bool masked_streams(const struct stage_context *context, int reference)
 {
     (void)context;
     return reference == 0;
@@ -372,7 +372,7 @@ static int masked_map_tables(const struct stage_context *context, struct stage_t
     return 1;
 }
 
-static enum ts_status masked_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status masked_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                  void *scratch)
 {
     const uint64_t *sums = context->result;
@@ -410,10 +410,10 @@ const struct stage masked_stage = {
     .params_bytes = sizeof(struct masked_params),
     .resolve = masked_resolve,
     .shape = masked_shape,
-    .travels = masked_travels,
+    .streams_with_input = masked_streams,
     .reduction = &masked_reduction,
     .tables = masked_map_tables,
-    .cpu = masked_cpu,
+    .map = masked_map,
     .cuda = STAGE_CUDA(masked_cuda),
 };
 
@@ -452,7 +452,7 @@ static size_t spectrum_scratch(const struct stage_context *context, int64_t n)
            ts_fft_work_bytes(shape);
 }
 
-static enum ts_status spectrum_cpu(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+static enum ts_status spectrum_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    void *scratch)
 {
     const struct spectrum_params *params = context->params;
@@ -485,7 +485,7 @@ const struct stage spectrum_stage = {
     .params_bytes = sizeof(struct spectrum_params),
     .transforms = spectrum_transforms,
     .scratch_bytes = spectrum_scratch,
-    .cpu = spectrum_cpu,
+    .map = spectrum_map,
     .cuda = STAGE_CUDA(spectrum_cuda),
     .tolerance = {.relative = 2e-6, .why = "a few roundings to float"},
 };

@@ -38,8 +38,8 @@ extern const struct stage shift_stage;
  * is the sum modulo 251. Tables: "sum"; "shown" (z) f64, of the map, the value written. */
 extern const struct stage masked_stage;
 /* u16: out(z, y, x) = in(z + by, y, x) + the sum over r of rows(z, r, x), modulo 65536; in(z + by) is the nearest slice
- * outside. `rows` travels: as many slices and columns as the input, any number of rows. Tables of the map: "sums" (z,
- * x) u64, what was added; "first" (z) f64, the first value of the slice written. */
+ * outside. `rows` streams with the input: as many slices and columns as the input, any number of rows. Tables of the
+ * map: "sums" (z, x) u64, what was added; "first" (z) f64, the first value of the slice written. */
 extern const struct stage add_rows_stage;
 /* u16, passes its image on: finds out.x.first = in.x.first + given, where that is not 0, or else + 1 + the sum of all
  * values modulo 97. `fault` gives another width in place of that. */

@@ -23,7 +23,7 @@ enum ts_status ts_test_run_references(struct stage_run *run, const struct stage 
     if (run->status != TS_OK)
         return run->status;
     run->out = run->context.out;
-    if (stage->cpu) {
+    if (stage->map) {
         run->out.data = malloc(ts_image_bytes(&run->out) + 1);
         memset(run->out.data, 0xFF, ts_image_bytes(&run->out));
     }

@@ -12,7 +12,7 @@ struct stage_run {
     struct stage_context context;
     struct stage_reduced *reduced;
     struct ts_diag *diag;
-    struct ts_image out; /* with data, where the stage has cpu() */
+    struct ts_image out; /* with data, where the stage has map() */
     enum ts_status status;
 };
 

@@ -187,7 +187,7 @@ Test(tables, stages_say_what_the_pages_need)
         expect(!(stage->axes & AXES_SINOGRAM) == !stage->beams && !(stage->beams & ~TS_ANY_BEAM), stage->name, "",
                "takes sinograms without saying of which beams, or beams without sinograms");
         expect(ts_stage_find(stage->name) == stage, stage->name, "", "another stage has its name");
-        expect(!stage->tables || stage->cpu, stage->name, "", "has tables of a map that it does not have");
+        expect(!stage->tables || stage->map, stage->name, "", "has tables of a map that it does not have");
         if (stage->reduction && stage->reduction->finds_axes)
             expect(stage->shape && !(stage->cuda && stage->cuda->reduction->finishes), stage->name, "",
                    "finds axes without a shape(), or its results stay on the device");

@@ -259,7 +259,7 @@ Test(run, a_mask_counts_where_it_should)
     remove_folder();
 }
 
-/* ---- references that travel to the map ----------------------------------------------------------- */
+/* ---- references that stream with the input ----------------------------------------------------------- */
 
 static uint16_t added(const struct ts_image *image, const struct ts_image *rows, int64_t z, int64_t z_rows, size_t i)
 {
@@ -361,7 +361,7 @@ Test(run, a_reference_of_another_height_reaches_the_map)
 }
 
 /* The framework asks for as many slices, the stage for what else it needs. */
-Test(run, a_reference_that_travels_must_have_the_slices_of_the_image)
+Test(run, a_reference_that_streams_must_have_the_slices_of_the_image)
 {
     static const struct {
         int64_t nz, ny, nx;
