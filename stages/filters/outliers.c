@@ -7,8 +7,7 @@
  * Values become 32-bit integers of the same order, which vectorize and leave no doubt about NaN. Few are outliers, so
  * each is first compared with the extremes of the window's first size/2 + 1 rows: where all of these lie above
  * x - threshold, more than half of the window does, and the median with it. A median is taken of what is left, 16
- * neighbors together, by forgetting the smallest and largest of the first half and two, as often as values remain
- * (A. W. Paeth, 1990).
+ * neighbors together, by median_network.h.
  */
 #include "stages/filters/outliers.h"
 
@@ -17,9 +16,10 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/filters/median_network.h"
 #include "stages/values/value_keys.h"
 
-enum { LANES = 16, CHUNK_ROWS = 32, KEPT = OUTLIERS_LARGEST * OUTLIERS_LARGEST / 2 + 2 };
+enum { LANES = MEDIAN_LANES, CHUNK_ROWS = 32 };
 
 static const struct choice kind_choices[] = {
     {"bright", OUTLIERS_BRIGHT, "values above the median: zingers, hot pixels of projections"},
@@ -150,64 +150,17 @@ TS_VECTORIZED static void find_extremes(const int32_t *keys, int32_t *lows, int3
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
-/* 16 neighboring windows side by side. */
-struct lanes {
-    int32_t at[LANES];
-};
-
-/* The compiler splits them where the processor's vectors are shorter. A comparison gives a mask. */
-typedef int32_t keys_16 __attribute__((vector_size(64), aligned(4), may_alias));
-
-static inline __attribute__((always_inline)) void order(struct lanes *a, struct lanes *b)
+TS_VECTORIZED static void find_medians_of(const int32_t *const lines[], int64_t size, int64_t x,
+                                          struct median_lanes *median)
 {
-    const keys_16 first = *(const keys_16 *)a, second = *(const keys_16 *)b, rising = first < second;
-    *(keys_16 *)a = (first & rising) | (second & ~rising);
-    *(keys_16 *)b = (second & rising) | (first & ~rising);
-}
-
-/* The smallest of m goes to the front, the largest to the end. */
-static inline __attribute__((always_inline)) void part_extremes(struct lanes *kept, int64_t m)
-{
-    const int64_t half = m / 2;
-    for (int64_t i = 0; i < half; i++)
-        order(&kept[i], &kept[m - 1 - i]);
-    for (int64_t i = 1; i < m - half; i++)
-        order(&kept[0], &kept[i]);
-    for (int64_t i = half; i < m - 1; i++)
-        order(&kept[i], &kept[m - 1]);
-}
-
-static inline __attribute__((always_inline)) void load_lanes(struct lanes *lanes, const int32_t *const lines[],
-                                                             int64_t size, int64_t i, int64_t x)
-{
-    memcpy(lanes, lines[i / size] + x + i % size, sizeof *lanes);
-}
-
-/* lines: the rows of the window, whose first value is that of the window around x = 0. */
-static inline __attribute__((always_inline)) void find_medians(const int32_t *const lines[], int64_t size, int64_t x,
-                                                               struct lanes *kept)
-{
-    const int64_t n = size * size;
-    int64_t next = n / 2 + 2;
-    for (int64_t i = 0; i < next; i++)
-        load_lanes(&kept[i], lines, size, i, x);
-    for (int64_t m = next; m >= 3; m--) {
-        part_extremes(kept, m);
-        if (next < n)
-            load_lanes(&kept[0], lines, size, next++, x);
-    }
-}
-
-TS_VECTORIZED static void find_medians_of(const int32_t *const lines[], int64_t size, int64_t x, struct lanes *median)
-{
-    struct lanes kept[KEPT];
+    struct median_lanes values[OUTLIERS_LARGEST * OUTLIERS_LARGEST];
     if (size == 3)
-        find_medians(lines, 3, x, kept);
+        ts_median_of_lines(lines, 3, 3, x, values);
     else if (size == 5)
-        find_medians(lines, 5, x, kept);
+        ts_median_of_lines(lines, 5, 5, x, values);
     else
-        find_medians(lines, size, x, kept);
-    *median = kept[1];
+        ts_median_of_lines(lines, size, size, x, values);
+    *median = values[1];
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */
@@ -281,7 +234,7 @@ static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const li
     memset(flags + rows->n, 0, LANES * sizeof *flags);
     uint64_t replaced = 0;
     for (int64_t x = 0; x < rows->n; x += LANES) {
-        struct lanes median;
+        struct median_lanes median;
         int32_t any = 0;
         for (int l = 0; l < LANES; l++)
             any |= flags[x + l];
