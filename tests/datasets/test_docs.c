@@ -58,7 +58,10 @@ Test(docs, chains_shown_to_users_parse)
     static const struct {
         const char *page;
         int n_blocks, n_lines; /* at least */
-    } pages[] = {{"../README.md", 2, 1}, {"../docs/chains.md", 1, 2}, {"../docs/inputs.md", 1, 0}};
+    } pages[] = {{"../README.md", 2, 1},
+                 {"../docs/chains.md", 1, 2},
+                 {"../docs/tutorial.md", 3, 0},
+                 {"../docs/inputs.md", 1, 0}};
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         static char text[1 << 16];
         FILE *file = fopen(ts_test_path(pages[i].page), "rb");

@@ -8,7 +8,8 @@ stands for any lines. Numbers that depend on the machine (seconds, threads, budg
 compared as `#`; empty lines do not count. Without TOMOSTAGE_DATA a page is left at its first block that needs public data, with a message and, at the
 end, exit code 77. Every link between pages, and every path of the repository that a page names, must exist.
 
-Usage: test_pages.py PROGRAM ROOT"""
+Usage: test_pages.py PROGRAM ROOT [--write]
+  --write  puts what the commands print now into the pages, for you to read before you commit it"""
 import glob
 import os
 import re
@@ -31,6 +32,7 @@ VARIES = [
     (r"\bdigest [0-9a-f]{64}", "digest #"),
     (r"\(\d+(\.\d+)? [kMG]B of values\)", "(#)"),
     (r"commit [0-9a-f]{7,}", "commit #"),
+    (r"(\d\.\d{3})\d{6,}", r"\1..."),  # the last digits depend on the library of Fourier transforms
     (r" +$", ""),
 ]
 NAMED = re.compile(r"`((?:core|stages|io|cuda|pipeline|datasets|tests|docs|cmake)/[\w./-]*\w)`")
@@ -38,17 +40,17 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[\w-]+)?\)")
 
 
 def blocks(text):
-    """Every block of code that is indented by four, as lines without the indentation."""
+    """Every block of code that is indented by four, as lines without the indentation. Commands and files begin blocks of
+    their own."""
     block = []
     for line in text.split("\n") + ["end"]:
-        if line.startswith("    "):
-            block.append(line[4:])
-        elif line or not block:
+        begins = line.startswith("    ") and block and not block[-1] and re.match(r"    (\$ |# \S+\.yaml$)", line)
+        if begins or (line and not line.startswith("    ")):
             if block:
                 yield block
             block = []
-        else:
-            block.append("")
+        if line.startswith("    ") or (block and not line):
+            block.append(line[4:])
 
 
 def commands(block):
@@ -77,8 +79,9 @@ def agree(shown, printed):
     return bool(printed) and shown[0] == printed[0] and agree(shown[1:], printed[1:])
 
 
-def run_block(page, block, folder, environment):
-    """Faults of one block; writes it where it is a file."""
+def run_block(block, folder, environment):
+    """(command, lines shown, lines printed) of each command that prints something else; a block that is a file is
+    written."""
     name = re.fullmatch(r"# (\S+\.yaml)", block[0])
     if name:
         path = os.path.join(folder, name.group(1))
@@ -92,17 +95,30 @@ def run_block(page, block, folder, environment):
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)
         printed = done.stdout.rstrip("\n").split("\n") if done.stdout.strip() else []
         if not agree(*([alike(line) for line in lines if line.strip()] for lines in (shown, printed))):
-            faults.append(f"{page}: $ {command}\n--- the page shows\n" + "\n".join(shown) + "\n--- it prints\n" +
-                          "\n".join(printed))
+            faults.append((command, shown, printed))
     return faults
 
 
-def run_page(page, root, program, links, data):
+def mend(text, faults):
+    """The page with what the commands print in place of what it shows."""
+    for command, shown, printed in faults:
+        head = f"    $ {command}\n"
+        while shown and not shown[-1]:
+            shown.pop()
+        old, new = ("".join(f"    {line}".rstrip() + "\n" for line in lines) for lines in (shown, printed))
+        text = text.replace(head + old, head + new, 1)
+    return text
+
+
+def run_page(page, root, program, links, data, write):
+    """Faults of a page, as text."""
     with open(os.path.join(root, page), encoding="utf-8") as file:
         text = file.read()
+    faults, n = [], 0
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, "bin"))
         os.symlink(os.path.abspath(program), os.path.join(folder, "bin/tomostage"))
+        os.symlink(sys.executable, os.path.join(folder, "bin/python3"))
         environment = dict(os.environ, PATH=os.path.join(folder, "bin") + ":" + os.environ["PATH"], LC_ALL="C.UTF-8",
                            OMP_NUM_THREADS="2", CUDA_VISIBLE_DEVICES="-1")
         absent = [] if data else list(links)
@@ -113,15 +129,19 @@ def run_page(page, root, program, links, data):
         # What ./bootstrap.sh demo begins with.
         subprocess.run(["tomostage", "phantom", "shepp-logan", "-o", "demo/study"], cwd=folder, env=environment, check=True,
                        stdout=subprocess.DEVNULL)
-        faults, n = [], 0
         for block in blocks(text):
             if any(name in line for name in absent for line in block):
                 print(f"SKIPPED {page} from `{block[0]}` on: TOMOSTAGE_DATA is not set", file=sys.stderr)
-                return faults
+                break
             n += len(commands(block))
-            faults += run_block(page, block, folder, environment)
+            faults += run_block(block, folder, environment)
     print(f"{page}: {n} commands ran")
-    return faults + ([] if n else [f"{page}: shows no commands"])
+    if write and faults:
+        with open(os.path.join(root, page), "w", encoding="utf-8") as file:
+            file.write(mend(text, faults))
+    told = ["\n".join([f"{page}: $ {command}", "--- the page shows", *shown, "--- it prints", *printed])
+            for command, shown, printed in faults]
+    return told + ([] if n else [f"{page}: shows no commands"])
 
 
 def check_paths(page, root):
@@ -137,11 +157,12 @@ def check_paths(page, root):
 
 if __name__ == "__main__":
     program, root, data = sys.argv[1], sys.argv[2], os.environ.get("TOMOSTAGE_DATA")
+    write = sys.argv[3:] == ["--write"]
     faults = []
     for page in sorted(["README.md"] + [os.path.relpath(path, root) for path in
                                         glob.glob(os.path.join(root, "docs", "*.md")) + glob.glob(os.path.join(root, "datasets", "*.md"))]):
         faults += check_paths(page, root)
     for page, links in PAGES.items():
-        faults += run_page(page, root, program, links, data)
+        faults += run_page(page, root, program, links, data, write)
     print("\n".join(faults))
     sys.exit(1 if faults else 0 if data else 77)
