@@ -295,7 +295,7 @@ void ts_describe_docs(const struct stage *stage, FILE *stream)
     struct stage_table tables[STAGE_TABLES];
     const int n_tables = example_tables(stage, tables);
     fprintf(stream,
-            "<!-- Written by `tomostage stages --markdown docs/stages` from the stage's table; edit %s.c. -->\n",
+            "<!-- Written by docs/stage_pages.py from the stage's table and its example chain; edit %s.c. -->\n",
             stage->name);
     fprintf(stream, "# %s\n\n%s\n\n%s\n\n## Takes\n\n", stage->name, stage->summary, stage->doc);
     print_accepted(stage, stream);
