@@ -47,11 +47,11 @@ mount --bind /dev/pts "$root/dev/pts"
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 cp -rL /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
 if [ -f /etc/apt/apt.conf ]; then cp /etc/apt/apt.conf "$root/etc/apt/"; fi
-git clone -q --no-hardlinks "$source" "$root/tomostage"
+git clone -q --no-hardlinks "$source" "$root/root/tomostage"
 
 inside() { # COMMAND; with nothing of this shell's variables but the network's proxies and CI's
     chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
-        http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" bash -c "cd /tomostage && $1" </dev/null
+        http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" bash -c "cd /root/tomostage && $1" </dev/null
 }
 commands=$(grep -oE '^ *\./bootstrap\.sh (demo|test)\b' "$source/README.md" | sed 's/^ *//')
 [ "$(wc -l <<<"$commands")" = 2 ] || { echo "fresh_debian: README.md names not demo and test, but: $commands" >&2; exit 1; }
