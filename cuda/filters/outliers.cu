@@ -180,11 +180,9 @@ static __global__ void __launch_bounds__(WARP *WARPS)
         int32_t lows[RUN], highs[RUN], keys[RUN];
         int replaced = 0;
         find_extremes<SIZE>(window, size, lows, highs);
-#pragma unroll
-        for (int r = 1; r <= (SIZE ? SIZE / 2 : OUTLIERS_LARGEST / 2); r++) {
+#pragma unroll(SIZE ? SIZE / 2 : 1)
+        for (int r = 1; r <= half; r++) {
             int32_t low[RUN], high[RUN];
-            if (!SIZE && r > half)
-                break;
             find_extremes<SIZE>(window + r * stride, size, low, high);
 #pragma unroll
             for (int k = 0; k < RUN; k++) {
