@@ -13,7 +13,7 @@
 
 #include <libdeflate.h>
 
-enum { CHUNK_TARGET_BYTES = 4 << 20, CHUNK_SLICE_BYTES = 8 << 20, CHECKSUM_BYTES = 4 };
+enum { CHUNK_TARGET_BYTES = 4 << 20, CHUNK_SLICE_BYTES = 8 << 20 };
 
 struct chunk_coder {
     struct libdeflate_compressor *compressor;
@@ -122,7 +122,7 @@ uint32_t ts_chunk_checksum(const void *data, size_t bytes)
 
 static void put_checksum(unsigned char *out, uint32_t sum)
 {
-    for (int i = 0; i < CHECKSUM_BYTES; i++)
+    for (int i = 0; i < CHUNK_CHECKSUM_BYTES; i++)
         out[i] = (unsigned char)(sum >> (8 * i));
 }
 
@@ -199,7 +199,7 @@ size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
     size_t bytes = chunk_bytes;
     if (filters->level > 0)
         bytes = libdeflate_zlib_compress_bound(NULL, chunk_bytes);
-    return bytes + CHECKSUM_BYTES;
+    return bytes + CHUNK_CHECKSUM_BYTES;
 }
 
 struct chunk_coder *ts_chunk_coder_create(void)
@@ -253,22 +253,23 @@ size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *fi
             shuffle(coder->scratch, chunk, chunk_bytes / width, width);
             source = coder->scratch;
         }
-        length = libdeflate_zlib_compress(coder->compressor, source, chunk_bytes, out, out_bytes - CHECKSUM_BYTES);
+        length =
+            libdeflate_zlib_compress(coder->compressor, source, chunk_bytes, out, out_bytes - CHUNK_CHECKSUM_BYTES);
         if (length == 0)
             return 0;
     }
     put_checksum((unsigned char *)out + length, ts_chunk_checksum(out, length));
-    return length + CHECKSUM_BYTES;
+    return length + CHUNK_CHECKSUM_BYTES;
 }
 
 bool ts_chunk_is_intact(const void *data, size_t bytes)
 {
-    unsigned char sum[CHECKSUM_BYTES];
-    if (bytes < CHECKSUM_BYTES)
+    unsigned char sum[CHUNK_CHECKSUM_BYTES];
+    if (bytes < CHUNK_CHECKSUM_BYTES)
         return false;
-    bytes -= CHECKSUM_BYTES;
+    bytes -= CHUNK_CHECKSUM_BYTES;
     put_checksum(sum, ts_chunk_checksum(data, bytes));
-    return memcmp(sum, (const unsigned char *)data + bytes, CHECKSUM_BYTES) == 0;
+    return memcmp(sum, (const unsigned char *)data + bytes, CHUNK_CHECKSUM_BYTES) == 0;
 }
 
 const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
@@ -277,7 +278,7 @@ const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filter
     size_t width = filters->element_bytes;
     if (!ts_chunk_is_intact(data, bytes))
         return NULL;
-    bytes -= CHECKSUM_BYTES;
+    bytes -= CHUNK_CHECKSUM_BYTES;
     if (filters->level == 0)
         return bytes == chunk_bytes ? data : NULL;
     if (!coder->decompressor)

@@ -19,7 +19,9 @@ struct file_commit {
     bool force;      /* an existing file may be replaced */
 };
 
-/* What ts_hdf5_check_path says of a path; leaves nothing. bytes: that the file may take, 0 if unknown. */
+/* Everything that can be known before a run to be wrong with this path: it exists (without force), it is a folder, its
+ * folder is missing or not writable. TS_RUN_FAILED; nothing is left behind. Too little space for `bytes`, the output
+ * without compression (0: not known), is a warning. */
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
 /* Removes temporary files of dead processes for this name, with a note each, then makes ours. */
 enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag);

@@ -6,27 +6,10 @@
 
 hid_t ts_hdf5_type(enum ts_dtype dtype)
 {
-    switch (dtype) {
-    case TS_U8:
-        return H5T_STD_U8LE;
-    case TS_I8:
-        return H5T_STD_I8LE;
-    case TS_U16:
-        return H5T_STD_U16LE;
-    case TS_I16:
-        return H5T_STD_I16LE;
-    case TS_U32:
-        return H5T_STD_U32LE;
-    case TS_I32:
-        return H5T_STD_I32LE;
-    case TS_F32:
-        return H5T_IEEE_F32LE;
-    case TS_U64:
-        return H5T_STD_U64LE;
-    case TS_F64:
-        return H5T_IEEE_F64LE;
-    }
-    return -1;
+    const hid_t types[] = {[TS_U8] = H5T_STD_U8LE,    [TS_I8] = H5T_STD_I8LE,   [TS_U16] = H5T_STD_U16LE,
+                           [TS_I16] = H5T_STD_I16LE,  [TS_U32] = H5T_STD_U32LE, [TS_I32] = H5T_STD_I32LE,
+                           [TS_F32] = H5T_IEEE_F32LE, [TS_U64] = H5T_STD_U64LE, [TS_F64] = H5T_IEEE_F64LE};
+    return types[dtype];
 }
 
 hid_t ts_hdf5_create_properties(hid_t class_id)
@@ -36,11 +19,10 @@ hid_t ts_hdf5_create_properties(hid_t class_id)
     bool done = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 && H5Pset_attr_phase_change(list, MANY, 0) >= 0;
     if (done && class_id != H5P_DATASET_CREATE)
         done = H5Pset_link_phase_change(list, MANY, 0) >= 0;
-    if (list >= 0 && !done) {
-        H5Pclose(list);
-        return -1;
-    }
-    return list;
+    if (done)
+        return list;
+    TS_HDF5_CLOSE(list);
+    return -1;
 }
 
 hid_t ts_hdf5_text_type(size_t bytes)
@@ -48,7 +30,7 @@ hid_t ts_hdf5_text_type(size_t bytes)
     hid_t type = H5Tcopy(H5T_C_S1);
     if (type >= 0 && (H5Tset_size(type, bytes) < 0 || H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 ||
                       H5Tset_cset(type, H5T_CSET_UTF8) < 0)) {
-        H5Tclose(type);
+        TS_HDF5_CLOSE(type);
         return -1;
     }
     return type;
@@ -70,17 +52,14 @@ bool ts_hdf5_put_attribute(hid_t object, const char *name, const struct hdf5_val
     bool done = attribute >= 0 && (value->bytes == 0 || H5Awrite(attribute, value->type, value->data) >= 0);
     if (attribute >= 0)
         done = H5Aclose(attribute) >= 0 && done;
-    if (space >= 0)
-        H5Sclose(space);
+    TS_HDF5_CLOSE(space);
     return done;
 }
 
 bool ts_hdf5_put_digest(hid_t dataset, const char *text)
 {
-    struct hdf5_value value = {
-        .type = ts_hdf5_text_type(64), .text = true, .element_bytes = 64, .bytes = 64, .data = text};
+    struct hdf5_value value = {.type = ts_hdf5_text_type(64), .element_bytes = 64, .bytes = 64, .data = text};
     bool done = value.type >= 0 && ts_hdf5_put_attribute(dataset, "sha256_tree", &value);
-    if (value.type >= 0)
-        H5Tclose(value.type);
+    TS_HDF5_CLOSE(value.type);
     return done;
 }

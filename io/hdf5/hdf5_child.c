@@ -53,13 +53,12 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
     char *printed = NULL, *records = NULL;
     struct answer_head head = {0};
     struct hdf5_failure failure;
-    struct hdf5_visit visit;
     FILE *out = open_memstream(&printed, &head.bytes), *record_out = open_memstream(&records, &head.record_bytes);
     if (!diag || !out || !record_out)
         return false;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     enum ts_status status = task(child, request, bytes, out, diag);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     if (child->strict && status == TS_OK && ts_hdf5_noted_failure(&failure))
         status =
             ts_hdf5_child_refuse(child, diag, "hdf5-damaged", "a part of the file cannot be read: %s", failure.text);
@@ -79,18 +78,17 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
 /* Whatever the library looks up in files or in the environment is looked up before the child is locked. */
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
-    struct hdf5_visit visit;
     struct hdf5_failure failure = {0};
     (void)setup;
     (void)bytes;
     /* Old files have times, whose decoding asks for the time zone. */
     bool done = setenv("TZ", "UTC0", 1) == 0;
     tzset();
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     done = done && H5open() >= 0 && H5PLset_loading_state(0) >= 0;
     if (!done)
         ts_hdf5_failure(&failure);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     ts_hdf5_note_failures();
     snprintf(error, error_bytes, "%s", failure.text);
     return done;

@@ -68,6 +68,9 @@ enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_re
                                   struct hdf5_ref *found);
 /* The same from the root of the file. */
 enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path, struct hdf5_ref *found);
+/* Has the child carry out a task whose request is an object alone; *answer is for free(). */
+enum ts_status ts_hdf5_input_call(const struct hdf5_input *input, hdf5_task *task, const struct hdf5_ref *object,
+                                  void **answer, size_t *bytes);
 /* Has the child forget an object; for loops over many. NONE: nothing. */
 void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref);
 /* Lists a group's links in order, at most FINDER_NAMES. Other objects have none. The arena holds the list. */

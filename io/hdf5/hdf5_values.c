@@ -26,10 +26,7 @@ static bool put_compact(struct hdf5_writer *writer, const char *path, const stru
            ts_hdf5_put_digest(dataset, digest);
     if (dataset >= 0)
         done = H5Dclose(dataset) >= 0 && done;
-    if (space >= 0)
-        H5Sclose(space);
-    if (list >= 0)
-        H5Pclose(list);
+    TS_HDF5_CLOSE(space, list);
     return done;
 }
 
@@ -45,60 +42,45 @@ static bool put_on_object(struct hdf5_writer *writer, const char *path, const ch
     return done;
 }
 
-static enum ts_status put_value(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
-                                bool floating)
+static enum ts_status put_value(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value)
 {
     const char *at = strrchr(path, '@');
-    enum ts_status status = ts_hdf5_settle(writer);
-    if (status != TS_OK)
-        return status;
+    int id;
+    if (ts_hdf5_settle(writer) != TS_OK)
+        return TS_RUN_FAILED;
     if (at && (value->bytes > ATTRIBUTE_BYTES || at - path > 1000)) {
         ts_hdf5_fail(writer, "output-attribute", "the attribute %s has %zu bytes, %d are possible", path, value->bytes,
                      ATTRIBUTE_BYTES);
-        return ts_hdf5_state(writer);
+    } else if (!at && value->rank > 0 && value->bytes > COMPACT_BYTES) {
+        if (ts_hdf5_dataset_create(writer, path, value, &id) == TS_OK)
+            (void)ts_hdf5_dataset_write(writer, id, value->n[0], value->data);
+        return ts_hdf5_settle(writer);
+    } else {
+        ts_hdf5_enter();
+        if (!(at ? put_on_object(writer, path, at, value) : put_compact(writer, path, value)))
+            ts_hdf5_fail_library(writer, path, (int64_t)value->bytes);
+        ts_hdf5_leave();
     }
-    if (!at && value->rank > 0 && value->bytes > COMPACT_BYTES) {
-        struct hdf5_dataset_shape shape = {.type = value->type,
-                                           .element_bytes = value->element_bytes,
-                                           .rank = value->rank,
-                                           .floating = floating,
-                                           .whole = true};
-        int id;
-        memcpy(shape.n, value->n, sizeof shape.n);
-        status = ts_hdf5_dataset_create(writer, path, &shape, &id);
-        if (status == TS_OK)
-            status = ts_hdf5_dataset_write(writer, id, value->n[0], value->data);
-        return status == TS_OK ? ts_hdf5_settle(writer) : status;
-    }
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
-    if (!(at ? put_on_object(writer, path, at, value) : put_compact(writer, path, value)))
-        ts_hdf5_fail_library(writer, path, (int64_t)value->bytes);
-    ts_hdf5_leave(&visit);
     return ts_hdf5_state(writer);
 }
 
 static enum ts_status put_text(struct hdf5_writer *writer, const char *path, struct hdf5_value *value)
 {
-    struct hdf5_visit visit;
-    value->text = true;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     value->type = ts_hdf5_text_type(value->element_bytes);
     if (value->type < 0)
         ts_hdf5_fail_library(writer, path, 0);
-    ts_hdf5_leave(&visit);
-    if (value->type < 0)
-        return ts_hdf5_state(writer);
-    enum ts_status status = put_value(writer, path, value, false);
-    ts_hdf5_enter(&visit);
-    H5Tclose(value->type);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
+    const enum ts_status status = put_value(writer, path, value);
+    ts_hdf5_enter();
+    TS_HDF5_CLOSE(value->type);
+    ts_hdf5_leave();
     return status;
 }
 
 enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const char *text)
 {
-    size_t bytes = strlen(text) > 0 ? strlen(text) : 1; /* HDF5 has no text of length 0: one zero byte */
+    const size_t bytes = *text ? strlen(text) : 1; /* HDF5 has no text of length 0: one zero byte */
     struct hdf5_value value = {.element_bytes = bytes, .bytes = bytes, .data = text};
     return put_text(writer, path, &value);
 }
@@ -117,7 +99,7 @@ enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const
     for (size_t i = 0; i < n; i++)
         memcpy(cells + i * value.element_bytes, texts[i], strlen(texts[i]));
     value.data = cells;
-    enum ts_status status = put_text(writer, path, &value);
+    const enum ts_status status = put_text(writer, path, &value);
     free(cells);
     return status;
 }
@@ -131,7 +113,7 @@ enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path, cons
                                .data = image->data};
     for (int d = 0; d < image->rank; d++)
         value.n[d] = image->axes[d].n;
-    enum ts_status status = put_value(writer, path, &value, image->dtype == TS_F32 || image->dtype == TS_F64);
+    const enum ts_status status = put_value(writer, path, &value);
     if (status != TS_OK || !image->unit || !*image->unit || strchr(path, '@'))
         return status;
     char attribute[1100];

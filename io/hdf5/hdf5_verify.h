@@ -7,7 +7,7 @@
 #define IO_HDF5_HDF5_VERIFY_H
 
 #include "io/file/digest.h"
-#include "io/hdf5/hdf5_error.h"
+#include "io/hdf5/hdf5_session.h"
 
 enum { DIGEST_VERSION = 2 };
 
@@ -23,6 +23,9 @@ struct hdf5_proof {
  * was shown; it may be NULL. TS_BAD_INPUT where something differs, where the file is not complete, or where it is no
  * result of this program. */
 enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
+/* The same for a file that is open already, here and as the first file of a session. */
+enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path, struct hdf5_proof *proof,
+                                   struct ts_diag *diag);
 /* For the writer, about the file that it has just closed: checks it through its own descriptor, in this process, and
  * appends the trailer. `shown` stands for the path in messages; TS_RUN_FAILED where something is wrong. */
 enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_diag *diag);

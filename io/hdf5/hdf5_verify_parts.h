@@ -10,6 +10,7 @@
 #include "io/file/chunks.h"
 #include "io/file/digest_tree.h"
 #include "io/hdf5/hdf5_storage.h"
+#include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_walk.h"
 
 struct verify_dataset {
@@ -62,5 +63,7 @@ bool ts_verify_sense(struct verification *check);
 bool ts_verify_wrong(struct verification *check, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool ts_verify_no_memory(struct verification *check);
+/* Reads bytes of two hexadecimal digits each, at most n; how many there are. */
+size_t ts_verify_hex(const char *hex, void *bytes, size_t n);
 
 #endif

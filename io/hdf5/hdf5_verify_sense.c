@@ -23,16 +23,10 @@ struct sense {
     char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
 };
 
-/* The last field of an attribute's line is its value in hexadecimal digits; as many bytes as there are, at most `size`.
- */
+/* The last field of an attribute's line is its value; its bytes, at most `size`. */
 static size_t get_value(const char *line, void *out, size_t size)
 {
-    const char *hex = strrchr(line, '\t') + 1;
-    size_t n = 0;
-    unsigned int byte;
-    for (; n < size && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
-        ((unsigned char *)out)[n] = (unsigned char)byte;
-    return n;
+    return ts_verify_hex(strrchr(line, '\t') + 1, out, size);
 }
 
 static bool is_attribute(const char *line, const char *name, const char *dtype)

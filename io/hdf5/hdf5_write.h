@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output file. Written without a name, or under a temporary one where the file system wants a name, closed, checked
- * against its digests, synced, and only then given its name. Slabs are compressed and written by own threads; the
- * file's bytes depend neither on their number nor on how z was cut. HDF5 is called by one thread at a time, under the
- * writer's lock.
+ * The output file. It is written without a name, or under a temporary one where the file system wants a name, closed,
+ * checked against its digests, synced, and only then given its name. Threads of the writer compress and write the
+ * slabs; the file's bytes depend neither on their number nor on how z was cut. The writer keeps its first failure: what
+ * is called after it does nothing and returns TS_RUN_FAILED.
  */
 #ifndef IO_HDF5_HDF5_WRITE_H
 #define IO_HDF5_HDF5_WRITE_H
@@ -18,11 +18,6 @@ struct hdf5_options {
     int threads; /* that compress */
     bool force;  /* an existing file of this name may be replaced */
 };
-
-/* Everything that can be known before a run to be wrong with this path: exists without force, folder missing or not
- * writable, a folder itself. TS_RUN_FAILED; nothing is left behind. Too little space for `bytes`, the output without
- * compression, is a warning. */
-enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
 
 /* A new file under its temporary name, and the threads that compress. TS_RUN_FAILED where it cannot be made; nothing is
  * left then. What is written next fails with TS_RUN_FAILED as well, and the writer must still be committed or

@@ -84,7 +84,8 @@ static enum ts_status check_axes(const struct projections *projections)
         return TS_OK;
     /* Flats and darks have no theta; writers name their first axis as they like. */
     const size_t length = strlen(axes);
-    if ((length > 4 && !strcmp(axes + length - 4, ":y:x")) || (projections->stack.rank == 2 && !strcmp(axes, "y:x")))
+    if ((length > 4 && !strcmp(axes + length - 4, ":y:x")) ||
+        (projections->stack.storage.rank == 2 && !strcmp(axes, "y:x")))
         return TS_OK;
     ts_text_escape(shown, sizeof shown, axes);
     return ts_hdf5_input_refuse(&projections->input, "axes-order", "the axes of %s are %s, expected theta:y:x",
@@ -113,7 +114,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
                                     &projections->stack);
     if (status == TS_OK)
         status = check_axes(projections);
-    memcpy(projections->order, projections->stack.rank == 2 ? one_frame : many_frames, sizeof many_frames);
+    memcpy(projections->order, projections->stack.storage.rank == 2 ? one_frame : many_frames, sizeof many_frames);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
     projections->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/json.h"
 #include "core/number.h"
@@ -202,23 +203,18 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
 /* ---- the file ----------------------------------------------------------------------------------- */
 
 /* Has a child list the file. *answer keeps the texts. */
-static enum ts_status list(const char *path, void **answer, struct hdf5_listing *listing, bool *whole,
+static enum ts_status list(struct hdf5_session *session, void **answer, struct hdf5_listing *listing, bool *whole,
                            struct ts_diag *diag)
 {
-    struct hdf5_session *session;
     size_t bytes;
-    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag);
+    enum ts_status status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, answer, &bytes, diag);
     if (status != TS_OK)
         return status;
-    status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, answer, &bytes, diag);
-    if (status == TS_OK) {
-        status = ts_hdf5_list_take(*answer, bytes, listing, whole);
-        if (status == TS_BAD_INPUT)
-            (void)ts_hdf5_session_wrong_answer(session, diag);
-        else if (status != TS_OK)
-            (void)ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
-    }
-    ts_hdf5_session_end(session);
+    status = ts_hdf5_list_take(*answer, bytes, listing, whole);
+    if (status == TS_BAD_INPUT)
+        (void)ts_hdf5_session_wrong_answer(session, diag);
+    else if (status != TS_OK)
+        (void)ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
     return status;
 }
 
@@ -242,16 +238,16 @@ static const char *name_state(const struct hdf5_listing *listing, bool whole, en
                                            : "not a file of this program, or one that was never finished";
 }
 
-static enum ts_status describe(const char *path, bool json, struct hdf5_listing *listing, void **answer, FILE *stream,
-                               struct ts_diag *diag)
+static enum ts_status describe(struct hdf5_session *session, int fd, const char *path, bool json,
+                               struct hdf5_listing *listing, void **answer, FILE *stream, struct ts_diag *diag)
 {
     struct hdf5_scan scan = {0};
     bool whole = false;
-    enum ts_status verified = TS_OK, status = list(path, answer, listing, &whole, diag);
+    enum ts_status verified = TS_OK, status = list(session, answer, listing, &whole, diag);
     if (status != TS_OK)
         return status;
     if (whole && listing->ours) {
-        verified = ts_hdf5_verify(path, NULL, diag);
+        verified = ts_hdf5_verify_open(session, fd, path, NULL, diag);
     } else {
         ts_hdf5_scan_look(listing, &scan);
         status = ts_hdf5_scan_open(path, &scan, diag);
@@ -267,10 +263,17 @@ static enum ts_status describe(const char *path, bool json, struct hdf5_listing 
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
 {
     struct hdf5_listing listing = {.arena = ts_arena_create()};
+    struct hdf5_session *session;
     void *answer = NULL;
+    int fd;
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
-    const enum ts_status status = describe(path, json, &listing, &answer, stream, diag);
+    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, &fd, diag);
+    if (status == TS_OK) {
+        status = describe(session, fd, path, json, &listing, &answer, stream, diag);
+        close(fd);
+    }
+    ts_hdf5_session_end(session);
     free(answer);
     ts_arena_destroy(listing.arena);
     return status;

@@ -347,7 +347,7 @@ static enum ts_status fill(struct projection_source *source)
     }
     const size_t slice_bytes = ts_slice_bytes(image);
     const int64_t room = (int64_t)(KEPT_BYTES / slice_bytes);
-    int64_t rows = projections->stack.chunked ? projections->stack.chunk[projections->order[0]] : 0;
+    int64_t rows = projections->stack.chunk[projections->order[0]]; /* 0: not chunked */
     rows = rows < source->base.n_slices ? rows : source->base.n_slices;
     rows = rows < room ? rows : room;
     source->block = rows > 1 ? rows : 0;
