@@ -211,6 +211,8 @@ enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_r
     size_t bytes, n_names = 0;
     *n = 0;
     *list = NULL;
+    if (group->kind != FINDER_GROUP)
+        return TS_OK;
     const enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_names, group, &answer, &bytes);
     if (status != TS_OK)
         return status;

@@ -96,7 +96,7 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
     if (status == TS_OK)
         status = get_numbers(projections, &dataset, "spacing", 1, &spacing, &even);
     if (status == TS_OK)
-        status = ts_hdf5_stack_numbers(input, group, name, 1 << 20, &positions, &n);
+        status = ts_hdf5_stack_list(input, &dataset, name, 1 << 20, &positions, &n);
     axis->spacing = spacing;
     axis->positions = even ? NULL : positions;
     return status == TS_OK ? take_positions(projections, name, positions, n, axis) : status;
@@ -303,7 +303,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
 
 static enum ts_status open_result(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
-    return ts_projections_source(set, ((const struct result_params *)set->values)->result, find_all, diag, source);
+    return ts_projections_source(set, find_all, source, diag);
 }
 
 const struct source_format result_format = {

@@ -10,10 +10,11 @@
 #include "io/scan/tiff.h"
 #include "io/scan/tiff_pages.h"
 
-/* Of a format's parameters of the kind tiff_params, the angles of axis->n views in degrees; a list is held by the arena
- * of the pages or by the chain. False where they are not said, said wrongly, or refused (reported). */
-bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
-                    struct ts_diag *diag);
+/* The angles of axis->n views in degrees, as a set of the kind tiff_params says; a list is held by the arena of the
+ * pages. TS_BAD_CHAIN where they are not said or said wrongly, TS_BAD_INPUT where the file of angles or the files are
+ * refused. */
+enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
+                              struct ts_diag *diag);
 /* Where the names of the files are numbered evenly and a number is missing: the file before it, and that number; else
  * -1. */
 int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <tiffio.h>
 #include <unistd.h>
 
 /* More than deflate (1032), LZW (about 1300) and PackBits (64) can reach. */

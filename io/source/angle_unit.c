@@ -23,6 +23,18 @@ enum angle_unit ts_angle_unit_of(const char *text)
     return ANGLE_UNIT_FILE;
 }
 
+double ts_angles_to_degrees(double *angles, int64_t n, enum angle_unit unit)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        low = fmin(low, angles[i]);
+        high = fmax(high, angles[i]);
+        if (unit == ANGLE_UNIT_RADIAN)
+            angles[i] *= 180 / pi;
+    }
+    return high - low;
+}
+
 /* Whether n even steps over this range are those of half a turn or a turn, the end included or not. A short scan over
  * about 3 degrees is nothing strange: of few views only the very number counts, to the digits of 32-bit floats. */
 static bool is_turn(double range, int64_t n, double turn)
