@@ -126,60 +126,32 @@ static void put_checksum(unsigned char *out, uint32_t sum)
         out[i] = (unsigned char)(sum >> (8 * i));
 }
 
-/* The element width is a constant in each of its copies, so that the loops vectorize. */
-static inline void shuffle_width(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < width; j++)
-            out[j * n + i] = in[i * width + j];
-}
+/* Byte j of element i moves from i * width + j to j * n + i, or back. The element width is a constant in each of these
+ * functions, so that the loops vectorize. */
+#define MOVE_BYTES(name, width, to, from)                                                                              \
+    TS_VECTORIZED                                                                                                      \
+    static void name(unsigned char *restrict out, const unsigned char *restrict in, size_t n)                          \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            for (size_t j = 0; j < (width); j++)                                                                       \
+                out[to] = in[from];                                                                                    \
+    }
+MOVE_BYTES(shuffle_2, 2, i + j * n, i * 2 + j)
+MOVE_BYTES(shuffle_4, 4, i + j * n, i * 4 + j)
+MOVE_BYTES(unshuffle_2, 2, i * 2 + j, i + j * n)
+MOVE_BYTES(unshuffle_4, 4, i * 4 + j, i + j * n)
+MOVE_BYTES(unshuffle_8, 8, i * 8 + j, i + j * n)
 
-TS_VECTORIZED
-static void shuffle_2(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    shuffle_width(out, in, n, 2);
-}
-
-TS_VECTORIZED
-static void shuffle_4(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    shuffle_width(out, in, n, 4);
-}
-
-static void shuffle(unsigned char *out, const unsigned char *in, size_t n, size_t width)
+static void shuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
 {
     if (width == 2)
         shuffle_2(out, in, n);
     else if (width == 4)
         shuffle_4(out, in, n);
     else
-        shuffle_width(out, in, n, width);
-}
-
-static inline void unshuffle_width(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
-                                   size_t width)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < width; j++)
-            out[i * width + j] = in[j * n + i];
-}
-
-TS_VECTORIZED
-static void unshuffle_2(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    unshuffle_width(out, in, n, 2);
-}
-
-TS_VECTORIZED
-static void unshuffle_4(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    unshuffle_width(out, in, n, 4);
-}
-
-TS_VECTORIZED
-static void unshuffle_8(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    unshuffle_width(out, in, n, 8);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < width; j++)
+                out[j * n + i] = in[i * width + j];
 }
 
 void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
@@ -191,7 +163,9 @@ void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restri
     else if (width == 8)
         unshuffle_8(out, in, n);
     else
-        unshuffle_width(out, in, n, width);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < width; j++)
+                out[i * width + j] = in[j * n + i];
 }
 
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)

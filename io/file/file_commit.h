@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that appears under its name whole or not at all. It is written without any name (O_TMPFILE), so that nothing
- * is left of it however the process ends, and linked to its name at the end. Where the file system cannot do that it is
- * written as `.NAME.tomostage-tmp.PID.RANDOM` in the same folder and renamed; what a killed process left there is
- * removed by the next one that writes the same name.
+ * A file that appears under its name whole or not at all. It is written without any name (O_TMPFILE) and linked to its
+ * name at the end, so that nothing is left of it however the process ends. Where the file system cannot do that it is
+ * written as `.NAME.tomostage-tmp.PID.RANDOM` in the same folder and renamed; a file has that name for a moment, too,
+ * where another one is replaced. A process that is killed then leaves it behind, and the next one that writes NAME
+ * removes it.
  */
 #ifndef IO_FILE_FILE_COMMIT_H
 #define IO_FILE_FILE_COMMIT_H

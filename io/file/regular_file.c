@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kind is looked at before the file is opened and again afterwards, because the name may lead elsewhere by then.
+ * The file is opened without waiting and never becomes the controlling terminal, should the name lead to a device after
+ * all.
  */
 #include "io/file/regular_file.h"
 

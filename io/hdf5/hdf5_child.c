@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tasks one after the other, until the parent closes the channel.
+ * The child carries out tasks one after the other, until the parent closes the channel. Its answer is written to memory
+ * first and sent whole, since its length comes first. It ends where memory is out or the parent is gone.
  */
 #include "io/hdf5/hdf5_child.h"
 

@@ -31,7 +31,7 @@ typedef enum ts_status hdf5_task(struct hdf5_child *child, const void *request, 
 /* Records "PATH: message" with TS_BAD_INPUT, and returns it. */
 enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_diag *diag, const char *code,
                                     const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The same out of the library's error stack: "PATH: WHAT cannot be read: reason". */
+/* Records "PATH: WHAT cannot be read: reason", with the reason of the library's error stack. */
 enum ts_status ts_hdf5_child_unreadable(const struct hdf5_child *child, struct ts_diag *diag, const char *what);
 
 extern const struct sandbox_kind ts_hdf5_reader; /* its setup is a struct hdf5_child */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes the lines. Types have NumPy's names; one that this program does not write is "?", and its values are left out.
+ * Names with control characters are refused, because a tab or a line's end in them would forge fields and lines.
  */
 #include "io/hdf5/hdf5_content.h"
 
@@ -114,7 +115,7 @@ static herr_t put_attribute(hid_t object, const char *name, const H5A_info_t *in
     return done ? 0 : -1;
 }
 
-/* What `write` prints about the dataset, behind a line with its length. */
+/* Writes a line with a name and a length, and behind it the block that `write` prints about the dataset. */
 static bool put_block(const struct content *content, hid_t dataset, const struct hdf5_storage *storage,
                       const char *name, bool (*write)(hid_t, const struct hdf5_storage *, FILE *))
 {

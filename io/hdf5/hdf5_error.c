@@ -5,13 +5,9 @@
  */
 #include "io/hdf5/hdf5_error.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
-#include "core/number.h"
+#include "io/file/file_bytes.h"
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
@@ -123,24 +119,7 @@ void ts_hdf5_failure(struct hdf5_failure *failure)
     failure->error_number = kept_error;
     explain(H5E_DEFAULT, failure);
     if (kept_error)
-        snprintf(failure->text, sizeof failure->text, "%s",
-                 strerrordesc_np(kept_error) ? strerrordesc_np(kept_error) : "unknown error");
+        snprintf(failure->text, sizeof failure->text, "%s", ts_errno_text(kept_error));
     kept_error = 0;
     (void)H5Eclear2(H5E_DEFAULT);
-}
-
-void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
-{
-    out[0] = '\0';
-    if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
-        return;
-    char needed[32], reached[32], free_text[32] = "unknown";
-    struct stat file;
-    struct statvfs disk;
-    ts_bytes_format(needed, sizeof needed, (double)needed_bytes);
-    ts_bytes_format(reached, sizeof reached, fstat(fd, &file) == 0 ? (double)file.st_size : 0.0);
-    if (fstatvfs(fd, &disk) == 0)
-        ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
-    snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
-             free_text);
 }

@@ -30,16 +30,13 @@ void ts_hdf5_close(const hid_t *objects, size_t n);
 /* Reads and clears the error stack of this thread and the error that the driver kept; call before leave. Text is
  * escaped, its length bounded. */
 void ts_hdf5_failure(struct hdf5_failure *failure);
-/* For the driver: a system call failed with this errno. The first one since enter is kept. */
+/* The driver calls this where a system call failed. The first errno since enter is kept. */
 void ts_hdf5_keep_error(int error_number);
 /* The errno that is kept, or 0. The library does not pass on every failed write, so writers ask for it. */
 int ts_hdf5_kept_error(void);
-/* For a sandboxed child: the first call into the library that fails from now on is noted. */
+/* Has the first library call that fails from now on noted; for a sandboxed child. */
 void ts_hdf5_note_failures(void);
 /* Whether one failed, and how. */
 bool ts_hdf5_noted_failure(struct hdf5_failure *failure);
-/* What to add to the message of a failed write: for a full disk or a limit of file sizes "; 1.0 MB more were needed,
- * the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
-void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes);
 
 #endif

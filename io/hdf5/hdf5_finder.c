@@ -12,7 +12,7 @@
 
 /* ---- paths --------------------------------------------------------------------------------------- */
 
-/* Where a walk stands: an open object and the names that are still to go. */
+/* The state of a walk: an open object and the names that are still to follow. */
 struct walk {
     const struct hdf5_child *child;
     struct ts_diag *diag;
@@ -28,7 +28,7 @@ static void move_to(struct walk *walk, hid_t object)
     walk->at = object;
 }
 
-/* "TARGET/REST" in the place of the rest. */
+/* Writes "TARGET/REST", with the rest of the walk, to `path`. */
 static enum ts_status prepend(struct walk *walk, char *path, const char *target)
 {
     char rest[FINDER_PATH];

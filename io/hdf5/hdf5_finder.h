@@ -57,7 +57,7 @@ hdf5_task ts_hdf5_task_numbers;  /* attribute_request, numbers_answer */
 hdf5_task ts_hdf5_task_describe; /* object_request; what ts_hdf5_storage_write writes */
 hdf5_task ts_hdf5_task_table;    /* object_request; what ts_hdf5_storage_write_table writes */
 
-/* For other tasks: the walk itself. *object is -1 where there is none. */
+/* The walk of ts_hdf5_task_find, for other tasks in the child. */
 enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct find_request *request,
                                  struct find_answer *answer, struct ts_diag *diag);
 

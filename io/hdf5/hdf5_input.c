@@ -246,23 +246,21 @@ enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct h
 }
 
 enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
-                                     int n, double *values, bool *there, bool *found)
+                                     int n, double *values, int *found)
 {
     struct attribute_request request = {.object = object->object, .n = n};
     struct numbers_answer answer;
-    *found = false;
+    *found = -1;
     snprintf(request.name, sizeof request.name, "%s", name);
     const enum ts_status status = ts_hdf5_session_ask(input->session, ts_hdf5_task_numbers, &request, sizeof request,
                                                       &answer, sizeof answer, input->diag);
-    if (status != TS_OK)
+    if (status != TS_OK || !answer.there)
         return status;
-    *found = answer.there && answer.n == n;
-    for (int i = 0; i < n && *found; i++)
-        *found = isfinite(answer.values[i]);
-    if (*found)
-        memcpy(values, answer.values, (size_t)n * sizeof *values);
-    if (there)
-        *there = answer.there != 0;
+    *found = answer.n == n ? n : 0;
+    for (int i = 0; i < *found; i++)
+        if (!isfinite(answer.values[i]))
+            *found = 0;
+    memcpy(values, answer.values, (size_t)*found * sizeof *values);
     return TS_OK;
 }
 

@@ -99,7 +99,7 @@ enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, 
 
 /* ---- the parent --------------------------------------------------------------------------------- */
 
-/* Where the next parts of the listing go. */
+/* The listing while it grows, and where its next parts go. */
 struct taker {
     struct hdf5_listing *listing;
     struct hdf5_listed **last_object;
@@ -197,7 +197,7 @@ static bool add(struct taker *taker, const struct item *item, const char *const 
     return true;
 }
 
-/* By sequence_index; those of equal index keep the order of the file, whose last one is the first here. */
+/* Sorts by sequence_index. The list has the newest first; processes of equal index get the order of the file. */
 static void sort_processes(struct hdf5_listing *listing)
 {
     struct hdf5_process *sorted = NULL;

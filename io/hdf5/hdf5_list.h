@@ -46,8 +46,8 @@ struct hdf5_listing {
     bool ours;                      /* carries the marks of this program's files */
 };
 
-/* For a session: no request; the answer is for ts_hdf5_list_take. Faults are reported, and what was found until then is
- * answered. */
+/* The child's task: it has no request, and its answer is for ts_hdf5_list_take. Faults are reported, and what was found
+ * until then is answered. */
 hdf5_task ts_hdf5_task_list;
 /* Takes the listing of an answer into listing->arena; the texts stay in the answer. *whole: the child found no fault.
  * TS_BAD_INPUT where the answer is not one, TS_RUN_FAILED where memory is out. Nothing in the texts can be believed,

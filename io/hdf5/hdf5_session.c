@@ -290,7 +290,7 @@ enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *tas
     return call(session, task, request, bytes, -1, answer, answer_bytes, diag);
 }
 
-/* A call whose answer has a known size. */
+/* ts_hdf5_session_ask, with a descriptor for the child (-1: none). */
 static enum ts_status ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes, int fd,
                           void *answer, size_t answer_bytes, struct ts_diag *diag)
 {

@@ -40,7 +40,7 @@ enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, 
  * report nothing more. */
 enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
                                     void **answer, size_t *answer_bytes, struct ts_diag *diag);
-/* The same for an answer of a known size. */
+/* A call whose answer has a known size; any other answer is refused. */
 enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
                                    void *answer, size_t answer_bytes, struct ts_diag *diag);
 /* "the file is damaged: ...", for an answer that cannot be one. */

@@ -212,15 +212,15 @@ static enum ts_status take_paths(const char *answer, size_t bytes, struct arena 
     return TS_OK;
 }
 
-static enum ts_status list(const char *path, const char *table, struct arena *arena, const char ***datasets, size_t *n,
-                           struct ts_diag *diag)
+enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct arena *arena, const char ***datasets,
+                                     size_t *n, struct ts_diag *diag)
 {
     struct hdf5_session *session;
     struct list_request request = {0};
     void *answer = NULL;
     size_t bytes = 0;
     *n = 0;
-    snprintf(request.table, sizeof request.table, "%s", table);
+    snprintf(request.table, sizeof request.table, "%s", table ? table : "");
     enum ts_status status = start(path, &session, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_call(session, list_datasets, &request, sizeof request, &answer, &bytes, diag);
@@ -228,25 +228,12 @@ static enum ts_status list(const char *path, const char *table, struct arena *ar
     if (status == TS_OK)
         status = take_paths(answer, bytes, arena, datasets, n, diag);
     free(answer);
-    if (status == TS_OK && *n == 0 && *table)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-table"},
-                             "%s holds no table %s with a row for each slice", path, table);
-    if (status == TS_OK && *n == 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-volume"},
-                             "%s holds no dataset with three axes", path);
-    return status;
-}
-
-enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const char ***datasets, size_t *n,
-                                    struct ts_diag *diag)
-{
-    return list(path, "", arena, datasets, n, diag);
-}
-
-enum ts_status ts_hdf5_list_tables(const char *path, const char *name, struct arena *arena, const char ***datasets,
-                                   size_t *n, struct ts_diag *diag)
-{
-    return list(path, name, arena, datasets, n, diag);
+    if (status != TS_OK || *n > 0)
+        return status;
+    return table ? ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-table"},
+                                 "%s holds no table %s with a row for each slice", path, table)
+                 : ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-volume"},
+                                 "%s holds no dataset with three axes", path);
 }
 
 static bool is_possible(const struct open_answer *found)

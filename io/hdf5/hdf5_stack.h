@@ -56,7 +56,7 @@ enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct h
  * *values is NULL where there is no such dataset. */
 enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
                                   int64_t most, double **values, int64_t *n);
-/* The same of the dataset at a path below `from`. */
+/* ts_hdf5_stack_list of the dataset at a path below `from`. */
 enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
                                      int64_t most, double **values, int64_t *n);
 

@@ -75,15 +75,21 @@ static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
     return doubles ? wide[stack->stored] : same[stack->stored];
 }
 
-/* Whether narrowing made an infinity of what was none. */
+/* The bits of element i of 64 bits. */
+static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
+{
+    uint64_t bits;
+    memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
+    return swapped ? __builtin_bswap64(bits) : bits;
+}
+
+/* Whether narrowing makes an infinity of what is none. */
 static bool overflows(const unsigned char *in, int64_t n, bool swapped)
 {
     bool found = false;
     for (int64_t i = 0; i < n; i++) {
-        uint64_t bits;
+        const uint64_t bits = bits_at(in, i, swapped);
         double value;
-        memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
-        bits = swapped ? __builtin_bswap64(bits) : bits;
         memcpy(&value, &bits, sizeof value);
         found |= isfinite(value) && !isfinite((float)value);
     }
@@ -95,9 +101,7 @@ static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, 
 {
     bool found = false;
     for (int64_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
-        bits = stack->swapped ? __builtin_bswap64(bits) : bits;
+        uint64_t bits = bits_at(in, i, stack->swapped);
         if (stack->storage.has_sign && bits >> 63)
             bits = -bits;
         found |= bits != 0 && bits >> __builtin_ctzll(bits) >> DBL_MANT_DIG != 0;
@@ -316,45 +320,36 @@ size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack)
            (size_t)stack->storage.n_chunks * sizeof *stack->table;
 }
 
-static enum ts_status read_box(struct reading *reading)
-{
-    const struct hdf5_stack *stack = reading->stack;
-    const struct hdf5_box *box = reading->box;
-    if (stack->chunk_bytes > 0) {
-        reading->block_bytes = stack->chunk_bytes + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
-        reading->encoded_bytes = encoded_bound(stack);
-        reading->encoded = malloc(reading->encoded_bytes);
-        reading->other = malloc(reading->block_bytes);
-        reading->decompressor = libdeflate_alloc_decompressor();
-    } else {
-        reading->block_bytes =
-            (size_t)(box->end[1] - box->first[1]) * (size_t)stack->n[2] * ts_dtype_bytes(stack->stored);
-        if (stack->storage.rank < 2)
-            reading->block_bytes *= (size_t)(box->end[0] - box->first[0]);
-    }
-    reading->block = malloc(reading->block_bytes);
-    enum ts_status status;
-    if (!reading->block || (stack->chunk_bytes > 0 && (!reading->encoded || !reading->other || !reading->decompressor)))
-        status = ts_diag_no_memory(reading->input->diag, ts_hdf5_stack_scratch(stack));
-    else
-        status = stack->chunk_bytes > 0 ? read_chunks(reading) : read_pieces(reading);
-    if (status == TS_OK && reading->overflow)
-        status = ts_hdf5_input_refuse(reading->input, "hdf5-range", "%s holds values past the range of 32-bit floats",
-                                      stack->name);
-    if (status == TS_OK && reading->inexact)
-        status =
-            ts_hdf5_input_refuse(reading->input, "hdf5-range",
-                                 "%s holds integers past 2^53 that a 64-bit float does not hold exactly", stack->name);
-    free(reading->encoded);
-    free(reading->other);
-    free(reading->block);
-    libdeflate_free_decompressor(reading->decompressor);
-    return status;
-}
-
 enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct hdf5_stack *stack,
                                   const struct hdf5_box *box)
 {
     struct reading reading = {.input = input, .stack = stack, .box = box};
-    return read_box(&reading);
+    const bool chunked = stack->chunk_bytes > 0;
+    if (chunked) {
+        reading.block_bytes = stack->chunk_bytes + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
+        reading.encoded_bytes = encoded_bound(stack);
+        reading.encoded = malloc(reading.encoded_bytes);
+        reading.other = malloc(reading.block_bytes);
+        reading.decompressor = libdeflate_alloc_decompressor();
+    } else {
+        const int64_t n = stack->storage.rank < 2 ? box->end[0] - box->first[0] : 1;
+        reading.block_bytes = (size_t)(n * (box->end[1] - box->first[1]) * stack->n[2]) * ts_dtype_bytes(stack->stored);
+    }
+    reading.block = malloc(reading.block_bytes);
+    enum ts_status status;
+    if (!reading.block || (chunked && (!reading.encoded || !reading.other || !reading.decompressor)))
+        status = ts_diag_no_memory(input->diag, ts_hdf5_stack_scratch(stack));
+    else
+        status = chunked ? read_chunks(&reading) : read_pieces(&reading);
+    if (status == TS_OK && reading.overflow)
+        status =
+            ts_hdf5_input_refuse(input, "hdf5-range", "%s holds values past the range of 32-bit floats", stack->name);
+    if (status == TS_OK && reading.inexact)
+        status = ts_hdf5_input_refuse(
+            input, "hdf5-range", "%s holds integers past 2^53 that a 64-bit float does not hold exactly", stack->name);
+    free(reading.encoded);
+    free(reading.other);
+    free(reading.block);
+    libdeflate_free_decompressor(reading.decompressor);
+    return status;
 }

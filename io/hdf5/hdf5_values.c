@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small values: datasets of up to 32 KiB lie in the object header (compact), where the metadata checksum covers
- * them; larger ones are chunked like images. Text has a fixed length, in UTF-8: variable-length text would lie in a
- * heap without any checksum.
+ * Types, spaces, attributes and small values. Datasets of up to 32 KiB lie in the object header (compact), where the
+ * metadata checksum covers them; larger ones are chunked like images. Text has a fixed length, in UTF-8:
+ * variable-length text would lie in a heap without any checksum.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,68 @@
 
 enum { COMPACT_BYTES = 32 << 10, ATTRIBUTE_BYTES = 60 << 10 };
 
-/* In the header where it fits; a long scalar lies beside it, guarded by its digest alone. */
+hid_t ts_hdf5_type(enum ts_dtype dtype)
+{
+    const hid_t types[] = {[TS_U8] = H5T_STD_U8LE,    [TS_I8] = H5T_STD_I8LE,   [TS_U16] = H5T_STD_U16LE,
+                           [TS_I16] = H5T_STD_I16LE,  [TS_U32] = H5T_STD_U32LE, [TS_I32] = H5T_STD_I32LE,
+                           [TS_F32] = H5T_IEEE_F32LE, [TS_U64] = H5T_STD_U64LE, [TS_F64] = H5T_IEEE_F64LE};
+    return types[dtype];
+}
+
+hid_t ts_hdf5_create_properties(hid_t class_id)
+{
+    enum { MANY = 65535 }; /* the format's limit */
+    hid_t list = H5Pcreate(class_id);
+    bool done = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 && H5Pset_attr_phase_change(list, MANY, 0) >= 0;
+    if (done && class_id != H5P_DATASET_CREATE)
+        done = H5Pset_link_phase_change(list, MANY, 0) >= 0;
+    if (done)
+        return list;
+    TS_HDF5_CLOSE(list);
+    return -1;
+}
+
+/* Text of so many bytes, padded with zeros; the caller closes it. */
+static hid_t text_type(size_t bytes)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    if (type >= 0 && (H5Tset_size(type, bytes) < 0 || H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 ||
+                      H5Tset_cset(type, H5T_CSET_UTF8) < 0)) {
+        TS_HDF5_CLOSE(type);
+        return -1;
+    }
+    return type;
+}
+
+hid_t ts_hdf5_value_space(const struct hdf5_value *value)
+{
+    hsize_t n[TS_MAX_RANK];
+    for (int d = 0; d < value->rank; d++)
+        n[d] = (hsize_t)value->n[d];
+    return value->rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(value->rank, n, NULL);
+}
+
+static bool put_attribute(hid_t object, const char *name, const struct hdf5_value *value)
+{
+    hid_t space = ts_hdf5_value_space(value), attribute = -1;
+    if (space >= 0)
+        attribute = H5Acreate2(object, name, value->type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool done = attribute >= 0 && (value->bytes == 0 || H5Awrite(attribute, value->type, value->data) >= 0);
+    if (attribute >= 0)
+        done = H5Aclose(attribute) >= 0 && done;
+    TS_HDF5_CLOSE(space);
+    return done;
+}
+
+bool ts_hdf5_put_digest(hid_t dataset, const char *text)
+{
+    struct hdf5_value value = {.type = text_type(64), .element_bytes = 64, .bytes = 64, .data = text};
+    bool done = value.type >= 0 && put_attribute(dataset, "sha256_tree", &value);
+    TS_HDF5_CLOSE(value.type);
+    return done;
+}
+
+/* Writes the value into the object header where it fits. A long scalar lies beside it, guarded by its digest alone. */
 static bool put_compact(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value)
 {
     char digest[DIGEST_TEXT_BYTES];
@@ -36,7 +97,7 @@ static bool put_on_object(struct hdf5_writer *writer, const char *path, const ch
     char object_path[1024];
     snprintf(object_path, sizeof object_path, "%.*s", (int)(at - path), path);
     hid_t object = H5Oopen(writer->h5, object_path, H5P_DEFAULT);
-    bool done = object >= 0 && ts_hdf5_put_attribute(object, at + 1, value);
+    bool done = object >= 0 && put_attribute(object, at + 1, value);
     if (object >= 0)
         done = H5Oclose(object) >= 0 && done;
     return done;
@@ -67,7 +128,7 @@ static enum ts_status put_value(struct hdf5_writer *writer, const char *path, co
 static enum ts_status put_text(struct hdf5_writer *writer, const char *path, struct hdf5_value *value)
 {
     ts_hdf5_enter();
-    value->type = ts_hdf5_text_type(value->element_bytes);
+    value->type = text_type(value->element_bytes);
     if (value->type < 0)
         ts_hdf5_fail_library(writer, path, 0);
     ts_hdf5_leave();

@@ -85,7 +85,7 @@ static bool root_digest(const struct verification *check, char text[DIGEST_TEXT_
     return done;
 }
 
-/* What `file` holds as check->content. Between enter and leave. */
+/* Writes the content of `file` to check->content; called between enter and leave. */
 static bool list(hid_t file, bool places, struct verification *check, size_t *bytes)
 {
     char at[HDF5_WALK_PATH] = "", problem[160];
@@ -153,7 +153,7 @@ static bool judge(struct verification *check, size_t content_bytes)
                            check->version == DIGEST_VERSION ? "attributes, links and structure" : "datasets");
 }
 
-/* `expected` is what the trailer says, NULL where there is none. */
+/* Compares the digest of the body with the trailer's; NULL: the file has no trailer. */
 static bool judge_body(struct verification *check, const unsigned char *expected)
 {
     unsigned char found[DIGEST_SUM_BYTES];

@@ -76,7 +76,7 @@ static bool no_sense(struct verification *check)
     return ts_verify_wrong(check, "", "is described in a way that makes no sense");
 }
 
-/* What follows a line "=storage N" or "=chunks N". dataset NULL: no dataset came before the line. */
+/* Takes the block that follows a line "=storage N" or "=chunks N". dataset NULL: the line belongs to no dataset. */
 static bool take_block(struct verification *check, bool table, const char *block, size_t bytes,
                        struct verify_dataset *dataset)
 {
@@ -127,7 +127,7 @@ static void take_mark(struct verification *check, const char *line)
 
 bool ts_verify_content(struct verification *check, size_t bytes)
 {
-    struct verify_dataset *dataset = NULL; /* of which the lines are; NULL: of another object */
+    struct verify_dataset *dataset = NULL; /* that the lines belong to; NULL: to another object */
     bool at_root = false, done = true;
     char *at = check->content, *end = at + bytes;
     check->version = 1; /* where the root does not say */

@@ -42,7 +42,7 @@ struct verification {
     size_t n_lines, n_datasets, n_attributes;
     struct verify_dataset *datasets;
     struct digest_tree *body; /* of version 2 */
-    /* What is wrong. */
+    /* The first fault that was found. */
     char at[HDF5_WALK_PATH]; /* path; "": the file */
     char problem[200];       /* predicate */
     bool no_memory;

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_verify_parts.h"

@@ -16,7 +16,8 @@ enum { UNIT_BYTES = 32 };
 struct sense {
     const char *group; /* path, ended by the line; NULL: no image */
     struct ts_image image;
-    /* What attributes belong to: an axis (-1: none), the dataset "data", the group itself, or else another object. */
+    /* The object that attributes belong to: an axis (-1: none), the dataset "data", the group itself, or else another.
+     */
     int axis;
     bool values, itself;
     int parts; /* of the geometry */

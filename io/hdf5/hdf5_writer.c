@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps a writer's failures: the first one of any thread is reported, once.
+ * The failures of a writer. The first one of any thread is kept, since what fails after it is a consequence, and the
+ * thread that owns the writer reports it, once.
  */
 #include "io/hdf5/hdf5_writer.h"
 
+#include <errno.h>
 #include <stdarg.h>
-#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "core/number.h"
+#include "io/file/file_bytes.h"
 
 static bool keep_failure(struct hdf5_writer *writer, const char *code, const char *text, const char *hint)
 {
@@ -35,11 +41,29 @@ bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)
     return ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes, writer->file.path);
 }
 
+/* An addition to the message of a failed write: for a full disk or a limit of file sizes "; 1.0 MB more were needed,
+ * the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
+static void format_space(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
+{
+    out[0] = '\0';
+    if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
+        return;
+    char needed[32], reached[32], free_text[32] = "unknown";
+    struct stat file;
+    struct statvfs disk;
+    ts_bytes_format(needed, sizeof needed, (double)needed_bytes);
+    ts_bytes_format(reached, sizeof reached, fstat(fd, &file) == 0 ? (double)file.st_size : 0.0);
+    if (fstatvfs(fd, &disk) == 0)
+        ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
+    snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
+             free_text);
+}
+
 static bool fail_writing(struct hdf5_writer *writer, const char *doing, const char *what, int error, const char *reason,
                          int64_t bytes)
 {
     char space[160], text[sizeof writer->failure_text];
-    ts_space_format(space, sizeof space, error, writer->file.fd, bytes);
+    format_space(space, sizeof space, error, writer->file.fd, bytes);
     if (error)
         snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file.path, reason, error, space);
     else
@@ -51,8 +75,7 @@ static bool fail_writing(struct hdf5_writer *writer, const char *doing, const ch
 bool ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number, const char *detail,
                          int64_t bytes)
 {
-    const char *reason = strerrordesc_np(error_number);
-    return fail_writing(writer, what, detail, error_number, reason ? reason : "unknown error", bytes);
+    return fail_writing(writer, what, detail, error_number, ts_errno_text(error_number), bytes);
 }
 
 bool ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_attribute.c (types and attributes),
- * hdf5_dataset.c (datasets that come in pieces), hdf5_values.c (small values), hdf5_image.c (NXdata), hdf5_write.c (the
- * file). A writer that has failed does nothing more, so a sequence of calls needs one look at the state, at its end.
+ * The inside of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_values.c (types, attributes, small
+ * values), hdf5_dataset.c (datasets that come in pieces), hdf5_image.c (NXdata), hdf5_write.c (the file). A writer that
+ * has failed does nothing more, so a sequence of calls needs one look at the state, at its end.
  */
 #ifndef IO_HDF5_HDF5_WRITER_H
 #define IO_HDF5_HDF5_WRITER_H
@@ -86,12 +86,8 @@ hid_t ts_hdf5_type(enum ts_dtype dtype);
 /* Creation properties of a dataset, group or file: no times, and all links and attributes in the object's header. The
  * library would move many of them to fractal heaps and B-trees, where one damaged byte can make it crash. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
-/* Text of so many bytes, padded with zeros; the caller closes it. */
-hid_t ts_hdf5_text_type(size_t bytes);
 /* The dataspace of a value; the caller closes it. Negative where libhdf5 fails. */
 hid_t ts_hdf5_value_space(const struct hdf5_value *value);
-/* Writes an attribute that is not there yet; inside enter and leave. */
-bool ts_hdf5_put_attribute(hid_t object, const char *name, const struct hdf5_value *value);
 /* Writes the attribute sha256_tree of an open dataset; inside enter and leave. */
 bool ts_hdf5_put_digest(hid_t dataset, const char *text);
 

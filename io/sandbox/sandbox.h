@@ -18,6 +18,7 @@
 
 #include "core/diag.h"
 #include "io/sandbox/channel.h"
+#include "io/sandbox/sandbox_lock.h"
 
 enum { SANDBOX_FDS = CHANNEL_FDS - 1, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
@@ -30,11 +31,6 @@ struct sandbox_kind {
     /* Runs in the locked child; when it returns, the child ends. `channel` is a stream socket to the caller, fds[] are
      * the descriptors that the caller handed in. */
     void (*serve)(int channel, const void *setup, size_t bytes, const int *fds, int n_fds);
-};
-
-struct sandbox_limits {
-    size_t address_bytes; /* addresses beyond those of a fresh child; no limit under sanitizers */
-    int cpu_seconds;      /* processor time of its whole life */
 };
 
 struct sandbox_child {

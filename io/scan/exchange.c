@@ -5,7 +5,6 @@
  */
 #include "io/scan/exchange.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "io/source/source_slices.h"
@@ -51,7 +50,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     return TS_BAD_INPUT;
 }
 
-/* Where the file names its axes, they must be those that the format has. */
+/* A file that names its axes must name those of the format. */
 static enum ts_status check_axes(const struct projections *projections)
 {
     char axes[64], shown[256];

@@ -11,44 +11,41 @@
 
 #include "core/json.h"
 #include "core/number.h"
-#include "io/hdf5/hdf5_describe.h"
 #include "io/hdf5/hdf5_list.h"
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/hdf5_scan.h"
 
-static void print_escaped(FILE *stream, const char *text)
-{
-    char out[4 * HDF5_VALUE_BYTES];
-    ts_text_escape(out, sizeof out, text);
-    fputs(out, stream);
-}
-
 static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
 {
     char stored[32];
-    fputs("  ", stream);
-    print_escaped(stream, entry->type ? entry->type : "?");
+    ts_text_print(stream, "  ", entry->type ? entry->type : "?");
     for (int d = 0; d < entry->rank; d++)
         fprintf(stream, "%s%llu", d ? " x " : "  ", (unsigned long long)entry->n[d]);
-    if (entry->units) {
-        fputs("  ", stream);
-        print_escaped(stream, entry->units);
-    }
-    if (entry->quantity) {
-        fputs("  ", stream);
-        print_escaped(stream, entry->quantity);
-    }
+    if (entry->units)
+        ts_text_print(stream, "  ", entry->units);
+    if (entry->quantity)
+        ts_text_print(stream, "  ", entry->quantity);
     if (entry->value) {
-        fputs("  = ", stream);
-        print_escaped(stream, entry->value);
+        ts_text_print(stream, "  = ", entry->value);
         return;
     }
     ts_bytes_format(stored, sizeof stored, (double)entry->stored_bytes);
-    fputs("  ", stream);
-    print_escaped(stream, entry->storage);
+    ts_text_print(stream, "  ", entry->storage);
     fprintf(stream, ", %s", stored);
+}
+
+static void print_process(const struct hdf5_process *process, FILE *stream)
+{
+    fprintf(stream, "%4lld", process->index);
+    ts_text_print(stream, "  ", process->program ? process->program : process->path);
+    ts_text_print(stream, " ", process->version ? process->version : "");
+    for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
+        ts_text_print(stream, "\n        ", member->name);
+        ts_text_print(stream, ": ", member->value);
+    }
+    fputc('\n', stream);
 }
 
 static void print_text(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *path,
@@ -61,39 +58,25 @@ static void print_text(const struct hdf5_listing *listing, const struct hdf5_sca
                                         "external link, not followed",
                                         "link of unknown kind, not followed",
                                         "another name of an object above"};
-    print_escaped(stream, path);
+    ts_text_print(stream, "", path);
     fprintf(stream, "\n  %s\n", state);
     if (scan->format != SCAN_NONE)
         ts_hdf5_scan_print(scan, stream);
     fputc('\n', stream);
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
-        print_escaped(stream, entry->path);
-        if (entry->kind == HDF5_DATASET) {
+        ts_text_print(stream, "", entry->path);
+        if (entry->kind == HDF5_DATASET)
             print_dataset(entry, stream);
-        } else {
+        else
             fprintf(stream, "  %s", kinds[entry->kind]);
-            if (entry->target) {
-                fputs(" to ", stream);
-                print_escaped(stream, entry->target);
-            }
-        }
+        if (entry->kind != HDF5_DATASET && entry->target)
+            ts_text_print(stream, " to ", entry->target);
         fputc('\n', stream);
     }
     if (listing->processes)
         fprintf(stream, "\nHow it was made:\n");
-    for (const struct hdf5_process *process = listing->processes; process; process = process->next) {
-        fprintf(stream, "%4lld  ", process->index);
-        print_escaped(stream, process->program ? process->program : process->path);
-        fputc(' ', stream);
-        print_escaped(stream, process->version ? process->version : "");
-        for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
-            fputs("\n        ", stream);
-            print_escaped(stream, member->name);
-            fputs(": ", stream);
-            print_escaped(stream, member->value);
-        }
-        fputc('\n', stream);
-    }
+    for (const struct hdf5_process *process = listing->processes; process; process = process->next)
+        print_process(process, stream);
 }
 
 /* Numbers as ts_hdf5_value_text writes them: one, or a list in brackets. Lists of texts stay one text. */

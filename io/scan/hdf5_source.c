@@ -42,7 +42,7 @@ static const struct param hdf5_rows[] = {
     SLICES_ROW(struct hdf5_params),
 };
 
-/* Where each axis of the image lies in the file. */
+/* Finds where each axis of the image lies in the file. */
 static enum ts_status find_order(struct projections *projections, const struct param_set *set)
 {
     static const char *const kinds[3][3] = {{"z", "view", "detector"}, {"z", "y", "x"}, {"z", "frame", "detector"}};

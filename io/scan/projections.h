@@ -36,7 +36,7 @@ extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[
         PARAM(type, endpoint, .unit = "", .init.b = false,                                                             \
               .doc = "whether the last view is at theta_stop, or one step before it")
 
-/* What the formats find out before the source is made. The arena of `input` owns everything. */
+/* A scan as a format describes it before the source is made. The arena owns all lists and texts. */
 struct projections {
     struct arena *arena;
     struct hdf5_input input;

@@ -8,7 +8,6 @@
 #include "io/scan/tiff.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/scan/projections.h"
 #include "io/scan/tiff_angles.h"
@@ -137,7 +136,7 @@ static const struct source_ops tiff_ops = {
 static const char *const of_views[] = {"angles",     "angles_file", "angle_unit", "angle_start",
                                        "angle_stop", "endpoint",    "gaps"};
 
-/* What slices, flats and darks must and must not have beside them. */
+/* Refuses parameters that slices, flats and darks must not have, or lack. */
 static enum ts_status check_meaning(const struct param_set *set, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;

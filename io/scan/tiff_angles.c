@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/path.h"
@@ -20,7 +21,7 @@ enum { MAX_ANGLES_BYTES = 1 << 22, NUMBER_DIGITS = 15 };
 
 static const double pi = 3.14159265358979323846;
 
-/* What is wrong with the file of angles is a fault of the input, not of the chain. */
+/* A fault in the file of angles is one of the input, not of the chain. */
 __attribute__((format(printf, 4, 5))) static enum ts_status
 refuse_file(const struct param_set *set, struct ts_diag *diag, const char *code, const char *format, ...)
 {
@@ -90,7 +91,7 @@ static int64_t parse_angles(const struct param_set *set, const char *path, char 
     return n;
 }
 
-/* To degrees; angles that look like radians are refused where nobody called them so. */
+/* Turns the angles into degrees. Those that look like radians are refused where nobody called them so. */
 static enum ts_status convert_angles(const struct param_set *set, double *angles, int64_t n, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
@@ -230,7 +231,7 @@ static enum ts_status angles_from_range(const struct param_set *set, const struc
     return params->gaps == TIFF_GAPS_ACCEPT ? TS_OK : refuse_gap(pages, diag);
 }
 
-/* A copy: the chain's own stay as they were written. */
+/* The axis gets a copy, so that the chain's own angles stay as they were written. */
 static enum ts_status angles_from_list(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
                                        struct ts_diag *diag)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the views of TIFF pages look.
+ * The angles of the views of TIFF pages: given one by one, by a file, or as a range; and numbers that are missing among
+ * the names of the files, which tell that a range would be wrong.
  */
 #ifndef IO_SCAN_TIFF_ANGLES_H
 #define IO_SCAN_TIFF_ANGLES_H
@@ -15,8 +16,8 @@
  * refused. */
 enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
                               struct ts_diag *diag);
-/* Where the names of the files are numbered evenly and a number is missing: the file before it, and that number; else
- * -1. */
+/* The file after which a number is missing, where the names of the files are numbered evenly, and that number; else -1.
+ */
 int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing);
 /* The first file's number, where another one follows it directly, but lower ones, of which there are fewer than files,
  * are not there; else 0. */

@@ -6,7 +6,8 @@
 #ifndef IO_SCAN_TIFF_CHECK_H
 #define IO_SCAN_TIFF_CHECK_H
 
-#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "core/arena.h"
 #include "core/diag.h"
@@ -51,7 +52,7 @@ struct tiff_pages {
     int64_t n_warnings;
 };
 
-/* Where a message about them belongs. */
+/* The place in the chain of a message about the pages. */
 #define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
 
 #define TIFF_UNREADABLE_HINT "supply the file anew or remove it; `unreadable: skip` reads what is left of the folder"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding the pages of TIFF files and reading rows of them, strip by strip or tile by tile.
+ * Finds the TIFF files of a folder and the pages in them, and reads rows of a page strip by strip or tile by tile. A
+ * page is checked when it is found and again before it is decoded, because the file may have been changed in between.
  */
 #include "io/scan/tiff_pages.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <tiffio.h>
 #include <unistd.h>
 

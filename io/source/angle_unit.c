@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Degrees and radians, as files name them and as their numbers look.
+ * The unit by its names, and by what the numbers look like: files call radians degrees and degrees radians, and half a
+ * turn or a turn in the one unit is an unlikely range in the other.
  */
 #include "io/source/angle_unit.h"
 
 #include <math.h>
-#include <string.h>
+#include <stddef.h>
 #include <strings.h>
 
 static const double pi = 3.14159265358979323846;

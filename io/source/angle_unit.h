@@ -17,7 +17,7 @@ enum angle_unit { ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN };
             {"radian", ANGLE_UNIT_RADIAN, "whatever the file says"}, {0},                                              \
     }
 
-/* What a file's text names, in any case; ANGLE_UNIT_FILE where it names none that is known. */
+/* The unit that a file's text names, in upper or lower case; ANGLE_UNIT_FILE where it names none that is known. */
 enum angle_unit ts_angle_unit_of(const char *text);
 /* The range of the angles, highest less lowest. The angles themselves become degrees where the unit is radians. */
 double ts_angles_to_degrees(double *angles, int64_t n, enum angle_unit unit);

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the formats share when they describe an image and hand out its slices.
+ * Parts that the formats share: units and axes of the image, the facts about its slices, and the digests of those that
+ * have been read.
  */
 #include "io/source/source.h"
 
 #include <stdlib.h>
 
 #include "io/file/digest.h"
+#include "io/source/unreadable.h"
+
+const struct choice ts_unreadable_choices[] = {
+    {"refuse", UNREADABLE_REFUSE, "slices may be among them: the input is refused"},
+    {"skip", UNREADABLE_SKIP, "what is left is read; the output records how many there were"},
+    {0},
+};
 
 const char *ts_source_unit(enum ts_quantity quantity)
 {

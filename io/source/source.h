@@ -12,7 +12,7 @@
 #include "core/image.h"
 #include "core/params.h"
 
-/* What is kept of each slice, for provenance. Nothing here identifies a patient. */
+/* Facts about a slice that provenance records. Nothing here identifies a patient. */
 struct source_slice {
     double slope, intercept;
     double position_mm[3];  /* of an image without geometry (0, 0, z), in the unit of its z axis */
@@ -39,12 +39,12 @@ struct source {
 };
 
 struct source_ops {
-    /* What the source will hold while reading, once started so; for the plan. NULL: nothing. */
+    /* Bytes that the source will hold while it reads, once it is started so; for the plan. NULL: none. */
     size_t (*memory_bytes)(const struct source *, int threads, int64_t ahead);
     /* Starts what decodes ahead (forks workers). Once, before other threads exist. May be NULL. ahead: the number of
      * slices that may be decoded but not yet taken. */
     enum ts_status (*start)(struct source *, int threads, int64_t ahead, struct ts_diag *);
-    /* Says which slices will be read next, in this order; returns at once. May be NULL. */
+    /* Announces which slices will be read next, in this order; returns at once. May be NULL. */
     void (*prefetch)(struct source *, int64_t z, int64_t n);
     /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
@@ -61,8 +61,8 @@ struct source_format {
     /* Opens and checks; reads headers, no pixel. `set` holds the values with their places in the chain; relative
      * paths in it are already joined to the chain's folder. TS_BAD_INPUT with named records where refused. */
     enum ts_status (*open)(const struct param_set *set, struct source **source, struct ts_diag *diag);
-    /* After that, on values of the caller's own: fills in what the input decided and marks what plays no part, so that
-     * the set written out says the same again. Lists may be the source's. NULL: nothing. */
+    /* Called after open(), on a copy of the values: fills in what the input decided and marks what plays no part, so
+     * that the set, written out, describes the same source. Lists may be the source's. NULL: nothing to do. */
     void (*resolve)(struct param_set *set, const struct source *source);
 };
 

@@ -99,7 +99,7 @@ static const void *value_of(const struct param_set *set, const char *name)
     return ts_param_find(set->rows, set->n_rows, name, &i) ? (const char *)set->values + set->rows[i].offset : NULL;
 }
 
-/* Angles as the chain says that they turn. Frames without angles, such as flats, have none to turn. */
+/* Gives the angles the sense and the offset of the chain. Frames without angles, such as flats, have none to change. */
 static enum ts_status turn_views(const struct param_set *set, struct ts_axis *views, struct ts_diag *diag)
 {
     const double sign = *(const int32_t *)value_of(set, "angle_sense") == ANGLE_SENSE_Y_TO_X ? -1 : 1,

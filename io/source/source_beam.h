@@ -37,7 +37,7 @@ extern const struct choice ts_source_beam_choices[], ts_angle_sense_choices[];
 enum ts_status ts_source_beam(const struct param_set *set, struct ts_image *image, struct ts_diag *diag);
 /* A format's resolve(): a volume has none of these parameters, frames without angles none of how they turn. */
 void ts_source_beam_resolve(struct param_set *set, const struct source *source);
-/* What is wrong with a fan's distances and the detector pixels that it meets: words, or NULL. */
+/* The sentence about what is wrong with a fan's distances and the detector pixels that it meets, or NULL. */
 const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector);
 
 #endif
