@@ -42,7 +42,7 @@ static enum ts_status fail(struct ts_diag *diag, const char *code, const char *w
 static void check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
 {
     struct statvfs disk;
-    /* No blocks at all: the file system does not say. */
+    /* A file system without blocks does not report its size. */
     if (bytes <= 0 || statvfs(folder, &disk) != 0 || disk.f_blocks == 0)
         return;
     double available = (double)disk.f_bavail * (double)disk.f_frsize, needed = 1.05 * (double)bytes;
@@ -74,7 +74,7 @@ static int link_descriptor(int fd, const char *path)
     return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* Whether a file of the folder can be made without a name and get one later: only a trial tells. */
+/* Whether a file of the folder can be made without a name and get one later. Only a trial shows it. */
 static bool can_link(const char *folder, const char *temporary)
 {
     const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -86,7 +86,7 @@ static bool can_link(const char *folder, const char *temporary)
     return done;
 }
 
-/* Some folders take no files whatever their mode says, as those of /proc do: only a trial tells. */
+/* Some folders accept no files whatever their mode is, as those of /proc: only a trial shows it. */
 static enum ts_status try_folder(const char *path, const char *folder, struct ts_diag *diag)
 {
     const struct file_commit trial = {.path = (char *)path, .folder = (char *)folder};
@@ -261,7 +261,8 @@ static mode_t creation_mask(void)
     return mask & 0777;
 }
 
-/* Without RENAME_NOREPLACE on this file system a link does the same in two steps; without links a look must do. */
+/* Gives a file with a temporary name its own, where no other file has that. A file system without RENAME_NOREPLACE does
+ * it by a link, in two steps; one without links only by checking first. */
 static int rename_new(const struct file_commit *file)
 {
     if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)

@@ -48,7 +48,7 @@ static void put_records(FILE *out, const struct ts_diag *diag, uint32_t n)
 }
 
 /* Does the task and answers. False where memory is out or the parent is gone. */
-static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, const void *request, size_t bytes)
+static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, const void *request)
 {
     struct ts_diag *diag = ts_diag_create();
     char *printed = NULL, *records = NULL;
@@ -58,7 +58,7 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
     if (!diag || !out || !record_out)
         return false;
     ts_hdf5_enter();
-    enum ts_status status = task(child, request, bytes, out, diag);
+    enum ts_status status = task(child, request, out, diag);
     ts_hdf5_leave();
     if (child->strict && status == TS_OK && ts_hdf5_noted_failure(&failure))
         status =
@@ -80,8 +80,7 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
     struct hdf5_failure failure = {0};
-    (void)setup;
-    (void)bytes;
+    (void)setup, (void)bytes;
     /* Old files have times, whose decoding asks for the time zone. */
     bool done = setenv("TZ", "UTC0", 1) == 0;
     tzset();
@@ -109,19 +108,17 @@ static void serve(int channel, const void *setup, size_t bytes, const int *fds, 
         int n_handed = 1;
         child.handed = -1;
         if (!ts_channel_receive(channel, &head, sizeof head, &child.handed, &n_handed) || head.bytes > sizeof request ||
-            !ts_channel_read(channel, request, head.bytes) || !perform(&child, channel, head.task, request, head.bytes))
+            !ts_channel_read(channel, request, head.bytes) || !perform(&child, channel, head.task, request))
             return;
     }
 }
 
 const struct sandbox_kind ts_hdf5_reader = {.name = "HDF5 reader", .prepare = prepare, .serve = serve};
 
-enum ts_status ts_hdf5_child_add_file(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                      struct ts_diag *diag)
+enum ts_status ts_hdf5_child_add_file(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     struct hdf5_failure failure = {0};
     (void)request;
-    (void)bytes;
     const hid_t file =
         child->handed >= 0 && child->n_files < SESSION_FILES ? ts_hdf5_open_descriptor(child->handed, &failure) : -1;
     if (file < 0)

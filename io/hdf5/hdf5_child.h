@@ -24,9 +24,9 @@ struct hdf5_child {
     hid_t files[SESSION_FILES];
 };
 
-/* Runs in the child between enter and leave. Prints its answer to `out` and reports to `diag`. */
-typedef enum ts_status hdf5_task(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                 struct ts_diag *diag);
+/* Runs in the child between enter and leave. The request comes from this program and has the size that the task
+ * expects; it is aligned. Prints its answer to `out` and reports to `diag`. */
+typedef enum ts_status hdf5_task(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag);
 
 /* Records "PATH: message" with TS_BAD_INPUT, and returns it. */
 enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_diag *diag, const char *code,

@@ -239,7 +239,7 @@ hid_t ts_hdf5_open_descriptor(int fd, struct hdf5_failure *failure)
     if (file < 0)
         ts_hdf5_failure(failure); /* before another call clears the reason */
     TS_HDF5_CLOSE(access);
-    /* Without the signature the library says "bad superblock" or less. */
+    /* For a file without the signature the library's reason is "bad superblock" or less. */
     if (file < 0 && !failure->error_number && !ts_hdf5_has_signature(fd))
         snprintf(failure->text, sizeof failure->text, "it is not an HDF5 file");
     return file;

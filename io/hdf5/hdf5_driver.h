@@ -9,7 +9,7 @@
 
 #include "io/hdf5/hdf5_error.h"
 
-/* Whether the file says that it is HDF5: it has the signature at its start or, behind a user block, at 512, 1024, 2048,
+/* Whether the file claims to be HDF5: it has the signature at its start or, behind a user block, at 512, 1024, 2048,
  * ... bytes. False with errno 0 where it has none, with the reason where it cannot be read. No library call. */
 bool ts_hdf5_has_signature(int fd);
 

@@ -170,21 +170,18 @@ enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct fi
     return status;
 }
 
-enum ts_status ts_hdf5_task_find(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                 struct ts_diag *diag)
+enum ts_status ts_hdf5_task_find(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     static struct find_answer answer;
-    (void)bytes;
     const enum ts_status status = ts_hdf5_walk_path(child, request, &answer, diag);
     fwrite(&answer, sizeof answer, 1, out);
     return status;
 }
 
-enum ts_status ts_hdf5_task_release(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                    struct ts_diag *diag)
+enum ts_status ts_hdf5_task_release(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct object_request *of = request;
-    (void)child, (void)bytes, (void)out, (void)diag;
+    (void)child, (void)out, (void)diag;
     H5Oclose(of->object);
     return TS_OK;
 }
@@ -211,12 +208,10 @@ static herr_t put_name(hid_t group, const char *name, const H5L_info_t *link, vo
     return 0;
 }
 
-enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                  struct ts_diag *diag)
+enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct object_request *of = request;
     struct names names = {.out = out};
-    (void)bytes;
     if (H5Iget_type(of->object) == H5I_GROUP &&
         H5Literate(of->object, H5_INDEX_NAME, H5_ITER_INC, NULL, put_name, &names) < 0)
         return ts_hdf5_child_unreadable(child, diag, "a group");
@@ -225,24 +220,21 @@ enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request,
 
 /* ---- texts and numbers ---------------------------------------------------------------------------- */
 
-enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                 struct ts_diag *diag)
+enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct attribute_request *of = request;
     char text[FINDER_NAME] = "";
-    (void)bytes;
     const enum ts_status status =
         read_text(child, of->object, of->of_dataset ? NULL : of->name, text, sizeof text, diag);
     fwrite(text, 1, sizeof text, out);
     return status;
 }
 
-enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                    struct ts_diag *diag)
+enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct attribute_request *of = request;
     struct numbers_answer answer = {.there = H5Aexists(of->object, of->name) > 0};
-    (void)child, (void)bytes, (void)diag;
+    (void)child, (void)diag;
     if (answer.there && of->n <= FINDER_NUMBERS) {
         const hid_t attribute = H5Aopen(of->object, of->name, H5P_DEFAULT);
         const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
@@ -258,23 +250,19 @@ enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *reques
 
 /* ---- storage -------------------------------------------------------------------------------------- */
 
-enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                     struct ts_diag *diag)
+enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct object_request *of = request;
     struct hdf5_storage storage = {0};
-    (void)bytes;
     return ts_hdf5_storage_find(of->object, &storage) && ts_hdf5_storage_write(of->object, &storage, out)
                ? TS_OK
                : unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
 }
 
-enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                  struct ts_diag *diag)
+enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct object_request *of = request;
     struct hdf5_storage storage = {0};
-    (void)bytes;
     return ts_hdf5_storage_find(of->object, &storage) && ts_hdf5_storage_write_table(of->object, &storage, out)
                ? TS_OK
                : unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);

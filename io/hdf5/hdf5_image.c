@@ -111,7 +111,7 @@ static void write_geometry(struct hdf5_writer *writer, const char *group, const 
     put_numbers(writer, group, "step_z_mm", image->step_z_mm, 1, 3);
 }
 
-/* How the rays of a sinogram run. */
+/* The beam of a sinogram, with the distances of a fan. */
 static void write_beam(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
 {
     const struct ts_beam *beam = &image->beam;

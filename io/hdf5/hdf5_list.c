@@ -13,6 +13,7 @@
 #include "io/hdf5/hdf5_describe.h"
 
 enum { ITEM_END = -1 }; /* in place of an enum hdf5_kind */
+enum { ATTRIBUTE_BYTES = 256 };
 enum { PATH, TYPE, STORAGE, UNITS, QUANTITY, SHA256, SHA256_TREE, VALUE, TARGET, NX_CLASS, TEXTS };
 
 struct item {
@@ -36,51 +37,59 @@ static void put_item(struct item *item, const char *const texts[TEXTS], FILE *ou
             fwrite(texts[i], 1, item->bytes[i], out);
 }
 
+static void describe_dataset(hid_t dataset, struct item *item, char buffers[TEXTS][HDF5_VALUE_BYTES],
+                             const char *texts[TEXTS])
+{
+    struct hdf5_storage storage = {0};
+    bool is_text = false;
+    const bool known = ts_hdf5_storage_find(dataset, &storage);
+    item->rank = storage.rank > 0 ? storage.rank : 0;
+    for (int d = 0; d < item->rank; d++)
+        item->n[d] = (hsize_t)storage.n[d];
+    item->stored_bytes = H5Dget_storage_size(dataset);
+    ts_hdf5_type_name(dataset, buffers[TYPE], HDF5_VALUE_BYTES);
+    snprintf(buffers[STORAGE], HDF5_VALUE_BYTES, "unknown");
+    if (known)
+        ts_hdf5_storage_text(&storage, buffers[STORAGE], HDF5_VALUE_BYTES);
+    texts[TYPE] = *buffers[TYPE] ? buffers[TYPE] : NULL;
+    texts[STORAGE] = buffers[STORAGE];
+    if (known && ts_hdf5_value_text(dataset, &storage, buffers[VALUE], HDF5_VALUE_BYTES, &is_text))
+        texts[VALUE] = buffers[VALUE];
+    item->is_text = is_text;
+}
+
 static bool put_object(void *user, const struct hdf5_object *object)
 {
-    static const char *const attributes[TEXTS] = {[UNITS] = "units",
-                                                  [QUANTITY] = "quantity",
-                                                  [SHA256] = "sha256",
-                                                  [SHA256_TREE] = "sha256_tree",
-                                                  [NX_CLASS] = "NX_class"};
-    char room[TEXTS][HDF5_VALUE_BYTES];
-    const bool dataset = object->kind == HDF5_DATASET, group = object->kind == HDF5_GROUP;
+    static const struct {
+        int text;
+        enum hdf5_kind kind; /* of the objects that may have it */
+        const char *name;
+    } attributes[] = {{UNITS, HDF5_DATASET, "units"},
+                      {QUANTITY, HDF5_DATASET, "quantity"},
+                      {SHA256, HDF5_DATASET, "sha256"},
+                      {SHA256_TREE, HDF5_DATASET, "sha256_tree"},
+                      {NX_CLASS, HDF5_GROUP, "NX_class"}};
+    char buffers[TEXTS][HDF5_VALUE_BYTES];
     const char *texts[TEXTS] = {[PATH] = object->path, [TARGET] = object->target};
     struct item item = {.kind = (int32_t)object->kind};
-    struct hdf5_storage storage = {0};
-    bool is_text;
-    for (int i = 0; i < TEXTS; i++)
-        if (attributes[i] && (i == NX_CLASS ? group : dataset) &&
-            ts_hdf5_text_of(object->id, attributes[i], room[i], 256) > 0)
-            texts[i] = room[i];
-    if (group && !strcmp(object->path, "/"))
-        item.mark = H5Aexists(object->id, "complete") > 0 || H5Aexists(object->id, "digest") > 0;
-    if (dataset) {
-        const bool known = ts_hdf5_storage_find(object->id, &storage);
-        item.rank = storage.rank > 0 ? storage.rank : 0;
-        for (int d = 0; d < item.rank; d++)
-            item.n[d] = (hsize_t)storage.n[d];
-        item.stored_bytes = H5Dget_storage_size(object->id);
-        ts_hdf5_type_name(object->id, room[TYPE], sizeof room[TYPE]);
-        snprintf(room[STORAGE], sizeof room[STORAGE], "unknown");
-        if (known)
-            ts_hdf5_storage_text(&storage, room[STORAGE], sizeof room[STORAGE]);
-        texts[TYPE] = *room[TYPE] ? room[TYPE] : NULL;
-        texts[STORAGE] = room[STORAGE];
-        if (known && ts_hdf5_value_text(object->id, &storage, room[VALUE], sizeof room[VALUE], &is_text)) {
-            texts[VALUE] = room[VALUE];
-            item.is_text = is_text;
-        }
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        char *text = buffers[attributes[i].text];
+        if (object->kind == attributes[i].kind &&
+            ts_hdf5_text_of(object->id, attributes[i].name, text, ATTRIBUTE_BYTES) > 0)
+            texts[attributes[i].text] = text;
     }
+    if (object->kind == HDF5_DATASET)
+        describe_dataset(object->id, &item, buffers, texts);
+    if (object->kind == HDF5_GROUP && !strcmp(object->path, "/"))
+        item.mark = H5Aexists(object->id, "complete") > 0 || H5Aexists(object->id, "digest") > 0;
     put_item(&item, texts, user);
     return true;
 }
 
-enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                 struct ts_diag *diag)
+enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     char at[HDF5_WALK_PATH] = "/", shown[256];
-    (void)request, (void)bytes;
+    (void)request;
     const enum hdf5_walk_end end = ts_hdf5_walk(child->files[0], put_object, out, at);
     struct item last = {.kind = ITEM_END, .mark = end != HDF5_WALK_FAILED};
     put_item(&last, (const char *const[TEXTS]){NULL}, out);
@@ -137,8 +146,8 @@ static bool add_process(struct taker *taker, const char *path)
     return true;
 }
 
-/* A small dataset below the last NXprocess says what the process was, or is a parameter: *name is the path in the
- * process, NULL for any other object. */
+/* Small datasets below the last NXprocess describe it or are its parameters. Returns the path in the process, or NULL
+ * for any other object. */
 static const char *name_in_process(const struct taker *taker, const struct item *item, const char *const *texts)
 {
     const char *process = taker->process ? taker->process->path : NULL;

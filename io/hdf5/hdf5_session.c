@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parent's side of a session. The channel never blocks: on every turn of a loop that sends or receives, the parent
- * looks at the clock and at the child's processor time, so a child that says a byte now and then gains nothing by it.
+ * The parent's side of a session. The channel never blocks: in every round of a loop that sends or receives, the parent
+ * checks the clock and the child's processor time, so a child that sends a byte now and then gains nothing by it.
  */
 #include "io/hdf5/hdf5_session.h"
 
@@ -195,8 +195,8 @@ static bool is_code(const char *text)
     return n > 0 && n < CODE_BYTES && !text[n];
 }
 
-/* One record out of the bytes up to `end`; false where it is none. The child says what is wrong; who asked for the file
- * and where in the chain is known here. */
+/* One record out of the bytes up to `end`; false where it is none. The child reports the fault; who asked for the
+ * file, and where in the chain, is known here. */
 static bool take_record(const struct hdf5_child *setup, const char **at, const char *end, struct ts_diag *diag)
 {
     struct record_head head;
@@ -269,7 +269,7 @@ static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const 
     int32_t status = TS_BAD_INPUT;
     *answer = NULL;
     *answer_bytes = 0;
-    if (session->child.pid == 0) /* said already */
+    if (session->child.pid == 0) /* reported already */
         return session->lost;
     const bool done = send_head(session, &allowance, &head, fd) &&
                       transfer(session, &allowance, POLLOUT, (void *)request, bytes) &&

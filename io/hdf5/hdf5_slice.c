@@ -62,13 +62,11 @@ struct list_request {
     char table[64];
 };
 
-static enum ts_status list_datasets(struct hdf5_child *child, const void *data, size_t bytes, FILE *out,
-                                    struct ts_diag *diag)
+static enum ts_status list_datasets(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
 {
     const struct list_request *request = data;
     struct collection collection = {.out = out, .table = request->table};
     char at[HDF5_WALK_PATH] = "";
-    (void)bytes;
     return ts_hdf5_walk(child->files[0], collect, &collection, at) == HDF5_WALK_FAILED
                ? ts_hdf5_child_unreadable(child, diag, "the file")
                : TS_OK;
@@ -135,14 +133,12 @@ static enum ts_status check_dataset(const struct hdf5_child *child, struct open_
     return TS_OK;
 }
 
-static enum ts_status open_dataset(struct hdf5_child *child, const void *data, size_t bytes, FILE *out,
-                                   struct ts_diag *diag)
+static enum ts_status open_dataset(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
 {
     static struct find_request way;
     static struct find_answer found;
     const struct open_request *request = data;
     struct open_answer answer = {0};
-    (void)bytes;
     way.from = child->files[0];
     snprintf(way.path, sizeof way.path, "%s", request->dataset);
     ts_text_escape(opened.name, sizeof opened.name, request->dataset);
@@ -167,8 +163,7 @@ struct rows_request {
     int64_t slice, first, n_rows, columns;
 };
 
-static enum ts_status read_rows(struct hdf5_child *child, const void *data, size_t bytes, FILE *out,
-                                struct ts_diag *diag)
+static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
 {
     const struct rows_request *request = data;
     const hsize_t start[3] = {(hsize_t)request->slice, (hsize_t)request->first, 0},
@@ -176,7 +171,6 @@ static enum ts_status read_rows(struct hdf5_child *child, const void *data, size
     const int left_out = opened.is_picture ? 1 : 0; /* axes */
     const size_t n = (size_t)request->n_rows * (size_t)request->columns;
     float *values = malloc(n * sizeof *values);
-    (void)bytes;
     if (!values)
         return ts_diag_no_memory(diag, n * sizeof *values);
     const hid_t space = H5Dget_space(opened.id), memory = H5Screate_simple(3 - left_out, count + left_out, NULL);

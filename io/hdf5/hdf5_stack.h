@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A numeric dataset of up to three axes in a foreign file, read in boxes. The child of the input says where its bytes
- * lie (io/hdf5/hdf5_storage.h); they are read and decoded here (shuffle, deflate, fletcher32), and no length that the
- * file claims is believed: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
+ * A numeric dataset of up to three axes in a foreign file, read in boxes. The input's child finds out where its
+ * bytes lie (io/hdf5/hdf5_storage.h); they are read and decoded here (shuffle, deflate, fletcher32), and no length that
+ * the file claims is believed: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
  * once.
  */
 #ifndef IO_HDF5_HDF5_STACK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The child's side asks libhdf5 for type, shape, layout and filters; the parent's side checks what the child says. The
+ * The child's side asks libhdf5 for type, shape, layout and filters; the parent's side checks the answers. The
  * table of chunks is found by asking the library to read each chunk with a driver that notes the address instead of
  * reading. H5Dget_chunk_info_by_coord would answer as well, but up to HDF5 1.14 it goes through all chunks each time
  * (half a minute for 16,000), and it forgets the user block.

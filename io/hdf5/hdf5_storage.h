@@ -53,7 +53,7 @@ struct storage_chunk {
 
 /* ---- the child, between enter and leave ---------------------------------------------------------- */
 
-/* Fills in what a type says: class, element_bytes, standard, big_endian, has_sign, variable. */
+/* Fills in the fields that follow from the type: class, element_bytes, standard, big_endian, has_sign, variable. */
 void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage);
 /* Fills in all of a zeroed structure. False where the library fails; its error stack says why. */
 bool ts_hdf5_storage_find(hid_t dataset, struct hdf5_storage *storage);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The verdict: a sandboxed child lists the file and says where values are (libhdf5 runs nowhere else on a foreign
+ * The verdict: a sandboxed child lists the file and finds where values are (libhdf5 runs nowhere else on a foreign
  * file), threads read all of it once, and the digests are compared. What is wrong is named by the smallest thing that
  * shows it: a dataset, then the root, which stands for attributes, links and structure, then the bytes.
  */
@@ -211,11 +211,10 @@ enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_di
     return result;
 }
 
-static enum ts_status list_task(struct hdf5_child *child, const void *request, size_t request_bytes, FILE *out,
-                                struct ts_diag *diag)
+static enum ts_status list_task(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     char at[HDF5_WALK_PATH] = "", escaped[256], problem[160];
-    (void)request, (void)request_bytes;
+    (void)request;
     if (ts_hdf5_content(child->files[0], true, out, at, problem, sizeof problem))
         return TS_OK;
     ts_text_escape(escaped, sizeof escaped, at);

@@ -19,9 +19,9 @@ struct hdf5_proof {
     char digest[DIGEST_TEXT_BYTES]; /* the root's, which stands for the whole file */
 };
 
-/* Recomputes every digest of a result and looks for what makes no sense; names the first difference. *proof says what
- * was shown; it may be NULL. TS_BAD_INPUT where something differs, where the file is not complete, or where it is no
- * result of this program. */
+/* Recomputes every digest of a result and checks that its images make sense; names the first difference. *proof gets
+ * what was checked; it may be NULL. TS_BAD_INPUT where something differs, where the file is not complete, or where it
+ * is no result of this program. */
 enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
 /* ts_hdf5_verify for a file that is open already, in this process and as the first file of a session. */
 enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path, struct hdf5_proof *proof,

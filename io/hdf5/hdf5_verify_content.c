@@ -29,7 +29,7 @@ bool ts_verify_no_memory(struct verification *check)
 
 static bool grow(void **array, size_t n, size_t element_bytes)
 {
-    if (n & (n - 1)) /* room for a power of two */
+    if (n & (n - 1)) /* the capacity is a power of two */
         return true;
     void *grown = realloc(*array, (n ? 2 * n : 1) * element_bytes);
     if (grown)
@@ -130,7 +130,7 @@ bool ts_verify_content(struct verification *check, size_t bytes)
     struct verify_dataset *dataset = NULL; /* that the lines belong to; NULL: to another object */
     bool at_root = false, done = true;
     char *at = check->content, *end = at + bytes;
-    check->version = 1; /* where the root does not say */
+    check->version = 1; /* unless the root has a version */
     while (done && at < end) {
         char *line = at, *newline = memchr(at, '\n', (size_t)(end - at));
         if (!newline)

@@ -152,7 +152,7 @@ const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
     return writer->file.temporary;
 }
 
-/* A viewer opens the file at the first image, unless the caller said otherwise. */
+/* Has viewers open the file at the first image, unless the caller has set a default. */
 static void write_defaults(struct hdf5_writer *writer)
 {
     const char *entry = writer->default_entry, *data = writer->default_data;

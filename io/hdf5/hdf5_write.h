@@ -38,8 +38,9 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
 /* An NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view, detector:
  * values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
-/* Hands over a copy of the slab (z_first says where); rising z, each slice once. Waits while the bounded queue is full.
- * An error of an earlier call's writing shows in a later call, in ts_hdf5_commit at the latest; it is reported once. */
+/* Hands over a copy of the slab, whose place is z_first; z rises, and each slice comes once. Waits while the bounded
+ * queue is full. An error of an earlier call's writing shows in a later call, in ts_hdf5_commit at the latest; it is
+ * reported once. */
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab);
 /* Bytes the writer holds at most, for the plan: queue, chunk and compression buffers for these images. Chunks are cut
  * from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size does not fit. */

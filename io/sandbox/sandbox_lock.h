@@ -13,8 +13,8 @@ struct sandbox_limits {
     int cpu_seconds;      /* processor time of its whole life */
 };
 
-/* Sets the limits of this process, takes capabilities, the file system and the network away and filters its system
- * calls, for good; it may talk on `channel` alone. False with errno where the kernel refuses one of them that it has.
+/* Sets the limits of this process, drops capabilities, the file system and the network and filters its system calls,
+ * for good; it may talk on `channel` alone. False with errno where the kernel refuses one of them that it has.
  */
 bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel);
 /* Whether a debugger's tool (valgrind, a sanitizer) runs this process, which then stays unfiltered. */

@@ -39,7 +39,7 @@ struct worker_message {
     unsigned char payload[WORKER_REPLY_MAX];
 };
 
-/* ---- the worker: it takes jobs from its channel, answers on it, and ends with it ------------------ */
+/* ---- the worker: it receives jobs on its channel, answers on it, and ends with it ----------------- */
 
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
@@ -195,7 +195,7 @@ bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const v
     memcpy(message.bytes, job, pool->kind->job_bytes);
     if (!ts_channel_send(worker->child.channel, &message, sizeof message.number + pool->kind->job_bytes, &fd,
                          fd >= 0) &&
-        errno != EPIPE && errno != ECONNRESET) { /* of a worker that is gone, ts_workers_wait says how it ended */
+        errno != EPIPE && errno != ECONNRESET) { /* how a worker ended that is gone is for ts_workers_wait to report */
         pool->error = errno;
         return false;
     }

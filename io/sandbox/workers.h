@@ -5,7 +5,7 @@
  * shares with one worker alone, so that a worker that was taken over by its input reaches the results of no other.
  *
  * Each worker has its own queue, and the caller's process keeps what is in it and since when: nothing that a worker
- * says or fails to say can lose a job. A worker that dies, takes too long or answers what it was not asked ends the
+ * sends or fails to send can lose a job. A worker that dies, takes too long or answers what it was not asked ends the
  * pool: the others are killed, all are reaped, and the caller learns which job it was.
  */
 #ifndef IO_SANDBOX_WORKERS_H
@@ -52,7 +52,7 @@ struct worker_pool;
 enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **pool, struct ts_diag *diag);
 /* The memory that worker i shares with the caller, zeroed at first. The worker may change it at any time. */
 void *ts_workers_memory(const struct worker_pool *pool, int i);
-/* Unanswered jobs of worker i; WORKER_QUEUE_MAX where it takes no more. */
+/* Unanswered jobs of worker i; WORKER_QUEUE_MAX where it accepts no more. */
 int ts_workers_load(const struct worker_pool *pool, int i);
 /* Queues a job for worker i and returns at once; a worker's jobs are done in this order. `job` has kind->job_bytes. fd:
  * -1, or a descriptor that the worker gets a copy of. False: too many are unanswered, or the pool is lost. Where the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, theta in degrees unless its units say radian.
- * Source: De Carlo et al., J. Synchrotron Rad. 21, 2014.
+ * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, and theta, in degrees unless its units are
+ * radian. The format has no pixel size, so the chain gives one or lengths are in pixels. Source: De Carlo et al., J.
+ * Synchrotron Rad. 21, 2014.
  */
 #include "io/scan/exchange.h"
 

@@ -2,7 +2,7 @@
  *
  * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one JSON object. A
  * child lists the file; this process prints, and escapes every text of the child, so a file that has taken the child
- * over can neither write to the terminal nor say that it is complete.
+ * over can neither control the terminal nor claim to be complete.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void json_value(struct json *json, const char *value, bool text)
     }
     if (list)
         ts_json_open(json, '[');
-    /* One number, or any number of them in brackets: whatever the child says, the JSON is well formed. */
+    /* One number, or any number of them in brackets: whatever the child sends, the JSON is well formed. */
     const char *at = value + list;
     for (bool more = !list || (*at && *at != ']'); more; more = list && *at && *at != ']') {
         char *end;

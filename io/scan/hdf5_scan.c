@@ -101,7 +101,7 @@ enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struc
     if (status == TS_OK) {
         describe_source(source, scan);
         source->ops->close(source);
-    } else if (status == TS_RUN_FAILED) { /* which says nothing about the file */
+    } else if (status == TS_RUN_FAILED) { /* not a fault of the file */
         ts_diag_error(diag, status, &(struct diag_site){.code = "scan-not-read"}, "%s", first_error(found));
     } else {
         snprintf(scan->refused, sizeof scan->refused, "%s", first_error(found));

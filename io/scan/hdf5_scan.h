@@ -24,9 +24,9 @@ struct hdf5_scan {
     char rotation_column[64]; /* position of the rotation axis, in columns */
 };
 
-/* Tells from the listing whether the file is a scan. */
+/* Finds out from the listing whether the file is a scan. */
 void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *scan);
-/* Opens the scan as an input does that says nothing but its path; no pixel is read. */
+/* Opens the scan as an input that gives nothing but its path; no pixel is read. */
 enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struct ts_diag *diag);
 void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream);
 void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json); /* an object */

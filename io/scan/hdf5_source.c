@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One dataset of an HDF5 file: a volume (z, y, x) or a sinogram (z, view, detector), its axes in the file in any order.
- * The file says nothing of them that is believed but the unit of the angles: order, spacing and place are the chain's.
+ * Only the unit of the angles is taken from the file; the chain states order, spacing and place.
  */
 #include "io/scan/hdf5_source.h"
 

@@ -24,7 +24,7 @@ extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[
     PARAM(type, pixel_size, .unit = "mm", .min = 1e-9, .max = 1e6, .derived = formula,                                 \
           .doc = "distance of neighboring detector pixels, along rows and columns, in place of what the file says")
 
-/* The fields and rows of a format whose even angles the chain may give; `where` says when. */
+/* The fields and rows of a format whose even angles the chain may give; `where` completes their sentences. */
 #define THETA_FIELDS                                                                                                   \
     double theta_start, theta_stop;                                                                                    \
     bool endpoint
@@ -49,7 +49,7 @@ struct projections {
     bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
     double spacing_y_mm;   /* of a volume */
     enum ts_quantity quantity;
-    /* All of the image where the file says it, in place of what the fields from `angles` on say; else NULL. */
+    /* The whole image, where the file describes it, in place of the fields from `angles` on; else NULL. */
     const struct ts_image *described;
     struct source_attribute attributes[12];
     size_t n_attributes;
@@ -68,7 +68,7 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
 enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees, and one of more
- * than two turns that is called radians, is refused unless the chain itself says the unit (`sure`). */
+ * than two turns that is called radians, is refused unless the chain itself states the unit (`sure`). */
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
                                      bool sure);
 /* The angles in this dataset of the file, whose name is for messages; there must be one a view, and a message calls

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An image out of a result, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME says its axes, units,
+ * An image out of a result, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME has its axes, units,
  * quantity, geometry and beam, so that a run goes on as if there had been one chain. Evenly spaced axes keep their
  * spacing in an attribute: out of rounded positions it could not be had to the last bit.
  */
@@ -38,7 +38,7 @@ static enum ts_status unlike(struct projections *projections, const char *what)
     return ts_hdf5_input_refuse(&projections->input, "result-image", "%s: %s", projections->stack.name, what);
 }
 
-/* ---- what the group says ----------------------------------------------------------------------- */
+/* ---- the description in the group -------------------------------------------------------------- */
 
 /* An even axis was written as first + i * spacing. */
 static bool is_even(const double *positions, int64_t n, double spacing)
@@ -163,7 +163,7 @@ static enum ts_status read_beam(struct projections *projections, const struct hd
     return wrong ? unlike(projections, wrong) : TS_OK;
 }
 
-/* All of it, or none. */
+/* The geometry must be there in full, or not at all. */
 static enum ts_status read_geometry(struct projections *projections, const struct hdf5_ref *group,
                                     struct ts_image *image)
 {
@@ -199,7 +199,7 @@ static enum ts_status check_sense(struct projections *projections, const struct 
 
 /* ---- the image --------------------------------------------------------------------------------- */
 
-/* A whole file of this program says so, last of all. */
+/* A file of this program has a digest, and a mark that it is complete, which was written last of all. */
 static enum ts_status check_file(struct projections *projections)
 {
     struct hdf5_input *input = &projections->input;
@@ -222,7 +222,7 @@ static enum ts_status check_file(struct projections *projections)
     return ts_projections_attribute(projections, "digest", "%s", digest);
 }
 
-/* Says which images there are. */
+/* Refuses the file, and lists the images that there are. */
 static enum ts_status no_image(struct projections *projections, const char *wanted)
 {
     struct hdf5_input *input = &projections->input;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening TIFF pages as a source. What a page is must be said, nothing is guessed from its shape:
+ * Opens TIFF pages as a source. The chain states what a page is; nothing is guessed from its shape:
  *   views      page = view, row = z, column = detector   -> sinogram (z, view, detector)
  *   sinograms  page = z, row = view, column = detector   -> sinogram (z, view, detector)
  *   slices     page = z, row = y, column = x             -> volume (z, y, x)
@@ -195,7 +195,8 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     return status == TS_OK ? ts_source_make_slices(&source->base, diag) : status;
 }
 
-/* A slice or a row of the detector that is missing would move all after it. For views the angles tell. */
+/* A slice or a row of the detector that is missing would move all after it. A view that is missing shows in the angles.
+ */
 static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
 {
     int64_t missing = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The angles of the views of TIFF pages: given one by one, by a file, or as a range; and numbers that are missing among
- * the names of the files, which tell that a range would be wrong.
+ * the names of the files, with which a range would be wrong.
  */
 #ifndef IO_SCAN_TIFF_ANGLES_H
 #define IO_SCAN_TIFF_ANGLES_H
@@ -11,8 +11,8 @@
 #include "io/scan/tiff.h"
 #include "io/scan/tiff_pages.h"
 
-/* The angles of axis->n views in degrees, as a set of the kind tiff_params says; a list is held by the arena of the
- * pages. TS_BAD_CHAIN where they are not said or said wrongly, TS_BAD_INPUT where the file of angles or the files are
+/* Finds the angles of axis->n views in degrees, by a set of the kind tiff_params; the arena of the pages holds a list.
+ * TS_BAD_CHAIN where they are not given or given wrongly, TS_BAD_INPUT where the file of angles or the files are
  * refused. */
 enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
                               struct ts_diag *diag);

@@ -162,7 +162,7 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
     return status;
 }
 
-/* Opens file i. Where files that cannot be opened are skipped, *skipped says that this one is, and nothing is reported.
+/* Opens file i. Where files that cannot be opened are skipped, *skipped: this one is, and nothing is reported.
  */
 static enum ts_status open_file(struct tiff_pages *pages, int64_t i, bool *skipped, struct ts_diag *diag)
 {

@@ -49,7 +49,8 @@ bool ts_angles_look_like_radians(double range, int64_t n)
     return n >= 3 && (is_turn(range, n, pi) || is_turn(range, n, 2 * pi));
 }
 
-/* Half a turn and a turn in degrees are among them: scans of more than two turns are rare and can be said to be so. */
+/* Half a turn and a turn in degrees are among them: scans of more than two turns are rare, and the chain can state that
+ * the unit is right. */
 bool ts_angles_look_like_degrees(double range)
 {
     return range > 1.001 * 4 * pi;

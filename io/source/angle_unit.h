@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The unit of angles that come from files.
+ * The unit of angles that come from files: what a file calls it, and whether the numbers contradict that.
  */
 #ifndef IO_SOURCE_ANGLE_UNIT_H
 #define IO_SOURCE_ANGLE_UNIT_H
@@ -10,7 +10,7 @@
 
 enum angle_unit { ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN };
 
-/* The choices of a format's parameter angle_unit; `file_doc` says what the first of them means. */
+/* The choices of a format's parameter angle_unit; `file_doc` is the sentence of the first of them. */
 #define ANGLE_UNIT_CHOICES(file_doc)                                                                                   \
     {                                                                                                                  \
         {"file", ANGLE_UNIT_FILE, file_doc}, {"degree", ANGLE_UNIT_DEGREE, "whatever the file says"},                  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks the parameters of the beam against each other and against the image, and turns angles to our convention: an
- * angle in degrees, rising from x towards y.
+ * Checks the parameters of the beam against each other and against the image, and brings angles to our convention:
+ * degrees that rise from x towards y.
  */
 #include "io/source/source_beam.h"
 
@@ -21,7 +21,7 @@ const struct choice ts_angle_sense_choices[] = {
     {0},
 };
 
-enum { DISTANCES = 1, TURNS = 3, ROWS = 5 }; /* the first row of each sort, and how many rows there are */
+enum { DISTANCES = 1, ANGLES = 3, ROWS = 5 }; /* the first row of distances and of angles; the number of rows */
 
 static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector", "angle_sense", "angle_offset"};
 
@@ -29,7 +29,7 @@ static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector",
 static enum ts_status check_given(const struct param_set *set, const struct ts_beam *beam, struct ts_diag *diag)
 {
     const bool fan = beam->kind != TS_BEAM_PARALLEL;
-    for (int i = DISTANCES; i < TURNS; i++)
+    for (int i = DISTANCES; i < ANGLES; i++)
         if (ts_param_given(set, rows[i]) != fan)
             return fan ? ts_param_error(set, rows[i], "source-missing", diag, "is not given, and a %s beam needs it",
                                         ts_beam_name(beam->kind))
@@ -89,7 +89,7 @@ void ts_source_beam_resolve(struct param_set *set, const struct source *source)
 {
     const struct ts_image *image = &source->image;
     const bool sinogram = ts_image_is_sinogram(image), angles = sinogram && has_angles(&image->axes[1]);
-    for (int i = sinogram ? TURNS : 0; i < ROWS && !angles; i++)
+    for (int i = sinogram ? ANGLES : 0; i < ROWS && !angles; i++)
         ts_param_idle(set, rows[i]);
 }
 
@@ -105,7 +105,7 @@ static enum ts_status turn_views(const struct param_set *set, struct ts_axis *vi
     const double sign = *(const int32_t *)value_of(set, "angle_sense") == ANGLE_SENSE_Y_TO_X ? -1 : 1,
                  offset = *(const double *)value_of(set, "angle_offset");
     double *angles = (double *)views->positions;
-    for (int i = TURNS; i < ROWS && !has_angles(views); i++)
+    for (int i = ANGLES; i < ROWS && !has_angles(views); i++)
         if (ts_param_given(set, rows[i]))
             return ts_param_error(set, rows[i], "views-without-angles", diag, "these frames have no angles to turn");
     if (sign > 0 && offset == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the rays of a sinogram run, as the chain says: files of these formats do not say it.
+ * The beam of a sinogram and the sense of its angles. The chain states them, because files of these formats do not.
  */
 #ifndef IO_SOURCE_SOURCE_BEAM_H
 #define IO_SOURCE_SOURCE_BEAM_H
@@ -31,11 +31,12 @@ extern const struct choice ts_source_beam_choices[], ts_angle_sense_choices[];
         PARAM(type, angle_offset, .unit = "degree", .min = -1e6, .max = 1e6, .init.r = 0,                              \
               .doc = "added to every angle, after angle_sense")
 
-/* Sets image->beam to what the set says, and turns the angles of the views, whose positions are the source's own to
- * write; the image's axes are described already. TS_BAD_CHAIN where it cannot be: beam-volume, source-parallel,
- * source-missing, source-unit, detector-inside, fan-angle, views-without-angles. */
+/* Sets image->beam from the set, and applies angle_sense and angle_offset to the views, whose positions are the
+ * source's own to write; the image's axes are described already. TS_BAD_CHAIN where it cannot be: beam-volume,
+ * source-parallel, source-missing, source-unit, detector-inside, fan-angle, views-without-angles. */
 enum ts_status ts_source_beam(const struct param_set *set, struct ts_image *image, struct ts_diag *diag);
-/* A format's resolve(): a volume has none of these parameters, frames without angles none of how they turn. */
+/* A format's resolve(): a volume has none of these parameters, frames without angles neither angle_sense nor
+ * angle_offset. */
 void ts_source_beam_resolve(struct param_set *set, const struct source *source);
 /* The sentence about what is wrong with a fan's distances and the detector pixels that it meets, or NULL. */
 const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector);
