@@ -256,6 +256,13 @@ void ts_text_escape(char *out, size_t size, const char *text)
         out[used] = '\0';
 }
 
+void ts_text_print(FILE *stream, const char *before, const char *text)
+{
+    char out[2048];
+    ts_text_escape(out, sizeof out, text);
+    fprintf(stream, "%s%s", before, out);
+}
+
 /* The line that the span points into, without its end; NULL where the text has no such line. */
 static const char *source_line(const struct source_text *source, int32_t line, size_t *length)
 {

@@ -31,7 +31,7 @@ static enum ts_status plot_file(const char *path, const char *output, bool repla
     struct residual_curve curves[RESIDUAL_CURVES];
     const char **datasets;
     size_t n = 0;
-    enum ts_status status = ts_hdf5_list_tables(path, "residual", arena, &datasets, &n, diag);
+    enum ts_status status = ts_hdf5_list_datasets(path, "residual", arena, &datasets, &n, diag);
     n = n < RESIDUAL_CURVES ? n : RESIDUAL_CURVES;
     for (size_t i = 0; i < n && status == TS_OK; i++) {
         status = ts_hdf5_read_slice(path, datasets[i], -1, &slices[i], diag);
