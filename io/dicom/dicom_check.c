@@ -18,9 +18,8 @@ static const double MAX_POSITION_MM = 1e6;
 void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ...)
 {
     char text[320];
-    if (scan->file->refusal) {
+    if (scan->file->refusal)
         return;
-    }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -32,20 +31,17 @@ void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ..
 
 void ts_dicom_warn(struct scan *scan, const char *text)
 {
-    if (!scan->file->warning) {
+    if (!scan->file->warning)
         scan->file->warning = text;
-    }
 }
 
 static bool is_multi_frame_class(const char *uid)
 {
     static const char *const classes[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130"};
     static const char prefix[] = "1.2.840.10008.5.1.4.1.1.";
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        if (text_starts(uid, prefix) && text_equals(uid + sizeof prefix - 1, classes[i])) {
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (text_starts(uid, prefix) && text_equals(uid + sizeof prefix - 1, classes[i]))
             return true;
-        }
-    }
     return false;
 }
 
@@ -62,12 +58,10 @@ static void check_kind(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         "an enhanced multi-frame object: multi-frame images are not in this build");
     }
-    if (strstr(file->image_type, "MOSAIC")) {
+    if (strstr(file->image_type, "MOSAIC"))
         ts_dicom_refuse(scan, "dicom-mosaic", "a mosaic of many slices in one image: mosaics are not in this build");
-    }
-    if (scan->seen.float_pixels) {
+    if (scan->seen.float_pixels)
         ts_dicom_refuse(scan, "dicom-float-pixels", "pixels stored as floating point are not in this build");
-    }
     if (scan->seen.modality_lut) {
         ts_dicom_refuse(scan, "dicom-modality-lut",
                         "values are given by a Modality LUT Sequence, which is not in this build");
@@ -97,9 +91,8 @@ static void check_layout(struct scan *scan)
                             needed[i].tag >> 16, needed[i].tag & 0xFFFF);
         }
     }
-    if (file->rows < 1 || file->columns < 1) {
+    if (file->rows < 1 || file->columns < 1)
         ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows, file->columns);
-    }
     if (file->samples_per_pixel != 1) {
         ts_dicom_refuse(scan, "dicom-color", "%d samples per pixel (%s), expected 1", file->samples_per_pixel,
                         file->photometric);
@@ -109,9 +102,8 @@ static void check_layout(struct scan *scan)
                         file->photometric);
     }
     int bits = file->bits_allocated;
-    if (bits != 8 && bits != 16 && bits != 32) {
+    if (bits != 8 && bits != 16 && bits != 32)
         ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected 8, 16 or 32", bits);
-    }
     if (file->bits_stored < 1 || file->bits_stored > bits || file->high_bit >= bits ||
         file->high_bit < file->bits_stored - 1) {
         ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated %d, Bits Stored %d, High Bit %d do not fit together",
@@ -138,31 +130,26 @@ static void check_pixels(struct scan *scan)
                         native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");
         return;
     }
-    if (file->syntax == DICOM_EXPLICIT_BE && file->bits_allocated == 8 && scan->pixel_words) {
+    if (file->syntax == DICOM_EXPLICIT_BE && file->bits_allocated == 8 && scan->pixel_words)
         ts_dicom_refuse(scan, "dicom-syntax", "8-bit pixels in big-endian words are not in this build");
-    }
-    if (file->refusal) {
+    if (file->refusal)
         return;
-    }
     if (native) {
         ts_dicom_check_native(file, scan->pixels_truncated, scan->pixels_claimed, &fault);
-        if (file->pixel_bytes > ts_dicom_frame_bytes(file) + 1) {
+        if (file->pixel_bytes > ts_dicom_frame_bytes(file) + 1)
             ts_dicom_warn(scan, "more pixel data than one frame needs; the rest was passed over");
-        }
     } else {
         ts_dicom_check_encoded(&scan->reader, file, scan->fragment_offset, scan->fragment_bytes, &fault);
     }
-    if (fault.code) {
+    if (fault.code)
         ts_dicom_refuse(scan, fault.code, "%s", fault.message);
-    }
 }
 
 static void check_values(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
-    if (file->have_slope && file->slope == 0) {
+    if (file->have_slope && file->slope == 0)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
-    }
     if (file->have_slope != file->have_intercept) {
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
                         file->have_slope ? "Slope" : "Intercept", file->have_slope ? "Intercept" : "Slope");

@@ -57,9 +57,8 @@ static bool add_mark(struct marks *marks, int folder, const char *stem, size_t s
     if (marks->n == marks->room) {
         const size_t room = marks->room ? 2 * marks->room : 64;
         struct mark *more = realloc(marks->items, room * sizeof *more);
-        if (!more) {
+        if (!more)
             return false;
-        }
         marks->items = more;
         marks->room = room;
     }
@@ -79,18 +78,15 @@ static bool mark_slices(struct marks *marks, const struct dicom_series *series, 
                  (file->folder == DICOM_NAMED || add_mark(marks, file->folder, "", i));
         }
     }
-    if (!ok || marks->n == 0) {
+    if (!ok || marks->n == 0)
         return ok;
-    }
     qsort(marks->items, marks->n, sizeof *marks->items, compare_marks);
     size_t kept = 0;
-    for (size_t i = 1; i < marks->n; i++) {
-        if (compare_marks(&marks->items[kept], &marks->items[i]) == 0) {
+    for (size_t i = 1; i < marks->n; i++)
+        if (compare_marks(&marks->items[kept], &marks->items[i]) == 0)
             marks->items[kept].n += marks->items[i].n;
-        } else {
+        else
             marks->items[++kept] = marks->items[i];
-        }
-    }
     marks->n = kept + 1;
     return true;
 }
@@ -100,9 +96,8 @@ static struct range find(const struct marks *marks, int folder, const char *stem
     struct mark wanted = {.folder = folder};
     struct range range = {NULL, NULL};
     size_t low = 0, n = marks->n;
-    if (n == 0) {
+    if (n == 0)
         return range;
-    }
     snprintf(wanted.stem, sizeof wanted.stem, "%s", stem);
     while (n > 0) {
         const size_t half = n / 2;
@@ -111,9 +106,8 @@ static struct range find(const struct marks *marks, int folder, const char *stem
         n = below ? n - half - 1 : half;
     }
     range.first = range.end = marks->items + low;
-    while (range.end < marks->items + marks->n && compare_keys(range.end, &wanted) == 0) {
+    while (range.end < marks->items + marks->n && compare_keys(range.end, &wanted) == 0)
         range.end++;
-    }
     return range;
 }
 
@@ -133,9 +127,8 @@ static bool holds(struct range range, size_t series)
 
 static void count(struct dicom_series *series, const struct dicom_other *suspect)
 {
-    if (series->n_suspects < DICOM_MAX_NAMED) {
+    if (series->n_suspects < DICOM_MAX_NAMED)
         series->suspects[series->n_suspects] = suspect;
-    }
     series->n_suspects++;
 }
 
@@ -159,26 +152,21 @@ static void assign(const struct marks *marks, struct dicom_series *series, size_
         any = any || is_at_home(mark);
         both = both || (is_at_home(mark) && holds(name, mark->series));
     }
-    for (size_t i = 0; i < n_series && !any; i++) {
+    for (size_t i = 0; i < n_series && !any; i++)
         count(&series[i], suspect);
-    }
-    for (const struct mark *mark = place.first; mark < place.end; mark++) {
-        if (is_at_home(mark) && (!both || holds(name, mark->series))) {
+    for (const struct mark *mark = place.first; mark < place.end; mark++)
+        if (is_at_home(mark) && (!both || holds(name, mark->series)))
             count(&series[mark->series], suspect);
-        }
-    }
-    for (const struct mark *mark = name.first; mark < name.end && !both; mark++) {
+    for (const struct mark *mark = name.first; mark < name.end && !both; mark++)
         count(&series[mark->series], suspect);
-    }
 }
 
 /* The files of damaged groups that no series has. NULL where memory is out. */
 static struct dicom_other *list_strangers(const struct dicom_series *series, size_t n_series, struct arena *arena,
                                           size_t *n)
 {
-    for (size_t i = 0; i < n_series; i++) {
+    for (size_t i = 0; i < n_series; i++)
         *n += series[i].stranger ? series[i].n_files : 0;
-    }
     struct dicom_other *strangers = ts_arena_alloc(arena, (*n + 1) * sizeof *strangers), *next = strangers;
     for (size_t i = 0; strangers && i < n_series; i++) {
         for (size_t k = 0; k < series[i].n_files && series[i].stranger; k++) {
@@ -196,14 +184,11 @@ enum ts_status ts_dicom_count_suspects(const struct dicom_folder *folder, struct
     size_t n_strangers = 0;
     const struct dicom_other *strangers = list_strangers(series, n_series, arena, &n_strangers);
     const bool ok = strangers && mark_slices(&marks, series, n_series);
-    for (size_t i = 0; ok && i < folder->n_others; i++) {
-        if (folder->others[i].suspect) {
+    for (size_t i = 0; ok && i < folder->n_others; i++)
+        if (folder->others[i].suspect)
             assign(&marks, series, n_series, &folder->others[i]);
-        }
-    }
-    for (size_t i = 0; ok && i < n_strangers; i++) {
+    for (size_t i = 0; ok && i < n_strangers; i++)
         assign(&marks, series, n_series, &strangers[i]);
-    }
     free(marks.items);
     return ok ? TS_OK : ts_diag_no_memory(diag, marks.room * sizeof *marks.items);
 }

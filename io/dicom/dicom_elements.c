@@ -14,9 +14,8 @@
 
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n)
 {
-    if (offset < 0 || offset > reader->file_bytes || (uint64_t)n > (uint64_t)(reader->file_bytes - offset)) {
+    if (offset < 0 || offset > reader->file_bytes || (uint64_t)n > (uint64_t)(reader->file_bytes - offset))
         return false;
-    }
     unsigned char *to = out;
     while (n > 0) {
         int64_t at = offset - reader->buffer_offset;
@@ -56,11 +55,9 @@ uint32_t ts_dicom_u32(const unsigned char *bytes, bool big_endian)
 
 static bool is_one_of(const char *letters, const char *list)
 {
-    for (; *list; list += 2) {
-        if (letters[0] == list[0] && letters[1] == list[1]) {
+    for (; *list; list += 2)
+        if (letters[0] == list[0] && letters[1] == list[1])
             return true;
-        }
-    }
     return false;
 }
 
@@ -101,11 +98,9 @@ uint32_t ts_dicom_walk_peek(struct dicom_walk *walk)
 /* The end of the innermost level of known length, or of the file. */
 static int64_t limit_of(const struct dicom_walk *walk)
 {
-    for (int i = walk->n_levels - 1; i >= 0; i--) {
-        if (walk->levels[i].end >= 0) {
+    for (int i = walk->n_levels - 1; i >= 0; i--)
+        if (walk->levels[i].end >= 0)
             return walk->levels[i].end;
-        }
-    }
     return walk->reader->file_bytes;
 }
 
@@ -144,17 +139,15 @@ static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struc
     }
     walk->offset += header;
     element->offset = walk->offset;
-    if (++walk->n_elements > DICOM_MAX_ELEMENTS) {
+    if (++walk->n_elements > DICOM_MAX_ELEMENTS)
         return broken(walk, "dicom-too-many-elements", "more than %d elements", (int)DICOM_MAX_ELEMENTS);
-    }
     return DICOM_STEP_ELEMENT;
 }
 
 static enum dicom_step push(struct dicom_walk *walk, bool is_item, bool implicit, uint32_t length)
 {
-    if (walk->n_levels == 2 * DICOM_MAX_NESTING) {
+    if (walk->n_levels == 2 * DICOM_MAX_NESTING)
         return broken(walk, "dicom-too-deep", "sequences nested deeper than %d", (int)DICOM_MAX_NESTING);
-    }
     int64_t end = -1;
     if (length != DICOM_UNDEFINED) {
         int64_t limit = limit_of(walk);
@@ -173,9 +166,8 @@ static enum dicom_step push(struct dicom_walk *walk, bool is_item, bool implicit
 static enum dicom_step step_in_sequence(struct dicom_walk *walk, const struct dicom_element *element)
 {
     const struct dicom_level *level = &walk->levels[walk->n_levels - 1];
-    if (element->tag == DICOM_ITEM) {
+    if (element->tag == DICOM_ITEM)
         return push(walk, true, level->implicit, element->length);
-    }
     if (element->tag == DICOM_SEQUENCE_END && level->end < 0 && element->length == 0) {
         walk->n_levels--;
         return DICOM_STEP_ELEMENT;
@@ -189,9 +181,8 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
 {
     bool top = walk->n_levels == 0, undefined = element->length == DICOM_UNDEFINED;
     bool pixels = top && element->tag == DICOM_PIXEL_DATA;
-    if (pixels && undefined) {
+    if (pixels && undefined)
         return DICOM_STEP_ELEMENT;
-    }
     bool sequence = !strcmp(element->vr, "SQ") || (undefined && (implicit || !strcmp(element->vr, "UN")));
     if (sequence) {
         /* PS3.5 6.2.2: UN of undefined length holds implicit VR little endian. */
@@ -223,20 +214,17 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
 enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element *out)
 {
     for (;;) {
-        while (walk->n_levels > 0 && walk->levels[walk->n_levels - 1].end == walk->offset) {
+        while (walk->n_levels > 0 && walk->levels[walk->n_levels - 1].end == walk->offset)
             walk->n_levels--;
-        }
         bool top = walk->n_levels == 0;
-        if (top && walk->offset == walk->reader->file_bytes) {
+        if (top && walk->offset == walk->reader->file_bytes)
             return DICOM_STEP_END;
-        }
         const struct dicom_level *level = top ? NULL : &walk->levels[walk->n_levels - 1];
         bool implicit = top ? walk->implicit : level->implicit;
         struct dicom_element element;
         enum dicom_step step = read_header(walk, implicit, &element);
-        if (step != DICOM_STEP_ELEMENT) {
+        if (step != DICOM_STEP_ELEMENT)
             return step;
-        }
         if (level && !level->is_item) {
             step = step_in_sequence(walk, &element);
         } else if (level && element.tag == DICOM_ITEM_END && level->end < 0 && element.length == 0) {
@@ -251,8 +239,7 @@ enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element
                 return step;
             }
         }
-        if (step != DICOM_STEP_ELEMENT) {
+        if (step != DICOM_STEP_ELEMENT)
             return step;
-        }
     }
 }

@@ -41,9 +41,8 @@ static enum ts_status add_other(struct search *search, const struct dicom_other 
     if (folder->n_others == search->others_size) {
         size_t size = search->others_size ? 2 * search->others_size : 16;
         struct dicom_other *others = realloc(folder->others, size * sizeof *others);
-        if (!others) {
+        if (!others)
             return ts_diag_no_memory(search->diag, size * sizeof *others);
-        }
         folder->others = others;
         search->others_size = size;
     }
@@ -55,9 +54,8 @@ static enum ts_status add_other(struct search *search, const struct dicom_other 
 
 static enum ts_status add(struct search *search, struct list *list, const struct found *found)
 {
-    if (!found->path) {
+    if (!found->path)
         return ts_diag_no_memory(search->diag, 0);
-    }
     if (list->n == MAX_FILES) {
         ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "too-many-files"},
                       "more than %d files or folders in the input", (int)MAX_FILES);
@@ -67,9 +65,8 @@ static enum ts_status add(struct search *search, struct list *list, const struct
     if (list->n == list->size) {
         size_t size = list->size ? 2 * list->size : 256;
         struct found *items = realloc(list->items, size * sizeof *items);
-        if (!items) {
+        if (!items)
             return ts_diag_no_memory(search->diag, size * sizeof *items);
-        }
         list->items = items;
         list->size = size;
     }
@@ -110,9 +107,8 @@ static enum ts_status visit_folder(struct search *search, const struct found *pa
                       "folders nested deeper than %d in the input", (int)MAX_DEPTH);
         return TS_BAD_INPUT;
     }
-    if (strcmp(name, ".git") == 0) {
+    if (strcmp(name, ".git") == 0)
         return visit_other(search, found, DICOM_GIT, 0, NULL);
-    }
     found->depth = parent->depth + 1;
     return add(search, &search->pending, found);
 }
@@ -125,27 +121,22 @@ static enum ts_status visit(struct search *search, int fd, const struct found *p
                           .depth = parent->depth,
                           .folder = parent->folder,
                           .entry = parent->entry};
-    if (!found.path) {
+    if (!found.path)
         return ts_diag_no_memory(search->diag, 0);
-    }
-    if (entry->d_type == DT_REG) {
+    if (entry->d_type == DT_REG)
         return add(search, &search->files, &found);
-    }
-    if (entry->d_type == DT_DIR) {
+    if (entry->d_type == DT_DIR)
         return visit_folder(search, parent, &found, entry->d_name);
-    }
-    if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
         return visit_other(search, &found, DICOM_UNREADABLE, errno, NULL);
-    }
     if (S_ISLNK(status.st_mode)) {
         if (fstatat(fd, entry->d_name, &status, 0) != 0) {
             int error = errno;
             return visit_other(search, &found, error == ELOOP ? DICOM_LOOP : DICOM_UNREADABLE, error,
                                link_target(search, found.path));
         }
-        if (S_ISDIR(status.st_mode)) {
+        if (S_ISDIR(status.st_mode))
             return visit_other(search, &found, DICOM_LINK, 0, NULL);
-        }
     } else if (S_ISDIR(status.st_mode)) {
         return visit_folder(search, parent, &found, entry->d_name);
     }
@@ -168,9 +159,8 @@ static enum ts_status read_folder(struct search *search, struct found place)
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     if (!stream) {
         enum ts_status status = folder_unreadable(search, &place);
-        if (fd >= 0) {
+        if (fd >= 0)
             close(fd);
-        }
         return status;
     }
     enum ts_status status = TS_OK;
@@ -185,11 +175,10 @@ static enum ts_status read_folder(struct search *search, struct found place)
         }
         errno = 0;
     }
-    if (status == TS_OK && errno != 0) {
+    if (status == TS_OK && errno != 0)
         status = folder_unreadable(search, &place);
-    } else if (status == TS_OK && bare) {
+    else if (status == TS_OK && bare)
         status = visit_other(search, &itself, DICOM_BARE, 0, NULL);
-    }
     closedir(stream);
     return status;
 }
@@ -198,9 +187,8 @@ static enum ts_status read_folder(struct search *search, struct found place)
 static enum ts_status start_at(struct search *search, const char *path, size_t entry)
 {
     struct stat status;
-    if (stat(path, &status) != 0) {
+    if (stat(path, &status) != 0)
         return unreadable(search, path);
-    }
     const struct found found = {
         .path = ts_arena_text(search->arena, path, strlen(path)), .folder = DICOM_NAMED, .entry = (int)entry};
     return add(search, S_ISDIR(status.st_mode) ? &search->pending : &search->files, &found);
@@ -219,12 +207,10 @@ static int compare_others(const void *a, const void *b)
 static int compare_inodes(const void *a, const void *b)
 {
     const struct dicom_file *first = *(struct dicom_file *const *)a, *second = *(struct dicom_file *const *)b;
-    if (first->device != second->device) {
+    if (first->device != second->device)
         return first->device < second->device ? -1 : 1;
-    }
-    if (first->inode != second->inode) {
+    if (first->inode != second->inode)
         return first->inode < second->inode ? -1 : 1;
-    }
     return strcmp(first->path, second->path);
 }
 
@@ -233,27 +219,23 @@ static enum ts_status drop_further_names(struct search *search, struct dicom_fil
 {
     const size_t n = *n_files;
     struct dicom_file **sorted = malloc(n * sizeof(struct dicom_file *) + n + 1);
-    if (!sorted) {
+    if (!sorted)
         return ts_diag_no_memory(search->diag, n * sizeof(struct dicom_file *));
-    }
     bool *further = (bool *)(sorted + n);
     for (size_t i = 0; i < n; i++) {
         sorted[i] = &files[i];
         further[i] = false;
     }
-    if (n > 1) {
+    if (n > 1)
         qsort(sorted, n, sizeof *sorted, compare_inodes);
-    }
     for (size_t i = 1; i < n; i++) {
         further[sorted[i] - files] =
             sorted[i]->device == sorted[i - 1]->device && sorted[i]->inode == sorted[i - 1]->inode;
     }
     *n_files = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!further[i]) {
+    for (size_t i = 0; i < n; i++)
+        if (!further[i])
             files[(*n_files)++] = files[i];
-        }
-    }
     search->folder->n_same += n - *n_files;
     free(sorted);
     return TS_OK;
@@ -264,9 +246,8 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
 {
     struct list *files = &search->files;
     size_t room = 0;
-    if (files->n > 0) {
+    if (files->n > 0)
         qsort(files->items, files->n, sizeof *files->items, compare_paths);
-    }
     for (size_t i = 0; i < files->n; i++) {
         const struct found *found = &files->items[i];
         if (i > 0 && strcmp(found->path, found[-1].path) == 0) {
@@ -276,9 +257,8 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
         if (*n_images == room) {
             room = room ? 2 * room : 64;
             struct dicom_file *more = realloc(*images, room * sizeof **images);
-            if (!more) {
+            if (!more)
                 return ts_diag_no_memory(search->diag, room * sizeof **images);
-            }
             *images = more;
         }
         struct dicom_file *next = &(*images)[*n_images];
@@ -292,9 +272,8 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
         }
         other.folder = found->folder;
         enum ts_status status = add_other(search, &other);
-        if (status != TS_OK) {
+        if (status != TS_OK)
             return status;
-        }
     }
     return drop_further_names(search, *images, n_images);
 }
@@ -303,11 +282,10 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
 static void *keep(struct search *search, const void *items, size_t n, size_t item_bytes)
 {
     void *kept = ts_arena_alloc(search->arena, n * item_bytes);
-    if (!kept) {
+    if (!kept)
         ts_diag_no_memory(search->diag, n * item_bytes);
-    } else if (n > 0) {
+    else if (n > 0)
         memcpy(kept, items, n * item_bytes);
-    }
     return kept;
 }
 
@@ -316,17 +294,14 @@ static enum ts_status search_and_scan(struct search *search)
     struct dicom_folder *folder = search->folder;
     struct dicom_file *images = NULL;
     enum ts_status status = TS_OK;
-    while (status == TS_OK && search->pending.n > 0) {
+    while (status == TS_OK && search->pending.n > 0)
         status = read_folder(search, search->pending.items[--search->pending.n]);
-    }
-    if (status == TS_OK) {
+    if (status == TS_OK)
         status = scan_files(search, &images, &folder->n_files);
-    }
     struct dicom_other *others = folder->others;
     if (status == TS_OK) {
-        if (folder->n_others > 1) {
+        if (folder->n_others > 1)
             qsort(others, folder->n_others, sizeof *others, compare_others);
-        }
         folder->files = keep(search, images, folder->n_files, sizeof *images);
         folder->others = keep(search, others, folder->n_others, sizeof *others);
         status = folder->files && folder->others ? TS_OK : TS_RUN_FAILED;
@@ -341,12 +316,10 @@ static enum ts_status find_idle(struct search *search, const char *const *paths,
 {
     struct dicom_folder *folder = search->folder;
     bool *brought = ts_arena_alloc(search->arena, n_paths + 1);
-    if (!brought) {
+    if (!brought)
         return ts_diag_no_memory(search->diag, n_paths);
-    }
-    for (size_t i = 0; i < folder->n_files; i++) {
+    for (size_t i = 0; i < folder->n_files; i++)
         brought[folder->files[i].entry] = true;
-    }
     for (size_t i = 0; i < n_paths && n_paths > 1; i++) {
         folder->idle = brought[i] || folder->idle ? folder->idle : paths[i];
         folder->n_idle += !brought[i];
@@ -360,15 +333,12 @@ enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct ar
     struct search search = {.arena = arena, .folder = folder, .diag = diag};
     enum ts_status status = TS_OK;
     *folder = (struct dicom_folder){.files = NULL};
-    for (size_t i = 0; i < n_paths && status == TS_OK; i++) {
+    for (size_t i = 0; i < n_paths && status == TS_OK; i++)
         status = start_at(&search, paths[i], i);
-    }
-    if (status == TS_OK) {
+    if (status == TS_OK)
         status = search_and_scan(&search);
-    }
-    if (status == TS_OK) {
+    if (status == TS_OK)
         status = find_idle(&search, paths, n_paths);
-    }
     free(search.files.items);
     free(search.pending.items);
     return status == TS_OK ? ts_dicom_mark_suspects(folder, arena, diag) : status;

@@ -37,9 +37,8 @@ static double length_of(const double *a)
 
 static void scale(double *a, double factor)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         a[i] *= factor;
-    }
 }
 
 /* Unit x, y, z; the cosines are off by 1e-3 at most (the scan refused others). Returns the largest change. */
@@ -49,25 +48,22 @@ static double make_orthonormal(const double orientation[6], double direction[9])
     memcpy(direction, orientation, 6 * sizeof *direction);
     scale(x, 1 / length_of(x));
     double along = dot(x, y);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         y[i] -= along * x[i];
-    }
     scale(y, 1 / length_of(y));
     z[0] = x[1] * y[2] - x[2] * y[1];
     z[1] = x[2] * y[0] - x[0] * y[2];
     z[2] = x[0] * y[1] - x[1] * y[0];
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 6; i++)
         change = fmax(change, fabs(direction[i] - orientation[i]));
-    }
     return change;
 }
 
 static int compare_slices(const void *a, const void *b)
 {
     const struct slice *first = a, *second = b;
-    if (first->along_mm != second->along_mm) {
+    if (first->along_mm != second->along_mm)
         return first->along_mm < second->along_mm ? -1 : 1;
-    }
     int by_uid = strcmp(first->file->sop_instance, second->file->sop_instance);
     return by_uid ? by_uid : strcmp(first->file->path, second->file->path);
 }
@@ -100,11 +96,9 @@ bool ts_dicom_same_pixels(const struct dicom_file *a, const struct dicom_file *b
         same = same && *error == 0 && memcmp(bytes[0], bytes[1], n) == 0;
         done += (int64_t)n;
     }
-    for (int i = 0; i < 2; i++) {
-        if (fds[i] >= 0) {
+    for (int i = 0; i < 2; i++)
+        if (fds[i] >= 0)
             close(fds[i]);
-        }
-    }
     return same && *error == 0;
 }
 
@@ -151,9 +145,8 @@ static bool all_same_pixels(const struct slice *slices, size_t n)
     for (size_t i = 1; i < n; i++) {
         const struct dicom_file *file = slices[i].file;
         if (file->slope != first->slope || file->intercept != first->intercept ||
-            !ts_dicom_same_pixels(file, first, &error)) {
+            !ts_dicom_same_pixels(file, first, &error))
             return false;
-        }
     }
     return true;
 }
@@ -167,12 +160,10 @@ static const char *name_difference(const struct slice *slices, size_t n)
     bool named = false;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_file *file = slices[i].file;
-        if (file->temporal_position != first->temporal_position && !isnan(file->temporal_position)) {
+        if (file->temporal_position != first->temporal_position && !isnan(file->temporal_position))
             return "they differ in Temporal Position Identifier: a time series";
-        }
-        if (file->b_value != first->b_value && !isnan(file->b_value)) {
+        if (file->b_value != first->b_value && !isnan(file->b_value))
             return "they differ in the diffusion b-value: a diffusion series";
-        }
         if (file->acquisition_number != first->acquisition_number && !isnan(file->acquisition_number)) {
             difference = "they differ in Acquisition Number: several acquisitions, often time points or directions";
             named = true;
@@ -189,20 +180,16 @@ static const char *name_difference(const struct slice *slices, size_t n)
 static bool refuse_repeats(struct dicom_series *series, const struct slice *slices, struct arena *arena)
 {
     size_t n = series->n_files, positions = n > 0, repeated = 0, first = 0;
-    for (size_t i = 1; i < n; i++) {
-        if (slices[i].along_mm - slices[i - 1].along_mm > SAME_POSITION_MM) {
+    for (size_t i = 1; i < n; i++)
+        if (slices[i].along_mm - slices[i - 1].along_mm > SAME_POSITION_MM)
             positions++;
-        } else if (repeated++ == 0) {
+        else if (repeated++ == 0)
             first = i - 1;
-        }
-    }
-    if (repeated == 0) {
+    if (repeated == 0)
         return false;
-    }
     size_t same = 2;
-    while (first + same < n && slices[first + same].along_mm - slices[first].along_mm <= SAME_POSITION_MM) {
+    while (first + same < n && slices[first + same].along_mm - slices[first].along_mm <= SAME_POSITION_MM)
         same++;
-    }
     const bool copies = all_same_pixels(slices + first, same);
     const char *hint = copies ? "remove all but one of the copies"
                               : ts_arena_printf(arena, "%s; put the files of one of them into a folder of their own",
@@ -258,9 +245,8 @@ static void refuse_uneven(struct dicom_series *series, const struct slice *slice
         double gap = slices[i].along_mm - slices[i - 1].along_mm, whole = rint(gap / common);
         /* The lowest ones remain. */
         worst = fabs(gap - median) > JITTER_RELATIVE * median ? i : worst;
-        if (fabs(gap - common) <= tolerance) {
+        if (fabs(gap - common) <= tolerance)
             continue;
-        }
         wide = i;
         only_missing = only_missing && whole >= 2 && fabs(gap - whole * common) <= tolerance * whole;
         missing += only_missing ? (size_t)whole - 1 : 0;
@@ -276,9 +262,8 @@ static void refuse_uneven(struct dicom_series *series, const struct slice *slice
         return;
     }
     char tilt[64] = "";
-    if (step->shear_degree > MAX_SHEAR_DEGREE) {
+    if (step->shear_degree > MAX_SHEAR_DEGREE)
         snprintf(tilt, sizeof tilt, "; it is also sheared by %.2f degrees", step->shear_degree);
-    }
     ts_dicom_series_refuse(series, arena, "spacing-varies",
                            "put the slices of one spacing into a folder of their own, or resample with another tool",
                            "slice spacing varies from %.3f to %.3f mm (median %.3f), first between %s and %s%s",
@@ -294,15 +279,13 @@ static void check_spacing(struct dicom_series *series, const struct slice *slice
         ts_dicom_series_refuse(series, arena, "no-memory", NULL, "memory is out");
         return;
     }
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = 1; i < n; i++)
         gaps[i - 1] = slices[i].along_mm - slices[i - 1].along_mm;
-    }
     qsort(gaps, n - 1, sizeof *gaps, compare_doubles);
     double median = (gaps[(n - 2) / 2] + gaps[(n - 1) / 2]) / 2;
     double worst = fmax(median - gaps[0], gaps[n - 2] - median), drift = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         drift = fmax(drift, fabs(slices[i].along_mm - slices[0].along_mm - (double)i * step->spacing_mm));
-    }
     bool even = worst <= fmax(SAME_POSITION_MM, EVEN_RELATIVE * median);
     bool jitter = worst <= JITTER_RELATIVE * median;
     if (!even && !jitter) {
@@ -328,9 +311,8 @@ static void check_shear(struct dicom_series *series, const struct slice *slices,
     }
     for (size_t i = 0; i < series->n_files; i++) {
         double off[3];
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 3; k++)
             off[k] = slices[i].file->position_mm[k] - slices[0].file->position_mm[k] - (double)i * step->vector_mm[k];
-        }
         double along = dot(off, series->image.direction + 6);
         double shift = sqrt(fmax(0, dot(off, off) - along * along));
         if (shift > fmax(1e-2, JITTER_RELATIVE * step->spacing_mm)) {
@@ -363,9 +345,8 @@ static void place_slices(struct dicom_series *series, const struct slice *slices
 {
     struct ts_image *image = &series->image;
     size_t n = series->n_files;
-    if (refuse_repeats(series, slices, arena)) {
+    if (refuse_repeats(series, slices, arena))
         return;
-    }
     if (n == 1) {
         ts_dicom_series_warn(series, arena, "a single slice: the spacing in z is unknown and stored as 0");
         return;
@@ -380,9 +361,8 @@ static void place_slices(struct dicom_series *series, const struct slice *slices
     struct step step = measure_step(slices, n, image->direction + 6);
     check_spacing(series, slices, &step, arena);
     check_shear(series, slices, &step, arena);
-    if (!series->refusal) {
+    if (!series->refusal)
         warn_of_tags(series, &step, arena);
-    }
     image->axes[0].spacing = step.spacing_mm;
     memcpy(image->step_z_mm, step.vector_mm, sizeof image->step_z_mm);
 }
@@ -393,21 +373,18 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, struct arena *are
     drop_duplicates(series, arena);
     const struct dicom_file *first = series->files[0];
     double change = make_orthonormal(first->orientation, image->direction);
-    if (change > 1e-4) {
+    if (change > 1e-4)
         ts_dicom_series_warn(series, arena, "Image Orientation is off orthonormal by %.2g and was corrected", change);
-    }
     struct slice *slices = ts_arena_alloc(arena, series->n_files * sizeof *slices);
     if (!slices) {
         ts_dicom_series_refuse(series, arena, "no-memory", NULL, "memory is out");
         return;
     }
-    for (size_t i = 0; i < series->n_files; i++) {
+    for (size_t i = 0; i < series->n_files; i++)
         slices[i] = (struct slice){series->files[i], dot(series->files[i]->position_mm, image->direction + 6)};
-    }
     qsort(slices, series->n_files, sizeof *slices, compare_slices);
-    for (size_t i = 0; i < series->n_files; i++) {
+    for (size_t i = 0; i < series->n_files; i++)
         series->files[i] = slices[i].file;
-    }
     first = series->files[0];
     image->rank = 3;
     image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = (int64_t)series->n_files, .unit = "mm"};

@@ -30,9 +30,8 @@ static void third_value(const char *image_type, char out[DICOM_TEXT_MAX])
 
 static int compare_numbers(double a, double b)
 {
-    if (isnan(a) || isnan(b)) {
+    if (isnan(a) || isnan(b))
         return !isnan(a) - !isnan(b);
-    }
     return (a > b) - (a < b);
 }
 
@@ -67,9 +66,8 @@ static int compare_files(const void *a, const void *b)
 static bool same_orientation(const struct dicom_file *a, const struct dicom_file *b)
 {
     bool same = a->have_orientation == b->have_orientation;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 6; i++)
         same = same && !(fabs(a->orientation[i] - b->orientation[i]) > SAME_ORIENTATION);
-    }
     return same;
 }
 
@@ -84,18 +82,16 @@ static bool add_series(struct grouping *grouping, struct dicom_file **files, siz
     if (grouping->n == grouping->room) {
         size_t room = grouping->room ? 2 * grouping->room : 16;
         struct dicom_series *more = realloc(grouping->series, room * sizeof *more);
-        if (!more) {
+        if (!more)
             return false;
-        }
         grouping->series = more;
         grouping->room = room;
     }
     struct dicom_series *series = &grouping->series[grouping->n];
     *series = (struct dicom_series){.number = (int)++grouping->n, .n_files = n};
     series->files = ts_arena_alloc(grouping->arena, n * sizeof(struct dicom_file *));
-    if (!series->files) {
+    if (!series->files)
         return false;
-    }
     memcpy(series->files, files, n * sizeof(struct dicom_file *));
     memcpy(series->series, files[0]->series, sizeof series->series);
     memcpy(series->modality, files[0]->modality, sizeof series->modality);
@@ -109,16 +105,13 @@ static bool split_run(struct grouping *grouping, struct dicom_file **files, size
     for (int round = 0; n > 0; round++) {
         size_t same = 0, rest = 0;
         const struct dicom_file *first = files[0];
-        for (size_t i = 0; i < n; i++) {
-            if (round >= MAX_ORIENTATIONS || same_orientation(first, files[i])) {
+        for (size_t i = 0; i < n; i++)
+            if (round >= MAX_ORIENTATIONS || same_orientation(first, files[i]))
                 scratch[same++] = files[i];
-            } else {
+            else
                 files[rest++] = files[i];
-            }
-        }
-        if (!add_series(grouping, scratch, same)) {
+        if (!add_series(grouping, scratch, same))
             return false;
-        }
         if (round >= MAX_ORIENTATIONS) {
             ts_dicom_series_refuse(&grouping->series[grouping->n - 1], grouping->arena, "orientation-mixed", NULL,
                                    "more than %d orientations in one series", (int)MAX_ORIENTATIONS);
@@ -172,11 +165,9 @@ static const char *hint_for(const char *code)
         {"dicom-truncated", "transfer the file again"},
         {"dicom-length", "transfer the file again"},
     };
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
-        if (!strcmp(code, hints[i][0])) {
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (!strcmp(code, hints[i][0]))
             return hints[i][1];
-        }
-    }
     return "supply a correct file, or take it out of the input";
 }
 
@@ -199,9 +190,8 @@ static void check_files(struct dicom_series *series, struct arena *arena)
                                "%zu of %zu files cannot be used; %s: %s", refused, series->n_files,
                                ts_dicom_base_name(bad->path), bad->refusal);
     }
-    if (odd) {
+    if (odd)
         ts_dicom_series_warn(series, arena, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
-    }
     if (!*series->modality) {
         ts_dicom_series_refuse(series, arena, "modality", "choose a series of CT, MR or PET slices",
                                "no modality, expected CT, MR or PT");
@@ -234,9 +224,8 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
     for (int side = -1; side <= 1; side += 2) {
         size_t other = i + (size_t)side;
         if (other < grouping->n && same_uid(&series[i], &series[other]) &&
-            !same_orientation(series[i].files[0], series[other].files[0])) {
+            !same_orientation(series[i].files[0], series[other].files[0]))
             return true;
-        }
     }
     return false;
 }
@@ -252,15 +241,12 @@ static void drop_damaged(struct dicom_series *series, struct arena *arena)
             n++;
         }
     }
-    if (n == 0 || n == series->n_files) {
+    if (n == 0 || n == series->n_files)
         return;
-    }
     size_t kept = 0;
-    for (size_t i = 0; i < series->n_files; i++) {
-        if (!ts_dicom_is_damage(series->files[i]->refusal_code)) {
+    for (size_t i = 0; i < series->n_files; i++)
+        if (!ts_dicom_is_damage(series->files[i]->refusal_code))
             series->files[kept++] = series->files[i];
-        }
-    }
     series->n_files = kept;
     series->n_dropped = n;
     ts_dicom_series_warn(series, arena, "%zu damaged file%s skipped: %s", n, n == 1 ? " was" : "s were", reason);
@@ -270,30 +256,25 @@ static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dic
 {
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
-        if (skip) {
+        if (skip)
             drop_damaged(series, grouping->arena);
-        }
         check_kind(series, grouping->arena);
         check_files(series, grouping->arena);
         series->image.rank = 3;
         series->image.axes[0].n = (int64_t)series->n_files;
         series->image.axes[1].n = series->files[0]->rows;
         series->image.axes[2].n = series->files[0]->columns;
-        if (!series->refusal) {
+        if (!series->refusal)
             ts_dicom_arrange(series, is_split_by_orientation(grouping, i), grouping->arena);
-        }
-        if (!series->refusal) {
+        if (!series->refusal)
             ts_dicom_quantify(series, grouping->arena);
-        }
     }
     size_t bytes = grouping->n * sizeof *grouping->series;
     *out = ts_arena_alloc(grouping->arena, bytes);
-    if (!*out) {
+    if (!*out)
         return ts_diag_no_memory(diag, bytes);
-    }
-    if (bytes > 0) {
+    if (bytes > 0)
         memcpy(*out, grouping->series, bytes);
-    }
     return TS_OK;
 }
 
@@ -304,31 +285,24 @@ enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *a
     size_t n = folder->n_files, bytes = 2 * n * sizeof(struct dicom_file *);
     struct dicom_file **files = malloc(bytes + 1);
     enum ts_status status = files ? TS_OK : ts_diag_no_memory(diag, bytes);
-    for (size_t i = 0; files && i < n; i++) {
+    for (size_t i = 0; files && i < n; i++)
         files[i] = &folder->files[i];
-    }
-    if (status == TS_OK && n > 0) {
+    if (status == TS_OK && n > 0)
         qsort(files, n, sizeof *files, compare_files);
-    }
     for (size_t first = 0; status == TS_OK && first < n;) {
         size_t end = first + 1;
-        while (end < n && compare_keys(files[first], files[end]) == 0) {
+        while (end < n && compare_keys(files[first], files[end]) == 0)
             end++;
-        }
-        if (!split_run(&grouping, files + first, end - first, files + n)) {
+        if (!split_run(&grouping, files + first, end - first, files + n))
             status = ts_diag_no_memory(diag, 0);
-        }
         first = end;
     }
-    if (status == TS_OK) {
+    if (status == TS_OK)
         status = judge_all(&grouping, folder->skip, series, diag);
-    }
-    if (status == TS_OK && !ts_dicom_check_whole(*series, grouping.n, arena)) {
+    if (status == TS_OK && !ts_dicom_check_whole(*series, grouping.n, arena))
         status = ts_diag_no_memory(diag, 0);
-    }
-    if (status == TS_OK) {
+    if (status == TS_OK)
         status = ts_dicom_count_suspects(folder, arena, *series, grouping.n, diag);
-    }
     *n_series = status == TS_OK ? grouping.n : 0;
     free(grouping.series);
     free(files);

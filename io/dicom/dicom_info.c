@@ -21,15 +21,13 @@ static void print_text(FILE *stream, const char *text)
 static void print_json_text(FILE *stream, const char *text)
 {
     fputc('"', stream);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\') {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c == '"' || *c == '\\')
             fprintf(stream, "\\%c", *c);
-        } else if (*c < 0x20 || *c >= 0x7F) {
+        else if (*c < 0x20 || *c >= 0x7F)
             fprintf(stream, "\\u%04x", *c);
-        } else {
+        else
             fputc(*c, stream);
-        }
-    }
     fputc('"', stream);
 }
 
@@ -42,9 +40,8 @@ static void print_json_pair(FILE *stream, const char *name, const char *text)
 static void print_json_numbers(FILE *stream, const char *name, const double *values, int n)
 {
     fprintf(stream, ",\"%s\":[", name);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         fprintf(stream, "%s%.17g", i ? "," : "", values[i]);
-    }
     fputc(']', stream);
 }
 
@@ -140,9 +137,8 @@ static void print_json(FILE *stream, const struct dicom_folder *folder, const st
     char text[2048];
     fprintf(stream, "{\"files\":%zu,\"images\":%zu,\"same_file\":%zu,\"passed_over\":{", folder->n_seen,
             folder->n_files, folder->n_same);
-    for (int i = 0; i < DICOM_OTHER_KINDS; i++) {
+    for (int i = 0; i < DICOM_OTHER_KINDS; i++)
         fprintf(stream, "%s\"%s\":%zu", i ? "," : "", kinds[i], folder->n_of[i]);
-    }
     fputc('}', stream);
     print_json_unreadable(stream, folder);
     fputs(",\"series\":[", stream);
@@ -152,9 +148,8 @@ static void print_json(FILE *stream, const struct dicom_folder *folder, const st
     }
     fputs("],\"warnings\":[", stream);
     ts_dicom_others_text(folder, text, sizeof text);
-    if (*text) {
+    if (*text)
         print_json_text(stream, text);
-    }
     fputs("]}\n", stream);
 }
 
@@ -183,20 +178,17 @@ static void print_series(FILE *stream, const struct dicom_series *series)
         print_text(stream, series->warnings[i]);
         fputc('\n', stream);
     }
-    if (series->refusal) {
+    if (series->refusal)
         print_refusal(stream, series->refusal_code, series->refusal, series->hint);
-    }
     if (series->n_suspects > 0) {
         char text[1024];
         ts_dicom_suspects_text(series, text, sizeof text);
         print_refusal(stream, "slice-unreadable", text, DICOM_UNREADABLE_HINT);
     }
-    if (series->damaged) {
+    if (series->damaged)
         print_refusal(stream, "slice-unreadable", series->damaged->refusal, DICOM_UNREADABLE_HINT);
-    }
-    if (series->incomplete) {
+    if (series->incomplete)
         print_refusal(stream, "series-incomplete", series->incomplete, DICOM_INCOMPLETE_HINT);
-    }
 }
 
 /* Every run would be refused for the first of them. */
@@ -213,9 +205,8 @@ static void print_unreadable(FILE *stream, const struct dicom_folder *folder)
             any = true;
         }
     }
-    if (any) {
+    if (any)
         fputs("way out: " DICOM_UNREADABLE_HINT "\n", stream);
-    }
 }
 
 static void print_all(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
@@ -223,9 +214,8 @@ static void print_all(FILE *stream, const struct dicom_folder *folder, const str
     char text[2048];
     fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", n, folder->n_files,
             folder->n_seen);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         print_series(stream, &series[i]);
-    }
     ts_dicom_others_text(folder, text, sizeof text);
     if (*text) {
         fputs("warning: ", stream);
@@ -233,9 +223,8 @@ static void print_all(FILE *stream, const struct dicom_folder *folder, const str
         fputc('\n', stream);
     }
     ts_dicom_same_text(folder, text, sizeof text);
-    if (*text) {
+    if (*text)
         fprintf(stream, "warning: %s\n", text);
-    }
     print_unreadable(stream, folder);
 }
 
@@ -245,13 +234,11 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
     struct dicom_folder folder;
     struct dicom_series *series = NULL;
     size_t n = 0;
-    if (!arena) {
+    if (!arena)
         return ts_diag_no_memory(diag, 0);
-    }
     enum ts_status status = ts_dicom_scan(&path, 1, arena, &folder, diag);
-    if (status == TS_OK) {
+    if (status == TS_OK)
         status = ts_dicom_group(&folder, arena, &series, &n, diag);
-    }
     if (status == TS_OK && n == 0) {
         const struct dicom_series *none = NULL;
         status = ts_dicom_refuse_unreadable(&folder, diag);

@@ -40,9 +40,8 @@ void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t s
     size_t used = 0;
     const char *separator = " ";
     out[0] = '\0';
-    if (folder->n_others == 0) {
+    if (folder->n_others == 0)
         return;
-    }
     used = (size_t)snprintf(out, size, "%zu file%s passed over:", folder->n_others, folder->n_others == 1 ? "" : "s");
     for (int i = 0; i < DICOM_OTHER_KINDS; i++) {
         char count[32];
@@ -84,9 +83,8 @@ enum ts_status ts_dicom_refuse_unreadable(const struct dicom_folder *folder, str
             n++;
         }
     }
-    if (n == 0) {
+    if (n == 0)
         return TS_OK;
-    }
     if (n < folder->n_of[DICOM_UNREADABLE]) {
         ts_diag_error(diag, TS_BAD_INPUT, &site, "%zu more files or folders cannot be read",
                       folder->n_of[DICOM_UNREADABLE] - n);
@@ -100,9 +98,8 @@ void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t s
     size_t used;
     ts_dicom_passed_over(folder, out, size);
     used = strlen(out);
-    for (size_t i = 0; i < folder->n_others && i < DICOM_MAX_NAMED; i++) {
+    for (size_t i = 0; i < folder->n_others && i < DICOM_MAX_NAMED; i++)
         append(out, size, &used, i ? ", " : " (", ts_dicom_base_name(folder->others[i].path), "");
-    }
     append(out, size, &used, folder->n_others > DICOM_MAX_NAMED ? ", ..." : "", folder->n_others > 0 ? ")" : "", "");
 }
 
@@ -119,13 +116,11 @@ void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *
 {
     char text[2 * NAME_BYTES];
     ts_dicom_others_text(folder, text, sizeof text);
-    if (*text) {
+    if (*text)
         ts_diag_warning(diag, &(struct diag_site){.code = "files-passed-over"}, "%s", text);
-    }
     ts_dicom_same_text(folder, text, sizeof text);
-    if (*text) {
+    if (*text)
         ts_diag_warning(diag, &(struct diag_site){.code = "same-file"}, "%s", text);
-    }
     if (folder->n_idle > 0) {
         ts_diag_warning(diag, &(struct diag_site){.code = "input-idle"},
                         "%zu of the paths that the chain lists brought no image of %s own, first %s", folder->n_idle,

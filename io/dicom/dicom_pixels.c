@@ -15,9 +15,8 @@ enum { MAX_RATIO = 1000, RATIO_FREE_BYTES = 16 << 20, MAX_JPEG_MARKERS = 1000, R
 
 void ts_dicom_fault(struct dicom_fault *fault, const char *code, const char *format, ...)
 {
-    if (fault->code) {
+    if (fault->code)
         return;
-    }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(fault->message, sizeof fault->message, format, arguments);
@@ -56,9 +55,8 @@ void ts_dicom_walk_fragments(struct dicom_walk *walk, struct dicom_file *file, i
         uint32_t tag = DICOM_TAG(ts_dicom_u16(bytes, false), ts_dicom_u16(bytes + 2, false));
         uint32_t claimed = ts_dicom_u32(bytes + 4, false);
         walk->offset += 8;
-        if (tag == DICOM_SEQUENCE_END && claimed == 0 && item > 0) {
+        if (tag == DICOM_SEQUENCE_END && claimed == 0 && item > 0)
             return;
-        }
         int64_t left = walk->reader->file_bytes - walk->offset;
         if (tag != DICOM_ITEM || claimed == DICOM_UNDEFINED) {
             ts_dicom_fault(fault, "dicom-bad-fragments", "(%04x,%04x) stands where a fragment should, at byte %" PRId64,
@@ -129,9 +127,8 @@ struct jpeg_header {
 static bool read_frame_header(struct dicom_reader *reader, int64_t at, int marker, struct jpeg_header *header)
 {
     unsigned char bytes[6];
-    if (header->marker != 0 || !ts_dicom_read(reader, at, bytes, sizeof bytes)) {
+    if (header->marker != 0 || !ts_dicom_read(reader, at, bytes, sizeof bytes))
         return false;
-    }
     *header = (struct jpeg_header){.marker = marker,
                                    .precision = bytes[0],
                                    .rows = bytes[1] << 8 | bytes[2],
@@ -147,32 +144,27 @@ static bool read_jpeg_header(struct dicom_reader *reader, int64_t offset, int64_
     unsigned char bytes[4];
     int64_t at = 2;
     *header = (struct jpeg_header){.marker = 0};
-    if (length < 2 || !ts_dicom_read(reader, offset, bytes, 2) || bytes[0] != 0xFF || bytes[1] != 0xD8) {
+    if (length < 2 || !ts_dicom_read(reader, offset, bytes, 2) || bytes[0] != 0xFF || bytes[1] != 0xD8)
         return false;
-    }
     for (int i = 0; i < MAX_JPEG_MARKERS; i++) {
-        if (at + 4 > length || !ts_dicom_read(reader, offset + at, bytes, 4) || bytes[0] != 0xFF) {
+        if (at + 4 > length || !ts_dicom_read(reader, offset + at, bytes, 4) || bytes[0] != 0xFF)
             return false;
-        }
         int marker = bytes[1], segment = bytes[2] << 8 | bytes[3];
         if (marker == 0xFF) { /* a fill byte */
             at++;
             continue;
         }
         bool standalone = marker == 0x01 || (marker >= 0xD0 && marker <= 0xD9) || marker == 0;
-        if (standalone || segment < 2 || at + 2 + segment > length) {
+        if (standalone || segment < 2 || at + 2 + segment > length)
             return false;
-        }
         bool frame =
             (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) || marker == 0xF7;
-        if (frame && (segment < 11 || !read_frame_header(reader, offset + at + 4, marker, header))) {
+        if (frame && (segment < 11 || !read_frame_header(reader, offset + at + 4, marker, header)))
             return false;
-        }
         if (marker == 0xDA) {
             unsigned char scan[4];
-            if (header->marker == 0 || segment < 8 || !ts_dicom_read(reader, offset + at + 4, scan, 4)) {
+            if (header->marker == 0 || segment < 8 || !ts_dicom_read(reader, offset + at + 4, scan, 4))
                 return false;
-            }
             header->near = scan[3];
             return true;
         }
@@ -222,9 +214,8 @@ void ts_dicom_check_encoded(struct dicom_reader *reader, const struct dicom_file
                        decoded, file->pixel_bytes, (int)MAX_RATIO);
         return;
     }
-    if (file->syntax == DICOM_RLE) {
+    if (file->syntax == DICOM_RLE)
         check_rle(reader, file, offset, length, fault);
-    } else {
+    else
         check_jpeg(reader, file, offset, length, fault);
-    }
 }

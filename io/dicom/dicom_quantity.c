@@ -54,9 +54,8 @@ static void choose_dtype(struct dicom_series *series, struct arena *arena)
             return;
         }
     }
-    if (whole && fmax(-low, high) > FLOAT_WHOLE_MAX) {
+    if (whole && fmax(-low, high) > FLOAT_WHOLE_MAX)
         ts_dicom_series_warn(series, arena, "values beyond 16,777,216 are rounded to 32-bit float");
-    }
 }
 
 static bool is_hounsfield(const struct dicom_file *file)
@@ -68,11 +67,9 @@ static const char *pet_unit(const char *units)
 {
     static const char *const names[][2] = {{"BQML", "Bq/ml"},      {"GML", "g/ml"}, {"CNTS", "counts"},
                                            {"PROPCNTS", "counts"}, {"NONE", "1"},   {"", "1"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(units, names[i][0])) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(units, names[i][0]))
             return names[i][1];
-        }
-    }
     return units;
 }
 
@@ -87,9 +84,8 @@ static void choose_unit(struct dicom_series *series, struct arena *arena)
             series->image.unit = "HU";
             return;
         }
-        if (*first->rescale_type && strcmp(first->rescale_type, "US")) {
+        if (*first->rescale_type && strcmp(first->rescale_type, "US"))
             series->image.unit = first->rescale_type;
-        }
         ts_dicom_series_warn(series, arena, "the CT values are not in Hounsfield units: %s",
                              first->have_slope ? "Rescale Type says otherwise" : "Rescale Slope is absent");
     } else if (!strcmp(first->modality, "PT")) {

@@ -18,9 +18,8 @@ void ts_dicom_series_refuse(struct dicom_series *series, struct arena *arena, co
                             const char *format, ...)
 {
     char text[512];
-    if (series->refusal) {
+    if (series->refusal)
         return;
-    }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -35,12 +34,10 @@ void ts_dicom_series_warn(struct dicom_series *series, struct arena *arena, cons
 {
     char text[256];
     va_list arguments;
-    if (!series->warnings) {
+    if (!series->warnings)
         series->warnings = ts_arena_alloc(arena, DICOM_MAX_WARNINGS * sizeof *series->warnings);
-    }
-    if (!series->warnings || series->n_warnings == DICOM_MAX_WARNINGS) {
+    if (!series->warnings || series->n_warnings == DICOM_MAX_WARNINGS)
         return;
-    }
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);

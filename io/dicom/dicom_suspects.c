@@ -38,9 +38,8 @@ static const char *extension_of(const char *name)
 {
     const char *dot = strrchr(name, '.');
     size_t letters = 0, length = dot ? strlen(dot + 1) : 0;
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length; i++)
         letters += isalpha((unsigned char)dot[1 + i]) != 0;
-    }
     return dot && dot != name && letters > 0 && length <= EXTENSION_LETTERS ? dot : NULL;
 }
 
@@ -50,9 +49,8 @@ static void write_pattern(const char *name, size_t n, char out[SHAPE_BYTES])
     size_t used = 0;
     for (size_t i = 0; i < n && used < SHAPE_BYTES - 1; i++) {
         const bool digit = isdigit((unsigned char)name[i]);
-        if (!digit || used == 0 || out[used - 1] != '#') {
+        if (!digit || used == 0 || out[used - 1] != '#')
             out[used++] = digit ? '#' : (char)tolower((unsigned char)name[i]);
-        }
     }
     out[used] = '\0';
 }
@@ -62,9 +60,8 @@ void ts_dicom_name_stem(const char *path, char *out, size_t size)
     char name[512];
     const char *full_name = ts_dicom_base_name(path);
     snprintf(name, sizeof name, "%s", full_name + strspn(full_name, "."));
-    for (char *dot = (char *)extension_of(name); dot; dot = (char *)extension_of(name)) {
+    for (char *dot = (char *)extension_of(name); dot; dot = (char *)extension_of(name))
         *dot = '\0';
-    }
     write_pattern(name, strlen(name), name);
     snprintf(out, size, "%s", name);
 }
@@ -72,9 +69,8 @@ void ts_dicom_name_stem(const char *path, char *out, size_t size)
 static void write_extension(const char *extension, char out[SHAPE_BYTES])
 {
     snprintf(out, SHAPE_BYTES, "%s", extension);
-    for (char *c = out; *c; c++) {
+    for (char *c = out; *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    }
 }
 
 /* Stand for names without extension, of which no pattern tells: with digits, where the letters may be part of a number;
@@ -108,17 +104,14 @@ static bool has_shape(const struct shapes *shapes, int folder, const char *text)
 /* Neighbors are mostly alike, so that the list stays short. */
 static bool add_shape(struct shapes *shapes, int folder, const char *text)
 {
-    for (size_t i = shapes->n; i > 0 && i + 8 > shapes->n; i--) {
-        if (shapes->items[i - 1].folder == folder && !strcmp(shapes->items[i - 1].text, text)) {
+    for (size_t i = shapes->n; i > 0 && i + 8 > shapes->n; i--)
+        if (shapes->items[i - 1].folder == folder && !strcmp(shapes->items[i - 1].text, text))
             return true;
-        }
-    }
     if (shapes->n == shapes->room) {
         size_t room = shapes->room ? 2 * shapes->room : 64;
         struct shape *more = realloc(shapes->items, room * sizeof *more);
-        if (!more) {
+        if (!more)
             return false;
-        }
         shapes->items = more;
         shapes->room = room;
     }
@@ -135,17 +128,15 @@ static bool add_image(struct shapes *shapes, const struct dicom_file *file)
     bool ok = true;
     write_pattern(name, extension ? (size_t)(extension - name) : strlen(name), pattern);
     snprintf(last, sizeof last, "%s", class_of(name));
-    if (extension) {
+    if (extension)
         write_extension(extension, last);
-    }
     for (int i = file->folder == DICOM_NAMED; i < 2; i++) {
         ok = ok && add_shape(shapes, folders[i], pattern) && add_shape(shapes, folders[i], last) &&
              (extension || !is_hexadecimal(name) || add_shape(shapes, folders[i], HEXADECIMAL));
         shapes->sizes[shapes->n_sizes++] = (struct size){folders[i], file->file_bytes};
     }
-    if (file->folder != DICOM_NAMED) {
+    if (file->folder != DICOM_NAMED)
         shapes->holds_images[file->folder] = true;
-    }
     return ok;
 }
 
@@ -174,9 +165,8 @@ static bool was_file(const struct dicom_other *other)
 static bool is_hidden(const char *path)
 {
     const char *name = ts_dicom_base_name(path), *folder = name - (name > path);
-    while (folder > path && folder[-1] != '/') {
+    while (folder > path && folder[-1] != '/')
         folder--;
-    }
     return *name == '.' || (folder[0] == '.' && folder[1] != '/' && folder[1] != '.');
 }
 
@@ -196,12 +186,10 @@ static bool has_shape_of_image(const struct shapes *shapes, int folder, const st
                    (was_file(other) && is_hexadecimal(name) && has_shape(shapes, folder, HEXADECIMAL));
         }
         write_extension(extension, text);
-        if (has_shape(shapes, folder, text)) {
+        if (has_shape(shapes, folder, text))
             return true;
-        }
-        if (first && is_known_extension(text)) {
+        if (first && is_known_extension(text))
             return false;
-        }
         *extension = '\0';
     }
 }
@@ -209,9 +197,8 @@ static bool has_shape_of_image(const struct shapes *shapes, int folder, const st
 static int compare_sizes(const void *a, const void *b)
 {
     const struct size *first = a, *second = b;
-    if (first->folder != second->folder) {
+    if (first->folder != second->folder)
         return first->folder < second->folder ? -1 : 1;
-    }
     return (first->bytes > second->bytes) - (first->bytes < second->bytes);
 }
 
@@ -221,9 +208,8 @@ static bool has_size_of_image(const struct shapes *shapes, int folder, const str
     const char *extension = extension_of(ts_dicom_base_name(other->path));
     const struct size least = {folder, (int64_t)((1 - SIMILAR_SIZE) * (double)other->bytes)};
     size_t low = 0, n = shapes->n_sizes;
-    if (extension) {
+    if (extension)
         write_extension(extension, text);
-    }
     while (n > 0) { /* the first one that is not below the least size */
         const size_t half = n / 2;
         const bool below = compare_sizes(&shapes->sizes[low + half], &least) < 0;
@@ -255,9 +241,8 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
                 left = below ? left - half - 1 : half;
             }
             const char *path = low < folder->n_files ? folder->files[low].path : "";
-            if (dot ? !strncmp(path, stem, strlen(stem)) : !strcmp(path, stem)) {
+            if (dot ? !strncmp(path, stem, strlen(stem)) : !strcmp(path, stem))
                 return true;
-            }
         }
         *extension = '\0';
     }
@@ -269,9 +254,8 @@ static bool has_extension_of_image(const struct shapes *shapes, int folder, cons
 {
     char text[SHAPE_BYTES];
     const char *extension = extension_of(ts_dicom_base_name(other->path));
-    if (extension) {
+    if (extension)
         write_extension(extension, text);
-    }
     return extension && has_shape(shapes, folder, text);
 }
 
@@ -279,38 +263,32 @@ static bool is_suspect(const struct shapes *shapes, const struct dicom_folder *a
 {
     const bool is_folder = other->kind == DICOM_BARE || other->kind == DICOM_LINK;
     const bool named = other->folder == DICOM_NAMED;
-    if ((!was_file(other) && !is_folder && other->kind != DICOM_SPECIAL) || other->apple_double) {
+    if ((!was_file(other) && !is_folder && other->kind != DICOM_SPECIAL) || other->apple_double)
         return false;
-    }
-    if (named && !is_folder) {
+    if (named && !is_folder)
         return true;
-    }
     const int folder = !named && shapes->holds_images[other->folder] ? other->folder : EVERYWHERE;
-    if (!has_extension_of_image(shapes, folder, other) && is_sidecar(all, other)) {
+    if (!has_extension_of_image(shapes, folder, other) && is_sidecar(all, other))
         return false;
-    }
     return other->data_set || has_shape_of_image(shapes, folder, other) || has_size_of_image(shapes, folder, other);
 }
 
 enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena *arena, struct ts_diag *diag)
 {
     struct shapes shapes = {.n = 0};
-    if (folder->n_others == 0 || folder->n_files == 0) {
+    if (folder->n_others == 0 || folder->n_files == 0)
         return TS_OK;
-    }
     shapes.sizes = ts_arena_alloc(arena, 2 * folder->n_files * sizeof *shapes.sizes);
     shapes.holds_images = ts_arena_alloc(arena, (size_t)folder->n_folders + 1);
     bool ok = shapes.sizes && shapes.holds_images;
-    for (size_t i = 0; ok && i < folder->n_files; i++) {
+    for (size_t i = 0; ok && i < folder->n_files; i++)
         ok = add_image(&shapes, &folder->files[i]);
-    }
     if (ok) {
         qsort(shapes.items, shapes.n, sizeof *shapes.items, compare_shapes);
         qsort(shapes.sizes, shapes.n_sizes, sizeof *shapes.sizes, compare_sizes);
     }
-    for (size_t i = 0; ok && i < folder->n_others; i++) {
+    for (size_t i = 0; ok && i < folder->n_others; i++)
         folder->others[i].suspect = is_suspect(&shapes, folder, &folder->others[i]);
-    }
     free(shapes.items);
     return ok ? TS_OK : ts_diag_no_memory(diag, 2 * folder->n_files * sizeof *shapes.sizes);
 }

@@ -83,11 +83,9 @@ _Static_assert(WANTED_COUNT <= 64, "struct dicom_seen holds 64 bits");
 
 static int find(uint32_t tag)
 {
-    for (int i = 0; i < WANTED_COUNT; i++) {
-        if (wanted[i].tag == tag) {
+    for (int i = 0; i < WANTED_COUNT; i++)
+        if (wanted[i].tag == tag)
             return i;
-        }
-    }
     return -1;
 }
 
@@ -99,9 +97,8 @@ bool ts_dicom_has(const struct dicom_seen *seen, uint32_t tag)
 
 static void trim(const char **text, size_t *length)
 {
-    while (*length > 0 && ((*text)[*length - 1] == ' ' || (*text)[*length - 1] == '\0')) {
+    while (*length > 0 && ((*text)[*length - 1] == ' ' || (*text)[*length - 1] == '\0'))
         --*length;
-    }
     while (*length > 0 && **text == ' ') {
         ++*text;
         --*length;
@@ -112,26 +109,22 @@ bool ts_dicom_parse_decimal(const char *text, size_t length, double *value)
 {
     char copy[64];
     trim(&text, &length);
-    if (length == 0 || length >= sizeof copy) {
+    if (length == 0 || length >= sizeof copy)
         return false;
-    }
     for (size_t i = 0; i < length; i++) {
-        if (!strchr("0123456789+-.eE", text[i]) || text[i] == '\0') {
+        if (!strchr("0123456789+-.eE", text[i]) || text[i] == '\0')
             return false;
-        }
         copy[i] = text[i];
     }
     copy[length] = '\0';
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c_locale) {
+    if (!c_locale)
         return false;
-    }
     char *end = NULL;
     double parsed = strtod_l(copy, &end, c_locale);
     freelocale(c_locale);
-    if (end != copy + length || !isfinite(parsed)) {
+    if (end != copy + length || !isfinite(parsed))
         return false;
-    }
     *value = parsed;
     return true;
 }
@@ -140,14 +133,12 @@ bool ts_dicom_parse_integer(const char *text, size_t length, int64_t *value)
 {
     char copy[24];
     trim(&text, &length);
-    if (length == 0 || length >= sizeof copy) {
+    if (length == 0 || length >= sizeof copy)
         return false;
-    }
     for (size_t i = 0; i < length; i++) {
         bool sign = i == 0 && (text[i] == '-' || text[i] == '+');
-        if (!sign && (text[i] < '0' || text[i] > '9')) {
+        if (!sign && (text[i] < '0' || text[i] > '9'))
             return false;
-        }
         copy[i] = text[i];
     }
     copy[length] = '\0';
@@ -166,9 +157,8 @@ static bool parse_decimals(const char *text, size_t length, double *values, size
     for (size_t i = 0; i < count; i++) {
         const char *end = memchr(text, '\\', length);
         size_t n = end ? (size_t)(end - text) : length;
-        if ((end == NULL) != (i == count - 1) || !ts_dicom_parse_decimal(text, n, &parsed[i])) {
+        if ((end == NULL) != (i == count - 1) || !ts_dicom_parse_decimal(text, n, &parsed[i]))
             return false;
-        }
         if (end) {
             text += n + 1;
             length -= n + 1;
@@ -183,12 +173,10 @@ static double parse_advice(const char *bytes, size_t length, const char *vr, boo
     double value = NAN;
     if (!strcmp(vr, "FD") || (!*vr && length == 8)) {
         /* Implicit encoding cannot tell FD from a decimal string of eight letters: the string is tried first. */
-        if (!*vr && ts_dicom_parse_decimal(bytes, length, &value)) {
+        if (!*vr && ts_dicom_parse_decimal(bytes, length, &value))
             return value;
-        }
-        if (length != 8) {
+        if (length != 8)
             return NAN;
-        }
         const unsigned char *raw = (const unsigned char *)bytes;
         uint64_t first = ts_dicom_u32(raw, big_endian), second = ts_dicom_u32(raw + 4, big_endian);
         uint64_t bits = big_endian ? first << 32 | second : second << 32 | first;
@@ -220,31 +208,27 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
     case VALUE_UID:
     case VALUE_TEXT:
         trim(&bytes, &length);
-        if (!is_text_vr(element->vr) || (want->kind == VALUE_UID && length >= want->size)) {
+        if (!is_text_vr(element->vr) || (want->kind == VALUE_UID && length >= want->size))
             return false;
-        }
         length = length < want->size ? length : want->size - 1;
         memcpy(field, bytes, length);
         ((char *)field)[length] = '\0';
         return true;
     case VALUE_US:
-        if (length != 2 || !is_short_vr(element->vr)) {
+        if (length != 2 || !is_short_vr(element->vr))
             return false;
-        }
         *(int *)field = ts_dicom_u16(raw, big_endian);
         return true;
     case VALUE_PADDING:
-        if (length != 2 || !is_short_vr(element->vr)) {
+        if (length != 2 || !is_short_vr(element->vr))
             return false;
-        }
         *(int32_t *)field = ts_dicom_u16(raw, big_endian);
         return true;
     case VALUE_DECIMALS:
         return is_text_vr(element->vr) && parse_decimals(bytes, length, field, want->size);
     case VALUE_INTEGER:
-        if (!is_text_vr(element->vr) || !ts_dicom_parse_integer(bytes, length, &integer)) {
+        if (!is_text_vr(element->vr) || !ts_dicom_parse_integer(bytes, length, &integer))
             return false;
-        }
         *(int64_t *)field = integer;
         return true;
     case VALUE_ADVICE:
@@ -282,9 +266,8 @@ bool ts_dicom_take(struct dicom_walk *walk, const struct dicom_element *element,
 {
     char bytes[512];
     int i = find(element->tag);
-    if (i < 0) {
+    if (i < 0)
         return true;
-    }
     const struct wanted *want = &wanted[i];
     unsigned group = element->tag >> 16, number = element->tag & 0xFFFF;
     if (seen->met >> i & 1) {
@@ -295,9 +278,8 @@ bool ts_dicom_take(struct dicom_walk *walk, const struct dicom_element *element,
     seen->met |= (uint64_t)1 << i;
     seen->modality_lut |= want->kind == VALUE_MODALITY_LUT;
     seen->float_pixels |= want->kind == VALUE_FLOAT_PIXELS;
-    if (want->kind == VALUE_MODALITY_LUT || want->kind == VALUE_FLOAT_PIXELS || element->length == 0) {
+    if (want->kind == VALUE_MODALITY_LUT || want->kind == VALUE_FLOAT_PIXELS || element->length == 0)
         return true;
-    }
     *code = "dicom-bad-value";
     size_t length = element->length < sizeof bytes ? element->length : sizeof bytes;
     bool cut = length < element->length;
@@ -314,19 +296,16 @@ bool ts_dicom_take(struct dicom_walk *walk, const struct dicom_element *element,
     const char *text = bytes;
     size_t text_length = length;
     bool is_text = want->kind != VALUE_US && want->kind != VALUE_PADDING && strcmp(element->vr, "FD") != 0;
-    if (is_text) {
+    if (is_text)
         trim(&text, &text_length);
-    }
-    if (is_text && text_length == 0) {
+    if (is_text && text_length == 0)
         return true; /* nothing but padding: absent */
-    }
     if (!store(want, bytes, length, element, walk->big_endian, file)) {
         describe_bad_value(want, element, text, text_length, message, message_bytes);
         return false;
     }
     seen->filled |= (uint64_t)1 << i;
-    if (want->have) {
+    if (want->have)
         *(bool *)((char *)file + want->have) = true;
-    }
     return true;
 }

@@ -37,21 +37,18 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
 {
     size_t n = 0;
     *relatives = (struct relatives){.n_files = 0};
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = first; i < end; i++)
         relatives->n_files += all[i].n_files;
-    }
     relatives->numbers = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
     relatives->acquisitions = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
-    if (!relatives->numbers || !relatives->acquisitions) {
+    if (!relatives->numbers || !relatives->acquisitions)
         return false;
-    }
     for (size_t i = first; i < end; i++) {
         for (size_t k = 0; k < all[i].n_files; k++) {
             const struct dicom_file *file = all[i].files[k];
             relatives->acquisitions[n++] = isnan(file->acquisition_number) ? -INFINITY : file->acquisition_number;
-            if (!isnan(file->instance_number)) {
+            if (!isnan(file->instance_number))
                 relatives->numbers[relatives->n_numbers++] = file->instance_number;
-            }
         }
     }
     qsort(relatives->numbers, relatives->n_numbers, sizeof(double), compare_doubles);
@@ -90,9 +87,8 @@ static double common_step(const double *numbers, size_t n)
     }
     for (size_t i = 1; i < n && step > 0; i++) {
         const double here = numbers[i] - numbers[i - 1];
-        if (here <= 0 || fmod(here, step) != 0) {
+        if (here <= 0 || fmod(here, step) != 0)
             return 0;
-        }
         regular += here == step;
     }
     return 2 * regular > n - 1 ? step : 0;
@@ -102,11 +98,9 @@ static double common_step(const double *numbers, size_t n)
 static size_t count_missing(const struct relatives *relatives, double from, double to, double step, double *first)
 {
     size_t missing = 0;
-    for (double number = from + step; number < to; number += step) {
-        if (count_equal(relatives->numbers, relatives->n_numbers, number) == 0) {
+    for (double number = from + step; number < to; number += step)
+        if (count_equal(relatives->numbers, relatives->n_numbers, number) == 0)
             *first = missing++ == 0 ? number : *first;
-        }
-    }
     return missing;
 }
 
@@ -117,24 +111,20 @@ static void warn_of_gaps(struct dicom_series *series, const struct relatives *re
     const size_t n = series->n_files;
     double *numbers = ts_arena_alloc(arena, n * sizeof *numbers), first = NAN, ignored = NAN;
     size_t missing = 0;
-    if (!numbers || n < 3) {
+    if (!numbers || n < 3)
         return;
-    }
     for (size_t i = 0; i < n; i++) {
         numbers[i] = series->files[i]->instance_number;
-        if (!(fabs(numbers[i]) <= INT32_MAX) || numbers[i] != rint(numbers[i])) {
+        if (!(fabs(numbers[i]) <= INT32_MAX) || numbers[i] != rint(numbers[i]))
             return;
-        }
     }
     qsort(numbers, n, sizeof *numbers, compare_doubles);
     const double step = common_step(numbers, n), widest = step * (double)(n + 1);
-    if (step == 0) {
+    if (step == 0)
         return;
-    }
     for (size_t i = 1; i < n; i++) {
-        if (numbers[i] - numbers[i - 1] > widest || missing > n) {
+        if (numbers[i] - numbers[i - 1] > widest || missing > n)
             return;
-        }
         missing += count_missing(relatives, numbers[i - 1], numbers[i], step, missing ? &ignored : &first);
     }
     if (missing > 0) {
@@ -143,9 +133,8 @@ static void warn_of_gaps(struct dicom_series *series, const struct relatives *re
                              missing == 1 ? "is" : "are", first);
     }
     if (step == 1 && numbers[0] > 1 && numbers[0] <= MAX_BEFORE * (double)n &&
-        (double)count_missing(relatives, 0, numbers[0], 1, &ignored) == numbers[0] - 1) {
+        (double)count_missing(relatives, 0, numbers[0], 1, &ignored) == numbers[0] - 1)
         ts_dicom_series_warn(series, arena, "Instance Numbers begin at %g; slices may be missing", numbers[0]);
-    }
 }
 
 static void warn_of_acquisition(struct dicom_series *series, const struct relatives *relatives, struct arena *arena)
@@ -169,9 +158,8 @@ bool ts_dicom_is_damage(const char *code)
     static const char *const whole[] = {"dicom-color",  "dicom-float-pixels", "dicom-lossy",  "dicom-modality-lut",
                                         "dicom-mosaic", "dicom-multi-frame",  "dicom-rescale"};
     bool damaged = code && !strncmp(code, "dicom-", 6);
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         damaged = damaged && strcmp(code, whole[i]) != 0;
-    }
     return damaged;
 }
 
@@ -184,22 +172,18 @@ static bool is_damaged(const struct dicom_series *group)
 /* Among groups [first, end). */
 static const struct dicom_series *find_damaged(const struct dicom_series *all, size_t first, size_t end)
 {
-    for (size_t i = first; i < end; i++) {
-        if (is_damaged(&all[i])) {
+    for (size_t i = first; i < end; i++)
+        if (is_damaged(&all[i]))
             return &all[i];
-        }
-    }
     return NULL;
 }
 
 /* Who lists files chooses among them; who gives a folder means all of its series. */
 static bool is_listed(const struct dicom_series *series)
 {
-    for (size_t i = 0; i < series->n_files; i++) {
-        if (series->files[i]->folder != DICOM_NAMED) {
+    for (size_t i = 0; i < series->n_files; i++)
+        if (series->files[i]->folder != DICOM_NAMED)
             return false;
-        }
-    }
     return true;
 }
 
@@ -243,18 +227,16 @@ static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom
 static void check_one(struct dicom_series *series, const struct relatives *relatives, struct arena *arena)
 {
     double claimed = 0;
-    for (size_t i = 0; i < series->n_files; i++) {
+    for (size_t i = 0; i < series->n_files; i++)
         claimed = fmax(claimed, series->files[i]->series_instances);
-    }
     if (claimed > (double)relatives->n_files) {
         const char *text = ts_arena_printf(arena, "Number of Series Related Instances says %g, %zu are in the input",
                                            claimed, relatives->n_files);
         text = text ? text : "memory is out";
-        if (is_listed(series)) {
+        if (is_listed(series))
             ts_dicom_series_warn(series, arena, "%s", text);
-        } else {
+        else
             series->incomplete = text;
-        }
     }
     if (!series->refusal) {
         warn_of_gaps(series, relatives, arena);
@@ -266,20 +248,17 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
 static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct dicom_series *group)
 {
     const size_t length = strlen(group->series);
-    for (size_t i = 0; i < n; i++) {
-        if (strlen(all[i].series) > length && !strncmp(all[i].series, group->series, length)) {
+    for (size_t i = 0; i < n; i++)
+        if (strlen(all[i].series) > length && !strncmp(all[i].series, group->series, length))
             return true;
-        }
-    }
     return false;
 }
 
 /* Whether no UID was ever written so: bytes of other elements stand in it. */
 static bool is_garbled(const char *uid)
 {
-    while (isprint((unsigned char)*uid)) {
+    while (isprint((unsigned char)*uid))
         uid++;
-    }
     return *uid != '\0';
 }
 
@@ -288,11 +267,9 @@ static bool is_garbled(const char *uid)
 static void mark_strangers(struct dicom_series *all, size_t n, size_t first, size_t end, size_t n_files)
 {
     bool usable = false;
-    for (size_t i = first; i < end; i++) {
-        for (size_t k = 0; k < all[i].n_files; k++) {
+    for (size_t i = first; i < end; i++)
+        for (size_t k = 0; k < all[i].n_files; k++)
             usable = usable || !all[i].files[k]->refusal;
-        }
-    }
     for (size_t i = first; i < end; i++) {
         const struct dicom_series *group = &all[i];
         const bool damaged = is_damaged(group) && strcmp(group->refusal_code, "dicom-pixels-short") != 0 &&
@@ -308,9 +285,8 @@ bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *aren
         struct relatives relatives;
         for (end = first + 1; end < n && is_of_series(&all[end], &all[first]); end++) {
         }
-        if (!gather(all, first, end, arena, &relatives)) {
+        if (!gather(all, first, end, arena, &relatives))
             return false;
-        }
         const struct dicom_series *damaged = *all[first].series ? find_damaged(all, first, end) : NULL;
         for (size_t i = first; i < end; i++) {
             check_one(&all[i], &relatives, arena);
@@ -318,10 +294,8 @@ bool ts_dicom_check_whole(struct dicom_series *all, size_t n, struct arena *aren
         }
         mark_strangers(all, n, first, end, relatives.n_files);
     }
-    for (size_t i = 0; i < n; i++) {
-        if (!all[i].refusal && all[i].n_files > 2) {
+    for (size_t i = 0; i < n; i++)
+        if (!all[i].refusal && all[i].n_files > 2)
             warn_of_next_slices(all, n, &all[i], arena);
-        }
-    }
     return true;
 }
