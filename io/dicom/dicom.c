@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_kernel.h"
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 #include "io/dicom/dicom_source.h"
 #include "io/source/source_slices.h"
 

@@ -9,7 +9,7 @@
 
 #include "io/dicom/dicom_geometry.h"
 #include "io/dicom/dicom_group.h"
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 
 enum { MAX_LISTED = 40, LINE_BYTES = 512 };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_geometry.h"
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 
 enum { MAX_ORIENTATIONS = 256 }; /* of one run; a series that has more is no set of volumes */
 static const double SAME_ORIENTATION = 1e-4;

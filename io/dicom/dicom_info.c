@@ -8,7 +8,7 @@
 
 #include "io/dicom/dicom_geometry.h"
 #include "io/dicom/dicom_group.h"
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 
 static void print_text(FILE *stream, const char *text)
 {

@@ -82,7 +82,7 @@ struct dicom_other {
     int folder;         /* as in struct dicom_file */
     int64_t bytes;
     bool data_set, foreign, apple_double; /* what its first bytes look like; foreign: a text or a document */
-    bool suspect;                         /* it may have been a slice; see dicom_others.h */
+    bool suspect;                         /* it may have been a slice; see dicom_non_images.h */
 };
 
 /* What was found, sorted by path. */

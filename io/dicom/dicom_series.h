@@ -27,7 +27,7 @@ struct dicom_series {
     const struct dicom_series *damaged;
     const char *incomplete;
     size_t n_dropped; /* damaged files that the chain allowed to leave out */
-    bool stranger;    /* damaged files under a UID that may be wrong: see dicom_doubt.c */
+    bool stranger;    /* damaged files under a UID that may be wrong: see dicom_lost_series.c */
 };
 
 /* The first refusal of a series stands. hint: a literal or arena text, or NULL. */

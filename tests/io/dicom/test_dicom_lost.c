@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 #include "tests/support/dicom_fixture.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/program.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports the names in a DICOM input that are no images (dicom_others.h). Messages name the files without
+ * Reports the names in a DICOM input that are no images (dicom_non_images.h). Messages name the files without
  * their folders, apart from those that cannot be read; what reaches a result are the counts alone.
  */
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 
 #include <stdio.h>
 #include <string.h>

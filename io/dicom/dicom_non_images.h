@@ -4,8 +4,8 @@
  * file without a readable header does not name its series. It is suspect if its name or size resembles the images of
  * its folder, or of any folder if its own has none.
  */
-#ifndef IO_DICOM_DICOM_OTHERS_H
-#define IO_DICOM_DICOM_OTHERS_H
+#ifndef IO_DICOM_DICOM_NON_IMAGES_H
+#define IO_DICOM_DICOM_NON_IMAGES_H
 
 #include "io/dicom/dicom_series.h"
 

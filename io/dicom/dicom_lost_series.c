@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 
 enum { STEM_BYTES = 64, NO_FOLDER = -1 };
 
