@@ -7,62 +7,32 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "io/dicom/dicom_pixels.h"
+#include "io/dicom/dicom_values.h"
 
 /* Nothing that was scanned lies a kilometer away; beyond, sums of positions lose their meaning. */
 static const double MAX_POSITION_MM = 1e6;
 
-void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ...)
-{
-    char text[320];
-    if (scan->file->refusal)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    const char *kept = ts_arena_text(scan->arena, text, strlen(text));
-    scan->file->refusal = kept ? kept : "memory is out";
-    scan->file->refusal_code = code;
-}
-
-void ts_dicom_warn(struct scan *scan, const char *text)
-{
-    if (!scan->file->warning)
-        scan->file->warning = text;
-}
-
-static bool is_multi_frame_class(const char *uid)
-{
-    static const char *const classes[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130"};
-    static const char prefix[] = "1.2.840.10008.5.1.4.1.1.";
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (text_starts(uid, prefix) && text_equals(uid + sizeof prefix - 1, classes[i]))
-            return true;
-    return false;
-}
-
 static void check_kind(struct scan *scan)
 {
+    static const char *const multi_frame[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130", NULL};
     const struct dicom_file *file = scan->file;
-    if (file->frames != 1 && ts_dicom_has(&scan->seen, DICOM_TAG(0x0028, 0x0008))) {
+    if (file->frames != 1 && ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0008))) {
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         file->frames > 1 ? "%" PRId64 " frames in one file: multi-frame images are not in this build"
                                          : "Number of Frames is %" PRId64 ", expected 1",
                         file->frames);
     }
-    if (is_multi_frame_class(file->sop_class)) {
+    if (ts_dicom_is_class(file->sop_class, multi_frame)) {
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         "an enhanced multi-frame object: multi-frame images are not in this build");
     }
     if (strstr(file->image_type, "MOSAIC"))
         ts_dicom_refuse(scan, "dicom-mosaic", "a mosaic of many slices in one image: mosaics are not in this build");
-    if (scan->seen.float_pixels)
+    if (ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS))
         ts_dicom_refuse(scan, "dicom-float-pixels", "pixels stored as floating point are not in this build");
-    if (scan->seen.modality_lut) {
+    if (ts_dicom_has(scan, DICOM_TAG(0x0028, 0x3000))) {
         ts_dicom_refuse(scan, "dicom-modality-lut",
                         "values are given by a Modality LUT Sequence, which is not in this build");
     }
@@ -72,25 +42,18 @@ static void check_kind(struct scan *scan)
 static void check_layout(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
-    static const struct {
-        uint32_t tag;
-        const char *name;
-    } needed[] = {
-        {DICOM_TAG(0x0028, 0x0010), "Rows"},
-        {DICOM_TAG(0x0028, 0x0011), "Columns"},
-        {DICOM_TAG(0x0028, 0x0002), "Samples per Pixel"},
-        {DICOM_TAG(0x0028, 0x0100), "Bits Allocated"},
-        {DICOM_TAG(0x0028, 0x0101), "Bits Stored"},
-        {DICOM_TAG(0x0028, 0x0102), "High Bit"},
-        {DICOM_TAG(0x0028, 0x0103), "Pixel Representation"},
-        {DICOM_TAG(0x0028, 0x0004), "Photometric Interpretation"},
+    static const uint32_t needed[] = {
+        DICOM_TAG(0x0028, 0x0010), /* Rows */
+        DICOM_TAG(0x0028, 0x0011), /* Columns */
+        DICOM_TAG(0x0028, 0x0002), /* Samples per Pixel */
+        DICOM_TAG(0x0028, 0x0100), /* Bits Allocated */
+        DICOM_TAG(0x0028, 0x0101), /* Bits Stored */
+        DICOM_TAG(0x0028, 0x0102), /* High Bit */
+        DICOM_TAG(0x0028, 0x0103), /* Pixel Representation */
+        DICOM_TAG(0x0028, 0x0004), /* Photometric Interpretation */
     };
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        if (!ts_dicom_has(&scan->seen, needed[i].tag)) {
-            ts_dicom_refuse(scan, "dicom-missing-element", "%s (%04x,%04x) is missing", needed[i].name,
-                            needed[i].tag >> 16, needed[i].tag & 0xFFFF);
-        }
-    }
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        ts_dicom_need(scan, needed[i]);
     if (file->rows < 1 || file->columns < 1)
         ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows, file->columns);
     if (file->samples_per_pixel != 1) {
@@ -118,7 +81,6 @@ static void check_layout(struct scan *scan)
 static void check_pixels(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
-    struct dicom_fault fault = {.code = NULL};
     if (!scan->met_pixels) {
         ts_dicom_refuse(scan, "dicom-pixels-missing", "the image has no pixel data");
         return;
@@ -135,14 +97,12 @@ static void check_pixels(struct scan *scan)
     if (file->refusal)
         return;
     if (native) {
-        ts_dicom_check_native(file, scan->pixels_truncated, scan->pixels_claimed, &fault);
+        ts_dicom_check_native(scan);
         if (file->pixel_bytes > ts_dicom_frame_bytes(file) + 1)
             ts_dicom_warn(scan, "more pixel data than one frame needs; the rest was passed over");
     } else {
-        ts_dicom_check_encoded(&scan->reader, file, scan->fragment_offset, scan->fragment_bytes, &fault);
+        ts_dicom_check_encoded(scan);
     }
-    if (fault.code)
-        ts_dicom_refuse(scan, fault.code, "%s", fault.message);
 }
 
 static void check_values(struct scan *scan)

@@ -1,46 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which series a run takes, and the lines that describe series to people.
+ * Which series a run takes: the one that the user names, or else the only one that is fit for a volume. Where another
+ * group of files may hold slices of it, nothing is chosen unless the user names the series or allows damaged files.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom/dicom_geometry.h"
+#include "io/dicom/dicom_completeness.h"
 #include "io/dicom/dicom_group.h"
 #include "io/dicom/dicom_non_images.h"
 
 enum { MAX_LISTED = 40, LINE_BYTES = 512 };
-
-void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size)
-{
-    static const char *const names[] = {"sagittal", "coronal", "axial"};
-    const double *normal = image->direction + 6;
-    int main_axis = 0;
-    for (int i = 1; i < 3; i++)
-        main_axis = fabs(normal[i]) > fabs(normal[main_axis]) ? i : main_axis;
-    double lean = acos(fmin(1, fabs(normal[main_axis]))) * (180 / M_PI);
-    if (lean < 1)
-        snprintf(out, size, "%s", names[main_axis]);
-    else
-        snprintf(out, size, "%s, oblique %.1f degrees", names[main_axis], lean);
-}
-
-void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size)
-{
-    const struct ts_axis *axes = series->image.axes;
-    const char *modality = *series->modality ? series->modality : "?";
-    if (series->refusal) {
-        snprintf(out, size, "%s, %d x %d x %lld", modality, (int)axes[1].n, (int)axes[2].n, (long long)axes[0].n);
-        return;
-    }
-    char orientation[64];
-    ts_dicom_orientation_name(&series->image, orientation, sizeof orientation);
-    snprintf(out, size, "%s, %d x %d x %lld, %.4g x %.4g x %.4g mm, %s, %s %s", modality, (int)axes[1].n,
-             (int)axes[2].n, (long long)axes[0].n, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,
-             ts_dtype_name(series->image.dtype), series->image.unit);
-}
 
 static void list_series(const struct dicom_series *series, size_t n, struct ts_diag *diag)
 {

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
+#include "core/search.h"
 #include "io/dicom/dicom_non_images.h"
 
 enum { STEM_BYTES = 64, NO_FOLDER = -1 };
@@ -23,23 +25,25 @@ struct mark {
 
 struct marks {
     struct mark *items;
-    size_t n, room;
+    size_t n, capacity;
 };
 
 struct range {
     const struct mark *first, *end;
 };
 
-/* By what is asked for: folder and name. */
-static int compare_keys(const struct mark *a, const struct mark *b)
+/* The order of marks by folder and name; those of one folder and name stand in the order of their series. */
+static int compare_keys(const void *a, const void *b)
 {
-    return a->folder != b->folder ? (a->folder < b->folder ? -1 : 1) : strcmp(a->stem, b->stem);
+    const struct mark *first = a, *second = b;
+    return first->folder != second->folder ? (first->folder < second->folder ? -1 : 1)
+                                           : strcmp(first->stem, second->stem);
 }
 
 static int compare_marks(const void *a, const void *b)
 {
     const struct mark *first = a, *second = b;
-    const int order = compare_keys(first, second);
+    const int order = compare_keys(a, b);
     return order ? order : (first->series > second->series) - (first->series < second->series);
 }
 
@@ -54,14 +58,10 @@ static bool add_mark(struct marks *marks, int folder, const char *stem, size_t s
             return true;
         }
     }
-    if (marks->n == marks->room) {
-        const size_t room = marks->room ? 2 * marks->room : 64;
-        struct mark *more = realloc(marks->items, room * sizeof *more);
-        if (!more)
-            return false;
-        marks->items = more;
-        marks->room = room;
-    }
+    struct mark *grown = ts_memory_grow(marks->items, marks->n, &marks->capacity, sizeof *grown);
+    if (!grown)
+        return false;
+    marks->items = grown;
     marks->items[marks->n++] = mark;
     return true;
 }
@@ -70,7 +70,7 @@ static bool mark_slices(struct marks *marks, const struct dicom_series *series, 
 {
     bool ok = true;
     for (size_t i = 0; i < n_series; i++) {
-        for (size_t k = 0; ok && k < series[i].n_files && !series[i].stranger; k++) {
+        for (size_t k = 0; ok && k < series[i].n_files && !series[i].doubtful_uid; k++) {
             const struct dicom_file *file = series[i].files[k];
             char stem[STEM_BYTES];
             ts_dicom_name_stem(file->path, stem, sizeof stem);
@@ -94,35 +94,24 @@ static bool mark_slices(struct marks *marks, const struct dicom_series *series, 
 static struct range find(const struct marks *marks, int folder, const char *stem)
 {
     struct mark wanted = {.folder = folder};
-    struct range range = {NULL, NULL};
-    size_t low = 0, n = marks->n;
-    if (n == 0)
-        return range;
+    if (marks->n == 0)
+        return (struct range){NULL, NULL};
     snprintf(wanted.stem, sizeof wanted.stem, "%s", stem);
-    while (n > 0) {
-        const size_t half = n / 2;
-        const bool below = compare_keys(&marks->items[low + half], &wanted) < 0;
-        low += below ? half + 1 : 0;
-        n = below ? n - half - 1 : half;
-    }
-    range.first = range.end = marks->items + low;
-    while (range.end < marks->items + marks->n && compare_keys(range.end, &wanted) == 0)
+    const struct mark *end = marks->items + marks->n;
+    struct range range;
+    range.first = marks->items + ts_lower_bound(&wanted, marks->items, marks->n, sizeof wanted, compare_keys);
+    for (range.end = range.first; range.end < end && compare_keys(range.end, &wanted) == 0;)
         range.end++;
     return range;
 }
 
-static int compare_series(const void *a, const void *b)
-{
-    const struct mark *first = a, *second = b;
-    return (first->series > second->series) - (first->series < second->series);
-}
-
-/* The marks of a range are sorted by series. */
 static bool holds(struct range range, size_t series)
 {
-    const struct mark wanted = {.series = series};
-    return range.first < range.end &&
-           bsearch(&wanted, range.first, (size_t)(range.end - range.first), sizeof wanted, compare_series);
+    if (range.first == range.end)
+        return false;
+    struct mark wanted = *range.first;
+    wanted.series = series;
+    return bsearch(&wanted, range.first, (size_t)(range.end - range.first), sizeof wanted, compare_marks) != NULL;
 }
 
 static void count(struct dicom_series *series, const struct dicom_other *suspect)
@@ -161,34 +150,39 @@ static void assign(const struct marks *marks, struct dicom_series *series, size_
         count(&series[mark->series], suspect);
 }
 
-/* The files of damaged groups that no series has. NULL where memory is out. */
-static struct dicom_other *list_strangers(const struct dicom_series *series, size_t n_series, struct arena *arena,
-                                          size_t *n)
+/* Lists the suspect files, and the damaged ones whose UID may be wrong, in `out` where that is not NULL. Returns how
+ * many there are. */
+static size_t list_candidates(const struct dicom_folder *folder, const struct dicom_series *series, size_t n_series,
+                              struct dicom_other *out)
 {
-    for (size_t i = 0; i < n_series; i++)
-        *n += series[i].stranger ? series[i].n_files : 0;
-    struct dicom_other *strangers = ts_arena_alloc(arena, (*n + 1) * sizeof *strangers), *next = strangers;
-    for (size_t i = 0; strangers && i < n_series; i++) {
-        for (size_t k = 0; k < series[i].n_files && series[i].stranger; k++) {
-            const struct dicom_file *file = series[i].files[k];
-            *next++ = (struct dicom_other){.path = file->path, .kind = DICOM_DAMAGED, .folder = file->folder};
-        }
+    size_t n = 0;
+    for (size_t i = 0; i < folder->n_others; i++) {
+        if (out && folder->others[i].suspect)
+            out[n] = folder->others[i];
+        n += folder->others[i].suspect;
     }
-    return strangers;
+    for (size_t i = 0; i < n_series; i++)
+        for (size_t k = 0; series[i].doubtful_uid && k < series[i].n_files; k++, n++) {
+            const struct dicom_file *file = series[i].files[k];
+            if (out)
+                out[n] = (struct dicom_other){.path = file->path, .kind = DICOM_DAMAGED, .folder = file->folder};
+        }
+    return n;
 }
 
 enum ts_status ts_dicom_count_suspects(const struct dicom_folder *folder, struct arena *arena,
                                        struct dicom_series *series, size_t n_series, struct ts_diag *diag)
 {
     struct marks marks = {.n = 0};
-    size_t n_strangers = 0;
-    const struct dicom_other *strangers = list_strangers(series, n_series, arena, &n_strangers);
-    const bool ok = strangers && mark_slices(&marks, series, n_series);
-    for (size_t i = 0; ok && i < folder->n_others; i++)
-        if (folder->others[i].suspect)
-            assign(&marks, series, n_series, &folder->others[i]);
-    for (size_t i = 0; ok && i < n_strangers; i++)
-        assign(&marks, series, n_series, &strangers[i]);
+    const size_t n = list_candidates(folder, series, n_series, NULL);
+    if (n == 0)
+        return TS_OK;
+    struct dicom_other *candidates = ts_arena_alloc(arena, n * sizeof *candidates);
+    const bool ok = candidates && mark_slices(&marks, series, n_series);
+    if (ok)
+        list_candidates(folder, series, n_series, candidates);
+    for (size_t i = 0; ok && i < n; i++)
+        assign(&marks, series, n_series, &candidates[i]);
     free(marks.items);
-    return ok ? TS_OK : ts_diag_no_memory(diag, marks.room * sizeof *marks.items);
+    return ok ? TS_OK : ts_diag_no_memory(diag, n * sizeof *candidates);
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
+#include "core/search.h"
 #include "io/dicom/dicom_non_images.h"
 
 enum { SHAPE_BYTES = 64, EXTENSION_LETTERS = 10, EVERYWHERE = -1 };
@@ -27,7 +29,7 @@ struct size {
 
 struct shapes {
     struct shape *items;
-    size_t n, room;
+    size_t n, capacity;
     struct size *sizes; /* of every image, twice: of its folder, of all */
     size_t n_sizes;
     bool *holds_images; /* by folder */
@@ -107,14 +109,10 @@ static bool add_shape(struct shapes *shapes, int folder, const char *text)
     for (size_t i = shapes->n; i > 0 && i + 8 > shapes->n; i--)
         if (shapes->items[i - 1].folder == folder && !strcmp(shapes->items[i - 1].text, text))
             return true;
-    if (shapes->n == shapes->room) {
-        size_t room = shapes->room ? 2 * shapes->room : 64;
-        struct shape *more = realloc(shapes->items, room * sizeof *more);
-        if (!more)
-            return false;
-        shapes->items = more;
-        shapes->room = room;
-    }
+    struct shape *grown = ts_memory_grow(shapes->items, shapes->n, &shapes->capacity, sizeof *grown);
+    if (!grown)
+        return false;
+    shapes->items = grown;
     shapes->items[shapes->n].folder = folder;
     snprintf(shapes->items[shapes->n++].text, SHAPE_BYTES, "%s", text);
     return true;
@@ -207,18 +205,17 @@ static bool has_size_of_image(const struct shapes *shapes, int folder, const str
     char text[SHAPE_BYTES] = "";
     const char *extension = extension_of(ts_dicom_base_name(other->path));
     const struct size least = {folder, (int64_t)((1 - SIMILAR_SIZE) * (double)other->bytes)};
-    size_t low = 0, n = shapes->n_sizes;
+    const size_t low = ts_lower_bound(&least, shapes->sizes, shapes->n_sizes, sizeof least, compare_sizes);
     if (extension)
         write_extension(extension, text);
-    while (n > 0) { /* the first one that is not below the least size */
-        const size_t half = n / 2;
-        const bool below = compare_sizes(&shapes->sizes[low + half], &least) < 0;
-        low += below ? half + 1 : 0;
-        n = below ? n - half - 1 : half;
-    }
     return !other->foreign && !is_hidden(other->path) && !(extension && is_known_extension(text)) &&
            low < shapes->n_sizes && shapes->sizes[low].folder == folder &&
            (double)shapes->sizes[low].bytes <= (1 + SIMILAR_SIZE) * (double)other->bytes;
+}
+
+static int compare_path(const void *path, const void *file)
+{
+    return strcmp(path, ((const struct dicom_file *)file)->path);
 }
 
 /* Whether an image stands beside the file whose name is the same up to an extension: IM1.dcm beside IM1.roi. The images
@@ -232,14 +229,9 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
     for (; extension; extension = (char *)extension_of(stem + length)) {
         *extension = '\0';
         for (int dot = 0; dot < 2; dot++) {
-            size_t low = 0, left = folder->n_files;
             strcpy(extension, dot ? "." : "");
-            while (left > 0) {
-                const size_t half = left / 2;
-                const bool below = strcmp(folder->files[low + half].path, stem) < 0;
-                low += below ? half + 1 : 0;
-                left = below ? left - half - 1 : half;
-            }
+            const size_t low =
+                ts_lower_bound(stem, folder->files, folder->n_files, sizeof *folder->files, compare_path);
             const char *path = low < folder->n_files ? folder->files[low].path : "";
             if (dot ? !strncmp(path, stem, strlen(stem)) : !strcmp(path, stem))
                 return true;

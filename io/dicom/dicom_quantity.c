@@ -27,7 +27,7 @@ static void value_range(const struct dicom_file *file, double *low, double *high
     *high = fmax(a, b);
 }
 
-static void choose_dtype(struct dicom_series *series, struct arena *arena)
+static void choose_dtype(struct dicom_series *series)
 {
     static const enum ts_dtype candidates[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32};
     double low = INFINITY, high = -INFINITY;
@@ -42,7 +42,7 @@ static void choose_dtype(struct dicom_series *series, struct arena *arena)
     }
     series->image.dtype = TS_F32;
     if (!(low >= -FLT_MAX && high <= FLT_MAX)) {
-        ts_dicom_series_refuse(series, arena, "rescale-overflow", "correct Rescale Slope and Intercept",
+        ts_dicom_series_refuse(series, "rescale-overflow", "correct Rescale Slope and Intercept",
                                "values may reach from %g to %g, more than a 32-bit float holds", low, high);
         return;
     }
@@ -55,7 +55,7 @@ static void choose_dtype(struct dicom_series *series, struct arena *arena)
         }
     }
     if (whole && fmax(-low, high) > FLOAT_WHOLE_MAX)
-        ts_dicom_series_warn(series, arena, "values beyond 16,777,216 are rounded to 32-bit float");
+        ts_dicom_series_warn(series, "values beyond 16,777,216 are rounded to 32-bit float");
 }
 
 static bool is_hounsfield(const struct dicom_file *file)
@@ -73,7 +73,7 @@ static const char *pet_unit(const char *units)
     return units;
 }
 
-static void choose_unit(struct dicom_series *series, struct arena *arena)
+static void choose_unit(struct dicom_series *series)
 {
     const struct dicom_file *first = series->files[0];
     series->image.quantity = TS_INTENSITY;
@@ -86,14 +86,14 @@ static void choose_unit(struct dicom_series *series, struct arena *arena)
         }
         if (*first->rescale_type && strcmp(first->rescale_type, "US"))
             series->image.unit = first->rescale_type;
-        ts_dicom_series_warn(series, arena, "the CT values are not in Hounsfield units: %s",
+        ts_dicom_series_warn(series, "the CT values are not in Hounsfield units: %s",
                              first->have_slope ? "Rescale Type says otherwise" : "Rescale Slope is absent");
     } else if (!strcmp(first->modality, "PT")) {
         series->image.unit = pet_unit(first->units);
     }
 }
 
-void ts_dicom_quantify(struct dicom_series *series, struct arena *arena)
+void ts_dicom_quantify(struct dicom_series *series)
 {
     const struct dicom_file *first = series->files[0];
     size_t without = 0;
@@ -103,21 +103,20 @@ void ts_dicom_quantify(struct dicom_series *series, struct arena *arena)
         bool same = !strcmp(file->rescale_type, first->rescale_type) && !strcmp(file->units, first->units) &&
                     !strcmp(file->photometric, first->photometric);
         if (!same) {
-            ts_dicom_series_refuse(series, arena, "units-mixed", "supply slices of one kind",
+            ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
                                    "%s and %s disagree in Rescale Type, Units or Photometric Interpretation",
                                    ts_dicom_base_name(first->path), ts_dicom_base_name(file->path));
             return;
         }
     }
     if (without > 0 && without < series->n_files) {
-        ts_dicom_series_refuse(series, arena, "rescale-missing", "supply slices that all carry their rescale values",
+        ts_dicom_series_refuse(series, "rescale-missing", "supply slices that all carry their rescale values",
                                "Rescale Slope is missing in %zu of %zu slices", without, series->n_files);
         return;
     }
     if (!strcmp(first->photometric, "MONOCHROME1")) {
-        ts_dicom_series_warn(series, arena,
-                             "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
+        ts_dicom_series_warn(series, "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
     }
-    choose_unit(series, arena);
-    choose_dtype(series, arena);
+    choose_unit(series);
+    choose_dtype(series);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/dicom/dicom_decode.h"
@@ -185,20 +186,25 @@ static void fail_slot(struct dicom_slot *slot, const char *code, const char *tex
     snprintf(slot->reply.text, sizeof slot->reply.text, "%s", text);
 }
 
-/* The file whose header was checked, or -1 with the reason in the slot. A worker cannot open it. */
-static int open_frame(const struct dicom_frame *frame, struct dicom_slot *slot)
+/* Whether this is still the file whose header was checked. */
+static bool is_unchanged(const struct dicom_file *file, const struct stat *now)
+{
+    return S_ISREG(now->st_mode) && now->st_dev == file->device && now->st_ino == file->inode &&
+           now->st_size == file->file_bytes && now->st_mtim.tv_sec == file->modified.tv_sec &&
+           now->st_mtim.tv_nsec == file->modified.tv_nsec;
+}
+
+/* Opens the slice's file, since a worker cannot. Returns -1 with the reason in the slot. */
+static int open_file(const struct dicom_file *file, struct dicom_slot *slot)
 {
     struct stat now;
-    const int fd = open(frame->file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &now) != 0) {
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &now) != 0)
         fail_slot(slot, "file-not-readable", strerror(errno));
-    } else if (!S_ISREG(now.st_mode) || now.st_dev != frame->device || now.st_ino != frame->inode ||
-               now.st_size != frame->file->file_bytes || now.st_mtim.tv_sec != frame->modified.tv_sec ||
-               now.st_mtim.tv_nsec != frame->modified.tv_nsec) {
+    else if (!is_unchanged(file, &now))
         fail_slot(slot, "file-changed", "the file was changed after its header was checked");
-    } else {
+    else
         return fd;
-    }
     if (fd >= 0)
         close(fd);
     return -1;
@@ -211,7 +217,7 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     job.place = slot / source->n_workers;
     struct dicom_slot *at = &source->slots[slot];
     at->z = z;
-    const int fd = open_frame(&source->frames[z], at);
+    const int fd = open_file(source->frames[z].file, at);
     bool queued = fd < 0;
     if (fd >= 0) {
         queued = ts_workers_submit(source->pool, (int)(slot % source->n_workers), (uint64_t)slot << 32 | (uint64_t)z,
@@ -291,12 +297,6 @@ void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n)
         pump(source, &(struct slice_range){0, 0});
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static enum ts_status report_loss(const struct dicom_source *source, uint64_t job, const char *what,
                                   struct ts_diag *diag)
 {
@@ -305,7 +305,7 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
     if (job == UINT64_MAX || z >= source->base.n_slices)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
     enum ts_status status = ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s",
-                                          (long long)z, base_name(source->frames[z].file->path), what);
+                                          (long long)z, ts_dicom_base_name(source->frames[z].file->path), what);
     ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
     return status;
 }
@@ -346,7 +346,7 @@ static enum ts_status accept(struct dicom_source *source, int64_t z, const struc
                              struct ts_diag *diag)
 {
     struct source_slice *slice = &source->base.slices[z];
-    const char *name = base_name(source->frames[z].file->path);
+    const char *name = ts_dicom_base_name(source->frames[z].file->path);
     char sha256[sizeof slice->pixel_sha256];
     if (reply->failed) {
         struct diag_site site = {.code = reply->code};

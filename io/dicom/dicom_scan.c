@@ -15,6 +15,7 @@
 
 #include "io/dicom/dicom_check.h"
 #include "io/dicom/dicom_pixels.h"
+#include "io/dicom/dicom_values.h"
 
 enum { PREAMBLE_BYTES = 128, MAGIC_END = 132 };
 
@@ -130,10 +131,7 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct
     scan->encapsulated = element->length == DICOM_UNDEFINED;
     scan->pixel_words = strcmp(element->vr, "OB") != 0;
     if (scan->encapsulated) {
-        struct dicom_fault fault = {.code = NULL};
-        ts_dicom_walk_fragments(walk, file, &scan->fragment_offset, &scan->fragment_bytes, &fault);
-        if (fault.code)
-            ts_dicom_refuse(scan, fault.code, "%s", fault.message);
+        ts_dicom_walk_fragments(scan, walk);
         return;
     }
     scan->pixels_truncated = element->truncated;
@@ -142,14 +140,12 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct
     file->pixel_bytes = element->truncated ? file->file_bytes - element->offset : (int64_t)element->length;
 }
 
-/* Data sets of these classes are never images, however they go on. */
-static bool is_document_class(const char *uid)
-{
-    return text_starts(uid, "1.2.840.10008.5.1.4.1.1.88.") || text_starts(uid, "1.2.840.10008.5.1.4.1.1.104.") ||
-           text_starts(uid, "1.2.840.10008.5.1.4.1.1.9.") || text_starts(uid, "1.2.840.10008.5.1.4.1.1.11.") ||
-           text_equals(uid, "1.2.840.10008.5.1.4.1.1.66") || text_equals(uid, "1.2.840.10008.5.1.4.1.1.481.3") ||
-           text_equals(uid, "1.2.840.10008.5.1.4.1.1.481.5");
-}
+/* Data sets of these classes are never images, however they go on: structured reports, documents, waveforms,
+ * presentation states, raw data, contours and plans of radiotherapy. */
+static const char *const document_classes[] = {"88.", "104.", "9.", "11.", "66", "481.3", "481.5", NULL};
+
+/* Data sets of these classes are images: where they have neither pixels nor rows they were cut. */
+static const char *const image_classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4", "128", "128.1", "130", NULL};
 
 /* What follows the pixels may pad or sign them, but not change the header. */
 static bool is_end_padding(struct scan *scan, const struct dicom_walk *walk)
@@ -184,24 +180,10 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
                 return;
             continue;
         }
-        const char *code = NULL;
-        char message[256];
-        if (!ts_dicom_take(walk, &element, scan->file, &scan->seen, &code, message, sizeof message))
-            ts_dicom_refuse(scan, code, "%s", message);
-        if (is_document_class(scan->file->sop_class))
+        ts_dicom_take(scan, walk, &element);
+        if (ts_dicom_is_class(scan->file->sop_class, document_classes))
             return;
     }
-}
-
-/* Data sets of these classes are images: without pixels and without rows they were cut. */
-static bool is_image_class(const char *uid)
-{
-    static const char *const classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4", "128", "128.1", "130"};
-    static const char prefix[] = "1.2.840.10008.5.1.4.1.1.";
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (text_starts(uid, prefix) && text_equals(uid + sizeof prefix - 1, classes[i]))
-            return true;
-    return false;
 }
 
 static void init_file(struct dicom_file *file, const char *path)
@@ -275,9 +257,11 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
                        file->syntax == DICOM_EXPLICIT_BE);
     if (encoding_agrees(scan, &walk))
         read_data_set(scan, &walk);
-    bool document = is_document_class(file->sop_class);
-    bool image = scan->met_pixels || file->refusal || ts_dicom_has(&scan->seen, DICOM_TAG(0x0028, 0x0010)) ||
-                 scan->seen.float_pixels || is_image_class(scan->media_class) || is_image_class(file->sop_class);
+    bool document = ts_dicom_is_class(file->sop_class, document_classes);
+    bool image = scan->met_pixels || file->refusal || ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
+                 ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS) ||
+                 ts_dicom_is_class(scan->media_class, image_classes) ||
+                 ts_dicom_is_class(file->sop_class, image_classes);
     if (document || !image)
         return is_not(other, DICOM_NO_PIXELS);
     ts_dicom_check(scan);
@@ -306,6 +290,7 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
     } else {
         file->device = status.st_dev;
         file->inode = status.st_ino;
+        file->modified = status.st_mtim;
         other->bytes = file->file_bytes = status.st_size;
         scan.reader.fd = fd;
         scan.reader.file_bytes = status.st_size;

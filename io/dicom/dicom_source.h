@@ -6,20 +6,17 @@
 #ifndef IO_DICOM_DICOM_SOURCE_H
 #define IO_DICOM_DICOM_SOURCE_H
 
-#include <sys/stat.h>
-
-#include "io/dicom/dicom.h"
+#include "core/arena.h"
 #include "io/dicom/dicom_cells.h"
+#include "io/dicom/dicom_file.h"
 #include "io/sandbox/workers.h"
+#include "io/source/source.h"
 
 enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
 
-/* One slice: its file as it was when the source was opened. */
+/* One slice: its file as it was when its header was read. */
 struct dicom_frame {
     const struct dicom_file *file;
-    dev_t device;
-    ino_t inode;
-    struct timespec modified;
     struct dicom_cells cells;
     double slope, intercept; /* as applied */
 };

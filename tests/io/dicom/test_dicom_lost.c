@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/dicom/dicom_non_images.h"
+#include "io/dicom/dicom_group.h"
+#include "io/dicom/dicom_scan.h"
 #include "tests/support/dicom_fixture.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/program.h"
@@ -668,7 +669,7 @@ Test(dicom_lost, the_program_reports_it)
         outcome.out);
     ts_program_run(folder, (const char *const[]){"info", lost.folder, "--json", NULL}, &outcome);
     cr_expect(outcome.code == 0 && ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
-    cr_expect_not_null(strstr(outcome.out, "\"lacks\":[{\"code\":\"slice-unreadable\""), "%s", outcome.out);
+    cr_expect_not_null(strstr(outcome.out, "\"lacks\": [{\"code\": \"slice-unreadable\""), "%s", outcome.out);
     cr_expect_not_null(strstr(outcome.out, "a link to /nonexistent: No such file"), "%s", outcome.out);
     char chain[600];
     snprintf(chain, sizeof chain, "dicom \"%s\" unreadable=skip incomplete=allow | statistics | hdf5 o.h5",
