@@ -130,37 +130,27 @@ struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int
     return view;
 }
 
+#define LOAD(suffix, type)                                                                                             \
+    case TS_##suffix:                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = (__typeof__(*out))((const type *)data)[i];                                                        \
+        break;
+
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n)
 {
     switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix: {                                                                                                \
-        const type *in = data;                                                                                         \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = (float)in[i];                                                                                     \
-        break;                                                                                                         \
-    }
-        TS_IMAGE_DTYPES(CASE)
-        CASE(U64, uint64_t)
-        CASE(F64, double)
-#undef CASE
+        TS_IMAGE_DTYPES(LOAD)
+        LOAD(U64, uint64_t)
+        LOAD(F64, double)
     }
 }
 
 void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n)
 {
     switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix: {                                                                                                \
-        const type *in = data;                                                                                         \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = (double)in[i];                                                                                    \
-        break;                                                                                                         \
-    }
-        TS_IMAGE_DTYPES(CASE)
-        CASE(U64, uint64_t)
-        CASE(F64, double)
-#undef CASE
+        TS_IMAGE_DTYPES(LOAD)
+        LOAD(U64, uint64_t)
+        LOAD(F64, double)
     }
 }
 

@@ -15,15 +15,9 @@ enum { LINE_BYTES = 2048 };
 
 /* ---- JSON --------------------------------------------------------------------------------------- */
 
-static void open_member(struct json *json, const char *key, char bracket)
-{
-    ts_json_key(json, key);
-    ts_json_open(json, bracket);
-}
-
 static void write_numbers(struct json *json, const char *key, const double *values, int n)
 {
-    open_member(json, key, '[');
+    ts_json_open_member(json, key, '[');
     for (int i = 0; i < n; i++)
         ts_json_real(json, values[i]);
     ts_json_close(json, ']');
@@ -56,7 +50,7 @@ static void write_series(struct json *json, const struct dicom_series *series)
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
     ts_json_open(json, '{');
     ts_json_member_integer(json, "number", series->number);
-    open_member(json, "shape", '[');
+    ts_json_open_member(json, "shape", '[');
     for (int i = 0; i < 3; i++)
         ts_json_integer(json, series->image.axes[i].n);
     ts_json_close(json, ']');
@@ -68,11 +62,11 @@ static void write_series(struct json *json, const struct dicom_series *series)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
         write_volume(json, &series->image);
-    open_member(json, "warnings", '[');
+    ts_json_open_member(json, "warnings", '[');
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_json_text(json, series->warnings[i]);
     ts_json_close(json, ']');
-    open_member(json, "lacks", '[');
+    ts_json_open_member(json, "lacks", '[');
     for (size_t i = 0; i < n_lacks; i++) {
         ts_json_open(json, '{');
         write_refusal(json, "code", lacks[i].code, lacks[i].reason, lacks[i].hint);
@@ -91,23 +85,23 @@ static void write_json(FILE *stream, const struct dicom_folder *folder, const st
     ts_json_member_integer(&json, "files", (int64_t)folder->n_seen);
     ts_json_member_integer(&json, "images", (int64_t)folder->n_files);
     ts_json_member_integer(&json, "same_file", (int64_t)folder->n_same);
-    open_member(&json, "passed_over", '{');
+    ts_json_open_member(&json, "passed_over", '{');
     for (int i = 0; i < DICOM_OTHER_KINDS; i++)
         ts_json_member_integer(&json, ts_dicom_other_key(i), (int64_t)folder->n_of[i]);
     ts_json_close(&json, '}');
     /* As long as there is a name that cannot be read, every run is refused. */
-    open_member(&json, "unreadable", '[');
+    ts_json_open_member(&json, "unreadable", '[');
     for (size_t i = 0; i < folder->n_others; i++)
         if (folder->others[i].kind == DICOM_UNREADABLE) {
             ts_dicom_unreadable_text(&folder->others[i], text, sizeof text);
             ts_json_text(&json, text);
         }
     ts_json_close(&json, ']');
-    open_member(&json, "series", '[');
+    ts_json_open_member(&json, "series", '[');
     for (size_t i = 0; i < n; i++)
         write_series(&json, &series[i]);
     ts_json_close(&json, ']');
-    open_member(&json, "warnings", '[');
+    ts_json_open_member(&json, "warnings", '[');
     ts_dicom_others_text(folder, text, sizeof text);
     if (*text)
         ts_json_text(&json, text);

@@ -18,6 +18,7 @@
 
 #include "io/dicom/dicom_decode.h"
 #include "io/dicom/dicom_source.h"
+#include "io/file/digest.h"
 
 enum { SLOTS_MAX = 4096 };
 
@@ -335,12 +336,6 @@ static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *d
     return TS_OK;
 }
 
-static void to_hex(char out[2 * DIGEST_BYTES + 1], const unsigned char digest[DIGEST_BYTES])
-{
-    for (int i = 0; i < DIGEST_BYTES; i++)
-        snprintf(out + 2 * i, 3, "%02x", digest[i]);
-}
-
 /* Keeps what the worker found out about slice z, and says whether the slice may be used. */
 static enum ts_status accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
                              struct ts_diag *diag)
@@ -354,13 +349,13 @@ static enum ts_status accept(struct dicom_source *source, int64_t z, const struc
         ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
         return TS_BAD_INPUT;
     }
-    to_hex(sha256, reply->pixel_sha256);
+    ts_digest_format(sha256, reply->pixel_sha256);
     if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
                              "slice %lld (%s): the pixels differ from those read before", (long long)z, name);
     memcpy(slice->pixel_sha256, sha256, sizeof sha256);
     if (source->frames[z].file->sop_instance[0] != '\0')
-        to_hex(slice->instance_hmac, reply->instance_hmac);
+        ts_digest_format(slice->instance_hmac, reply->instance_hmac);
     slice->padding_count = reply->padding_count;
     if (reply->dirty && !source->noted_dirty) {
         source->noted_dirty = true;

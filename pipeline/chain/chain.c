@@ -279,7 +279,7 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     const struct param_set before = *at->set;
     struct ts_reference *reference = NULL, reference_before = {0};
     if (at->set->rows[row].kind == PARAM_REFERENCE) {
-        reference = (struct ts_reference *)((unsigned char *)at->set->values + at->set->rows[row].offset);
+        reference = ts_param_field(at->set, row);
         reference_before = *reference;
     }
     if (!ts_load_value(&load, value, at->set, row))

@@ -87,7 +87,7 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
     bool ok = true;
     for (size_t i = 0; i < self->set.n_rows; i++) {
         const struct param *row = &self->set.rows[i];
-        struct ts_reference *reference = (struct ts_reference *)((unsigned char *)self->set.values + row->offset);
+        struct ts_reference *reference = ts_param_field(&self->set, i);
         if (row->kind != PARAM_REFERENCE || !(self->set.given >> i & 1))
             continue;
         char site[160];

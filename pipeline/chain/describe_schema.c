@@ -45,8 +45,7 @@ static void write_choices(struct json *json, const struct choice *choices)
     char *pattern = NULL;
     size_t length;
     FILE *stream = open_memstream(&pattern, &length);
-    ts_json_key(json, "anyOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "anyOf", '[');
     for (const struct choice *choice = choices; choice && choice->name; choice++) {
         ts_json_open(json, '{');
         ts_json_member_text(json, "const", choice->name);
@@ -72,8 +71,7 @@ static void write_choices(struct json *json, const struct choice *choices)
 /* A number, a list of numbers, or a list of such lists. */
 static void write_numbers(struct json *json, const struct param *row)
 {
-    ts_json_key(json, "oneOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "oneOf", '[');
     for (int depth = 0; depth <= 2; depth++) {
         for (int i = 0; i < depth; i++) {
             open_typed(json, "array");
@@ -90,8 +88,7 @@ static void write_numbers(struct json *json, const struct param *row)
 
 static void write_text_or_texts(struct json *json)
 {
-    ts_json_key(json, "oneOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "oneOf", '[');
     open_typed(json, "string");
     ts_json_close(json, '}');
     open_typed(json, "array");
@@ -104,16 +101,13 @@ static void write_text_or_texts(struct json *json)
 
 static void write_default(struct json *json, const struct param *row)
 {
-    const void *const values[] = {
-        [PARAM_INTEGER] = &row->init.i, [PARAM_REAL] = &row->init.r,    [PARAM_CHOICE] = &row->init.choice,
-        [PARAM_BOOL] = &row->init.b,    [PARAM_TEXT] = &row->init.text, [PARAM_REFERENCE] = NULL};
-    if (row->required || row->optional || row->derived || !values[row->kind])
+    if (row->required || row->optional || row->derived || row->kind > PARAM_TEXT)
         return;
     /* An infinity is not of the schema's type "number". */
     if (row->kind == PARAM_REAL && isinf(row->init.r))
         return;
     ts_json_key(json, "default");
-    ts_json_param(json, row, values[row->kind]);
+    ts_json_param(json, row, &row->init);
 }
 
 static void write_row(struct json *json, const struct param *row)
@@ -122,8 +116,7 @@ static void write_row(struct json *json, const struct param *row)
     snprintf(description, sizeof description, "%s%s%s%s%s%s%s", row->doc, row->unit && *row->unit ? " [" : "",
              row->unit && *row->unit ? row->unit : "", row->unit && *row->unit ? "]" : "",
              row->derived ? " (default: " : "", row->derived ? row->derived : "", row->derived ? ")" : "");
-    ts_json_key(json, row->name);
-    ts_json_open(json, '{');
+    ts_json_open_member(json, row->name, '{');
     ts_json_member_text(json, "description", description);
     switch (row->kind) {
     case PARAM_INTEGER:
@@ -138,8 +131,7 @@ static void write_row(struct json *json, const struct param *row)
         ts_json_member_text(json, "type", "boolean");
         break;
     case PARAM_TEXT: /* `series: 2` is a text to us and a number to YAML */
-        ts_json_key(json, "type");
-        ts_json_open(json, '[');
+        ts_json_open_member(json, "type", '[');
         ts_json_text(json, "string");
         ts_json_text(json, "number");
         ts_json_close(json, ']');
@@ -168,8 +160,7 @@ static void close_properties(struct json *json, const struct param *rows, size_t
         any = any || rows[i].required;
     if (!any)
         return;
-    ts_json_key(json, "required");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "required", '[');
     for (size_t i = 0; i < n_rows; i++)
         if (rows[i].required)
             ts_json_text(json, rows[i].name);
@@ -203,19 +194,15 @@ static void write_stage(struct json *json, const struct stage *stage)
     open_typed(json, "object");
     ts_json_member_text(json, "title", stage->name);
     ts_json_member_text(json, "description", stage->summary);
-    ts_json_key(json, "properties");
-    ts_json_open(json, '{');
-    ts_json_key(json, stage->name);
-    ts_json_open(json, '{');
-    ts_json_key(json, "type");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "properties", '{');
+    ts_json_open_member(json, stage->name, '{');
+    ts_json_open_member(json, "type", '[');
     ts_json_text(json, "object");
     if (alone)
         ts_json_text(json, "null");
     ts_json_close(json, ']');
     ts_json_member_text(json, "description", stage->summary);
-    ts_json_key(json, "properties");
-    ts_json_open(json, '{');
+    ts_json_open_member(json, "properties", '{');
     for (size_t i = 0; i < stage->n_params; i++)
         write_row(json, &stage->params[i]);
     write_described_text(json, "name", "label of this stage's output, for later stages and in the output file");
@@ -225,8 +212,7 @@ static void write_stage(struct json *json, const struct stage *stage)
     ts_json_close(json, '}');
     ts_json_close(json, '}');
     ts_json_member_bool(json, "additionalProperties", false);
-    ts_json_key(json, "required");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "required", '[');
     ts_json_text(json, stage->name);
     ts_json_close(json, ']');
     ts_json_close(json, '}');
@@ -239,14 +225,11 @@ static void write_stages(struct json *json)
     ts_json_member_text(json, "description", "the stages, carried out from first to last");
     ts_json_member_integer(json, "minItems", 1);
     ts_json_member_integer(json, "maxItems", CHAIN_MAX_STAGES);
-    ts_json_key(json, "items");
-    ts_json_open(json, '{');
-    ts_json_key(json, "oneOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "items", '{');
+    ts_json_open_member(json, "oneOf", '[');
     ts_json_open(json, '{');
     ts_json_member_text(json, "title", "a stage with every parameter at its default");
-    ts_json_key(json, "enum");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "enum", '[');
     for (const struct stage *const *stage = ts_stages; *stage; stage++)
         if (works_alone(*stage))
             ts_json_text(json, (*stage)->name);
@@ -261,18 +244,14 @@ static void write_stages(struct json *json)
 
 static void write_sources(struct json *json)
 {
-    ts_json_key(json, "$defs");
-    ts_json_open(json, '{');
-    ts_json_key(json, "source");
-    ts_json_open(json, '{');
-    ts_json_key(json, "oneOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "$defs", '{');
+    ts_json_open_member(json, "source", '{');
+    ts_json_open_member(json, "oneOf", '[');
     for (const struct source_format *const *format = ts_source_formats; *format; format++) {
         open_typed(json, "object");
         ts_json_member_text(json, "title", (*format)->name);
         ts_json_member_text(json, "description", (*format)->summary);
-        ts_json_key(json, "properties");
-        ts_json_open(json, '{');
+        ts_json_open_member(json, "properties", '{');
         for (size_t i = 0; i < (*format)->n_params; i++)
             write_row(json, &(*format)->params[i]);
         close_properties(json, (*format)->params, (*format)->n_params, false);
@@ -299,10 +278,8 @@ void ts_describe_schema(FILE *stream)
     ts_json_member_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
     ts_json_member_text(&json, "title", "tomostage chain");
     ts_json_member_text(&json, "type", "object");
-    ts_json_key(&json, "properties");
-    ts_json_open(&json, '{');
-    ts_json_key(&json, "tomostage");
-    ts_json_open(&json, '{');
+    ts_json_open_member(&json, "properties", '{');
+    ts_json_open_member(&json, "tomostage", '{');
     ts_json_member_integer(&json, "const", 1);
     ts_json_member_text(&json, "description", "version of the chain's language");
     ts_json_close(&json, '}');
@@ -318,15 +295,13 @@ void ts_describe_schema(FILE *stream)
     ts_json_key(&json, "output");
     open_typed(&json, "object");
     ts_json_member_text(&json, "description", "the file to write");
-    ts_json_key(&json, "properties");
-    ts_json_open(&json, '{');
+    ts_json_open_member(&json, "properties", '{');
     write_described_text(&json, "hdf5", "path of the HDF5 file (NeXus layout)");
     close_properties(&json, NULL, 0, false);
     ts_json_close(&json, '}');
     ts_json_close(&json, '}');
     ts_json_member_bool(&json, "additionalProperties", false);
-    ts_json_key(&json, "required");
-    ts_json_open(&json, '[');
+    ts_json_open_member(&json, "required", '[');
     ts_json_text(&json, "tomostage");
     ts_json_text(&json, "stages");
     ts_json_close(&json, ']');
