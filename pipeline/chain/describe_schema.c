@@ -19,6 +19,16 @@ static void open_typed(struct json *json, const char *type)
     ts_json_member_text(json, "type", type);
 }
 
+/* A list of one or two texts; the second may be NULL. */
+static void write_texts(struct json *json, const char *key, const char *first, const char *second)
+{
+    ts_json_open_member(json, key, '[');
+    ts_json_text(json, first);
+    if (second)
+        ts_json_text(json, second);
+    ts_json_close(json, ']');
+}
+
 static void write_range(struct json *json, const struct param *row)
 {
     if (row->min == 0 && row->max == 0)
@@ -131,10 +141,7 @@ static void write_row(struct json *json, const struct param *row)
         ts_json_member_text(json, "type", "boolean");
         break;
     case PARAM_TEXT: /* `series: 2` is a text to us and a number to YAML */
-        ts_json_open_member(json, "type", '[');
-        ts_json_text(json, "string");
-        ts_json_text(json, "number");
-        ts_json_close(json, ']');
+        write_texts(json, "type", "string", "number");
         break;
     case PARAM_TEXTS:
         write_text_or_texts(json);
@@ -189,18 +196,12 @@ static bool works_alone(const struct stage *stage)
 /* {"box": {...}}: one key, whose value holds the parameters. */
 static void write_stage(struct json *json, const struct stage *stage)
 {
-    /* `- equalize:` is an empty value to YAML. */
-    const bool alone = works_alone(stage);
     open_typed(json, "object");
     ts_json_member_text(json, "title", stage->name);
     ts_json_member_text(json, "description", stage->summary);
     ts_json_open_member(json, "properties", '{');
     ts_json_open_member(json, stage->name, '{');
-    ts_json_open_member(json, "type", '[');
-    ts_json_text(json, "object");
-    if (alone)
-        ts_json_text(json, "null");
-    ts_json_close(json, ']');
+    write_texts(json, "type", "object", works_alone(stage) ? "null" : NULL); /* `- equalize:` is an empty value */
     ts_json_member_text(json, "description", stage->summary);
     ts_json_open_member(json, "properties", '{');
     for (size_t i = 0; i < stage->n_params; i++)
@@ -212,9 +213,7 @@ static void write_stage(struct json *json, const struct stage *stage)
     ts_json_close(json, '}');
     ts_json_close(json, '}');
     ts_json_member_bool(json, "additionalProperties", false);
-    ts_json_open_member(json, "required", '[');
-    ts_json_text(json, stage->name);
-    ts_json_close(json, ']');
+    write_texts(json, "required", stage->name, NULL);
     ts_json_close(json, '}');
 }
 
@@ -301,10 +300,7 @@ void ts_describe_schema(FILE *stream)
     ts_json_close(&json, '}');
     ts_json_close(&json, '}');
     ts_json_member_bool(&json, "additionalProperties", false);
-    ts_json_open_member(&json, "required", '[');
-    ts_json_text(&json, "tomostage");
-    ts_json_text(&json, "stages");
-    ts_json_close(&json, ']');
+    write_texts(&json, "required", "tomostage", "stages");
     write_sources(&json);
     ts_json_close(&json, '}');
 }
