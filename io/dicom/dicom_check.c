@@ -18,24 +18,21 @@ static void check_kind(struct scan *scan)
 {
     static const char *const multi_frame[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130", NULL};
     const struct dicom_file *file = scan->file;
-    if (file->frames != 1 && ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0008))) {
+    if (file->frames != 1 && ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0008)))
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         file->frames > 1 ? "%" PRId64 " frames in one file: multi-frame images are not in this build"
                                          : "Number of Frames is %" PRId64 ", expected 1",
                         file->frames);
-    }
-    if (ts_dicom_is_class(file->sop_class, multi_frame)) {
+    if (ts_dicom_is_class(file->sop_class, multi_frame))
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         "an enhanced multi-frame object: multi-frame images are not in this build");
-    }
     if (strstr(file->image_type, "MOSAIC"))
         ts_dicom_refuse(scan, "dicom-mosaic", "a mosaic of many slices in one image: mosaics are not in this build");
     if (ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS))
         ts_dicom_refuse(scan, "dicom-float-pixels", "pixels stored as floating point are not in this build");
-    if (ts_dicom_has(scan, DICOM_TAG(0x0028, 0x3000))) {
+    if (ts_dicom_has(scan, DICOM_TAG(0x0028, 0x3000)))
         ts_dicom_refuse(scan, "dicom-modality-lut",
                         "values are given by a Modality LUT Sequence, which is not in this build");
-    }
 }
 
 /* Sizes and bits, so that every later product is safe and every stored value has one meaning. */
@@ -56,26 +53,22 @@ static void check_layout(struct scan *scan)
         ts_dicom_need(scan, needed[i]);
     if (file->rows < 1 || file->columns < 1)
         ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows, file->columns);
-    if (file->samples_per_pixel != 1) {
+    if (file->samples_per_pixel != 1)
         ts_dicom_refuse(scan, "dicom-color", "%d samples per pixel (%s), expected 1", file->samples_per_pixel,
                         file->photometric);
-    }
-    if (strcmp(file->photometric, "MONOCHROME1") && strcmp(file->photometric, "MONOCHROME2")) {
+    if (strcmp(file->photometric, "MONOCHROME1") && strcmp(file->photometric, "MONOCHROME2"))
         ts_dicom_refuse(scan, "dicom-color", "photometric interpretation %s, expected MONOCHROME2 or MONOCHROME1",
                         file->photometric);
-    }
     int bits = file->bits_allocated;
     if (bits != 8 && bits != 16 && bits != 32)
         ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected 8, 16 or 32", bits);
     if (file->bits_stored < 1 || file->bits_stored > bits || file->high_bit >= bits ||
-        file->high_bit < file->bits_stored - 1) {
+        file->high_bit < file->bits_stored - 1)
         ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated %d, Bits Stored %d, High Bit %d do not fit together",
                         bits, file->bits_stored, file->high_bit);
-    }
-    if (file->pixel_representation > 1) {
+    if (file->pixel_representation > 1)
         ts_dicom_refuse(scan, "dicom-bad-bits", "Pixel Representation is %d, expected 0 or 1",
                         file->pixel_representation);
-    }
 }
 
 static void check_pixels(struct scan *scan)
@@ -110,31 +103,27 @@ static void check_values(struct scan *scan)
     struct dicom_file *file = scan->file;
     if (file->have_slope && file->slope == 0)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
-    if (file->have_slope != file->have_intercept) {
+    if (file->have_slope != file->have_intercept)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
                         file->have_slope ? "Slope" : "Intercept", file->have_slope ? "Intercept" : "Slope");
-    }
     if (file->have_spacing && !(file->spacing_mm[0] > 0 && file->spacing_mm[1] > 0 &&
-                                file->spacing_mm[0] <= MAX_POSITION_MM && file->spacing_mm[1] <= MAX_POSITION_MM)) {
+                                file->spacing_mm[0] <= MAX_POSITION_MM && file->spacing_mm[1] <= MAX_POSITION_MM))
         ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected more than 0 and at most %g",
                         file->spacing_mm[0], file->spacing_mm[1], MAX_POSITION_MM);
-    }
     for (int i = 0; i < 3; i++) {
-        if (!(fabs(file->position_mm[i]) <= MAX_POSITION_MM)) {
+        if (!(fabs(file->position_mm[i]) <= MAX_POSITION_MM))
             ts_dicom_refuse(scan, "dicom-bad-position", "Image Position (Patient) is %g mm away, expected at most %g",
                             fabs(file->position_mm[i]), MAX_POSITION_MM);
-        }
     }
     if (file->have_orientation) {
         const double *o = file->orientation;
         double row = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
         double column = sqrt(o[3] * o[3] + o[4] * o[4] + o[5] * o[5]);
         double dot = o[0] * o[3] + o[1] * o[4] + o[2] * o[5];
-        if (!(fabs(row - 1) <= 1e-3 && fabs(column - 1) <= 1e-3 && fabs(dot) <= 1e-3)) {
+        if (!(fabs(row - 1) <= 1e-3 && fabs(column - 1) <= 1e-3 && fabs(dot) <= 1e-3))
             ts_dicom_refuse(scan, "dicom-bad-orientation",
                             "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g", row,
                             column, dot);
-        }
     }
     if (file->pixel_representation == 1) {
         file->padding = (int16_t)file->padding;

@@ -56,11 +56,10 @@ static enum ts_status take_named(const struct dicom_series *series, size_t n, co
                                  const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_series *doubt = find_doubt(series, n, named);
-    if (doubt && !named->refusal) {
+    if (doubt && !named->refusal)
         ts_diag_warning(diag, &(struct diag_site){.code = doubt->refusal_code},
                         "series %d may lack slices that series %d holds: %s", named->number, doubt->number,
                         doubt->refusal);
-    }
     return take(named, chosen, diag);
 }
 

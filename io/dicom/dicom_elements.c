@@ -110,10 +110,9 @@ static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struc
     unsigned char bytes[12];
     int64_t limit = limit_of(walk);
     *element = (struct dicom_element){.tag = 0};
-    if (limit - walk->offset < 8 || !ts_dicom_read(walk->reader, walk->offset, bytes, 8)) {
+    if (limit - walk->offset < 8 || !ts_dicom_read(walk->reader, walk->offset, bytes, 8))
         return broken(walk, "dicom-truncated", "the data set ends inside an element header at byte %" PRId64,
                       walk->offset);
-    }
     element->tag = tag_of(bytes, walk->big_endian);
     int64_t header = 8;
     if (implicit || element->tag >> 16 == 0xFFFE) {
@@ -121,19 +120,17 @@ static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struc
     } else {
         memcpy(element->vr, bytes + 4, 2);
         bool letters = element->vr[0] >= 'A' && element->vr[0] <= 'Z' && element->vr[1] >= 'A' && element->vr[1] <= 'Z';
-        if (!letters) {
+        if (!letters)
             return broken(walk, "dicom-bad-vr", "element (%04x,%04x) at byte %" PRId64 " has no value representation",
                           element->tag >> 16, element->tag & 0xFFFF, walk->offset);
-        }
         /* PS3.5 7.1.2: every VR outside the old short ones, and so any VR to come, has a 32-bit length. */
         if (is_one_of(element->vr, "AEASATCSDADSDTFLFDISLOLTPNSHSLSSSTTMUIULUS")) {
             element->length = ts_dicom_u16(bytes + 6, walk->big_endian);
         } else {
             header = 12;
-            if (limit - walk->offset < 12 || !ts_dicom_read(walk->reader, walk->offset, bytes, 12)) {
+            if (limit - walk->offset < 12 || !ts_dicom_read(walk->reader, walk->offset, bytes, 12))
                 return broken(walk, "dicom-truncated", "the data set ends inside an element header at byte %" PRId64,
                               walk->offset);
-            }
             element->length = ts_dicom_u32(bytes + 8, walk->big_endian);
         }
     }
@@ -151,11 +148,10 @@ static enum dicom_step push(struct dicom_walk *walk, bool is_item, bool implicit
     int64_t end = -1;
     if (length != DICOM_UNDEFINED) {
         int64_t limit = limit_of(walk);
-        if ((int64_t)length > limit - walk->offset) {
+        if ((int64_t)length > limit - walk->offset)
             return broken(walk, "dicom-length",
                           "a sequence or item claims %" PRIu32 " bytes at byte %" PRId64 ", %" PRId64 " are left",
                           length, walk->offset, limit - walk->offset);
-        }
         end = walk->offset + (int64_t)length;
     }
     walk->levels[walk->n_levels++] = (struct dicom_level){.end = end, .is_item = is_item, .implicit = implicit};
@@ -189,10 +185,9 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
         return push(walk, false, implicit || !strcmp(element->vr, "UN"), element->length);
     }
     int64_t left = limit_of(walk) - walk->offset;
-    if (undefined) {
+    if (undefined)
         return broken(walk, "dicom-length", "element (%04x,%04x) of VR %s has no length", element->tag >> 16,
                       element->tag & 0xFFFF, element->vr);
-    }
     if ((int64_t)element->length > left) {
         if (pixels) {
             element->truncated = true;
@@ -203,10 +198,9 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
                       "element (%04x,%04x) claims %" PRIu32 " bytes at byte %" PRId64 ", %" PRId64 " are left",
                       element->tag >> 16, element->tag & 0xFFFF, element->length, walk->offset, left);
     }
-    if (!pixels && element->length > DICOM_MAX_VALUE_BYTES) {
+    if (!pixels && element->length > DICOM_MAX_VALUE_BYTES)
         return broken(walk, "dicom-length", "element (%04x,%04x) claims %" PRIu32 " bytes, the limit is %d",
                       element->tag >> 16, element->tag & 0xFFFF, element->length, (int)DICOM_MAX_VALUE_BYTES);
-    }
     walk->offset += (int64_t)element->length;
     return DICOM_STEP_ELEMENT;
 }

@@ -129,10 +129,9 @@ static void drop_duplicates(struct dicom_series *series)
         series->files[kept++] = file;
     }
     series->n_files = kept;
-    if (series->n_duplicates > 0) {
+    if (series->n_duplicates > 0)
         ts_dicom_series_warn(series, "%zu identical %s dropped", series->n_duplicates,
                              series->n_duplicates == 1 ? "copy of a slice was" : "copies of slices were");
-    }
 }
 
 static bool all_same_pixels(const struct slice *slices, size_t n)

@@ -110,10 +110,9 @@ static bool split_run(struct grouping *grouping, struct dicom_file **files, size
                 files[rest++] = files[i];
         if (!add_series(grouping, scratch, same))
             return false;
-        if (round >= MAX_ORIENTATIONS) {
+        if (round >= MAX_ORIENTATIONS)
             ts_dicom_series_refuse(&grouping->series[grouping->n - 1], "orientation-mixed", NULL,
                                    "more than %d orientations in one series", (int)MAX_ORIENTATIONS);
-        }
         n = rest;
     }
     return true;
@@ -122,10 +121,9 @@ static bool split_run(struct grouping *grouping, struct dicom_file **files, size
 /* "no Image Position (Patient) in 12 of 120 slices" */
 static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)
 {
-    if (without > 0) {
+    if (without > 0)
         ts_dicom_series_refuse(series, code, "supply files with their whole headers: this cannot be guessed",
                                "no %s in %zu of %zu slices", name, without, series->n_files);
-    }
 }
 
 static void check_kind(struct dicom_series *series)
@@ -138,14 +136,12 @@ static void check_kind(struct dicom_series *series)
         ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
                                "secondary captures: pictures of a screen or a page, not measured slices");
     if (*series->modality && strcmp(series->modality, "CT") && strcmp(series->modality, "MR") &&
-        strcmp(series->modality, "PT")) {
+        strcmp(series->modality, "PT"))
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "modality %s, expected CT, MR or PT", series->modality);
-    }
-    if (!strcmp(kind, "LOCALIZER")) {
+    if (!strcmp(kind, "LOCALIZER"))
         ts_dicom_series_refuse(series, "localizer", "choose another series",
                                "a localizer: an overview for planning, not part of a volume");
-    }
 }
 
 /* The way out of a file's refusal. */
@@ -188,22 +184,20 @@ static void check_files(struct dicom_series *series)
     }
     if (odd)
         ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
-    if (!*series->modality) {
+    if (!*series->modality)
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "no modality, expected CT, MR or PT");
-    }
     refuse_without(series, no_position, "position-missing", "Image Position (Patient)");
     refuse_without(series, no_orientation, "orientation-missing", "Image Orientation (Patient)");
     refuse_without(series, no_spacing, "pixel-spacing-missing", "Pixel Spacing");
     for (size_t i = 1; i < series->n_files; i++) {
         const struct dicom_file *file = series->files[i];
         for (int k = 0; k < 2; k++) {
-            if (!(fabs(file->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k]))) {
+            if (!(fabs(file->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
                 ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
                                        "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
                                        first->spacing_mm[1], ts_dicom_base_name(first->path), file->spacing_mm[0],
                                        file->spacing_mm[1], ts_dicom_base_name(file->path));
-            }
         }
     }
 }

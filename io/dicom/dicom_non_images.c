@@ -117,10 +117,9 @@ enum ts_status ts_dicom_refuse_unreadable(const struct dicom_folder *folder, str
     }
     if (n == 0)
         return TS_OK;
-    if (n < folder->n_of[DICOM_UNREADABLE]) {
+    if (n < folder->n_of[DICOM_UNREADABLE])
         ts_diag_error(diag, TS_BAD_INPUT, &site, "%zu more files or folders cannot be read",
                       folder->n_of[DICOM_UNREADABLE] - n);
-    }
     ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
     return TS_BAD_INPUT;
 }
@@ -138,10 +137,9 @@ void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t s
 void ts_dicom_same_text(const struct dicom_folder *folder, char *out, size_t size)
 {
     out[0] = '\0';
-    if (folder->n_same > 0) {
+    if (folder->n_same > 0)
         snprintf(out, size, "%zu name%s left out: another name in the input leads to the same file", folder->n_same,
                  folder->n_same == 1 ? " was" : "s were");
-    }
 }
 
 void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *diag)
@@ -153,9 +151,8 @@ void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *
     ts_dicom_same_text(folder, text, sizeof text);
     if (*text)
         ts_diag_warning(diag, &(struct diag_site){.code = "same-file"}, "%s", text);
-    if (folder->n_idle > 0) {
+    if (folder->n_idle > 0)
         ts_diag_warning(diag, &(struct diag_site){.code = "input-idle"},
                         "%zu of the paths that the chain lists brought no image of %s own, first %s", folder->n_idle,
                         folder->n_idle == 1 ? "its" : "their", folder->idle);
-    }
 }

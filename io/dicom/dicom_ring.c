@@ -35,21 +35,20 @@ int ts_dicom_default_threads(void)
     return n < 1 ? 1 : n;
 }
 
-static int clamp_workers(const struct dicom_source *source, int threads, int64_t ahead)
+static int64_t clamp(int64_t n, int64_t most)
 {
-    int64_t n = threads;
-    if (n > ahead)
-        n = ahead;
-    if (n > source->base.n_slices)
-        n = source->base.n_slices;
-    return (int)(n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : n);
+    n = n < most ? n : most;
+    return n < 1 ? 1 : n;
 }
 
 static int64_t clamp_slots(const struct dicom_source *source, int64_t ahead)
 {
-    if (ahead > source->base.n_slices)
-        ahead = source->base.n_slices;
-    return ahead < 1 ? 1 : ahead > SLOTS_MAX ? SLOTS_MAX : ahead;
+    return clamp(clamp(ahead, source->base.n_slices), SLOTS_MAX);
+}
+
+static int clamp_workers(const struct dicom_source *source, int threads, int64_t slots)
+{
+    return (int)clamp(clamp(clamp(threads, slots), source->base.n_slices), WORKERS_MAX);
 }
 
 static size_t slot_bytes(const struct dicom_source *source)
