@@ -249,17 +249,6 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
     return TS_OK;
 }
 
-/* The arena keeps a copy of n items. NULL where memory is out. */
-static void *keep(struct search *search, const void *items, size_t n, size_t item_bytes)
-{
-    void *kept = ts_arena_alloc(search->arena, n * item_bytes);
-    if (!kept)
-        ts_diag_no_memory(search->diag, n * item_bytes);
-    else if (n > 0)
-        memcpy(kept, items, n * item_bytes);
-    return kept;
-}
-
 static enum ts_status search_and_scan(struct search *search)
 {
     struct dicom_folder *folder = search->folder;
@@ -273,9 +262,10 @@ static enum ts_status search_and_scan(struct search *search)
     if (status == TS_OK) {
         if (folder->n_others > 1)
             qsort(others, folder->n_others, sizeof *others, compare_others);
-        folder->files = keep(search, images, folder->n_files, sizeof *images);
-        folder->others = keep(search, others, folder->n_others, sizeof *others);
-        status = folder->files && folder->others ? TS_OK : TS_RUN_FAILED;
+        folder->files = ts_arena_copy(search->arena, images, folder->n_files, sizeof *images);
+        folder->others = ts_arena_copy(search->arena, others, folder->n_others, sizeof *others);
+        if (!folder->files || !folder->others)
+            status = ts_diag_no_memory(search->diag, folder->n_files * sizeof *images);
     }
     free(images);
     free(others);

@@ -87,10 +87,9 @@ static bool add_series(struct grouping *grouping, struct dicom_file **files, siz
     grouping->series = grown;
     struct dicom_series *series = &grouping->series[grouping->n];
     *series = (struct dicom_series){.number = (int)++grouping->n, .n_files = n, .arena = grouping->arena};
-    series->files = ts_arena_alloc(grouping->arena, n * sizeof(struct dicom_file *));
+    series->files = ts_arena_copy(grouping->arena, files, n, sizeof *files);
     if (!series->files)
         return false;
-    memcpy(series->files, files, n * sizeof(struct dicom_file *));
     memcpy(series->series, files[0]->series, sizeof series->series);
     memcpy(series->modality, files[0]->modality, sizeof series->modality);
     memcpy(series->image_type, files[0]->image_type, sizeof series->image_type);
@@ -252,13 +251,8 @@ static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dic
         if (!series->refusal)
             ts_dicom_quantify(series);
     }
-    size_t bytes = grouping->n * sizeof *grouping->series;
-    *out = ts_arena_alloc(grouping->arena, bytes);
-    if (!*out)
-        return ts_diag_no_memory(diag, bytes);
-    if (bytes > 0)
-        memcpy(*out, grouping->series, bytes);
-    return TS_OK;
+    *out = ts_arena_copy(grouping->arena, grouping->series, grouping->n, sizeof **out);
+    return *out ? TS_OK : ts_diag_no_memory(diag, grouping->n * sizeof **out);
 }
 
 enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *arena, struct dicom_series **series,

@@ -28,7 +28,8 @@ static void *slot_data(const struct dicom_source *source, int64_t slot)
     return memory + (size_t)(slot / source->n_workers) * source->slot_bytes;
 }
 
-int ts_dicom_default_threads(void)
+/* Workers and slots where the caller named none. */
+static int default_threads(void)
 {
     cpu_set_t cores;
     int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
@@ -56,7 +57,8 @@ static size_t slot_bytes(const struct dicom_source *source)
     return (ts_slice_bytes(&source->base.image) + 63) / 64 * 64;
 }
 
-size_t ts_dicom_worker_bytes(const struct dicom_source *source)
+/* What a worker may need to decode any slice. */
+static size_t worker_bytes(const struct dicom_source *source)
 {
     int64_t largest = 0;
     for (int64_t z = 0; z < source->base.n_slices; z++)
@@ -70,7 +72,7 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 {
     const int64_t slots = clamp_slots(source, ahead);
     return (size_t)slots * (slot_bytes(source) + sizeof *source->slots) +
-           (size_t)clamp_workers(source, threads, slots) * ts_dicom_worker_bytes(source);
+           (size_t)clamp_workers(source, threads, slots) * worker_bytes(source);
 }
 
 /* ---- in a worker ------------------------------------------------------------------------------- */
@@ -161,7 +163,7 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
         .kind = &decoder_kind,
         .n_workers = source->n_workers,
         .memory_bytes = memory_bytes,
-        .address_bytes = ((size_t)256 << 20) + 4 * ts_dicom_worker_bytes(source),
+        .address_bytes = ((size_t)256 << 20) + 4 * worker_bytes(source),
         .job_seconds = DICOM_JOB_SECONDS,
         .setup = &decoder,
         .setup_bytes = sizeof decoder,
@@ -377,7 +379,7 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
                              (long long)z, (long long)(z + n - 1), (long long)base->n_slices);
     enum ts_status status = TS_OK;
     if (source->pool == NULL)
-        status = ts_dicom_ring_start(base, ts_dicom_default_threads(), 2 * ts_dicom_default_threads(), diag);
+        status = ts_dicom_ring_start(base, default_threads(), 2 * default_threads(), diag);
     for (struct slice_range wanted = {z, n}; status == TS_OK && wanted.n > 0; wanted.z++, wanted.n--) {
         pump(source, &wanted);
         while (status == TS_OK &&

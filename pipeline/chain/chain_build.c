@@ -33,7 +33,8 @@ static void report(const struct builder *builder, const struct node *node, const
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-int32_t ts_chain_find_name(const struct ts_chain *chain, const char *name)
+/* Node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was refused have none. */
+static int32_t find_name(const struct ts_chain *chain, const char *name)
 {
     for (int32_t i = 0; i < chain->n_sources; i++)
         if (chain->sources[i].name && !strcmp(chain->sources[i].name, name))
@@ -44,10 +45,11 @@ int32_t ts_chain_find_name(const struct ts_chain *chain, const char *name)
     return -1;
 }
 
-int32_t ts_chain_resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
-                              const char *site, struct ts_diag *diag)
+/* The node that stage `stage` may refer to by the text at `span`, or -1 (reported as `site`: ...). */
+static int32_t resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
+                            const char *site, struct ts_diag *diag)
 {
-    const int32_t node = ts_chain_find_name(chain, name);
+    const int32_t node = find_name(chain, name);
     if (node >= 0 && node < chain->n_sources + stage)
         return node;
     char shown[TREE_SHOWN_BYTES];
@@ -82,7 +84,7 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
             continue;
         char site[160];
         snprintf(site, sizeof site, "%s.%s", self->set.owner, row->name);
-        reference->node = ts_chain_resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
+        reference->node = resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
         ok &= reference->node >= 0;
     }
     return ok;
@@ -113,7 +115,7 @@ static const char *new_name(struct builder *builder, const struct node *node, co
         ts_diag_hint(builder->diag, "a letter, then letters, digits, _ and -, at most %d in all", NAME_MAX_BYTES);
         return NULL;
     }
-    const int32_t taken = ts_chain_find_name(builder->chain, text);
+    const int32_t taken = find_name(builder->chain, text);
     if (taken >= 0) {
         const int32_t stage = taken - builder->chain->n_sources;
         if (stage < 0)
@@ -257,7 +259,7 @@ static void name_stage(struct builder *builder, const struct node *item, struct 
     if (!label || label->kind != NODE_SCALAR)
         return;
     stage->name_span = label->span;
-    if (!is_name(label->text) || ts_chain_find_name(builder->chain, label->text) >= 0)
+    if (!is_name(label->text) || find_name(builder->chain, label->text) >= 0)
         return;
     stage->name = ts_arena_text(builder->chain->arena, label->text, strlen(label->text));
     if (!stage->name)
@@ -309,7 +311,7 @@ static void build_stage(struct builder *builder, const struct node *item, int32_
     snprintf(site, sizeof site, "%s.input", stage->stage->name);
     const char *from = ts_load_text(builder->diag, input, site, "the name of an earlier output or source");
     if (from)
-        stage->input_node = ts_chain_resolve_name(chain, index, from, input->span, site, builder->diag);
+        stage->input_node = resolve_name(chain, index, from, input->span, site, builder->diag);
 }
 
 static void build_stages(struct builder *builder, const struct node *list)
