@@ -81,14 +81,10 @@ static const struct source_ops dicom_ops = {
 static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
 {
     double low, high, dtype_low, dtype_high;
-    ts_dicom_stored_range(&frame->cells, &low, &high);
-    low = low * frame->slope + frame->intercept;
-    high = high * frame->slope + frame->intercept;
-    if (!ts_dtype_is_integer(dtype))
-        return isfinite((float)low) && isfinite((float)high);
+    const bool whole = ts_dicom_value_range(&frame->cells, frame->slope, frame->intercept, &low, &high);
     ts_dtype_range(dtype, &dtype_low, &dtype_high);
-    return frame->slope == rint(frame->slope) && frame->intercept == rint(frame->intercept) &&
-           fmin(low, high) >= dtype_low && fmax(low, high) <= dtype_high;
+    return ts_dtype_is_integer(dtype) ? whole && low >= dtype_low && high <= dtype_high
+                                      : isfinite((float)low) && isfinite((float)high);
 }
 
 static enum ts_status open_frame(struct dicom_source *source, int64_t z, const struct dicom_file *file,

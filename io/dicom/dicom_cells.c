@@ -27,6 +27,17 @@ void ts_dicom_stored_range(const struct dicom_cells *cells, double *low, double 
     *high = ldexp(1.0, cells->bits_stored - (cells->is_signed ? 1 : 0)) - 1.0;
 }
 
+bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double intercept, double *low, double *high)
+{
+    double first, last;
+    ts_dicom_stored_range(cells, &first, &last);
+    first = first * slope + intercept;
+    last = last * slope + intercept;
+    *low = fmin(first, last);
+    *high = fmax(first, last);
+    return slope == rint(slope) && intercept == rint(intercept);
+}
+
 /* The bits outside of the field are clean where they are all zero, or above a negative value all one. */
 #define CELLS(width, SWAP)                                                                                             \
     TS_VECTORIZED static void swap_##width(uint##width##_t *data, size_t n)                                            \

@@ -10,17 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "core/search.h"
+#include "io/dicom/dicom_name_index.h"
 #include "io/dicom/dicom_non_images.h"
 
-enum { SHAPE_BYTES = 64, EXTENSION_LETTERS = 10, EVERYWHERE = -1 };
+enum { EXTENSION_LETTERS = 10, EVERYWHERE = -1 };
 static const double SIMILAR_SIZE = 0.02;
-
-struct shape {
-    int folder;
-    char text[SHAPE_BYTES];
-};
 
 struct size {
     int folder;
@@ -28,8 +23,7 @@ struct size {
 };
 
 struct shapes {
-    struct shape *items;
-    size_t n, capacity;
+    struct name_index index;
     struct size *sizes; /* of every image, twice: of its folder, of all */
     size_t n_sizes;
     bool *holds_images; /* by folder */
@@ -46,10 +40,10 @@ static const char *extension_of(const char *name)
 }
 
 /* The first n letters in lower case, runs of digits as '#'. */
-static void write_pattern(const char *name, size_t n, char out[SHAPE_BYTES])
+static void write_pattern(const char *name, size_t n, char out[NAME_BYTES])
 {
     size_t used = 0;
-    for (size_t i = 0; i < n && used < SHAPE_BYTES - 1; i++) {
+    for (size_t i = 0; i < n && used < NAME_BYTES - 1; i++) {
         const bool digit = isdigit((unsigned char)name[i]);
         if (!digit || used == 0 || out[used - 1] != '#')
             out[used++] = digit ? '#' : (char)tolower((unsigned char)name[i]);
@@ -68,9 +62,9 @@ void ts_dicom_name_stem(const char *path, char *out, size_t size)
     snprintf(out, size, "%s", name);
 }
 
-static void write_extension(const char *extension, char out[SHAPE_BYTES])
+static void write_extension(const char *extension, char out[NAME_BYTES])
 {
-    snprintf(out, SHAPE_BYTES, "%s", extension);
+    snprintf(out, NAME_BYTES, "%s", extension);
     for (char *c = out; *c; c++)
         *c = (char)tolower((unsigned char)*c);
 }
@@ -89,40 +83,22 @@ static bool is_hexadecimal(const char *name)
     return strlen(name) >= 4 && name[strspn(name, "0123456789abcdefABCDEF.-_")] == '\0';
 }
 
-static int compare_shapes(const void *a, const void *b)
-{
-    const struct shape *first = a, *second = b;
-    return first->folder != second->folder ? (first->folder < second->folder ? -1 : 1)
-                                           : strcmp(first->text, second->text);
-}
-
 static bool has_shape(const struct shapes *shapes, int folder, const char *text)
 {
-    struct shape wanted = {.folder = folder};
-    snprintf(wanted.text, sizeof wanted.text, "%s", text);
-    return bsearch(&wanted, shapes->items, shapes->n, sizeof wanted, compare_shapes) != NULL;
+    const struct name_range range = ts_name_find(&shapes->index, folder, text);
+    return range.first < range.end;
 }
 
-/* Neighbors are mostly alike, so that the list stays short. */
 static bool add_shape(struct shapes *shapes, int folder, const char *text)
 {
-    for (size_t i = shapes->n; i > 0 && i + 8 > shapes->n; i--)
-        if (shapes->items[i - 1].folder == folder && !strcmp(shapes->items[i - 1].text, text))
-            return true;
-    struct shape *grown = ts_memory_grow(shapes->items, shapes->n, &shapes->capacity, sizeof *grown);
-    if (!grown)
-        return false;
-    shapes->items = grown;
-    shapes->items[shapes->n].folder = folder;
-    snprintf(shapes->items[shapes->n++].text, SHAPE_BYTES, "%s", text);
-    return true;
+    return ts_name_add(&shapes->index, folder, text, 0);
 }
 
 static bool add_image(struct shapes *shapes, const struct dicom_file *file)
 {
     const char *name = ts_dicom_base_name(file->path), *extension = extension_of(name);
     const int folders[] = {file->folder, EVERYWHERE};
-    char pattern[SHAPE_BYTES], last[SHAPE_BYTES];
+    char pattern[NAME_BYTES], last[NAME_BYTES];
     bool ok = true;
     write_pattern(name, extension ? (size_t)(extension - name) : strlen(name), pattern);
     snprintf(last, sizeof last, "%s", class_of(name));
@@ -148,7 +124,7 @@ static bool is_known_extension(const char *extension)
         ".bin .raw .roi .lock .zip .gz "
         ".tar .tgz .7z .rar .iso .nii .nrrd .mha .mhd .h5 .hdf5 .nxs .npy .mat .db .sqlite .lnk .url .plist .md5 .sha1 "
         ".sha256 .bval .bvec ";
-    char wanted[SHAPE_BYTES + 2];
+    char wanted[NAME_BYTES + 2];
     snprintf(wanted, sizeof wanted, " %s ", extension);
     return strstr(known, wanted) != NULL;
 }
@@ -171,7 +147,7 @@ static bool is_hidden(const char *path)
 /* Whether a name has the shape of an image's, also behind further extensions such as those of copies not yet whole. */
 static bool has_shape_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
-    char name[512], text[SHAPE_BYTES];
+    char name[512], text[NAME_BYTES];
     const char *full_name = ts_dicom_base_name(other->path);
     snprintf(name, sizeof name, "%s", full_name + strspn(full_name, "."));
     for (bool first = true;; first = false) {
@@ -202,7 +178,7 @@ static int compare_sizes(const void *a, const void *b)
 
 static bool has_size_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
-    char text[SHAPE_BYTES] = "";
+    char text[NAME_BYTES] = "";
     const char *extension = extension_of(ts_dicom_base_name(other->path));
     const struct size least = {folder, (int64_t)((1 - SIMILAR_SIZE) * (double)other->bytes)};
     const size_t low = ts_lower_bound(&least, shapes->sizes, shapes->n_sizes, sizeof least, compare_sizes);
@@ -244,7 +220,7 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
 /* Whether its last extension is one of the images'. */
 static bool has_extension_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
-    char text[SHAPE_BYTES];
+    char text[NAME_BYTES];
     const char *extension = extension_of(ts_dicom_base_name(other->path));
     if (extension)
         write_extension(extension, text);
@@ -267,7 +243,7 @@ static bool is_suspect(const struct shapes *shapes, const struct dicom_folder *a
 
 enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena *arena, struct ts_diag *diag)
 {
-    struct shapes shapes = {.n = 0};
+    struct shapes shapes = {.n_sizes = 0};
     if (folder->n_others == 0 || folder->n_files == 0)
         return TS_OK;
     shapes.sizes = ts_arena_alloc(arena, 2 * folder->n_files * sizeof *shapes.sizes);
@@ -276,11 +252,11 @@ enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena 
     for (size_t i = 0; ok && i < folder->n_files; i++)
         ok = add_image(&shapes, &folder->files[i]);
     if (ok) {
-        qsort(shapes.items, shapes.n, sizeof *shapes.items, compare_shapes);
+        ts_name_sort(&shapes.index);
         qsort(shapes.sizes, shapes.n_sizes, sizeof *shapes.sizes, compare_sizes);
     }
     for (size_t i = 0; ok && i < folder->n_others; i++)
         folder->others[i].suspect = is_suspect(&shapes, folder, &folder->others[i]);
-    free(shapes.items);
+    free(shapes.index.items);
     return ok ? TS_OK : ts_diag_no_memory(diag, 2 * folder->n_files * sizeof *shapes.sizes);
 }

@@ -10,22 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/dicom/dicom_cells.h"
 #include "io/dicom/dicom_geometry.h"
 
 static const double FLOAT_WHOLE_MAX = 16777216; /* 2^24: every integer up to it is a 32-bit float */
-
-/* The possible values of a slice. */
-static void value_range(const struct dicom_file *file, double *low, double *high)
-{
-    double stored_low = 0, stored_high = ldexp(1, file->bits_stored) - 1;
-    if (file->pixel_representation == 1) {
-        stored_low = -ldexp(1, file->bits_stored - 1);
-        stored_high = ldexp(1, file->bits_stored - 1) - 1;
-    }
-    double a = stored_low * file->slope + file->intercept, b = stored_high * file->slope + file->intercept;
-    *low = fmin(a, b);
-    *high = fmax(a, b);
-}
 
 static void choose_dtype(struct dicom_series *series)
 {
@@ -35,10 +23,11 @@ static void choose_dtype(struct dicom_series *series)
     for (size_t i = 0; i < series->n_files; i++) {
         const struct dicom_file *file = series->files[i];
         double slice_low, slice_high;
-        value_range(file, &slice_low, &slice_high);
+        const struct dicom_cells cells = {.bits_stored = file->bits_stored,
+                                          .is_signed = file->pixel_representation == 1};
+        whole &= ts_dicom_value_range(&cells, file->slope, file->intercept, &slice_low, &slice_high);
         low = fmin(low, slice_low);
         high = fmax(high, slice_high);
-        whole = whole && file->slope == rint(file->slope) && file->intercept == rint(file->intercept);
     }
     series->image.dtype = TS_F32;
     if (!(low >= -FLT_MAX && high <= FLT_MAX)) {

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/dicom/dicom_group.h"
+#include "io/dicom/dicom_scan.h"
+#include "tests/support/allocations.h"
 #include "tests/support/dicom_lost.h"
 #include "tests/support/program.h"
 
@@ -164,6 +167,54 @@ Test(dicom_incomplete, the_program_reports_it)
         cr_expect_not_null(strstr(outcome.out, "\"code\": \"slice-unreadable\""), "%s", outcome.out);
         cr_expect_not_null(strstr(outcome.out, "\"code\": \"files-passed-over\""), "%s", outcome.out);
         cr_expect_not_null(strstr(outcome.out, "\"code\": \"series-incomplete\""), "%s", outcome.out);
+    }
+    ts_lost_end(&lost);
+}
+
+/* Warnings beyond the longest list are counted, not dropped. */
+Test(dicom_incomplete, warnings_that_are_not_listed_are_counted)
+{
+    struct dicom_series series = {.arena = ts_arena_create()};
+    for (int i = 0; i < DICOM_MAX_WARNINGS + 3; i++) {
+        ts_dicom_series_warn(&series, "warning %d", i);
+        cr_assert_eq(series.n_warnings, (size_t)(i < DICOM_MAX_WARNINGS ? i + 1 : DICOM_MAX_WARNINGS + 1));
+    }
+    cr_expect_str_eq(series.warnings[DICOM_MAX_WARNINGS - 1], "warning 15");
+    cr_expect_str_eq(series.warnings[DICOM_MAX_WARNINGS], "there are more warnings, which are not listed: 3");
+    cr_expect_not(series.no_memory);
+    ts_arena_destroy(series.arena);
+}
+
+/* Wherever memory runs out, grouping fails or finds all that it finds with memory: no warning is lost. */
+Test(dicom_incomplete, no_warning_is_lost_where_memory_runs_out)
+{
+    struct lost lost;
+    struct claims claims = {.first = 3, .step = 1, .instances = "12"};
+    size_t n_series, expected = 0;
+    if (!ts_allocations_can_fail())
+        cr_skip_test("allocations cannot be made to fail");
+    ts_lost_begin(&lost, FIXTURE_SLICES, claim, &claims);
+    for (int64_t after = -1, failed = 1; failed > 0; after++) {
+        struct arena *arena = ts_arena_create();
+        struct dicom_folder folder;
+        struct dicom_series *series = NULL;
+        const char *path = lost.folder;
+        ts_diag_clear(lost.diag);
+        cr_assert_eq(ts_dicom_scan(&path, 1, arena, &folder, lost.diag), TS_OK);
+        if (after >= 0)
+            ts_allocations_fail(after, false);
+        const enum ts_status status = ts_dicom_group(&folder, arena, &series, &n_series, lost.diag);
+        failed = after >= 0 ? ts_allocations_restore() : 1;
+        if (after < 0)
+            expected = series->n_warnings;
+        cr_assert(expected > 0);
+        if (status == TS_OK)
+            cr_expect(n_series == 1 && series->n_warnings == expected && series->incomplete, "allocation %lld",
+                      (long long)after);
+        else
+            cr_expect_eq(status, TS_RUN_FAILED, "allocation %lld", (long long)after);
+        cr_expect(status == TS_OK || failed > 0);
+        ts_arena_destroy(arena);
     }
     ts_lost_end(&lost);
 }
