@@ -155,7 +155,7 @@ static bool has_place(struct ts_diag *diag, enum ts_severity severity)
     return true;
 }
 
-/* With the lock held. */
+/* Adds a record; the caller holds the lock. */
 __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum ts_severity severity,
                                                       enum ts_status status, const struct diag_site *site,
                                                       const char *format, va_list arguments)
@@ -186,36 +186,32 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
     }
 }
 
+/* What the three functions below do with their arguments. */
+#define ADD(severity, status)                                                                                          \
+    do {                                                                                                               \
+        va_list arguments;                                                                                             \
+        va_start(arguments, format);                                                                                   \
+        pthread_mutex_lock(&diag->lock);                                                                               \
+        add(diag, severity, status, site, format, arguments);                                                          \
+        pthread_mutex_unlock(&diag->lock);                                                                             \
+        va_end(arguments);                                                                                             \
+    } while (0)
+
 enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status, const struct diag_site *site,
                              const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    pthread_mutex_lock(&diag->lock);
-    add(diag, TS_ERROR, status, site, format, arguments);
-    pthread_mutex_unlock(&diag->lock);
-    va_end(arguments);
+    ADD(TS_ERROR, status);
     return status;
 }
 
 void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    pthread_mutex_lock(&diag->lock);
-    add(diag, TS_WARNING, TS_OK, site, format, arguments);
-    pthread_mutex_unlock(&diag->lock);
-    va_end(arguments);
+    ADD(TS_WARNING, TS_OK);
 }
 
 void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    pthread_mutex_lock(&diag->lock);
-    add(diag, TS_NOTE, TS_OK, site, format, arguments);
-    pthread_mutex_unlock(&diag->lock);
-    va_end(arguments);
+    ADD(TS_NOTE, TS_OK);
 }
 
 void ts_diag_hint(struct ts_diag *diag, const char *format, ...)

@@ -1,139 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains from files and texts, and what the command line changes in them.
+ * What the command line changes in a chain that was read: the paths of its input and output, and single parameters by
+ * assignments such as box.radius=3. An assignment is a text of its own, into which its errors point.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/number.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/oneline.h"
-#include "pipeline/chain/yaml.h"
-
-/* ---- reading ------------------------------------------------------------------------------------ */
-
-static struct ts_chain *create_chain(const char *name, const char *text, size_t length, struct ts_diag *diag)
-{
-    struct ts_chain *chain = calloc(1, sizeof *chain);
-    if (chain)
-        chain->arena = ts_arena_create();
-    if (chain && chain->arena) {
-        chain->source_name = ts_arena_text(chain->arena, name, strlen(name));
-        chain->text = ts_arena_text(chain->arena, text, length);
-        chain->text_length = length;
-    }
-    if (chain && chain->source_name && chain->text)
-        return chain;
-    ts_chain_destroy(chain);
-    ts_diag_no_memory(diag, length);
-    return NULL;
-}
-
-/* TS_RUN_FAILED where memory was out, whatever else was found. */
-static enum ts_status status_since(const struct ts_diag *diag, size_t count, size_t errors)
-{
-    if (ts_diag_error_count(diag) == errors)
-        return TS_OK;
-    for (size_t i = count; i < ts_diag_count(diag); i++)
-        if (ts_diag_get(diag, i)->status == TS_RUN_FAILED)
-            return TS_RUN_FAILED;
-    return TS_BAD_CHAIN;
-}
-
-static enum ts_status parse(const char *text, size_t length, const char *name, const char *folder, bool may_be_oneline,
-                            struct ts_chain **result, struct ts_diag *diag)
-{
-    static const char byte_order_mark[] = "\xEF\xBB\xBF";
-    if (length >= 3 && !memcmp(text, byte_order_mark, 3)) {
-        text += 3;
-        length -= 3;
-    }
-    *result = NULL;
-    const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
-    /* A text past the limit is neither copied nor searched for lines. */
-    const size_t kept = length > TREE_MAX_BYTES ? 0 : length;
-    ts_diag_set_source(diag, name, text, kept);
-    struct ts_chain *chain = create_chain(name, text, kept, diag);
-    struct tree tree = {.diag = diag, .text = text, .length = length, .arena = ts_arena_create()};
-    if (chain && !tree.arena)
-        ts_diag_no_memory(diag, length);
-    if (chain && tree.arena) {
-        const bool oneline = may_be_oneline && length <= TREE_MAX_BYTES && ts_oneline_is(text, length);
-        if (oneline ? ts_oneline_read(&tree) : ts_yaml_read(&tree))
-            ts_chain_build(chain, tree.root, folder, diag);
-    }
-    ts_arena_destroy(tree.arena);
-    const enum ts_status status = status_since(diag, count, errors);
-    if (status == TS_OK)
-        *result = chain;
-    else
-        ts_chain_destroy(chain);
-    return status;
-}
-
-enum ts_status ts_chain_parse(const char *text, size_t length, const char *name, const char *folder,
-                              struct ts_chain **chain, struct ts_diag *diag)
-{
-    return parse(text, length, name ? name : "chain", folder, true, chain, diag);
-}
-
-/* Reads at most one byte more than a chain may have. -1 with errno. A shell's pipe (<(...)) is read to its end; a FIFO
- * that nobody writes to is empty, and opening it does not wait. */
-static ssize_t read_text(const char *path, char *out)
-{
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return -1;
-    fcntl(file, F_SETFL, 0);
-    ssize_t length = 0, n;
-    do {
-        n = read(file, out + length, (size_t)(TREE_MAX_BYTES + 1 - length));
-        length += n > 0 ? n : 0;
-    } while (n > 0 || (n < 0 && errno == EINTR));
-    const int problem = errno;
-    close(file);
-    errno = problem;
-    return n < 0 ? -1 : length;
-}
-
-enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct ts_diag *diag)
-{
-    *chain = NULL;
-    char *text = malloc(TREE_MAX_BYTES + 1), *folder = NULL;
-    if (!text)
-        return ts_diag_no_memory(diag, TREE_MAX_BYTES + 1);
-    enum ts_status status = TS_RUN_FAILED;
-    const char *slash = strrchr(path, '/');
-    const ssize_t length = read_text(path, text);
-    if (length < 0) {
-        status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "chain-unreadable"},
-                               "cannot read the chain %s: %s", path, strerror(errno));
-        goto done;
-    }
-    folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
-    if (!folder) {
-        status = ts_diag_no_memory(diag, strlen(path));
-        goto done;
-    }
-    status = parse(text, (size_t)length, path, folder, false, chain, diag);
-done:
-    free(folder);
-    free(text);
-    return status;
-}
-
-void ts_chain_destroy(struct ts_chain *chain)
-{
-    if (!chain)
-        return;
-    ts_arena_destroy(chain->arena);
-    free(chain);
-}
-
-/* ---- what the command line changes ---------------------------------------------------------------- */
 
 enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
 {
@@ -151,7 +26,7 @@ enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, stru
         source->format = format;
         source->set = set;
     }
-    return status_since(diag, count, errors);
+    return ts_load_status(diag, count, errors);
 }
 
 enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag)
@@ -241,9 +116,8 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
     }
     const struct ts_span span = {1, 1, (int32_t)at->target_length};
     const struct diag_site site = {.code = "assignment-target", .span = span};
-    const struct node target = {.kind = NODE_SCALAR, .span = span, .text = name};
     if (found == 0)
-        ts_load_unknown(diag, &target, NULL, "stage", names, n);
+        ts_load_unknown(diag, name, span, NULL, "stage", names, n);
     else if (!hash && found > 1)
         ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stages '%s'; say which one: %s#1 to %s#%d", found,
                       name, name, name, found);
@@ -266,10 +140,8 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
         const char *names[PARAMS_MAX];
         for (size_t i = 0; i < at->set->n_rows; i++)
             names[i] = at->set->rows[i].name;
-        const struct node node = {.kind = NODE_SCALAR,
-                                  .span = ts_tree_span(&at->tree, at->parameter_start, at->parameter_length),
-                                  .text = key};
-        ts_load_unknown(diag, &node, at->set->owner, "parameter", names, at->set->n_rows);
+        const struct ts_span span = ts_tree_span(&at->tree, at->parameter_start, at->parameter_length);
+        ts_load_unknown(diag, key, span, at->set->owner, "parameter", names, at->set->n_rows);
         return TS_BAD_CHAIN;
     }
     const struct node *value = ts_oneline_value(&at->tree, at->value_start);
@@ -279,7 +151,7 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     const struct param_set before = *at->set;
     struct ts_reference *reference = NULL, reference_before = {0};
     if (at->set->rows[row].kind == PARAM_REFERENCE) {
-        reference = (struct ts_reference *)((unsigned char *)at->set->values + at->set->rows[row].offset);
+        reference = ts_param_field(at->set, row);
         reference_before = *reference;
     }
     if (!ts_load_value(&load, value, at->set, row))
@@ -309,5 +181,5 @@ enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, stru
     if (ts_tree_check_text(&at.tree) && split_assignment(&at) == TS_OK && find_target(chain, &at) == TS_OK)
         assign(chain, &at);
     ts_arena_destroy(at.tree.arena);
-    return status_since(diag, count, errors);
+    return ts_load_status(diag, count, errors);
 }

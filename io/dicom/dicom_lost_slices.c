@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which files without a readable header may have been slices: see dicom_others.h. A name's shape is its extension, and
- * the rest of it with every run of digits written as one '#': IM0006.dcm has the shapes ".dcm" and "im#". All shapes of
- * the images are kept in one sorted list, for each folder and, under EVERYWHERE, for all of them together.
+ * Which files without a readable header may have been slices: see dicom_non_images.h. A name's shape is its extension,
+ * and the rest of it with every run of digits written as one '#': IM0006.dcm has the shapes ".dcm" and "im#". All
+ * shapes of the images are kept in one sorted list, for each folder and, under EVERYWHERE, for all of them together.
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -10,15 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom/dicom_others.h"
+#include "core/search.h"
+#include "io/dicom/dicom_name_index.h"
+#include "io/dicom/dicom_non_images.h"
 
-enum { SHAPE_BYTES = 64, EXTENSION_LETTERS = 10, EVERYWHERE = -1 };
+enum { EXTENSION_LETTERS = 10, EVERYWHERE = -1 };
 static const double SIMILAR_SIZE = 0.02;
-
-struct shape {
-    int folder;
-    char text[SHAPE_BYTES];
-};
 
 struct size {
     int folder;
@@ -26,8 +23,7 @@ struct size {
 };
 
 struct shapes {
-    struct shape *items;
-    size_t n, room;
+    struct name_index index;
     struct size *sizes; /* of every image, twice: of its folder, of all */
     size_t n_sizes;
     bool *holds_images; /* by folder */
@@ -38,21 +34,19 @@ static const char *extension_of(const char *name)
 {
     const char *dot = strrchr(name, '.');
     size_t letters = 0, length = dot ? strlen(dot + 1) : 0;
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length; i++)
         letters += isalpha((unsigned char)dot[1 + i]) != 0;
-    }
     return dot && dot != name && letters > 0 && length <= EXTENSION_LETTERS ? dot : NULL;
 }
 
 /* The first n letters in lower case, runs of digits as '#'. */
-static void write_pattern(const char *name, size_t n, char out[SHAPE_BYTES])
+static void write_pattern(const char *name, size_t n, char out[NAME_BYTES])
 {
     size_t used = 0;
-    for (size_t i = 0; i < n && used < SHAPE_BYTES - 1; i++) {
+    for (size_t i = 0; i < n && used < NAME_BYTES - 1; i++) {
         const bool digit = isdigit((unsigned char)name[i]);
-        if (!digit || used == 0 || out[used - 1] != '#') {
+        if (!digit || used == 0 || out[used - 1] != '#')
             out[used++] = digit ? '#' : (char)tolower((unsigned char)name[i]);
-        }
     }
     out[used] = '\0';
 }
@@ -62,19 +56,17 @@ void ts_dicom_name_stem(const char *path, char *out, size_t size)
     char name[512];
     const char *full_name = ts_dicom_base_name(path);
     snprintf(name, sizeof name, "%s", full_name + strspn(full_name, "."));
-    for (char *dot = (char *)extension_of(name); dot; dot = (char *)extension_of(name)) {
+    for (char *dot = (char *)extension_of(name); dot; dot = (char *)extension_of(name))
         *dot = '\0';
-    }
     write_pattern(name, strlen(name), name);
     snprintf(out, size, "%s", name);
 }
 
-static void write_extension(const char *extension, char out[SHAPE_BYTES])
+static void write_extension(const char *extension, char out[NAME_BYTES])
 {
-    snprintf(out, SHAPE_BYTES, "%s", extension);
-    for (char *c = out; *c; c++) {
+    snprintf(out, NAME_BYTES, "%s", extension);
+    for (char *c = out; *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    }
 }
 
 /* Stand for names without extension, of which no pattern tells: with digits, where the letters may be part of a number;
@@ -91,61 +83,34 @@ static bool is_hexadecimal(const char *name)
     return strlen(name) >= 4 && name[strspn(name, "0123456789abcdefABCDEF.-_")] == '\0';
 }
 
-static int compare_shapes(const void *a, const void *b)
-{
-    const struct shape *first = a, *second = b;
-    return first->folder != second->folder ? (first->folder < second->folder ? -1 : 1)
-                                           : strcmp(first->text, second->text);
-}
-
 static bool has_shape(const struct shapes *shapes, int folder, const char *text)
 {
-    struct shape wanted = {.folder = folder};
-    snprintf(wanted.text, sizeof wanted.text, "%s", text);
-    return bsearch(&wanted, shapes->items, shapes->n, sizeof wanted, compare_shapes) != NULL;
+    const struct name_range range = ts_name_find(&shapes->index, folder, text);
+    return range.first < range.end;
 }
 
-/* Neighbors are mostly alike, so that the list stays short. */
 static bool add_shape(struct shapes *shapes, int folder, const char *text)
 {
-    for (size_t i = shapes->n; i > 0 && i + 8 > shapes->n; i--) {
-        if (shapes->items[i - 1].folder == folder && !strcmp(shapes->items[i - 1].text, text)) {
-            return true;
-        }
-    }
-    if (shapes->n == shapes->room) {
-        size_t room = shapes->room ? 2 * shapes->room : 64;
-        struct shape *more = realloc(shapes->items, room * sizeof *more);
-        if (!more) {
-            return false;
-        }
-        shapes->items = more;
-        shapes->room = room;
-    }
-    shapes->items[shapes->n].folder = folder;
-    snprintf(shapes->items[shapes->n++].text, SHAPE_BYTES, "%s", text);
-    return true;
+    return ts_name_add(&shapes->index, folder, text, 0);
 }
 
 static bool add_image(struct shapes *shapes, const struct dicom_file *file)
 {
     const char *name = ts_dicom_base_name(file->path), *extension = extension_of(name);
     const int folders[] = {file->folder, EVERYWHERE};
-    char pattern[SHAPE_BYTES], last[SHAPE_BYTES];
+    char pattern[NAME_BYTES], last[NAME_BYTES];
     bool ok = true;
     write_pattern(name, extension ? (size_t)(extension - name) : strlen(name), pattern);
     snprintf(last, sizeof last, "%s", class_of(name));
-    if (extension) {
+    if (extension)
         write_extension(extension, last);
-    }
     for (int i = file->folder == DICOM_NAMED; i < 2; i++) {
         ok = ok && add_shape(shapes, folders[i], pattern) && add_shape(shapes, folders[i], last) &&
              (extension || !is_hexadecimal(name) || add_shape(shapes, folders[i], HEXADECIMAL));
         shapes->sizes[shapes->n_sizes++] = (struct size){folders[i], file->file_bytes};
     }
-    if (file->folder != DICOM_NAMED) {
+    if (file->folder != DICOM_NAMED)
         shapes->holds_images[file->folder] = true;
-    }
     return ok;
 }
 
@@ -159,7 +124,7 @@ static bool is_known_extension(const char *extension)
         ".bin .raw .roi .lock .zip .gz "
         ".tar .tgz .7z .rar .iso .nii .nrrd .mha .mhd .h5 .hdf5 .nxs .npy .mat .db .sqlite .lnk .url .plist .md5 .sha1 "
         ".sha256 .bval .bvec ";
-    char wanted[SHAPE_BYTES + 2];
+    char wanted[NAME_BYTES + 2];
     snprintf(wanted, sizeof wanted, " %s ", extension);
     return strstr(known, wanted) != NULL;
 }
@@ -174,16 +139,15 @@ static bool was_file(const struct dicom_other *other)
 static bool is_hidden(const char *path)
 {
     const char *name = ts_dicom_base_name(path), *folder = name - (name > path);
-    while (folder > path && folder[-1] != '/') {
+    while (folder > path && folder[-1] != '/')
         folder--;
-    }
     return *name == '.' || (folder[0] == '.' && folder[1] != '/' && folder[1] != '.');
 }
 
 /* Whether a name has the shape of an image's, also behind further extensions such as those of copies not yet whole. */
 static bool has_shape_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
-    char name[512], text[SHAPE_BYTES];
+    char name[512], text[NAME_BYTES];
     const char *full_name = ts_dicom_base_name(other->path);
     snprintf(name, sizeof name, "%s", full_name + strspn(full_name, "."));
     for (bool first = true;; first = false) {
@@ -196,12 +160,10 @@ static bool has_shape_of_image(const struct shapes *shapes, int folder, const st
                    (was_file(other) && is_hexadecimal(name) && has_shape(shapes, folder, HEXADECIMAL));
         }
         write_extension(extension, text);
-        if (has_shape(shapes, folder, text)) {
+        if (has_shape(shapes, folder, text))
             return true;
-        }
-        if (first && is_known_extension(text)) {
+        if (first && is_known_extension(text))
             return false;
-        }
         *extension = '\0';
     }
 }
@@ -209,30 +171,27 @@ static bool has_shape_of_image(const struct shapes *shapes, int folder, const st
 static int compare_sizes(const void *a, const void *b)
 {
     const struct size *first = a, *second = b;
-    if (first->folder != second->folder) {
+    if (first->folder != second->folder)
         return first->folder < second->folder ? -1 : 1;
-    }
     return (first->bytes > second->bytes) - (first->bytes < second->bytes);
 }
 
 static bool has_size_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
-    char text[SHAPE_BYTES] = "";
+    char text[NAME_BYTES] = "";
     const char *extension = extension_of(ts_dicom_base_name(other->path));
     const struct size least = {folder, (int64_t)((1 - SIMILAR_SIZE) * (double)other->bytes)};
-    size_t low = 0, n = shapes->n_sizes;
-    if (extension) {
+    const size_t low = ts_lower_bound(&least, shapes->sizes, shapes->n_sizes, sizeof least, compare_sizes);
+    if (extension)
         write_extension(extension, text);
-    }
-    while (n > 0) { /* the first one that is not below the least size */
-        const size_t half = n / 2;
-        const bool below = compare_sizes(&shapes->sizes[low + half], &least) < 0;
-        low += below ? half + 1 : 0;
-        n = below ? n - half - 1 : half;
-    }
     return !other->foreign && !is_hidden(other->path) && !(extension && is_known_extension(text)) &&
            low < shapes->n_sizes && shapes->sizes[low].folder == folder &&
            (double)shapes->sizes[low].bytes <= (1 + SIMILAR_SIZE) * (double)other->bytes;
+}
+
+static int compare_path(const void *path, const void *file)
+{
+    return strcmp(path, ((const struct dicom_file *)file)->path);
 }
 
 /* Whether an image stands beside the file whose name is the same up to an extension: IM1.dcm beside IM1.roi. The images
@@ -246,18 +205,12 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
     for (; extension; extension = (char *)extension_of(stem + length)) {
         *extension = '\0';
         for (int dot = 0; dot < 2; dot++) {
-            size_t low = 0, left = folder->n_files;
             strcpy(extension, dot ? "." : "");
-            while (left > 0) {
-                const size_t half = left / 2;
-                const bool below = strcmp(folder->files[low + half].path, stem) < 0;
-                low += below ? half + 1 : 0;
-                left = below ? left - half - 1 : half;
-            }
+            const size_t low =
+                ts_lower_bound(stem, folder->files, folder->n_files, sizeof *folder->files, compare_path);
             const char *path = low < folder->n_files ? folder->files[low].path : "";
-            if (dot ? !strncmp(path, stem, strlen(stem)) : !strcmp(path, stem)) {
+            if (dot ? !strncmp(path, stem, strlen(stem)) : !strcmp(path, stem))
                 return true;
-            }
         }
         *extension = '\0';
     }
@@ -267,11 +220,10 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
 /* Whether its last extension is one of the images'. */
 static bool has_extension_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
-    char text[SHAPE_BYTES];
+    char text[NAME_BYTES];
     const char *extension = extension_of(ts_dicom_base_name(other->path));
-    if (extension) {
+    if (extension)
         write_extension(extension, text);
-    }
     return extension && has_shape(shapes, folder, text);
 }
 
@@ -279,38 +231,32 @@ static bool is_suspect(const struct shapes *shapes, const struct dicom_folder *a
 {
     const bool is_folder = other->kind == DICOM_BARE || other->kind == DICOM_LINK;
     const bool named = other->folder == DICOM_NAMED;
-    if ((!was_file(other) && !is_folder && other->kind != DICOM_SPECIAL) || other->apple_double) {
+    if ((!was_file(other) && !is_folder && other->kind != DICOM_SPECIAL) || other->apple_double)
         return false;
-    }
-    if (named && !is_folder) {
+    if (named && !is_folder)
         return true;
-    }
     const int folder = !named && shapes->holds_images[other->folder] ? other->folder : EVERYWHERE;
-    if (!has_extension_of_image(shapes, folder, other) && is_sidecar(all, other)) {
+    if (!has_extension_of_image(shapes, folder, other) && is_sidecar(all, other))
         return false;
-    }
     return other->data_set || has_shape_of_image(shapes, folder, other) || has_size_of_image(shapes, folder, other);
 }
 
 enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena *arena, struct ts_diag *diag)
 {
-    struct shapes shapes = {.n = 0};
-    if (folder->n_others == 0 || folder->n_files == 0) {
+    struct shapes shapes = {.n_sizes = 0};
+    if (folder->n_others == 0 || folder->n_files == 0)
         return TS_OK;
-    }
     shapes.sizes = ts_arena_alloc(arena, 2 * folder->n_files * sizeof *shapes.sizes);
     shapes.holds_images = ts_arena_alloc(arena, (size_t)folder->n_folders + 1);
     bool ok = shapes.sizes && shapes.holds_images;
-    for (size_t i = 0; ok && i < folder->n_files; i++) {
+    for (size_t i = 0; ok && i < folder->n_files; i++)
         ok = add_image(&shapes, &folder->files[i]);
-    }
     if (ok) {
-        qsort(shapes.items, shapes.n, sizeof *shapes.items, compare_shapes);
+        ts_name_sort(&shapes.index);
         qsort(shapes.sizes, shapes.n_sizes, sizeof *shapes.sizes, compare_sizes);
     }
-    for (size_t i = 0; ok && i < folder->n_others; i++) {
+    for (size_t i = 0; ok && i < folder->n_others; i++)
         folder->others[i].suspect = is_suspect(&shapes, folder, &folder->others[i]);
-    }
-    free(shapes.items);
+    free(shapes.index.items);
     return ok ? TS_OK : ts_diag_no_memory(diag, 2 * folder->n_files * sizeof *shapes.sizes);
 }
