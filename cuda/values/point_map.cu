@@ -361,8 +361,9 @@ template <typename Bits> static enum ts_status launch_table(struct point_job *jo
     return TS_OK;
 }
 
-size_t ts_cuda_point_scratch(const struct stage_context *context)
+size_t ts_cuda_point_scratch(const struct stage_context *context, int64_t n)
 {
+    (void)n;
     return ts_dtype_bytes(context->in.dtype) == 2 ? KEYS_16 * ts_dtype_bytes(context->out.dtype) : 0;
 }
 
