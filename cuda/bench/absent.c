@@ -3,7 +3,7 @@
  * Stands for the benchmarks of the CUDA side in builds without it, as cuda/device/absent.c does for the device.
  */
 #include "cuda/bench/bench.h"
-#include "cuda/bench/reduction_study.h"
+#include "cuda/bench/fan_in_study.h"
 #include "cuda/device/device.h"
 
 enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, const struct ts_image *block, bool rotate,
@@ -27,17 +27,12 @@ enum ts_status ts_cuda_bench_ceilings(const struct device_numbers *device, struc
     return ts_cuda_refuse(diag);
 }
 
-enum ts_status ts_cuda_reduction_study(const struct device_numbers *device, const int64_t *sizes,
-                                       const struct study_answers *expected, int n_sizes, int64_t most,
-                                       struct ts_diag *diag, struct study_row *rows, int room, int *n_rows)
+struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbers *device, const float *values, int64_t n,
+                                            struct ts_diag *diag)
 {
     (void)device;
-    (void)sizes;
-    (void)expected;
-    (void)n_sizes;
-    (void)most;
-    (void)rows;
-    (void)room;
-    (void)n_rows;
-    return ts_cuda_refuse(diag);
+    (void)values;
+    (void)n;
+    ts_cuda_refuse(diag);
+    return NULL;
 }

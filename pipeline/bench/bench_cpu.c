@@ -47,7 +47,8 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
                                 int threads, const struct device_numbers *device, struct ts_diag *diag)
 {
     const struct stage *stage = which->stage;
-    *ready = (struct bench_stage){.set = {.rows = stage->params,
+    *ready = (struct bench_stage){.which = *which,
+                                  .set = {.rows = stage->params,
                                           .n_rows = stage->n_params,
                                           .owner = stage->name,
                                           .values = calloc(1, stage->params_bytes + 1)}};
@@ -87,34 +88,47 @@ static double steps_of(const struct bench_stage *ready)
     return row ? 2 * (double)*(const int64_t *)((const char *)ready->context.params + row->offset) : 1;
 }
 
-void ts_bench_describe(struct bench_row *row, const struct bench_case *which, const struct bench_stage *ready)
+/* The method that ran; NULL where the stage has none, or where it plays no part. */
+static const char *method_of(const struct bench_stage *ready)
 {
-    const struct stage *stage = which->stage;
-    const struct ts_image *in = &ready->context.in, *out = &ready->context.out;
-    const double in_bytes = (double)ts_image_bytes(in), out_bytes = (double)ts_image_bytes(out);
-    double reference_bytes = 0;
-    for (int i = 0; i < STAGE_REFERENCES; i++)
-        reference_bytes += ready->context.references[i] ? (double)ts_image_bytes(ready->context.references[i]) : 0;
-    *row =
-        (struct bench_row){.which = *which,
-                           .name = stage->name,
-                           .total_seconds = NAN,
-                           .error = {.distance = NAN},
-                           .bytes = !stage->map ? in_bytes : (reduces(&ready->context) ? 2 : 1) * in_bytes + out_bytes};
-    row->bytes += reference_bytes;
-    if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
-        row->samples =
-            (double)ts_image_count(out) * (double)(in->axes[1].n > in->axes[2].n ? in->axes[1].n : in->axes[2].n);
-    if (ts_image_is_sinogram(in) && out->rank == 3 && out->axes[1].kind == TS_AXIS_Y)
-        row->samples = (double)ts_image_count(out) * (double)in->axes[1].n * steps_of(ready);
+    const struct stage *stage = ready->context.stage;
     size_t i;
     const struct param *method = ts_param_find(stage->params, stage->n_params, "method", &i);
     if (!method || method->kind != PARAM_CHOICE || ts_param_is_idle(&ready->set, i))
-        return;
-    const int32_t value = *(const int32_t *)((const char *)ready->context.params + method->offset);
-    for (const struct choice *choice = method->choices; choice->name; choice++)
-        if (choice->value == value)
-            snprintf(row->method, sizeof row->method, "%s", choice->name);
+        return NULL;
+    return ts_choice_name(method->choices, *(const int32_t *)((const char *)ready->context.params + method->offset));
+}
+
+/* Bytes that a stage reads and writes at least. */
+static double bytes_of(const struct stage_context *context)
+{
+    const bool passes_on = !context->stage->map;
+    double bytes = (reduces(context) && !passes_on ? 2 : 1) * (double)ts_image_bytes(&context->in);
+    for (int i = 0; i < STAGE_REFERENCES; i++)
+        bytes += context->references[i] ? (double)ts_image_bytes(context->references[i]) : 0;
+    return bytes + (passes_on ? 0 : (double)ts_image_bytes(&context->out));
+}
+
+/* Values that the rays of a projection meet, or pixels in views of a reconstruction; NAN for other stages. */
+static double samples_of(const struct bench_stage *ready)
+{
+    const struct ts_image *in = &ready->context.in, *out = &ready->context.out;
+    const double pixels = (double)ts_image_count(out);
+    if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
+        return pixels * (double)(in->axes[1].n > in->axes[2].n ? in->axes[1].n : in->axes[2].n);
+    if (ts_image_is_sinogram(in) && out->rank == 3 && out->axes[1].kind == TS_AXIS_Y)
+        return pixels * (double)in->axes[1].n * steps_of(ready);
+    return NAN;
+}
+
+void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], int n)
+{
+    *row = (struct bench_row){.which = ready->which, .total_seconds = NAN, .error = {.distance = NAN}};
+    for (int i = 0; i < n; i++)
+        row->bytes += bytes_of(&ready[i].context);
+    row->name = n > 1 ? "chain" : ready->context.stage->name;
+    row->method = n > 1 ? NULL : method_of(ready);
+    row->samples = n > 1 ? (double)NAN : samples_of(ready);
 }
 
 /* ---- runs -------------------------------------------------------------------------------------- */
@@ -241,7 +255,8 @@ static enum ts_status run_many(struct bench_stage ready[], struct memory memory[
         return status;
     row->seconds = ts_median(seconds, n);
     row->spread = ts_spread(seconds, n);
-    row->ceiling_rate = 2 * (double)ts_image_bytes(&memory->in) / ts_median(copy_seconds, n);
+    row->ceiling_rate = n_stages == 1 ? 2 * (double)ts_image_bytes(&memory->in) / ts_median(copy_seconds, n)
+                                      : (double)NAN; /* a single slice stays in the caches */
     return TS_OK;
 }
 
@@ -262,47 +277,23 @@ static void unmake(struct bench_stage *ready, struct memory *memory)
     ts_bench_stage_clear(ready);
 }
 
-enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int runs, struct ts_diag *diag,
+enum ts_status ts_bench_cpu(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
                             struct bench_row *row)
-{
-    struct bench_stage ready;
-    struct memory memory = {0};
-    enum ts_status status = make_ready(&ready, &memory, which, NULL, threads, diag);
-    if (status == TS_OK) {
-        ts_bench_describe(row, which, &ready);
-        row->threads = threads;
-        row->ceiling = BENCH_MEMCPY;
-        status = run_many(&ready, &memory, 1, runs, row);
-    }
-    unmake(&ready, &memory);
-    return status;
-}
-
-enum ts_status ts_bench_cpu_chain(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
-                                  struct bench_row *row)
 {
     struct bench_stage ready[CUDA_BENCH_STAGES] = {0};
     struct memory memory[CUDA_BENCH_STAGES] = {0};
     enum ts_status status = TS_OK;
     const struct ts_image *in = NULL;
-    double bytes = 0;
     for (int i = 0; status == TS_OK && i < n; i++) {
         status = make_ready(&ready[i], &memory[i], &cases[i], in, threads, diag);
-        if (status != TS_OK)
-            break;
-        ts_bench_describe(row, &cases[i], &ready[i]);
-        bytes += row->bytes;
         in = cases[i].stage->map ? &memory[i].out : &memory[i].in;
     }
-    if (status == TS_OK)
+    if (status == TS_OK) {
+        ts_bench_describe(row, ready, n);
+        row->threads = threads;
+        row->ceiling = BENCH_MEMCPY;
         status = run_many(ready, memory, n, runs, row);
-    row->which = cases[0];
-    row->name = "chain";
-    row->method[0] = '\0';
-    row->threads = threads;
-    row->bytes = bytes;
-    row->ceiling = BENCH_MEMCPY;
-    row->ceiling_rate = NAN; /* a single slice stays in the caches */
+    }
     for (int i = 0; i < n; i++)
         unmake(&ready[i], &memory[i]);
     return status;

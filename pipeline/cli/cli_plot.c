@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage plot`: the residuals of every iterative reconstruction that a file tells of, in one chart.
+ * `tomostage plot`: draws the residuals of every iterative reconstruction that a file records, in one chart.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,15 @@
 #include "io/hdf5/hdf5_slice.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/residual_plot.h"
+
+static struct arguments {
+    const char *output; /* NULL: FILE.h5.svg */
+    bool force;
+} arguments;
+
+static const struct command_option options[] = {
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE", "the picture; default FILE.h5.svg"},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing picture"}};
 
 /* "process_2_sirt" of "/entry/process_2_sirt/tables/residual". */
 static const char *process_name(struct arena *arena, const char *dataset)
@@ -46,7 +55,7 @@ static enum ts_status plot_file(const char *path, const char *output, bool repla
     if (status == TS_OK)
         status = ts_residual_plot(output, replace, curves, (int)n, diag);
     if (status == TS_OK)
-        ts_cli_written(output);
+        ts_command_written(output);
     for (size_t i = 0; i < n && status == TS_OK; i++)
         printf("%s: %lld x %lld\n", datasets[i], (long long)curves[i].slices, (long long)curves[i].iterations);
     for (size_t i = 0; i < RESIDUAL_CURVES; i++)
@@ -54,45 +63,31 @@ static enum ts_status plot_file(const char *path, const char *output, bool repla
     return status;
 }
 
-static int plot(int argc, char **argv)
+static int plot(int n, char **operands)
 {
-    enum { OPTION_FORCE = 256 };
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"force", no_argument, NULL, OPTION_FORCE},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    const char *output = NULL;
     char name[4096];
-    bool force = false;
-    int option;
-    while ((option = ts_cli_option(&ts_cli_plot, argc, argv, ":ho:", options)) != -1) {
-        if (option == 0 || option == '?')
-            return option == 0 ? 0 : CLI_WRONG;
-        output = option == 'o' ? optarg : output;
-        force = force || option == OPTION_FORCE;
-    }
-    if (!ts_cli_operands(&ts_cli_plot, argc, argv, 1, "a FILE"))
-        return CLI_WRONG;
-    if (!output) {
-        snprintf(name, sizeof name, "%s.svg", argv[optind]);
-        output = name;
-    }
-    struct ts_diag *diag = ts_cli_diag();
+    (void)n;
+    snprintf(name, sizeof name, "%s.svg", operands[0]);
+    struct ts_diag *diag = ts_command_diag();
     struct arena *arena = ts_arena_create();
     if (!diag || !arena) {
         ts_arena_destroy(arena);
-        return diag ? ts_cli_finish_take(diag, ts_diag_no_memory(diag, sizeof name), false) : TS_RUN_FAILED;
+        return diag ? ts_command_finish_take(diag, ts_diag_no_memory(diag, sizeof name), false) : TS_RUN_FAILED;
     }
-    const enum ts_status status = plot_file(argv[optind], output, force, arena, diag);
+    const enum ts_status status =
+        plot_file(operands[0], arguments.output ? arguments.output : name, arguments.force, arena, diag);
     ts_arena_destroy(arena);
-    return ts_cli_finish_take(diag, status, false);
+    return ts_command_finish_take(diag, status, false);
 }
 
-const struct cli_command ts_cli_plot = {
+const struct command ts_cli_plot = {
     .name = "plot",
     .usage = "FILE.h5 [-o OUT.svg] [--force]",
     .summary = "draw the residuals of sirt and cgls over their iterations as SVG",
-    .help = "  -o, --output FILE       the picture; default FILE.h5.svg\n"
-            "      --force             replace an existing picture\n",
+    COMMAND_OPTIONS(options),
+    .arguments = &arguments,
+    .least = 1,
+    .most = 1,
+    .operand = "a FILE",
     .run = plot,
 };

@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Residuals over iterations (SVG 1.1): a line for the median slice and a band from the least to the largest.
+ * Residuals over iterations: a line for the median slice and a band from the least to the largest. An iteration counts
+ * the slices that were not done before it; a curve ends where there are none.
  */
 #include "pipeline/cli/residual_plot.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/svg.h"
-#include "core/text_file.h"
+#include "pipeline/command/chart.h"
 
-enum { LEFT = 70, TOP = 40, WIDTH = 640, HEIGHT = 360, RIGHT = 20, BOTTOM = 50, LEGEND = 18 };
-
-static const char *const colors[] = {"#2a5fa5", "#c0503c", "#2a7f3f", "#8a5fa5"};
-
-/* Of the slices that were not done before an iteration; n 0: there are none. */
-struct spread {
-    int64_t n;
-    float least, median, largest;
-};
-
-struct axes {
-    double low, high; /* powers of ten at the ends */
-    int64_t iterations;
+/* The numbers of one curve: 4 series of as many values as there are iterations. */
+struct series {
+    double *x, *median, *least, *largest;
 };
 
 static int compare_floats(const void *a, const void *b)
@@ -31,147 +21,66 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* room: for a number of each slice. */
-static struct spread spread_of(const struct residual_curve *curve, int64_t iteration, float *room)
+/* Fills in iteration i; `sorted` is scratch space for a number of each slice. False where no slice has a residual. */
+static bool spread_of(const struct residual_curve *curve, int64_t i, float *sorted, struct series *series)
 {
-    struct spread spread = {0};
+    size_t n = 0;
     for (int64_t z = 0; z < curve->slices; z++) {
-        const float value = curve->values[z * curve->iterations + iteration];
+        const float value = curve->values[z * curve->iterations + i];
         if (value > 0 && isfinite(value))
-            room[spread.n++] = value;
+            sorted[n++] = value;
     }
-    if (spread.n == 0)
-        return spread;
-    qsort(room, (size_t)spread.n, sizeof *room, compare_floats);
-    spread.least = room[0];
-    spread.median = room[(spread.n - 1) / 2];
-    spread.largest = room[spread.n - 1];
-    return spread;
+    if (n == 0)
+        return false;
+    qsort(sorted, n, sizeof *sorted, compare_floats);
+    series->x[i] = (double)i;
+    series->least[i] = (double)sorted[0];
+    series->median[i] = (double)sorted[(n - 1) / 2];
+    series->largest[i] = (double)sorted[n - 1];
+    return true;
 }
 
-/* Whole powers of ten around all values. */
-static struct axes axes_of(const struct residual_curve *curves, int n)
+/* Makes the line of a curve, whose numbers are in line->x until free(). */
+static enum ts_status line_of(const struct residual_curve *curve, int color, char name[256], struct chart_line *line,
+                              struct ts_diag *diag)
 {
-    struct axes axes = {INFINITY, -INFINITY, 1};
-    for (int c = 0; c < n; c++) {
-        axes.iterations = curves[c].iterations > axes.iterations ? curves[c].iterations : axes.iterations;
-        for (int64_t i = 0; i < curves[c].slices * curves[c].iterations; i++)
-            if (curves[c].values[i] > 0 && isfinite(curves[c].values[i])) {
-                axes.low = fmin(axes.low, floor(log10((double)curves[c].values[i])));
-                axes.high = fmax(axes.high, ceil(log10((double)curves[c].values[i])));
-            }
-    }
-    if (!(axes.low < axes.high)) {
-        axes.high = isfinite(axes.high) ? axes.high : 0;
-        axes.low = axes.high - 1;
-    }
-    return axes;
-}
-
-static double x_of(const struct axes *axes, int64_t iteration)
-{
-    return LEFT + (double)WIDTH * (double)iteration / (double)(axes->iterations > 1 ? axes->iterations - 1 : 1);
-}
-
-static double y_of(const struct axes *axes, double value)
-{
-    return TOP + HEIGHT * (axes->high - log10(value)) / (axes->high - axes->low);
-}
-
-static void write_axes(FILE *file, const struct axes *axes)
-{
-    const int64_t every = (axes->iterations + 9) / 10;
-    for (double power = axes->low; power <= axes->high; power++) {
-        const int last = power < axes->high ? 9 : 1;
-        for (int k = 1; k <= last; k++) {
-            const double value = k * pow(10, power), y = y_of(axes, value);
-            fprintf(file, "<path d='M%d %.1fh%d' stroke='%s' stroke-width='0.5'/>", LEFT, y, WIDTH,
-                    k == 1 ? "#bbb" : "#eee");
-            if (k == 1 || (axes->high - axes->low < 3 && (k == 2 || k == 5)))
-                fprintf(file, "<text x='%d' y='%.1f' text-anchor='end'>%g</text>\n", LEFT - 6, y + 4, value);
-        }
-    }
-    for (int64_t i = 0; i < axes->iterations; i += every)
-        fprintf(file, "<text x='%.1f' y='%d' text-anchor='middle'>%lld</text>\n", x_of(axes, i), TOP + HEIGHT + 16,
-                (long long)i);
-    fprintf(file,
-            "<rect x='%d' y='%d' width='%d' height='%d' fill='none' stroke='black' stroke-width='0.7'/>\n"
-            "<text x='%d' y='%d' text-anchor='middle'>iterations</text>\n"
-            "<text transform='translate(16 %d) rotate(-90)' text-anchor='middle'>residual ||b - A x|| / ||b|| "
-            "after them</text>\n",
-            LEFT, TOP, WIDTH, HEIGHT, LEFT + WIDTH / 2, TOP + HEIGHT + 38, TOP + HEIGHT / 2);
-}
-
-/* spreads: of each iteration. */
-static void write_curve(FILE *file, const struct axes *axes, const struct residual_curve *curve,
-                        const struct spread *spreads, int index)
-{
-    const char *color = colors[(size_t)index % (sizeof colors / sizeof *colors)];
-    int64_t n = 0;
-    while (n < curve->iterations && spreads[n].n > 0)
-        n++;
-    fprintf(file, "<path fill='%s' fill-opacity='0.2' d='", color);
-    for (int64_t i = 0; i < n; i++)
-        fprintf(file, "%c%.1f %.1f", i ? 'L' : 'M', x_of(axes, i), y_of(axes, (double)spreads[i].largest));
-    for (int64_t i = n; i-- > 0;)
-        fprintf(file, "L%.1f %.1f", x_of(axes, i), y_of(axes, (double)spreads[i].least));
-    fprintf(file, "'/>\n<path fill='none' stroke='%s' stroke-width='1.5' d='", color);
-    for (int64_t i = 0; i < n; i++)
-        fprintf(file, "%c%.1f %.1f", i ? 'L' : 'M', x_of(axes, i), y_of(axes, (double)spreads[i].median));
-    fprintf(file, "'/>\n<text x='%d' y='%d' text-anchor='end' fill='%s'>", LEFT + WIDTH - 8, TOP + LEGEND * (index + 1),
-            color);
-    ts_svg_text(file, curve->name);
+    const size_t iterations = (size_t)curve->iterations;
+    double *numbers = malloc((4 * iterations + 1) * sizeof *numbers);
+    float *sorted = malloc(((size_t)curve->slices + 1) * sizeof *sorted);
+    struct series series = {numbers, numbers + iterations, numbers + 2 * iterations, numbers + 3 * iterations};
+    int n = 0;
+    if (numbers && sorted)
+        while (n < curve->iterations && spread_of(curve, n, sorted, &series))
+            n++;
     if (curve->slices > 1)
-        fprintf(file, ", %lld slices: median, least to largest", (long long)curve->slices);
-    fprintf(file, "</text>\n");
-}
-
-static void write_chart(FILE *file, const struct residual_curve *curves, struct spread *const *spreads, int n)
-{
-    const struct axes axes = axes_of(curves, n);
-    fprintf(file,
-            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
-            "font-size='12'>\n<rect width='100%%' height='100%%' fill='white'/>\n"
-            "<text x='%d' y='20' font-size='14'>residuals of iterative reconstruction</text>\n",
-            LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM, LEFT);
-    write_axes(file, &axes);
-    for (int c = 0; c < n; c++)
-        write_curve(file, &axes, &curves[c], spreads[c], c);
-    fprintf(file, "</svg>\n");
-}
-
-/* NULL where memory is out. */
-static struct spread *spreads_of(const struct residual_curve *curve)
-{
-    struct spread *spreads = malloc((size_t)curve->iterations * sizeof *spreads);
-    float *room = malloc((size_t)curve->slices * sizeof *room);
-    for (int64_t i = 0; spreads && room && i < curve->iterations; i++)
-        spreads[i] = spread_of(curve, i, room);
-    if (!room) {
-        free(spreads);
-        spreads = NULL;
-    }
-    free(room);
-    return spreads;
+        snprintf(name, 256, "%s, %lld slices: median, least to largest", curve->name, (long long)curve->slices);
+    else
+        snprintf(name, 256, "%s", curve->name);
+    *line = (struct chart_line){.name = name, .color = color, .n = n, .x = numbers, .y = series.median};
+    line->low = series.least;
+    line->high = series.largest;
+    const bool complete = numbers && sorted;
+    free(sorted);
+    return complete ? TS_OK : ts_diag_no_memory(diag, 4 * iterations * sizeof *numbers);
 }
 
 enum ts_status ts_residual_plot(const char *path, bool replace, const struct residual_curve *curves, int n,
                                 struct ts_diag *diag)
 {
-    struct spread *spreads[RESIDUAL_CURVES] = {0};
+    struct chart_line lines[RESIDUAL_CURVES] = {{0}};
+    char names[RESIDUAL_CURVES][256];
     enum ts_status status = TS_OK;
-    for (int c = 0; c < n && status == TS_OK; c++) {
-        spreads[c] = spreads_of(&curves[c]);
-        if (!spreads[c])
-            status = ts_diag_no_memory(diag, (size_t)curves[c].iterations * sizeof *spreads[c]);
-    }
-    if (status == TS_OK) {
-        FILE *file = ts_text_file_open(path, replace, diag);
-        if (file)
-            write_chart(file, curves, spreads, n);
-        status = file ? ts_text_file_close(file, path, diag) : TS_RUN_FAILED;
-    }
+    for (int c = 0; c < n && status == TS_OK; c++)
+        status = line_of(&curves[c], c, names[c], &lines[c], diag);
+    const struct chart_panel panel = {.title = "",
+                                      .x = {.title = "iterations", .low = 0, .high = 1},
+                                      .y = {.title = "residual ||b - A x|| / ||b|| after them", .logarithmic = true},
+                                      .lines = lines,
+                                      .n_lines = n};
+    const struct chart chart = {.title = "residuals of iterative reconstruction", .panels = &panel, .n_panels = 1};
+    if (status == TS_OK)
+        status = ts_chart_write(&chart, path, replace, diag);
     for (int c = 0; c < n; c++)
-        free(spreads[c]);
+        free((void *)(uintptr_t)lines[c].x);
     return status;
 }
