@@ -27,38 +27,13 @@ static const struct stage study_stage = {.name = "study"};
 /* ---- partial results ---------------------------------------------------------------------------- */
 
 /* begin_with() makes one of a value, and ts_cuda_join() joins two. */
-
-struct sum {
-    double is;
-};
-struct product {
-    double is;
-};
-struct least {
-    double is;
-};
-struct most {
+template <enum fan_in_work> struct number {
     double is;
 };
 
-static __device__ inline void begin_with(struct sum *part, float value)
+template <enum fan_in_work work> static __device__ inline void begin_with(struct number<work> *part, float value)
 {
-    part->is = (double)value;
-}
-
-static __device__ inline void begin_with(struct product *part, float value)
-{
-    part->is = FAN_IN_FACTOR(value);
-}
-
-static __device__ inline void begin_with(struct least *part, float value)
-{
-    part->is = (double)value;
-}
-
-static __device__ inline void begin_with(struct most *part, float value)
-{
-    part->is = (double)value;
+    part->is = work == FAN_IN_PRODUCT ? FAN_IN_FACTOR(value) : (double)value;
 }
 
 static __device__ inline void begin_with(struct fan_in_moments *part, float value)
@@ -67,24 +42,17 @@ static __device__ inline void begin_with(struct fan_in_moments *part, float valu
     part->squares = part->sum * part->sum;
 }
 
-static __device__ inline void ts_cuda_join(struct sum *into, const struct sum *from)
+template <enum fan_in_work work>
+static __device__ inline void ts_cuda_join(struct number<work> *into, const struct number<work> *from)
 {
-    into->is += from->is;
-}
-
-static __device__ inline void ts_cuda_join(struct product *into, const struct product *from)
-{
-    into->is *= from->is;
-}
-
-static __device__ inline void ts_cuda_join(struct least *into, const struct least *from)
-{
-    into->is = from->is < into->is ? from->is : into->is;
-}
-
-static __device__ inline void ts_cuda_join(struct most *into, const struct most *from)
-{
-    into->is = from->is > into->is ? from->is : into->is;
+    if (work == FAN_IN_SUM)
+        into->is += from->is;
+    else if (work == FAN_IN_PRODUCT)
+        into->is *= from->is;
+    else if (work == FAN_IN_MIN)
+        into->is = from->is < into->is ? from->is : into->is;
+    else
+        into->is = from->is > into->is ? from->is : into->is;
 }
 
 static __device__ inline void ts_cuda_join(struct fan_in_moments *into, const struct fan_in_moments *from)
@@ -255,8 +223,8 @@ static void join_tables(const struct cuda_runner *cuda, const struct fan_in_job 
 static enum ts_status launch(const struct cuda_runner *cuda, const struct fan_in_job *job)
 {
     static void (*const launchers[FAN_IN_WORKS])(const struct cuda_runner *, const struct fan_in_job *) = {
-        join_numbers<struct sum>,  join_numbers<struct product>,        join_numbers<struct least>,
-        join_numbers<struct most>, join_numbers<struct fan_in_moments>, join_tables};
+        join_numbers<number<FAN_IN_SUM>>, join_numbers<number<FAN_IN_PRODUCT>>, join_numbers<number<FAN_IN_MIN>>,
+        join_numbers<number<FAN_IN_MAX>>, join_numbers<struct fan_in_moments>,  join_tables};
     launchers[job->work](cuda, job);
     return ts_cuda_launched(&cuda->context, "reduction");
 }

@@ -20,70 +20,37 @@ struct cpu_runner {
     uint64_t *tables; /* thread by thread, that thread's bins of each table */
 };
 
-/* ---- partial results of one value, and how two are joined ---------------------------------------------------- */
+/* ---- partial results ---------------------------------------------------------------------------- */
 
-static inline double as_sum(float value)
-{
-    return (double)value;
-}
-
-static inline double as_product(float value)
-{
-    return FAN_IN_FACTOR(value);
-}
-
-static inline struct fan_in_moments as_variance(float value)
-{
-    const double off = (double)value - FAN_IN_SHIFT;
-    return (struct fan_in_moments){off, off * off};
-}
-#define as_min as_sum
-#define as_max as_sum
-
-static inline double join_sum(double a, double b)
-{
-    return a + b;
-}
-
-static inline double join_product(double a, double b)
-{
-    return a * b;
-}
-
-static inline double join_min(double a, double b)
-{
-    return b < a ? b : a;
-}
-
-static inline double join_max(double a, double b)
-{
-    return b > a ? b : a;
-}
-
-static inline struct fan_in_moments join_variance(struct fan_in_moments a, struct fan_in_moments b)
-{
-    return (struct fan_in_moments){a.sum + b.sum, a.squares + b.squares};
-}
-
-/* run: one processor, whose vector lanes take neighbors, joins n > 0 values into parts[at]. first: the first step of a
- * fan-in joins values i and i + stride into parts[i], for n such i from `begin` on. step: a later one joins
+/* The functions of one work, whose partial results have a type: `of` makes one of a value, `join` joins partial results
+ * a and b. run: one processor, whose vector lanes take neighbors, joins n > 0 values into parts[at]. first: the first
+ * step of a fan-in joins values i and i + stride into parts[i], for n such i from `begin` on. step: a later one joins
  * parts[i + stride] into parts[i]. */
-#define OPERATION(name, type)                                                                                          \
+#define OPERATION(name, type, of, join)                                                                                \
+    static inline type of_##name(float v)                                                                              \
+    {                                                                                                                  \
+        const double value = (double)v;                                                                                \
+        return of;                                                                                                     \
+    }                                                                                                                  \
+    static inline type join_##name(type a, type b)                                                                     \
+    {                                                                                                                  \
+        return join;                                                                                                   \
+    }                                                                                                                  \
     TS_VECTORIZED static void name##_run(void *parts, int64_t at, const float *values, int64_t n)                      \
     {                                                                                                                  \
-        type lanes[LANES], all = as_##name(values[0]);                                                                 \
+        type lanes[LANES], all = of_##name(values[0]);                                                                 \
         const int64_t whole = n / LANES * LANES;                                                                       \
         for (int64_t lane = 0; whole && lane < LANES; lane++)                                                          \
-            lanes[lane] = as_##name(values[lane]);                                                                     \
+            lanes[lane] = of_##name(values[lane]);                                                                     \
         for (int64_t i = LANES; i < whole; i += LANES)                                                                 \
             for (int64_t lane = 0; lane < LANES; lane++)                                                               \
-                lanes[lane] = join_##name(lanes[lane], as_##name(values[i + lane]));                                   \
+                lanes[lane] = join_##name(lanes[lane], of_##name(values[i + lane]));                                   \
         if (whole)                                                                                                     \
             all = lanes[0];                                                                                            \
         for (int64_t lane = 1; whole && lane < LANES; lane++)                                                          \
             all = join_##name(all, lanes[lane]);                                                                       \
         for (int64_t i = whole ? whole : 1; i < n; i++)                                                                \
-            all = join_##name(all, as_##name(values[i]));                                                              \
+            all = join_##name(all, of_##name(values[i]));                                                              \
         ((type *)parts)[at] = all;                                                                                     \
     }                                                                                                                  \
     TS_VECTORIZED static void name##_first(void *parts, int64_t begin, int64_t n, const float *values, int64_t stride) \
@@ -91,7 +58,7 @@ static inline struct fan_in_moments join_variance(struct fan_in_moments a, struc
         type *own = (type *)parts + begin;                                                                             \
         const float *lower = values + begin, *upper = lower + stride;                                                  \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            own[i] = join_##name(as_##name(lower[i]), as_##name(upper[i]));                                            \
+            own[i] = join_##name(of_##name(lower[i]), of_##name(upper[i]));                                            \
     }                                                                                                                  \
     TS_VECTORIZED static void name##_step(void *parts, int64_t begin, int64_t n, int64_t stride)                       \
     {                                                                                                                  \
@@ -100,11 +67,14 @@ static inline struct fan_in_moments join_variance(struct fan_in_moments a, struc
         for (int64_t i = 0; i < n; i++)                                                                                \
             own[i] = join_##name(own[i], upper[i]);                                                                    \
     }
-OPERATION(sum, double)
-OPERATION(product, double)
-OPERATION(min, double)
-OPERATION(max, double)
-OPERATION(variance, struct fan_in_moments)
+#define MOMENTS(sum, squares) ((struct fan_in_moments){sum, squares})
+OPERATION(sum, double, value, a + b)
+OPERATION(product, double, FAN_IN_FACTOR(value), a *b)
+OPERATION(min, double, value, b < a ? b : a)
+OPERATION(max, double, value, b > a ? b : a)
+OPERATION(variance, struct fan_in_moments,
+          MOMENTS(value - FAN_IN_SHIFT, (value - FAN_IN_SHIFT) * (value - FAN_IN_SHIFT)),
+          MOMENTS(a.sum + b.sum, a.squares + b.squares))
 
 static const struct operation {
     void (*run)(void *parts, int64_t at, const float *values, int64_t n);
