@@ -44,7 +44,7 @@ static enum ts_status apply_prepared(struct stage_context *context, const struct
     struct stage_reduced *reduced = NULL;
     const struct stage_table *tables;
     out.data = malloc(ts_image_bytes(&out) + 1);
-    enum ts_status status = out.data ? ts_stage_apply(context, in, &out, NULL, 0, &reduced) : TS_RUN_FAILED;
+    enum ts_status status = out.data ? ts_bench_apply(context, in, &out, &reduced) : TS_RUN_FAILED;
     const struct ts_image *result = &out;
     if (status == TS_OK && !context->stage->map)
         result = reduced && ts_stage_reduced_tables(reduced, &tables) > 0 ? &tables[0].image : in;

@@ -2,9 +2,9 @@
  *
  * Stands for the CUDA side in builds without it: every way in refuses, so nothing behind it is ever reached.
  */
+#include "cuda/device/driver.h"
 #include "cuda/device/selftest.h"
 #include "cuda/device/session.h"
-#include "cuda/device/stage_state.h"
 
 enum ts_status ts_cuda_refuse(struct ts_diag *diag)
 {

@@ -28,7 +28,7 @@ struct bench {
 
 /* The cases of a stage (n 1) or of a chain. */
 struct subject {
-    struct bench_case cases[CUDA_BENCH_STAGES];
+    struct bench_case cases[BENCH_STAGES];
     int n;
 };
 
@@ -84,6 +84,7 @@ static enum ts_status time_on_cpu(struct bench *bench, const struct subject *sub
     }
 }
 
+#ifdef TS_HAVE_CUDA
 /* A case that a device has no memory for is named and left out; a device that is lost ends the benchmark. */
 static enum ts_status device_failed(struct bench *bench, const struct bench_case *which, struct ts_diag *diag)
 {
@@ -109,6 +110,8 @@ static enum ts_status time_on_cuda(struct bench *bench, const struct subject *su
     return add_row(bench, subject, &row);
 }
 
+#endif
+
 /* Sets how many slices a device is timed on where neither the request nor the subject says it. */
 static void set_slices(struct subject *subject, int64_t nz, bool on_cpu)
 {
@@ -130,10 +133,12 @@ static enum ts_status time_subject(struct bench *bench, struct subject *subject,
         set_slices(subject, nz, true);
         status = time_on_cpu(bench, subject, diag);
     }
+#ifdef TS_HAVE_CUDA
     if ((status == TS_OK || refused(status)) && bench->devices.device) {
         set_slices(subject, nz, false);
         status = time_on_cuda(bench, subject, diag);
     }
+#endif
     return refused(status) ? TS_OK : status;
 }
 
@@ -196,7 +201,7 @@ static enum ts_status bench_chain(struct bench *bench, struct ts_diag *refusals)
                                      .ny = request->ny ? request->ny : 512,
                                      .nx = request->nx ? request->nx : 512};
     struct subject subject;
-    subject.n = ts_bench_split(latency_chain, &slice, subject.cases, CUDA_BENCH_STAGES);
+    subject.n = ts_bench_split(latency_chain, &slice, subject.cases, BENCH_STAGES);
     return time_subject(bench, &subject, refusals);
 }
 
@@ -229,13 +234,14 @@ static enum ts_status bench_one(struct bench *bench, const struct stage *stage)
 /* Finds the devices, and measures the ceilings of the CUDA device; `auto` goes without one that fails. */
 static enum ts_status choose_devices(struct bench *bench)
 {
+    enum ts_status status = ts_bench_devices_choose(bench->request->device, &bench->devices, bench->diag);
+#ifdef TS_HAVE_CUDA
     struct bench_devices *devices = &bench->devices;
-    enum ts_status status = ts_bench_devices_choose(bench->request->device, devices, bench->diag);
     struct ts_diag *diag = devices->on_cpu ? ts_diag_create() : bench->diag;
     if (!diag)
         return ts_diag_no_memory(bench->diag, sizeof *devices);
     if (status == TS_OK && devices->device)
-        status = ts_cuda_bench_ceilings(devices->device, diag, &bench->ceilings);
+        status = ts_bench_ceilings(devices->device, diag, &bench->ceilings);
     if (diag == bench->diag)
         return status;
     if (ts_diag_count(diag) > 0) {
@@ -244,6 +250,7 @@ static enum ts_status choose_devices(struct bench *bench)
         status = TS_OK;
     }
     ts_diag_destroy(diag);
+#endif
     return status;
 }
 

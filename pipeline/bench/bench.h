@@ -7,10 +7,11 @@
 #ifndef PIPELINE_BENCH_BENCH_H
 #define PIPELINE_BENCH_BENCH_H
 
-#include "cuda/bench/bench.h"
+#include "cuda/bench/ceilings.h"
 #include "pipeline/bench/bench_devices.h"
 #include "pipeline/command/command.h"
 #include "pipeline/command/table.h"
+#include "stages/engine/reduce.h"
 
 enum bench_values {
     BENCH_CT,       /* air, soft tissue with noise, bone: few values, many runs; of line integrals: its projections */
@@ -27,7 +28,10 @@ extern const char *const ts_bench_values_names[BENCH_VALUES];
  * half-acquisition, a whole turn of parallel views with the rotation axis near an end of the detector. */
 #define BENCH_SCAN "scan="
 
-/* One thing to time. */
+/* The most stages of a chain. */
+enum { BENCH_STAGES = 4 };
+
+/* A stage to time. */
 struct bench_case {
     const struct stage *stage;
     char parameters[256]; /* "radius=3 method=direct"; "scan=fan-arc" tells the beam of the sinogram */
@@ -165,13 +169,22 @@ void ts_bench_stage_clear(struct bench_stage *ready);
 void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], int n);
 
 /* bench_cpu.c and bench_cuda.c: fill the row, but for its error. A subject is a stage (n 1), or a chain of up to
- * CUDA_BENCH_STAGES cases, each on the result of the one before it; the row's times are the whole chain's. may_shrink:
+ * BENCH_STAGES cases, each on the result of the one before it; the row's times are the whole chain's. may_shrink:
  * a slow stage is timed on fewer slices. TS_BAD_CHAIN where a stage refuses its case. */
 enum ts_status ts_bench_cpu(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
                             struct bench_row *row);
+#ifdef TS_HAVE_CUDA
 enum ts_status ts_bench_cuda(const struct bench_case *cases, int n, bool may_shrink,
                              const struct device_numbers *device, const struct cuda_ceilings *ceilings, int runs,
                              struct ts_diag *diag, struct bench_row *row);
+/* Measures what the device can do at most, in a session of its own. */
+enum ts_status ts_bench_ceilings(const struct device_numbers *device, struct ts_diag *diag,
+                                 struct cuda_ceilings *ceilings);
+#endif
+/* Applies a prepared stage on its context's device to an image in host memory, which also stands for all references, as
+ * ts_stage_apply() does it. */
+enum ts_status ts_bench_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                              struct stage_reduced **reduced);
 /* bench_error.c: compares the map, and all tables that the oracle knows, on a small image. */
 struct bench_error ts_bench_error(const struct bench_case *which, const struct device_numbers *device,
                                   struct bench_oracles oracles);
@@ -213,6 +226,8 @@ void ts_bench_params_clear(struct param_set *set);
 
 /* The description of the case's image, without data. */
 struct ts_image ts_bench_describe_image(const struct bench_case *which);
+/* Writes the values of the case into an image that it describes. */
+void ts_bench_fill(const struct bench_case *which, struct ts_image *image);
 /* An image of the case, 1 mm voxels, with allocated data; data NULL where memory is out. */
 struct ts_image ts_bench_image(const struct bench_case *which);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/device/stage_state.h"
+#include "cuda/device/driver.h"
 #include "pipeline/bench/bench.h"
 #include "stages/engine/execute.h"
 
@@ -21,8 +21,8 @@ struct bench_error ts_bench_no_error(const char *why)
     return error;
 }
 
-static enum ts_status apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                            struct stage_reduced **reduced)
+enum ts_status ts_bench_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                              struct stage_reduced **reduced)
 {
     struct ts_image images[STAGE_INPUTS];
     const struct ts_image *references[STAGE_REFERENCES];
@@ -127,7 +127,7 @@ static struct bench_error against(struct stage_context *context, const struct ts
     double *out = calloc(ts_image_count(&result) + 1, sizeof *out);
     result.data = malloc(ts_image_bytes(&result) + 1);
     if (out && result.data) {
-        const enum ts_status status = apply(context, in, &result, &reduced);
+        const enum ts_status status = ts_bench_apply(context, in, &result, &reduced);
         if (status != TS_OK)
             error = ts_bench_no_error(other_image);
         else if (reduced)

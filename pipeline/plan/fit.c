@@ -77,7 +77,7 @@ static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_
 /* Images, pads and scratch: in host memory on the CPU alone. */
 static size_t image_bytes(const struct ts_plan *plan)
 {
-    size_t bytes = ts_plan_room_bytes(plan) + ts_plan_scratch_bytes(plan);
+    size_t bytes = ts_plan_padded_bytes(plan) + ts_plan_scratch_bytes(plan);
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);

@@ -119,8 +119,8 @@ bool ts_plan_travels(const struct ts_plan *plan, int32_t node, int reference);
 
 /* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budgets. May be called again. */
 enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag);
-/* Largest pad room and scratch of any stage's call. */
-size_t ts_plan_room_bytes(const struct ts_plan *plan);
+/* The padded slab and the scratch of the stage whose calls need most. */
+size_t ts_plan_padded_bytes(const struct ts_plan *plan);
 size_t ts_plan_scratch_bytes(const struct ts_plan *plan);
 /* The whole images that the output file will hold, each once; returns how many. */
 int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES]);
@@ -140,8 +140,6 @@ int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source);
 /* Pinned bytes of one slab of a source; of a source or output, where a source's own come first. 0 for other nodes. */
 size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t node);
 size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t node);
-/* True where the run needs a slice of the border's constant for this node. */
-bool ts_plan_pads_constant(const struct plan_node *node);
 #ifdef TS_HAVE_CUDA
 /* All device memory, and all host memory that the device's side adds. */
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host);

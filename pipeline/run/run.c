@@ -195,7 +195,8 @@ static enum ts_status tell_counts(const struct run *run)
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
         const struct stage_table *tables;
-        const int n = run->nodes[i].reduced ? ts_stage_reduced_map_tables(run->nodes[i].reduced, &tables) : 0;
+        const struct stage_reduced *reduced = ts_run_reduced(run, i);
+        const int n = reduced ? ts_stage_reduced_map_tables(reduced, &tables) : 0;
         for (int t = 0; status == TS_OK && t < n; t++)
             status = tell_count(&run->plan->nodes[i].context, &tables[t], run->diag);
     }
@@ -209,7 +210,7 @@ static enum ts_status run_all(struct run *run)
     if (status == TS_OK)
         status = tell_counts(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
-        status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer, run->diag);
+        status = ts_provenance_node(run->plan, i, ts_run_reduced(run, i), run->writer, run->diag);
     return status == TS_OK ? ts_provenance_end(run->plan, run->writer, run->diag) : status;
 }
 

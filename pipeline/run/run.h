@@ -17,9 +17,9 @@ struct run_node {
     unsigned char *buffer; /* where parts lie: `copies` slabs side by side, taken in turn, or the kept image */
     int copies;
     size_t copy_bytes;
-    unsigned char *done; /* kept: per slice */
-    struct stage_reduced *reduced;
-    int dataset; /* the writer's id, or -1 */
+    unsigned char *done;         /* kept: per slice */
+    struct stage_driver *driver; /* of a stage that computes something, else NULL */
+    int dataset;                 /* the writer's id, or -1 */
 };
 
 struct run {
@@ -39,7 +39,7 @@ struct run {
 
 /* Images that the walk hands over lie where the back end's buffers are. */
 struct run_back_end {
-    /* Before the workers fork, and after: all memory. Fills buffer, copies, copy_bytes and reduced of the nodes. */
+    /* Before the workers fork, and after: all memory. Fills buffer, copies, copy_bytes and driver of the nodes. */
     enum ts_status (*allocate)(struct run *run);
     enum ts_status (*attach)(struct run *run);
     void (*free)(struct run *run);
@@ -47,14 +47,6 @@ struct run_back_end {
     enum ts_status (*end_slab)(struct run *run);
     /* A source's slices, to target. */
     enum ts_status (*read)(struct run *run, int32_t node, struct ts_image *target);
-    /* A stage's slices. slices[0], those of its input, get their halo here, out of the input's parts. */
-    enum ts_status (*map)(struct run *run, int32_t node, struct ts_image slices[STAGE_INPUTS], struct ts_image *target);
-    /* As ts_stage_reduced_slab, _add and _finish. */
-    enum ts_status (*reduce_slices)(struct run *run, int32_t node, const struct ts_image *slices);
-    enum ts_status (*reduce)(struct run *run, int32_t node, int input, const struct ts_image *slices);
-    enum ts_status (*finish)(struct run *run, int32_t node);
-    /* As ts_stage_reduced_renew: the node's context was prepared again. */
-    enum ts_status (*renew)(struct run *run, int32_t node);
     /* To the node's dataset; drain: all that was handed over has reached the writer, and
      * the tables of maps the nodes' states. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
@@ -65,6 +57,12 @@ extern const struct run_back_end ts_run_host;
 #ifdef TS_HAVE_CUDA
 extern const struct run_back_end ts_run_cuda;
 #endif
+
+/* The state of a node with its tables; NULL: none. */
+static inline const struct stage_reduced *ts_run_reduced(const struct run *run, int32_t node)
+{
+    return run->nodes[node].driver ? run->nodes[node].driver->reduced : NULL;
+}
 
 /* Creates the datasets of the images whose axes are known in this pass, and not before. */
 enum ts_status ts_run_create_datasets(struct run *run, int pass);

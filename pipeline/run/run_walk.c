@@ -66,13 +66,9 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
         run->bytes_done += (int64_t)ts_image_bytes(target);
         return run->back_end->read(run, i, target);
     }
+    const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
-    if (ts_stage_reduces_slices(&plan->context)) {
-        const enum ts_status status = run->back_end->reduce_slices(run, i, slices);
-        if (status != TS_OK)
-            return status;
-    }
-    return run->back_end->map(run, i, slices, target);
+    return ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
 }
 
 static enum ts_status compute_node(struct run *run, int32_t i)
@@ -102,11 +98,11 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
             !ts_plan_looks_at(plan, i, input, &first, &past))
             continue;
         views_of(run, i, input, first, past - first, slices);
-        status = run->back_end->reduce(run, i, input, slices);
+        status = ts_driver_add(run->nodes[i].driver, input, slices);
     }
     if (status == TS_OK && node->domain == domain && ts_plan_tabulates(plan, run->pass, i)) {
         views_of(run, i, 0, z, n, slices);
-        status = run->back_end->reduce_slices(run, i, slices);
+        status = ts_driver_reduce_slices(run->nodes[i].driver, slices);
     }
     return status;
 }
@@ -144,7 +140,7 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
             continue;
         enum ts_status cause = serve_reductions(run, i, domain, z, n);
         if (cause == TS_OK)
-            cause = run->back_end->finish(run, i);
+            cause = ts_driver_finish(run->nodes[i].driver);
         if (cause == TS_OK)
             continue;
         ts_diag_forget(run->diag, from, nodes[failed].context.stage->name);
@@ -229,7 +225,7 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
         for (int input = 0; input < STAGE_INPUTS; input++)
             reduced |= ts_plan_reduces(plan, run->pass, i, input);
         if (reduced)
-            status = run->back_end->finish(run, i);
+            status = ts_driver_finish(run->nodes[i].driver);
     }
     return status == TS_OK ? ts_run_find_axes(run) : status;
 }

@@ -66,7 +66,7 @@ static bool make_panel(const struct fan_in_row *rows, int n, bool efficiency, st
         lines[n_lines++].name = ts_arena_printf(arena, "n = %lld, %s", (long long)rows[first].n, rows[first].method);
     }
     double *gray = memory + 4 * n;
-    gray[0] = gray[2] = gray[3] = 1;
+    gray[0] = gray[2] = 1;
     gray[1] = efficiency ? most : fmin(most, fastest);
     gray[3] = efficiency ? 1 : gray[1];
     lines[0] =

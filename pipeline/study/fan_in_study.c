@@ -245,8 +245,10 @@ static enum ts_status measure(struct study_run *run)
     const int64_t n = sizes[data.n_sizes - 1];
     if (status == TS_OK && run->devices.on_cpu)
         status = measure_device_take(ts_fan_in_cpu_create(data.values, n, run->diag), run, &data);
+#ifdef TS_HAVE_CUDA
     if (status == TS_OK && run->devices.device)
         status = measure_device_take(ts_cuda_fan_in_create(run->devices.device, data.values, n, run->diag), run, &data);
+#endif
     data_clear(&data);
     return status;
 }

@@ -95,6 +95,21 @@ static enum ts_status check_travelers(const struct stage_context *context)
     return TS_OK;
 }
 
+/* Reports every value outside of the range, the choices or the finite numbers of its row: those that a chain or a
+ * caller gave and the defaults before resolve(), and those that resolve() derived after it. */
+static enum ts_status check_values(const struct stage_context *context, bool derived)
+{
+    const struct param_set *set = context->set;
+    enum ts_status status = TS_OK;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const bool is_derived = set->rows[i].derived && !(set->given >> i & 1);
+        if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) &&
+            ts_param_check(set, i, context->diag) != TS_OK)
+            status = TS_BAD_CHAIN;
+    }
+    return status;
+}
+
 /* Methods that only one kind of device can run. */
 static enum ts_status check_choices(const struct stage_context *context)
 {
@@ -143,9 +158,13 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     context->in.z_first = 0;
     for (int i = 0; references && i < STAGE_REFERENCES; i++)
         context->references[i] = references[i];
-    enum ts_status status = check_accepts(context);
+    enum ts_status status = check_values(context, false);
+    if (status == TS_OK)
+        status = check_accepts(context);
     if (status == TS_OK && stage->resolve)
         status = stage->resolve(context, set->values);
+    if (status == TS_OK)
+        status = check_values(context, true);
     if (status == TS_OK)
         status = check_choices(context);
     if (status == TS_OK)

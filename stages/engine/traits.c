@@ -56,13 +56,27 @@ bool ts_stage_reduces_volume(const struct stage_context *context, int input)
     return false;
 }
 
+bool ts_stage_reduces_volumes(const struct stage_context *context)
+{
+    bool reduces = false;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        reduces |= ts_stage_reduces_volume(context, input);
+    return reduces;
+}
+
 bool ts_stage_finds_axes(const struct stage_context *context)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
-    bool reduces = false;
-    for (int input = 0; reduction && reduction->finds_axes && input < STAGE_INPUTS; input++)
-        reduces |= ts_stage_reduces_volume(context, input);
-    return reduces;
+    return reduction && reduction->finds_axes && ts_stage_reduces_volumes(context);
+}
+
+void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images, int64_t first,
+                     int64_t n, struct ts_image slices[STAGE_INPUTS])
+{
+    slices[0] = ts_image_slices(&images[0], first, n);
+    for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
+        if (ts_stage_travels(context, i))
+            slices[1 + i] = ts_image_slices(&images[1 + i], first, n);
 }
 
 bool ts_stage_has_state(const struct stage_context *context)

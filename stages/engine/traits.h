@@ -21,8 +21,14 @@ bool ts_stage_travels(const struct stage_context *context, int reference);
 bool ts_stage_reduces_slices(const struct stage_context *context);
 /* True where this input is reduced over its whole volume. */
 bool ts_stage_reduces_volume(const struct stage_context *context, int input);
+/* True where any input is reduced over its whole volume. */
+bool ts_stage_reduces_volumes(const struct stage_context *context);
 /* True where a reduction of this stage finds numbers of its output's axes. */
 bool ts_stage_finds_axes(const struct stage_context *context);
+/* Slices [first, first + n), counted within `images`: of images[0], and for input 0 of images[1 + i] where reference i
+ * streams with the input. */
+void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images, int64_t first,
+                     int64_t n, struct ts_image slices[STAGE_INPUTS]);
 /* True where a stage has a state (stages/engine/reduce.h): it reduces, or its map writes tables. */
 bool ts_stage_has_state(const struct stage_context *context);
 /* Describes all tables, those of the reduction, then those of the map, of which there are *n_map (may be NULL);
