@@ -19,11 +19,13 @@ static bool find_name(const struct command *command, const struct command_option
 {
     char list[256] = "";
     size_t used = 0;
-    for (*found = 0; *found < n; ++*found)
-        if (!strcmp(value, names[*found]))
+    for (int i = 0; i < n && used < sizeof list; i++) {
+        if (!strcmp(value, names[i])) {
+            *found = i;
             return true;
-    for (int i = 0; i < n && used < sizeof list; i++)
+        }
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    }
     ts_command_wrong(command, "'--%s %s' is none of %s", option->name, value, list);
     return false;
 }

@@ -200,7 +200,7 @@ enum ts_status ts_bench_cuda(const struct bench_case *cases, int n, bool may_shr
                              const struct device_numbers *device, const struct cuda_ceilings *ceilings, int runs,
                              struct ts_diag *diag, struct bench_row *row)
 {
-    struct bench_case sized[CUDA_BENCH_STAGES];
+    struct bench_case sized[BENCH_STAGES];
     const struct stage *stage = cases[0].stage;
     bool timed = false;
     enum ts_status status = TS_OK;

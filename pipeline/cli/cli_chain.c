@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "io/file/regular_file.h"
+#include "io/hdf5/hdf5_driver.h"
 #include "io/source/source.h"
 #include "pipeline/cli/cli.h"
 #include "stages/engine/stage.h"
@@ -14,8 +17,7 @@ struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT};
 
 const char ts_cli_chain_help[] =
     "CHAIN is a file, or a chain in one line: 'dicom ./study | box radius=2 | hdf5 out.h5'.\n"
-    "One that begins with a stage takes its input from -i: 'box radius=2' -i ./study -o "
-    "out.h5.\n";
+    "One that begins with a stage takes its input from -i: 'box radius=2' -i ./study -o out.h5.\n";
 
 bool ts_cli_parse_set(const struct command *command, const struct command_option *option, const char *value)
 {
@@ -59,11 +61,67 @@ static bool is_one_line(const char *text)
     return ts_stage_find(word) || (text[length] && ts_source_format_find(word));
 }
 
+/* What an image is called that was given where a chain belongs, and the format that reads it. NULL: it may be a chain.
+ * A pipe is not looked at, since what is read from it is gone. */
+static const char *kind_of_image(const char *path, const char **format)
+{
+    static const struct {
+        const char *name, *format, *bytes;
+        size_t offset;
+    } kinds[] = {{"a DICOM file", "dicom", "DICM", 128},
+                 {"a TIFF file", "tiff", "II*\0", 0},
+                 {"a TIFF file", "tiff", "MM\0*", 0},
+                 {"a TIFF file", "tiff", "II+\0", 0},
+                 {"a TIFF file", "tiff", "MM\0+", 0}};
+    struct stat found;
+    char start[132] = "", reason[256];
+    *format = "dicom";
+    if (stat(path, &found) != 0)
+        return NULL;
+    if (S_ISDIR(found.st_mode))
+        return "a folder";
+    const int fd = S_ISREG(found.st_mode) ? ts_regular_file_open(path, &found, reason, sizeof reason) : -1;
+    if (fd < 0)
+        return NULL;
+    const bool is_hdf5 = ts_hdf5_has_signature(fd), is_read = pread(fd, start, sizeof start, 0) >= 4;
+    close(fd);
+    for (size_t i = 0; is_read && i < sizeof kinds / sizeof *kinds; i++)
+        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, 4)) {
+            *format = kinds[i].format;
+            return kinds[i].name;
+        }
+    *format = "result";
+    return is_hdf5 ? "an HDF5 file" : NULL;
+}
+
+/* Refuses an image with the ways that lead on: as an input, and the chain that a result holds. */
+static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
+{
+    const char *format, *kind = kind_of_image(path, &format);
+    if (!kind)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-a-chain"}, "%s is %s, not a chain", path, kind);
+    if (!strcmp(format, "result"))
+        ts_diag_hint(diag,
+                     "the chain in a result: h5dump -d /entry/provenance/chain -b -o chain.yaml %s, then "
+                     "tomostage run chain.yaml -i INPUT; as an input: 'result %s | STAGE | hdf5 OUT.h5', or of a scan "
+                     "'nexus %s' or 'exchange %s'",
+                     path, path, path, path);
+    else if (!strcmp(kind, "a folder"))
+        ts_diag_hint(diag, "as an input: 'dicom %s | STAGE | hdf5 OUT.h5', or of a scan 'tiff %s'", path, path);
+    else
+        ts_diag_hint(diag, "as an input: '%s %s | STAGE | hdf5 OUT.h5'", format, path);
+    return TS_BAD_CHAIN;
+}
+
 enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, struct ts_diag *diag)
 {
     const struct cli_chain *arguments = &ts_cli_chain;
-    enum ts_status status = is_one_line(text) ? ts_chain_parse(text, strlen(text), "command line", NULL, chain, diag)
-                                              : ts_chain_load(text, chain, diag);
+    const bool one_line = is_one_line(text);
+    enum ts_status status =
+        one_line ? ts_chain_parse(text, strlen(text), "command line", NULL, chain, diag) : refuse_image(text, diag);
+    if (status == TS_OK && !one_line)
+        status = ts_chain_load(text, chain, diag);
     if (status == TS_OK && arguments->input)
         status = ts_chain_set_input(*chain, arguments->input, diag);
     if (status == TS_OK && arguments->output)
