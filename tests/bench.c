@@ -44,7 +44,7 @@ static enum ts_status apply_prepared(struct stage_context *context, const struct
     struct stage_reduced *reduced = NULL;
     const struct stage_table *tables;
     out.data = malloc(ts_image_bytes(&out) + 1);
-    enum ts_status status = out.data ? ts_bench_apply(context, in, &out, &reduced) : TS_RUN_FAILED;
+    enum ts_status status = out.data ? ts_oracle_apply(context, in, &out, &reduced) : TS_RUN_FAILED;
     const struct ts_image *result = &out;
     if (status == TS_OK && !context->stage->map)
         result = reduced && ts_stage_reduced_tables(reduced, &tables) > 0 ? &tables[0].image : in;
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 {
     ts_omp_wait_asleep(argv);
     ts_command_json_find(argc, argv);
-    ts_bench_use_oracles(ts_oracles_of);
+    ts_bench_use_oracles(ts_oracle_compare);
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(argv[1], commands[i]->name))
             return ts_command_output_end(ts_command_run(commands[i], argc - 1, argv + 1));

@@ -54,14 +54,20 @@ static bool refused(enum ts_status status)
     return status == TS_BAD_CHAIN || status == TS_BAD_INPUT;
 }
 
+struct bench_error ts_bench_no_error(const char *why)
+{
+    struct bench_error error = {.distance = NAN};
+    snprintf(error.unknown, sizeof error.unknown, "%s", why);
+    return error;
+}
+
 static struct bench_error error_of(const struct bench *bench, const struct subject *subject,
                                    const struct device_numbers *device)
 {
     const struct bench_case *which = &subject->cases[0];
     if (subject->n > 1)
         return ts_bench_no_error("the rows of its stages have theirs");
-    return bench->request->oracles ? ts_bench_error(which, device, bench->request->oracles(which->stage))
-                                   : ts_bench_no_error(ts_bench_no_oracles);
+    return bench->request->compare ? bench->request->compare(which, device) : ts_bench_no_error(ts_bench_no_oracles);
 }
 
 /* Times the subject with one thread and with all. */

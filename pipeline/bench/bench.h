@@ -11,7 +11,7 @@
 #include "pipeline/bench/bench_devices.h"
 #include "pipeline/command/command.h"
 #include "pipeline/command/table.h"
-#include "stages/engine/reduce.h"
+#include "stages/engine/stage.h"
 
 enum bench_values {
     BENCH_CT,       /* air, soft tissue with noise, bone: few values, many runs; of line integrals: its projections */
@@ -40,39 +40,15 @@ struct bench_case {
     int64_t nz, ny, nx;
 };
 
-/* What an oracle fills in of a stage's tables, in the order in which the stage describes them. */
-struct bench_tables {
-    const struct stage_table *tables;
-    int n;
-    double *values[STAGE_TABLES]; /* zeros at first */
-    bool known[STAGE_TABLES];
-};
-/* The values of a table, which are known from then on; NULL where the stage has none of this name. */
-double *ts_bench_table(struct bench_tables *tables, const char *name);
-
-/* A whole image as doubles, to the whole result as doubles; of a stage without references. */
-typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
-/* The tables of a stage whose map has a bench_oracle: in as it is given to that, out as it comes from there. */
-typedef void bench_tables_oracle(const struct stage_context *context, const double *in, const double *out,
-                                 struct bench_tables *tables);
-/* All that comes of a stage: inputs[0] is its image, inputs[1 + i] reference i, data NULL where it is not given. out:
- * of a stage that maps. Tables that it does not ask for are not compared. */
-typedef void bench_results_oracle(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                                  double *out, struct bench_tables *tables);
-/* Of a stage; NULL: there is none. */
-struct bench_oracles {
-    bench_oracle *map;
-    bench_tables_oracle *tables;   /* beside map */
-    bench_results_oracle *results; /* before the others, where it is there too */
-};
-
 /* How far a case is from its oracle. */
 struct bench_error {
     double distance;   /* the largest, as a share of the oracle's largest value; NAN: unknown */
-    char unknown[192]; /* why it is; or which of the tables the oracle does not know; "": all was compared */
+    char unknown[192]; /* why it is; or the names of the tables that the oracle does not know; "": all was compared */
 };
-
-typedef struct bench_oracles bench_oracles_of(const struct stage *stage);
+/* Compares a case on a device (NULL: the CPU) with its oracle, on a small image. */
+typedef struct bench_error bench_compare(const struct bench_case *which, const struct device_numbers *device);
+/* The error of a row that was not compared with anything, and why. */
+struct bench_error ts_bench_no_error(const char *why);
 
 struct bench_request {
     const char *stage;      /* NULL: all, and the chain on one slice of this size; "chain": that alone */
@@ -81,12 +57,12 @@ struct bench_request {
     /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB for a stage that only reads. A stage that is
      * named is also timed on one such slice, and on as many pixels in slices of 2,048 x 2,048. */
     int64_t nz, ny, nx;
-    int runs;                  /* 0: as many as fit a quarter of a second, at least 5 */
-    int threads;               /* 0: one thread, and all */
-    const char *device;        /* as ts_bench_devices_choose() takes it */
-    bool json;                 /* an array of one object a row */
-    const char *save, *plot;   /* files for the rows as JSON and as a plot (SVG), or NULL */
-    bench_oracles_of *oracles; /* NULL: errors are not known */
+    int runs;                /* 0: as many as fit a quarter of a second, at least 5 */
+    int threads;             /* 0: one thread, and all */
+    const char *device;      /* as ts_bench_devices_choose() takes it */
+    bool json;               /* an array of one object a row */
+    const char *save, *plot; /* files for the rows as JSON and as a plot (SVG), or NULL */
+    bench_compare *compare;  /* NULL: errors are not known */
 };
 #define BENCH_REQUEST_DEFAULT                                                                                          \
     {                                                                                                                  \
@@ -97,7 +73,7 @@ struct bench_request {
 
 extern const struct command ts_bench_command;
 /* From now on the command's rows have errors. */
-void ts_bench_use_oracles(bench_oracles_of *oracles);
+void ts_bench_use_oracles(bench_compare *compare);
 
 /* The options that name a case, for every command whose arguments begin with a struct bench_request. */
 command_parse ts_bench_parse_dtype, ts_bench_parse_values, ts_bench_parse_size;
@@ -181,16 +157,6 @@ enum ts_status ts_bench_cuda(const struct bench_case *cases, int n, bool may_shr
 enum ts_status ts_bench_ceilings(const struct device_numbers *device, struct ts_diag *diag,
                                  struct cuda_ceilings *ceilings);
 #endif
-/* Applies a prepared stage on its context's device to an image in host memory, which also stands for all references, as
- * ts_stage_apply() does it. */
-enum ts_status ts_bench_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                              struct stage_reduced **reduced);
-/* bench_error.c: compares the map, and all tables that the oracle knows, on a small image. */
-struct bench_error ts_bench_error(const struct bench_case *which, const struct device_numbers *device,
-                                  struct bench_oracles oracles);
-/* The error of a row that was not compared with anything, and why. */
-struct bench_error ts_bench_no_error(const char *why);
-
 /* ---- printing (bench_print.c) ------------------------------------------------------------------ */
 
 /* The columns of rows, for text and JSON. */

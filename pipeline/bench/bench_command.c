@@ -76,9 +76,9 @@ static const struct command_option options[] = {
     {"plot", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.plot), "FILE.svg", "a bar chart of the rows as well"},
     {"reductions", 0, OPTION_FLAG, OPTION_AT(struct arguments, reductions)}};
 
-void ts_bench_use_oracles(bench_oracles_of *oracles)
+void ts_bench_use_oracles(bench_compare *compare)
 {
-    arguments.request.oracles = oracles;
+    arguments.request.compare = compare;
 }
 
 static int bench(int n, char **operands)

@@ -95,7 +95,7 @@ void ts_bench_print_head(const struct bench_request *request, const struct bench
                 1e-9 * ceilings->read, 1e-9 * ceilings->texture);
     else if (*devices->why)
         fprintf(stream, "no rows of a CUDA device: %s\n", devices->why);
-    if (!request->oracles)
+    if (!request->compare)
         fprintf(stream, "no errors: %s\n", ts_bench_no_oracles);
     fputc('\n', stream);
     ts_table_print_head(&ts_bench_table_of_rows, stream);

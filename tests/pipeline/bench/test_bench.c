@@ -424,7 +424,7 @@ Test(bench, every_row_has_an_error, .timeout = 240)
                                               .threads = 1,
                                               .device = "cpu",
                                               .json = true,
-                                              .oracles = ts_oracles_of};
+                                              .compare = ts_oracle_compare};
         char *text = printed(&request);
         rows += expect_errors(text);
         free(text);
@@ -455,9 +455,9 @@ static void time_device(enum ts_dtype dtype)
                                           .runs = 3,
                                           .device = "cuda",
                                           .json = true,
-                                          .oracles = ts_test_few() ? NULL : ts_oracles_of};
+                                          .compare = ts_test_few() ? NULL : ts_oracle_compare};
     char *text = printed(&request);
-    if (request.oracles)
+    if (request.compare)
         cr_assert_gt(expect_errors(text), 40);
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char name[64];
