@@ -86,9 +86,10 @@ static enum ts_status write_image(const struct bench_case *which, const char *pa
 /* ---- commands ------------------------------------------------------------------------------------ */
 
 /* Both commands: with three operands the stage is applied. */
-static int run(int n, char **operands)
+static int run(char **operands)
 {
-    const struct command *command = n == 3 ? &apply_command : &image_command;
+    const bool applies = operands[2] != NULL;
+    const struct command *command = applies ? &apply_command : &image_command;
     struct bench_case which = {.stage = ts_stage_find(operands[0]),
                                .dtype = (enum ts_dtype)arguments.dtype,
                                .values = (enum bench_values)(arguments.values < 0 ? BENCH_CT : arguments.values),
@@ -106,7 +107,7 @@ static int run(int n, char **operands)
     if (!diag)
         return TS_RUN_FAILED;
     const enum ts_status status =
-        n == 3 ? apply_case(&which, operands[1], operands[2], diag) : write_image(&which, operands[1], diag);
+        applies ? apply_case(&which, operands[1], operands[2], diag) : write_image(&which, operands[1], diag);
     return ts_command_finish_take(diag, status, false);
 }
 
@@ -118,11 +119,8 @@ static const struct command apply_command = {
     .help =
         "IN holds values to compute on, z slowest, in the machine's byte order; OUT receives those of the result, or "
         "of\nthe first table where the stage passes its image on.\n",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .least = 3,
-    .most = 3,
-    .operand = "a STAGE, IN or OUT",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {3, 3, "a STAGE, IN or OUT"},
     .run = run,
 };
 
@@ -131,11 +129,8 @@ static const struct command image_command = {
     .name = "image",
     .usage = "STAGE OUT --dtype TYPE --size ZxYxX [--values NAME]",
     .summary = "write the values that a stage would be timed on",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .least = 2,
-    .most = 2,
-    .operand = "a STAGE or OUT",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {2, 2, "a STAGE or OUT"},
     .run = run,
 };
 

@@ -18,7 +18,6 @@ static const char latency_chain[] = "box radius=2|histogram bins=256|equalize";
 
 struct bench {
     const struct bench_request *request;
-    FILE *stream;
     struct table_rows rows;
     struct bench_devices devices;
     struct cuda_ceilings ceilings;
@@ -32,19 +31,12 @@ struct subject {
     int n;
 };
 
-/* Keeps a row and prints it as soon as it is measured. */
+/* Prints a row as soon as it is measured, and keeps it. */
 static enum ts_status add_row(struct bench *bench, const struct subject *subject, struct bench_row *row)
 {
     if (subject->n > 1)
         snprintf(row->which.parameters, sizeof row->which.parameters, "%s", latency_chain);
     ts_bench_row_finish(row);
-    if (!bench->request->json) {
-        ts_table_print(bench->rows.table, row, bench->stream);
-    } else {
-        fputs(bench->rows.n ? "," : "", bench->stream);
-        ts_table_print_json(bench->rows.table, row, bench->stream);
-    }
-    fflush(bench->stream);
     return ts_table_add(&bench->rows, row, bench->diag);
 }
 
@@ -231,7 +223,7 @@ static enum ts_status bench_one(struct bench *bench, const struct stage *stage)
             status = ts_diag_error(bench->diag, TS_BAD_CHAIN,
                                    &(struct diag_site){.code = "no-benchmark", .stage = name}, "%s", why);
         else if (!bench->request->json)
-            fprintf(bench->stream, "%-10s no case: %s\n", name, why);
+            fprintf(bench->rows.stream, "%-10s no case: %s\n", name, why);
     }
     ts_diag_destroy(refusals);
     return status;
@@ -298,8 +290,9 @@ static enum ts_status refuse_request(const struct bench_request *request, struct
 
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag)
 {
-    struct bench bench = {
-        .request = request, .stream = stream, .rows = {.table = &ts_bench_table_of_rows}, .diag = diag};
+    struct bench bench = {.request = request,
+                          .rows = {.table = &ts_bench_table_of_rows, .stream = stream, .json = request->json},
+                          .diag = diag};
     enum ts_status status = refuse_request(request, diag);
     /* Before minutes are spent on rows that cannot be kept. */
     if (status == TS_OK && request->save)
@@ -310,23 +303,20 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
         status = choose_devices(&bench);
     if (status != TS_OK)
         return status;
-    if (request->json)
-        fputs("[\n", stream);
-    else
+    if (!request->json)
         ts_bench_print_head(request, &bench.devices, &bench.ceilings, stream);
+    ts_table_begin(&bench.rows);
     for (const struct stage *const *stage = ts_stages; status == TS_OK && *stage; stage++)
         if (request->stage ? !strcmp((*stage)->name, request->stage) : (*stage)->map || (*stage)->reduction)
             status = bench_one(&bench, *stage);
     if (status == TS_OK && (!request->stage || !strcmp(request->stage, "chain")))
         status = bench_one(&bench, NULL);
-    fputs(request->json ? "]\n" : "", stream);
-    if (status == TS_OK && (fflush(stream) != 0 || ferror(stream)))
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
-                               "the rows could not be written: %s", strerror(errno));
+    const enum ts_status printed = ts_table_end(&bench.rows, diag);
+    status = status == TS_OK ? printed : status;
     if (status == TS_OK && request->save)
         status = ts_table_save(&bench.rows, request->save, diag);
     if (status == TS_OK && request->plot)
         status = ts_bench_plot(request->plot, &bench.rows, diag);
-    ts_table_rows_clear(&bench.rows);
+    ts_table_clear(&bench.rows);
     return status == TS_OK && bench.n_failed > 0 ? TS_RUN_FAILED : status;
 }

@@ -81,14 +81,14 @@ void ts_bench_use_oracles(bench_compare *compare)
     arguments.request.compare = compare;
 }
 
-static int bench(int n, char **operands)
+static int bench(char **operands)
 {
     struct bench_request *request = &arguments.request;
     if (arguments.reductions)
         return ts_command_wrong(&ts_bench_command, "'--reductions' is a study: tomostage study fan-in");
-    if (n > 0 && strcmp(operands[0], "chain") && !ts_stage_find(operands[0]))
+    if (operands[0] && strcmp(operands[0], "chain") && !ts_stage_find(operands[0]))
         return ts_command_wrong_stage(&ts_bench_command, operands[0]);
-    if (n == 0 && request->parameters)
+    if (!operands[0] && request->parameters)
         return ts_command_wrong(&ts_bench_command, "--parameters are those of a STAGE, which is missing");
     request->stage = operands[0];
     struct ts_diag *diag = ts_command_diag();
@@ -105,9 +105,8 @@ const struct command ts_bench_command = {
         "`chain` of three on one slice (which `bench chain` times alone), in the values that matter. Rows: minutes.\n"
         "Errors are against oracles in double precision, which the program tomostage-bench has: where it is not\n"
         "installed beside this one, the stages are timed without errors.\n",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .most = 1,
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {0, 1},
     .run = bench,
     .has_oracles_apart = true,
 };

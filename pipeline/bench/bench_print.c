@@ -98,7 +98,6 @@ void ts_bench_print_head(const struct bench_request *request, const struct bench
     if (!request->compare)
         fprintf(stream, "no errors: %s\n", ts_bench_no_oracles);
     fputc('\n', stream);
-    ts_table_print_head(&ts_bench_table_of_rows, stream);
 }
 
 /* ---- bars -------------------------------------------------------------------------------------- */

@@ -11,11 +11,10 @@ static const struct command_option options[] = {
      "draws how the chain's sinogram is taken: source, detector, rotation axis, sense of\n"
      "the angle, field of view, with numbers"}};
 
-static int check(int n, char **operands)
+static int check(char **operands)
 {
     const struct cli_chain *arguments = &ts_cli_chain;
     struct ts_diag *diag = ts_command_diag();
-    (void)n;
     if (!diag)
         return TS_RUN_FAILED;
     struct ts_chain *chain = NULL;
@@ -41,10 +40,7 @@ const struct command ts_cli_check = {
     .usage = "CHAIN [options]",
     .summary = "plan a chain without running it: shapes, units, bytes, or all that is wrong",
     .help = ts_cli_chain_help,
-    COMMAND_OPTIONS(options),
-    .arguments = &ts_cli_chain,
-    .least = 1,
-    .most = 1,
-    .operand = "a CHAIN",
+    COMMAND_ARGUMENTS(options, ts_cli_chain),
+    .operands = {1, 1, "a CHAIN"},
     .run = check,
 };

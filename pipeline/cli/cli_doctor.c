@@ -152,9 +152,8 @@ static void print_limits(void)
                ts_command_format_bytes((double)disk.f_bavail * (double)disk.f_frsize, text, sizeof text));
 }
 
-static int doctor(int n, char **operands)
+static int doctor(char **operands)
 {
-    (void)n;
     (void)operands;
     print_versions();
     const bool ready = print_codecs();

@@ -39,10 +39,9 @@ static struct arguments {
 static const struct command_option options[] = {
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "one JSON object instead"}};
 
-static int info(int n, char **operands)
+static int info(char **operands)
 {
     struct ts_diag *diag = ts_command_diag();
-    (void)n;
     return diag ? ts_command_finish_take(diag, describe(operands[0], arguments.json, diag), arguments.json)
                 : TS_RUN_FAILED;
 }
@@ -55,10 +54,7 @@ const struct command ts_cli_info = {
         "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"
         "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data Exchange its frames, detector\n"
         "and angles too.\n",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .least = 1,
-    .most = 1,
-    .operand = "a PATH",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a PATH"},
     .run = info,
 };

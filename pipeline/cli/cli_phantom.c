@@ -29,10 +29,9 @@ static void list_phantoms(FILE *stream)
         fprintf(stream, "  %-14s %s\n", phantom->name, phantom->summary);
 }
 
-static int phantom(int n, char **operands)
+static int phantom(char **operands)
 {
     struct phantom_options made = PHANTOM_OPTIONS_DEFAULT;
-    (void)n;
     if (!arguments.folder)
         return ts_command_wrong(&ts_cli_phantom, "the folder is missing: -o DIR");
     made.nx = made.ny = arguments.size;
@@ -58,11 +57,8 @@ const struct command ts_cli_phantom = {
     .name = "phantom",
     .usage = "NAME -o DIR [options]",
     .summary = "write a phantom with a known answer as a DICOM CT series",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .least = 1,
-    .most = 1,
-    .operand = "a NAME",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a NAME"},
     .more_help = list_phantoms,
     .run = phantom,
     .stopped = "; the folder may hold a part of the phantom",

@@ -67,9 +67,9 @@ static const char *name_of(const char *dataset, int64_t slices, struct arena *ar
     const char *start = strstr(dataset, "/process_"), *end = start ? strchr(start + 1, '/') : NULL;
     const char *name = end ? start + 1 : dataset;
     const int length = (int)(end ? end - name : (ptrdiff_t)strlen(name));
-    return slices > 1 ? ts_arena_printf(arena, "%.*s, %lld slices: median, least to largest", length, name,
-                                        (long long)slices)
-                      : ts_arena_text(arena, name, (size_t)length);
+    return slices > 1
+               ? ts_arena_printf(arena, "%.*s, %lld slices: median, least to largest", length, name, (long long)slices)
+               : ts_arena_text(arena, name, (size_t)length);
 }
 
 /* Reads the residuals of one dataset into a line. `shown` receives its name as it may be printed. */
@@ -114,13 +114,12 @@ static enum ts_status plot_file(const char *path, const char *output, struct are
     return status;
 }
 
-static int plot(int n, char **operands)
+static int plot(char **operands)
 {
     char name[4096];
     struct ts_diag *diag = ts_command_diag();
     struct arena *arena = ts_arena_create();
     enum ts_status status = TS_RUN_FAILED;
-    (void)n;
     snprintf(name, sizeof name, "%s.svg", operands[0]);
     if (diag)
         status = arena ? plot_file(operands[0], arguments.output ? arguments.output : name, arena, diag)
@@ -133,10 +132,7 @@ const struct command ts_cli_plot = {
     .name = "plot",
     .usage = "FILE.h5 [-o OUT.svg] [--force]",
     .summary = "draw the residuals of sirt and cgls over their iterations as SVG",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .least = 1,
-    .most = 1,
-    .operand = "a FILE",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a FILE"},
     .run = plot,
 };

@@ -118,11 +118,10 @@ static enum ts_status preview_file(const char *path, const char *output, const c
     return status;
 }
 
-static int preview(int n, char **operands)
+static int preview(char **operands)
 {
     char name[4096];
     const char *output = arguments.output ? arguments.output : name;
-    (void)n;
     snprintf(name, sizeof name, "%s.png", operands[0]);
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
@@ -141,10 +140,7 @@ const struct command ts_cli_preview = {
     .name = "preview",
     .usage = "FILE.h5 [-o OUT.png] [--dataset PATH] [--force]",
     .summary = "write the middle slices of an HDF5 file as one PNG",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .least = 1,
-    .most = 1,
-    .operand = "a FILE",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a FILE"},
     .run = preview,
 };

@@ -104,11 +104,10 @@ static bool refuse_picture(const struct command *command, const struct command_o
 static const struct command_option options[] = {CLI_CHAIN_OPTIONS,
                                                 {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
 
-static int run(int n, char **operands)
+static int run(char **operands)
 {
     struct cli_chain *arguments = &ts_cli_chain;
     struct ts_diag *diag = ts_command_diag();
-    (void)n;
     if (!diag)
         return TS_RUN_FAILED;
     struct progress progress = {.json = arguments->json,
@@ -143,11 +142,8 @@ const struct command ts_cli_run = {
     .usage = "CHAIN [options]",
     .summary = "run a chain and write its result to an HDF5 file",
     .help = ts_cli_chain_help,
-    COMMAND_OPTIONS(options),
-    .arguments = &ts_cli_chain,
-    .least = 1,
-    .most = 1,
-    .operand = "a CHAIN",
+    COMMAND_ARGUMENTS(options, ts_cli_chain),
+    .operands = {1, 1, "a CHAIN"},
     .run = run,
     .stopped = "; nothing was written",
 };

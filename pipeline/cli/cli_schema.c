@@ -5,9 +5,8 @@
 #include "pipeline/chain/describe.h"
 #include "pipeline/cli/cli.h"
 
-static int schema(int n, char **operands)
+static int schema(char **operands)
 {
-    (void)n;
     (void)operands;
     ts_describe_schema(stdout);
     return 0;

@@ -33,11 +33,11 @@ static int write_pages(const char *folder)
     return 0;
 }
 
-static int stages(int n, char **operands)
+static int stages(char **operands)
 {
     if (arguments.folder)
-        return n > 0 ? ts_command_too_many(&ts_cli_stages, operands[0]) : write_pages(arguments.folder);
-    if (n == 0) {
+        return operands[0] ? ts_command_too_many(&ts_cli_stages, operands[0]) : write_pages(arguments.folder);
+    if (!operands[0]) {
         ts_describe_stages(stdout);
         return 0;
     }
@@ -52,8 +52,7 @@ const struct command ts_cli_stages = {
     .name = "stages",
     .usage = "[NAME]",
     .summary = "list the stages, or print the page of one",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .most = 1,
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {0, 1},
     .run = stages,
 };

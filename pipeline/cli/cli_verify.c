@@ -21,11 +21,10 @@ static void print_proof(const char *file, const struct hdf5_proof *proof)
     printf("  digest %s\n", proof->digest);
 }
 
-static int verify(int n, char **operands)
+static int verify(char **operands)
 {
     struct ts_diag *diag = ts_command_diag();
     struct hdf5_proof proof;
-    (void)n;
     if (!diag)
         return TS_RUN_FAILED;
     const enum ts_status status = ts_hdf5_verify(operands[0], &proof, diag);
@@ -41,8 +40,6 @@ const struct command ts_cli_verify = {
     .help =
         "Recomputes the SHA-256 of every dataset, of all attributes, links and structure, and of all bytes, names the\n"
         "first thing that differs (exit code 3), and says what it has proved.\n",
-    .least = 1,
-    .most = 1,
-    .operand = "a FILE",
+    .operands = {1, 1, "a FILE"},
     .run = verify,
 };

@@ -245,12 +245,12 @@ int ts_command_run(const struct command *command, int argc, char **argv)
         if (!parse_value(command, option, optarg))
             return COMMAND_WRONG;
     }
-    if (argc - optind < command->least)
-        return ts_command_wrong(command, "%s is missing: %s %s %s", command->operand, program_of(command),
+    if (argc - optind < command->operands.least)
+        return ts_command_wrong(command, "%s is missing: %s %s %s", command->operands.name, program_of(command),
                                 command->name, command->usage);
-    if (argc - optind > command->most)
-        return ts_command_too_many(command, argv[optind + command->most]);
-    return command->run(argc - optind, argv + optind);
+    if (argc - optind > command->operands.most)
+        return ts_command_too_many(command, argv[optind + command->operands.most]);
+    return command->run(argv + optind);
 }
 
 void ts_command_hand_over(const char *name, char **argv)

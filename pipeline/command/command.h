@@ -45,15 +45,19 @@ struct command {
     const char *help;    /* paragraphs of --help above the options, lines ending in \n; NULL: none */
     const struct command_option *options;
     size_t n_options;
-    void *arguments;                 /* where options write their values; holds the defaults at first */
-    int least, most;                 /* how many operands follow the options */
-    const char *operand;             /* names the one that is missing: "a PATH" */
+    void *arguments; /* where options write their values; holds the defaults at first */
+    struct {
+        int least, most;
+        const char *name;            /* of one that is missing: "a PATH" */
+    } operands;                      /* what follows the options */
     void (*more_help)(FILE *stream); /* prints what only a table knows, such as the names of phantoms; NULL: nothing */
-    int (*run)(int n, char **operands); /* returns the exit code; operands[n] is NULL */
-    const char *stopped;                /* ends the sentence about a signal: "; nothing was written"; NULL: nothing */
+    int (*run)(char **operands);     /* NULL ends the operands; returns the exit code */
+    const char *stopped;             /* ends the sentence about a signal: "; nothing was written"; NULL: nothing */
     bool has_oracles_apart; /* tomostage-bench has the oracles of this command, and runs it where it is installed */
 };
-#define COMMAND_OPTIONS(rows) .options = (rows), .n_options = sizeof(rows) / sizeof *(rows)
+/* The options of a command, and the variable that they write to. */
+#define COMMAND_ARGUMENTS(rows, variable)                                                                              \
+    .options = (rows), .n_options = sizeof(rows) / sizeof *(rows), .arguments = &(variable)
 
 /* A command line that is wrong has the exit code of a chain that is wrong; others are those of enum ts_status. */
 enum { COMMAND_WRONG = TS_BAD_CHAIN };

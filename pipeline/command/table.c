@@ -4,39 +4,13 @@
  */
 #include "pipeline/command/table.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/json.h"
 #include "core/text_file.h"
-
-enum ts_status ts_table_add(struct table_rows *rows, const void *row, struct ts_diag *diag)
-{
-    const size_t bytes = rows->table->row_bytes;
-    if (rows->n == rows->capacity) {
-        const int capacity = 2 * rows->capacity + 64;
-        void *grown = realloc(rows->rows, (size_t)capacity * bytes);
-        if (!grown)
-            return ts_diag_no_memory(diag, (size_t)capacity * bytes);
-        rows->rows = grown;
-        rows->capacity = capacity;
-    }
-    memcpy((char *)rows->rows + (size_t)rows->n++ * bytes, row, bytes);
-    return TS_OK;
-}
-
-const void *ts_table_row(const struct table_rows *rows, int i)
-{
-    return (const char *)rows->rows + (size_t)i * rows->table->row_bytes;
-}
-
-void ts_table_rows_clear(struct table_rows *rows)
-{
-    free(rows->rows);
-    rows->rows = NULL;
-    rows->n = rows->capacity = 0;
-}
 
 /* ---- one value --------------------------------------------------------------------------------- */
 
@@ -126,17 +100,8 @@ static void print_line(const struct table *table, const void *row, FILE *stream)
     fputc('\n', stream);
 }
 
-void ts_table_print_head(const struct table *table, FILE *stream)
-{
-    print_line(table, NULL, stream);
-}
-
-void ts_table_print(const struct table *table, const void *row, FILE *stream)
-{
-    print_line(table, row, stream);
-}
-
-void ts_table_print_json(const struct table *table, const void *row, FILE *stream)
+/* One object on a line of its own. */
+static void print_json(const struct table *table, const void *row, FILE *stream)
 {
     struct json json;
     ts_json_init(&json, stream, false);
@@ -152,6 +117,52 @@ void ts_table_print_json(const struct table *table, const void *row, FILE *strea
     ts_json_close(&json, '}');
 }
 
+void ts_table_begin(struct table_rows *rows)
+{
+    if (rows->json)
+        fputs("[\n", rows->stream);
+    else
+        print_line(rows->table, NULL, rows->stream);
+}
+
+enum ts_status ts_table_add(struct table_rows *rows, const void *row, struct ts_diag *diag)
+{
+    const size_t bytes = rows->table->row_bytes;
+    if (rows->json) {
+        fputs(rows->n ? "," : "", rows->stream);
+        print_json(rows->table, row, rows->stream);
+    } else {
+        print_line(rows->table, row, rows->stream);
+    }
+    fflush(rows->stream);
+    if (rows->n == rows->capacity) {
+        const int capacity = 2 * rows->capacity + 64;
+        void *grown = realloc(rows->rows, (size_t)capacity * bytes);
+        if (!grown)
+            return ts_diag_no_memory(diag, (size_t)capacity * bytes);
+        rows->rows = grown;
+        rows->capacity = capacity;
+    }
+    memcpy((char *)rows->rows + (size_t)rows->n++ * bytes, row, bytes);
+    return TS_OK;
+}
+
+enum ts_status ts_table_end(struct table_rows *rows, struct ts_diag *diag)
+{
+    fputs(rows->json ? "]\n" : "", rows->stream);
+    if (fflush(rows->stream) == 0 && !ferror(rows->stream))
+        return TS_OK;
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
+                         "the rows could not be written: %s", strerror(errno));
+}
+
+void ts_table_clear(struct table_rows *rows)
+{
+    free(rows->rows);
+    rows->rows = NULL;
+    rows->n = rows->capacity = 0;
+}
+
 enum ts_status ts_table_save(const struct table_rows *rows, const char *path, struct ts_diag *diag)
 {
     FILE *file = ts_text_file_open(path, true, diag);
@@ -160,7 +171,7 @@ enum ts_status ts_table_save(const struct table_rows *rows, const char *path, st
     fprintf(file, "[\n");
     for (int i = 0; i < rows->n; i++) {
         fprintf(file, "%s", i > 0 ? "," : "");
-        ts_table_print_json(rows->table, ts_table_row(rows, i), file);
+        print_json(rows->table, (const char *)rows->rows + (size_t)i * rows->table->row_bytes, file);
     }
     fprintf(file, "]\n");
     return ts_text_file_close(file, path, diag);

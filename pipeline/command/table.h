@@ -39,24 +39,23 @@ struct table {
         (rows), sizeof(rows) / sizeof *(rows), sizeof(type)                                                            \
     }
 
-/* Rows of one table, in the order in which they were added. */
+/* Rows of one table in the order in which they were added, each of which is printed at once. */
 struct table_rows {
     const struct table *table;
+    FILE *stream;
+    bool json; /* prints an array of one object a row instead of a table for people */
     void *rows;
     int n, capacity;
 };
 
-/* Copies the row behind the others, whose addresses change. */
+/* Begins the output: the heads of the columns, or the array. */
+void ts_table_begin(struct table_rows *rows);
+/* Prints the row and copies it behind the others, whose addresses change. */
 enum ts_status ts_table_add(struct table_rows *rows, const void *row, struct ts_diag *diag);
-/* Row i. */
-const void *ts_table_row(const struct table_rows *rows, int i);
-void ts_table_rows_clear(struct table_rows *rows);
-
-/* For people: the heads of the columns, and a row, each as one line. */
-void ts_table_print_head(const struct table *table, FILE *stream);
-void ts_table_print(const struct table *table, const void *row, FILE *stream);
-/* One object on a line of its own. */
-void ts_table_print_json(const struct table *table, const void *row, FILE *stream);
+/* Ends the output. TS_RUN_FAILED (not-written) where any of it was lost. */
+enum ts_status ts_table_end(struct table_rows *rows, struct ts_diag *diag);
+/* Frees the rows. */
+void ts_table_clear(struct table_rows *rows);
 /* Writes an array of all rows to a file; TS_RUN_FAILED (not-written) where it cannot be written. */
 enum ts_status ts_table_save(const struct table_rows *rows, const char *path, struct ts_diag *diag);
 

@@ -199,7 +199,7 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
     row.low = *serial / row.slowest;
     row.high = *serial / row.fastest;
     row.efficiency = row.speed_up / (double)job->processors;
-    return ts_study_add(it->run, &row);
+    return ts_table_add(&it->run->rows, &row, it->run->diag);
 }
 
 /* T1 first, then both orders with each number of processors. */

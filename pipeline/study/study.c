@@ -49,44 +49,32 @@ static enum ts_status write_files(const struct study_run *run)
 
 static void print_head(const struct study_run *run)
 {
-    if (run->request->json) {
-        fputs("[\n", run->stream);
-        return;
-    }
-    fputs(run->study->heading, run->stream);
+    fputs(run->study->heading, run->rows.stream);
     if (*run->devices.why)
-        fprintf(run->stream, "no rows of a CUDA device: %s\n", run->devices.why);
-    fputc('\n', run->stream);
-    ts_table_print_head(&run->study->table, run->stream);
-}
-
-enum ts_status ts_study_add(struct study_run *run, const void *row)
-{
-    if (!run->request->json) {
-        ts_table_print(&run->study->table, row, run->stream);
-    } else {
-        fputs(run->rows.n ? "," : "", run->stream);
-        ts_table_print_json(&run->study->table, row, run->stream);
-    }
-    fflush(run->stream);
-    return ts_table_add(&run->rows, row, run->diag);
+        fprintf(run->rows.stream, "no rows of a CUDA device: %s\n", run->devices.why);
+    fputc('\n', run->rows.stream);
 }
 
 enum ts_status ts_study_run(const struct study *study, const struct study_request *request, FILE *stream,
                             struct ts_diag *diag)
 {
-    struct study_run run = {
-        .study = study, .request = request, .rows = {.table = &study->table}, .stream = stream, .diag = diag};
+    struct study_run run = {.study = study,
+                            .request = request,
+                            .rows = {.table = &study->table, .stream = stream, .json = request->json},
+                            .diag = diag};
     enum ts_status status = check_files(&run);
     if (status == TS_OK)
         status = ts_bench_devices_choose(request->device, &run.devices, diag);
     if (status != TS_OK)
         return status;
-    print_head(&run);
+    if (!request->json)
+        print_head(&run);
+    ts_table_begin(&run.rows);
     status = study->measure(&run);
-    fputs(request->json ? "]\n" : "", stream);
+    const enum ts_status printed = ts_table_end(&run.rows, diag);
+    status = status == TS_OK ? printed : status;
     if (status == TS_OK)
         status = write_files(&run);
-    ts_table_rows_clear(&run.rows);
+    ts_table_clear(&run.rows);
     return status;
 }

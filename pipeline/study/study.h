@@ -26,7 +26,6 @@ struct study_run {
     const struct study_request *request;
     struct bench_devices devices;
     struct table_rows rows;
-    FILE *stream;
     struct ts_diag *diag;
 };
 
@@ -35,7 +34,7 @@ struct study {
     const char *sentence; /* says what it compares, for the list of studies */
     const char *heading;  /* stands above the table and says what its columns mean; lines ending in \n */
     struct table table;
-    /* Measures on the run's devices and hands each row to ts_study_add(). A result that is wrong is an error (code
+    /* Measures on the run's devices and hands each row to ts_table_add(). A result that is wrong is an error (code
      * study-result). */
     enum ts_status (*measure)(struct study_run *run);
     /* Draws all rows as SVG into a new file. */
@@ -45,8 +44,6 @@ struct study {
 extern const struct study *const ts_studies[]; /* NULL ends them */
 extern const struct study ts_fan_in_study;
 
-/* Keeps a row, and prints it. */
-enum ts_status ts_study_add(struct study_run *run, const void *row);
 /* Carries the study out. TS_BAD_CHAIN: there is no such device (code device); TS_RUN_FAILED: a file cannot be written
  * (not-written), a device failed, or a result is wrong (study-result). */
 enum ts_status ts_study_run(const struct study *study, const struct study_request *request, FILE *stream,

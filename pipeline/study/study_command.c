@@ -32,11 +32,11 @@ static void list_below(FILE *stream)
     list_studies(stream);
 }
 
-static int study(int n, char **operands)
+static int study(char **operands)
 {
     const char *names[64];
     size_t i = 0;
-    if (n == 0) {
+    if (!operands[0]) {
         list_studies(stdout);
         return 0;
     }
@@ -54,9 +54,8 @@ const struct command ts_study_command = {
     .usage = "[NAME] [options]",
     .summary = "repeat a published experiment on this machine, with a table and a chart",
     .help = "Without a NAME it lists the studies.\n",
-    COMMAND_OPTIONS(options),
-    .arguments = &arguments,
-    .most = 1,
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {0, 1},
     .more_help = list_below,
     .run = study,
     .has_oracles_apart = true,

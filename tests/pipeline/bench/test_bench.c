@@ -169,9 +169,8 @@ Test(bench, gives_the_image_as_its_own_reference)
     ts_diag_destroy(diag);
 }
 
-static int ignore_run(int n, char **operands)
+static int ignore_run(char **operands)
 {
-    (void)n;
     (void)operands;
     return 0;
 }
