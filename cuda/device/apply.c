@@ -61,7 +61,7 @@ static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct t
     struct apply *apply = from;
     enum ts_status status = TS_OK;
     for (int other = input; status == TS_OK && other < STAGE_INPUTS; other++) {
-        if (other != input && (input != 0 || !ts_stage_travels(apply->context, other - 1)))
+        if (other != input && (input != 0 || !ts_stage_streams(apply->context, other - 1)))
             continue;
         slices[other - input] = ts_image_slices(image_of(apply, other), z, n);
         status = upload(apply, other, &slices[other - input]);

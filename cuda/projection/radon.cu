@@ -134,7 +134,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     }
 }
 
-extern const struct stage_cuda radon_cuda;
 const struct stage_cuda radon_cuda = {
     .constants_bytes = constants_bytes,
     .constants = constants,

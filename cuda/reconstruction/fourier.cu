@@ -395,7 +395,6 @@ static int64_t least_slices(const struct stage_context *context)
     return 2 * pairs_of(context, &grid);
 }
 
-extern const struct stage_cuda fourier_cuda;
 const struct stage_cuda fourier_cuda = {
     .constants_bytes = constants_bytes,
     .constants = constants,

@@ -13,8 +13,11 @@
 
 #include "core/text_file.h"
 
-/* Its latency on one slice is timed, its kernels alone. */
-static const char latency_chain[] = "box radius=2|histogram bins=256|equalize";
+/* The chain whose latency on one slice is timed. */
+static const char chain_text[] = "box radius=2|histogram bins=256|equalize";
+static const struct {
+    const char *stage, *parameters;
+} chain[] = {{"box", "radius=2"}, {"histogram", "bins=256"}, {"equalize", ""}};
 
 struct bench {
     const struct bench_request *request;
@@ -35,7 +38,7 @@ struct subject {
 static enum ts_status add_row(struct bench *bench, const struct subject *subject, struct bench_row *row)
 {
     if (subject->n > 1)
-        snprintf(row->which.parameters, sizeof row->which.parameters, "%s", latency_chain);
+        snprintf(row->which.parameters, sizeof row->which.parameters, "%s", chain_text);
     ts_bench_row_finish(row);
     return ts_table_add(&bench->rows, row, bench->diag);
 }
@@ -198,8 +201,12 @@ static enum ts_status bench_chain(struct bench *bench, struct ts_diag *refusals)
                                      .nz = 1,
                                      .ny = request->ny ? request->ny : 512,
                                      .nx = request->nx ? request->nx : 512};
-    struct subject subject;
-    subject.n = ts_bench_split(latency_chain, &slice, subject.cases, BENCH_STAGES);
+    struct subject subject = {.n = sizeof chain / sizeof *chain};
+    for (int i = 0; i < subject.n; i++) {
+        subject.cases[i] = slice;
+        subject.cases[i].stage = ts_stage_find(chain[i].stage);
+        snprintf(subject.cases[i].parameters, sizeof subject.cases[i].parameters, "%s", chain[i].parameters);
+    }
     return time_subject(bench, &subject, refusals);
 }
 
@@ -268,7 +275,7 @@ static enum ts_status refuse_request(const struct bench_request *request, struct
         const struct diag_site site = {.code = "benchmark-option"};
         if (request->parameters)
             return ts_diag_error(diag, TS_BAD_CHAIN, &site, "--parameters are those of a stage; the chain is '%s'",
-                                 latency_chain);
+                                 chain_text);
         if (request->nz > 1)
             return ts_diag_error(diag, TS_BAD_CHAIN, &site,
                                  "the chain is timed on one slice, not on %lld: --size 1x%lldx%lld",

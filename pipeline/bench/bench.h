@@ -176,8 +176,6 @@ extern const char ts_bench_no_oracles[];
 
 enum { BENCH_MAX_CASES = 64 };
 
-/* "box radius=2|equalize" as cases, at most n; returns how many, 0 where a stage is not there. */
-int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n);
 /* "bins=256|bins=4096 method=*" as cases, one text each: '|' stands between them, and method=* for one with each
  * method. Returns how many; 0 where one has more than 255 characters. */
 int ts_bench_split_cases(const struct stage *stage, const char *cases, char parameters[BENCH_MAX_CASES][256]);

@@ -98,27 +98,6 @@ int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CAS
     return add_methods(stage, parameters, ts_bench_split_cases(stage, stage->bench ? stage->bench : cases, parameters));
 }
 
-int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n)
-{
-    int count = 0;
-    for (const char *at = chain; count < n; count++) {
-        const size_t length = strcspn(at, "|"), name_length = strcspn(at, " |");
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)name_length, at);
-        cases[count] = *which;
-        cases[count].stage = ts_stage_find(name);
-        if (!cases[count].stage)
-            return 0;
-        const size_t skipped = name_length < length ? name_length + 1 : name_length;
-        snprintf(cases[count].parameters, sizeof cases[count].parameters, "%.*s", (int)(length - skipped),
-                 at + skipped);
-        if (!at[length])
-            return count + 1;
-        at += length + 1;
-    }
-    return 0;
-}
-
 /* "0,4096": the list lasts until ts_bench_params_clear. */
 static bool parse_numbers(const char *text, struct ts_numbers *numbers)
 {

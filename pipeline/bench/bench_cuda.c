@@ -209,7 +209,8 @@ enum ts_status ts_bench_cuda(const struct bench_case *cases, int n, bool may_shr
         if (!has_cuda(cases[i].stage))
             status = ts_diag_error(diag, TS_BAD_CHAIN,
                                    &(struct diag_site){.code = "no-benchmark", .stage = cases[i].stage->name},
-                                   "it has no CUDA code");
+                                   "it has no CUDA code%s%s", cases[i].stage->cpu_only ? ": " : "",
+                                   cases[i].stage->cpu_only ? cases[i].stage->cpu_only : "");
     }
     while (status == TS_OK && !timed) {
         const bool last = !may_shrink || sized->nz <= SHRINK;

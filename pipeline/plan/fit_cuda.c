@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan takes on a CUDA device, and what goes over the bus. pipeline/run/run_cuda.c takes just this. Built only
- * with CUDA.
+ * Bytes that a plan needs on a CUDA device, and bytes that go over the bus. pipeline/run/run_cuda.c allocates exactly
+ * these. Built only with CUDA.
  */
 #include "cuda/device/driver.h"
 #include "cuda/device/launch.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan that is cut into slabs takes: which images it stores, and how much of each is held at once.
+ * Memory of a plan that is cut into slabs: which images it stores, and how much of each is held at once. The runner
+ * allocates by the same functions, so the memory planned is the memory used.
  */
 #include "pipeline/plan/plan.h"
 
-/* The largest of what a stage's calls take for the most slices that they compute at once. */
+/* The largest number of bytes that any stage needs for the most slices that it computes in one call. */
 static size_t largest(const struct ts_plan *plan, size_t (*bytes_of)(const struct stage_context *context, int64_t n))
 {
     size_t largest = 0;

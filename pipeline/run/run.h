@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan being carried out. The walk (pipeline/run/run_walk.c) says what happens in which order; a back end holds the
- * images and does it: in host memory (pipeline/run/run_host.c) or on a CUDA device (pipeline/run/run_cuda.c).
+ * A plan being carried out. The walk (pipeline/run/run_walk.c) fixes the order of reading, computing and writing;
+ * drivers (stages/engine/driver.h) run the stages; a back end holds the images and moves them: in host memory
+ * (pipeline/run/run_host.c) or on a CUDA device (pipeline/run/run_cuda.c).
  */
 #ifndef PIPELINE_RUN_RUN_H
 #define PIPELINE_RUN_RUN_H
@@ -14,7 +15,7 @@
 struct run_node {
     struct ts_image parts[PLAN_SPANS]; /* the slices at hand: one part where kept */
     int n_parts;
-    unsigned char *buffer; /* where parts lie: `copies` slabs side by side, taken in turn, or the kept image */
+    unsigned char *buffer; /* where parts lie: the kept image, or `copies` slabs side by side, used one after another */
     int copies;
     size_t copy_bytes;
     unsigned char *done;         /* kept: per slice */
@@ -33,7 +34,7 @@ struct run {
     struct hdf5_writer *writer;
     struct timespec started;
     int pass;
-    int64_t turn; /* counts slabs */
+    int64_t slab_number; /* slabs of all passes, counted from 0 */
     int64_t slices_done, n_slices, bytes_done;
 };
 

@@ -9,7 +9,7 @@
 #include "cuda/device/driver.h"
 #endif
 
-/* What the plan took memory for. */
+/* Sizes that decide how much memory was planned for a stage. */
 struct sizes {
     struct ts_image out;
     struct stage_reach reach;

@@ -4,7 +4,7 @@
  *
  * Three slabs are under way at once, on three queues: slab t is read into pinned memory and uploaded while slab t - 1
  * is computed, and slab t - 2 is downloaded and handed to the writer. So sources, outputs and their pinned slabs exist
- * three times; an event a slab and queue says when one of them may be used again.
+ * three times; an event for each slab and queue marks when one of them may be used again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct device_node {
 
 /* A download that the writer waits for. */
 struct pending {
-    int64_t turn;
+    int64_t slab_number;
     int dataset;
     struct ts_image slices;
 };
@@ -119,11 +119,11 @@ static void device_free(struct run *run)
 
 /* ---- reading and computing --------------------------------------------------------------------- */
 
-/* The buffers of this turn were last used three slabs ago. */
+/* The buffers of this slab were last used PLAN_RING slabs ago. */
 static enum ts_status device_begin_slab(struct run *run)
 {
     struct device *device = run->back;
-    const int copy = (int)(run->turn % PLAN_RING);
+    const int copy = (int)(run->slab_number % PLAN_RING);
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
         device->nodes[i].used = 0;
     enum ts_status status = ts_cuda_host_waits(device->session, device->uploaded[copy]);
@@ -139,7 +139,7 @@ static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *t
     struct device *device = run->back;
     struct device_node *node = &device->nodes[i];
     struct source *source = run->plan->nodes[i].source;
-    const int copy = (int)(run->turn % PLAN_RING);
+    const int copy = (int)(run->slab_number % PLAN_RING);
     void *pinned = node->pinned[copy] + node->used;
     node->used += ts_image_bytes(target);
     enum ts_status status = source->ops->read(source, target->z_first, target->axes[0].n, pinned, run->diag);
@@ -159,9 +159,9 @@ static enum ts_status device_write(struct run *run, int32_t i, const struct ts_i
 {
     struct device *device = run->back;
     const int32_t image = run->plan->nodes[i].image_node;
-    const int copy = (int)(run->turn % PLAN_RING);
+    const int copy = (int)(run->slab_number % PLAN_RING);
     struct pending *pending = &device->pending[(device->first_pending + device->n_pending) % device->most_pending];
-    *pending = (struct pending){.turn = run->turn, .dataset = run->nodes[i].dataset, .slices = *slices};
+    *pending = (struct pending){.slab_number = run->slab_number, .dataset = run->nodes[i].dataset, .slices = *slices};
     /* A source that is itself an output has its own pinned slab first. */
     pending->slices.data = device->nodes[image].pinned[copy] + ts_plan_pinned_source_bytes(run->plan, image);
     device->n_pending++;
@@ -174,14 +174,14 @@ static enum ts_status device_write(struct run *run, int32_t i, const struct ts_i
     return status;
 }
 
-/* Hands the downloads up to this turn to the writer, and later ones that need no waiting for. */
-static enum ts_status flush(struct run *run, int64_t turn)
+/* Hands the downloads of all slabs up to this one to the writer, and those of later ones that have arrived. */
+static enum ts_status flush(struct run *run, int64_t slab_number)
 {
     struct device *device = run->back;
     while (device->n_pending > 0) {
         const struct pending *pending = &device->pending[device->first_pending];
-        struct cuda_event *downloaded = device->downloaded[pending->turn % PLAN_RING];
-        if (pending->turn > turn && !ts_cuda_event_passed(downloaded))
+        struct cuda_event *downloaded = device->downloaded[pending->slab_number % PLAN_RING];
+        if (pending->slab_number > slab_number && !ts_cuda_event_passed(downloaded))
             break;
         enum ts_status status = ts_cuda_host_waits(device->session, downloaded);
         if (status == TS_OK)
@@ -197,17 +197,17 @@ static enum ts_status flush(struct run *run, int64_t turn)
 static enum ts_status device_end_slab(struct run *run)
 {
     struct device *device = run->back;
-    const int copy = (int)(run->turn % PLAN_RING);
+    const int copy = (int)(run->slab_number % PLAN_RING);
     enum ts_status status = ts_cuda_event_record(device->session, device->computed[copy], CUDA_COMPUTE);
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, device->downloaded[copy], CUDA_DOWNLOAD);
-    return status == TS_OK ? flush(run, run->turn - PLAN_RING + 1) : status;
+    return status == TS_OK ? flush(run, run->slab_number - PLAN_RING + 1) : status;
 }
 
 static enum ts_status device_drain(struct run *run)
 {
     const struct device *device = run->back;
-    enum ts_status status = flush(run, run->turn);
+    enum ts_status status = flush(run, run->slab_number);
     if (status == TS_OK)
         status = ts_cuda_wait(device->session, CUDA_COMPUTE);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)

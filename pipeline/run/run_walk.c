@@ -16,7 +16,7 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     struct run_node *node = &run->nodes[i];
     const struct span todo = run->now[i].todo.at[span];
     struct ts_image whole = plan->out;
-    whole.data = node->buffer + (size_t)(run->turn % node->copies) * node->copy_bytes;
+    whole.data = node->buffer + (size_t)(run->slab_number % node->copies) * node->copy_bytes;
     if (plan->keep) {
         node->parts[0] = whole;
         node->n_parts = 1;
@@ -54,7 +54,7 @@ static void views_of(const struct run *run, int32_t index, int input, int64_t z,
     const struct plan_node *node = &run->plan->nodes[index];
     slices[0] = view_of(run, node->inputs[input], z, n);
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_plan_travels(run->plan, index, i))
+        if (ts_stage_streams(&node->context, i))
             slices[1 + i] = view_of(run, node->inputs[1 + i], z, n);
 }
 
@@ -107,7 +107,7 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
     return status;
 }
 
-/* What the slab was computed for: reductions, tables and the file. */
+/* Hands the slab to those that it was computed for: reductions, tables and the file. */
 static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
@@ -124,10 +124,9 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
     return status;
 }
 
-/* A stage has ended the run. What a stage before it only looks for, such as minus_log for values without a logarithm,
- * it would say at the end of the pass, which does not come: whether one of them knows the cause in the slices seen so
- * far is asked now; its status is then the run's, and what the failed stage said, from record `from` on, is taken back.
- */
+/* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end of a pass. This pass
+ * ends early, so they are asked now whether they know the cause in the slices seen so far. If one does, its status is
+ * the run's, and the records of the failed stage, from record `from` on, are removed. */
 static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, size_t from,
                                  enum ts_status status)
 {
@@ -185,7 +184,7 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
     struct plan_step *swap = run->now;
     run->now = run->next;
     run->next = swap;
-    run->turn++;
+    run->slab_number++;
     return status;
 }
 

@@ -15,7 +15,7 @@
 
 struct stage_driver;
 
-/* What a device does for a driver; results may be enqueued and not there yet. Slices as ts_driver_slab() takes them. */
+/* The calls of one device. Slices are those of ts_driver_slab(); work may be enqueued when a call returns. */
 struct stage_driver_calls {
     enum ts_status (*add)(struct stage_driver *driver, int input, const struct ts_image *slices);
     enum ts_status (*finish)(struct stage_driver *driver);
@@ -33,7 +33,7 @@ struct stage_driver {
     struct stage_context context;  /* a copy: round, result, tables and transforms belong to this driver */
     struct stage_reduced *reduced; /* totals, results and tables on the host; NULL where the stage has no state */
     int64_t slab_slices;           /* the most slices of one call */
-    void *padded;                  /* borrowed: room for a slab with its halo, where the device has its images */
+    void *padded;                  /* borrowed: holds a slab with its halo, where the device has its images */
 };
 
 /* Bytes of a slab of n slices with its halo, 0 where the stage looks at each slice alone; and of the scratch of a map

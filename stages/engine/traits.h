@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a prepared stage says of itself, with the rows of its table that may be NULL answered. Pure; no errors.
+ * Questions to a prepared stage, answered also where its table has NULL. All functions are pure and cannot fail.
  */
 #ifndef STAGES_ENGINE_TRAITS_H
 #define STAGES_ENGINE_TRAITS_H
@@ -9,14 +9,14 @@
 
 /* Input 0 is the stage's own, input i > 0 is references[i - 1]; NULL where it is not given. */
 const struct ts_image *ts_stage_input(const struct stage_context *context, int input);
-/* Of the method that the resolved parameters name. */
+/* The tolerance of the method that the resolved parameters name. */
 struct stage_tolerance ts_stage_tolerance(const struct stage_context *context);
 /* Halo 0 where the stage looks at each slice alone. */
 struct stage_reach ts_stage_reach(const struct stage_context *context);
 /* Rounds of the reduction; 0 where there is none. */
 int ts_stage_rounds(const struct stage_context *context);
 /* True where reference i is given and streams with the input. */
-bool ts_stage_travels(const struct stage_context *context, int reference);
+bool ts_stage_streams(const struct stage_context *context, int reference);
 /* True where input 0 is reduced slice by slice. */
 bool ts_stage_reduces_slices(const struct stage_context *context);
 /* True where this input is reduced over its whole volume. */
