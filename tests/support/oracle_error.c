@@ -8,21 +8,14 @@
 #include <string.h>
 
 #include "cuda/device/driver.h"
-#include "pipeline/bench/bench.h"
 #include "stages/engine/execute.h"
+#include "tests/support/oracles.h"
 
 enum { ERROR_NY = 67, ERROR_NX = 91 };
 static const char other_image[] = "the stage does not take the small image that the oracle is given";
 
-struct bench_error ts_bench_no_error(const char *why)
-{
-    struct bench_error error = {.distance = NAN};
-    snprintf(error.unknown, sizeof error.unknown, "%s", why);
-    return error;
-}
-
-static enum ts_status apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                            struct stage_reduced **reduced)
+enum ts_status ts_oracle_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                               struct stage_reduced **reduced)
 {
     struct ts_image images[STAGE_INPUTS];
     const struct ts_image *references[STAGE_REFERENCES];
@@ -127,7 +120,7 @@ static struct bench_error against(struct stage_context *context, const struct ts
     double *out = calloc(ts_image_count(&result) + 1, sizeof *out);
     result.data = malloc(ts_image_bytes(&result) + 1);
     if (out && result.data) {
-        const enum ts_status status = apply(context, in, &result, &reduced);
+        const enum ts_status status = ts_oracle_apply(context, in, &result, &reduced);
         if (status != TS_OK)
             error = ts_bench_no_error(other_image);
         else if (reduced)
@@ -157,8 +150,8 @@ static bool has_references(const struct stage_context *context)
     return any;
 }
 
-struct bench_error ts_bench_error(const struct bench_case *which, const struct device_numbers *device,
-                                  struct bench_oracles oracles)
+struct bench_error ts_oracle_error(const struct bench_case *which, const struct device_numbers *device,
+                                   struct bench_oracles oracles)
 {
     struct bench_case small = *which;
     struct bench_stage ready;
@@ -180,4 +173,9 @@ struct bench_error ts_bench_error(const struct bench_case *which, const struct d
     free(in.data);
     ts_diag_destroy(diag);
     return error;
+}
+
+struct bench_error ts_oracle_compare(const struct bench_case *which, const struct device_numbers *device)
+{
+    return ts_oracle_error(which, device, ts_oracles_of(which->stage));
 }

@@ -1,23 +1,26 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The study fan-in, and through it what all studies share: rows, JSON, files and charts.
+ */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "cuda/bench/reduction_study.h"
-#include "pipeline/bench/bench.h"
+#include "pipeline/study/fan_in_study.h"
+#include "pipeline/study/study.h"
 #include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
 static char *study(const char *device, int64_t most, enum ts_status *status, struct ts_diag *diag)
 {
-    const struct bench_request request = {
-        .dtype = -1, .values = -1, .device = device, .nz = 1, .ny = 1, .nx = most, .runs = 1, .json = true};
+    const struct study_request request = {.device = device, .most = most, .runs = 1, .json = true};
     char *text = NULL;
     size_t length = 0;
     FILE *stream = open_memstream(&text, &length);
-    *status = ts_bench_reduction(&request, stream, diag);
+    *status = ts_study_run(&ts_fan_in_study, &request, stream, diag);
     fclose(stream);
     cr_assert(*status != TS_OK || ts_test_is_json(text, length), "%s", text);
     return text;
@@ -25,7 +28,7 @@ static char *study(const char *device, int64_t most, enum ts_status *status, str
 
 /* Each work by each order, of one size and of another, with speed-up and efficiency; a result that is wrong ends the
  * study. */
-TEST_ON_BOTH(bench_reduction, every_work_by_both_orders)
+TEST_ON_BOTH(fan_in_study, every_work_by_both_orders)
 {
     static const char *const methods[] = {"fan-in", "two-level"};
     enum ts_status status;
@@ -48,30 +51,30 @@ TEST_ON_BOTH(bench_reduction, every_work_by_both_orders)
     }
     cr_assert_eq(rated, rows, "%s", text);
     cr_assert(ts_test_few() || sizes > 0);
-    for (int work = 0; work < STUDY_WORKS; work++)
+    for (int work = 0; work < FAN_IN_WORKS; work++)
         for (int method = 0; method < 2; method++) {
             char pair[64];
-            snprintf(pair, sizeof pair, "\"work\": \"%s\", \"method\": \"%s\"", ts_study_works[work], methods[method]);
+            snprintf(pair, sizeof pair, "\"work\": \"%s\", \"method\": \"%s\"", ts_fan_in_works[work], methods[method]);
             cr_assert(strstr(text, pair), "%s: %s", pair, text);
         }
     free(text);
     ts_diag_destroy(diag);
 }
 
-Test(bench_reduction, a_result_is_right_or_wrong)
+Test(fan_in_study, a_result_is_right_or_wrong)
 {
-    const struct study_moments moments = {.sum = 3, .squares = 5};
+    const struct fan_in_moments moments = {.sum = 3, .squares = 5};
     const double sum = 7;
-    cr_assert_float_eq(ts_study_value(STUDY_VARIANCE, &moments, 3), 5.0 / 3 - 1, 1e-15);
-    cr_assert_eq(ts_study_value(STUDY_SUM, &sum, 3), 7);
-    for (int work = 0; work < STUDY_NUMBERS; work++) {
-        cr_assert(ts_study_right((enum study_work)work, 0.25, 0.25));
-        cr_assert(!ts_study_right((enum study_work)work, 0.25 + 1e-9, 0.25), "%s", ts_study_works[work]);
-        cr_assert(!ts_study_right((enum study_work)work, NAN, 0.25), "%s", ts_study_works[work]);
+    cr_assert_float_eq(ts_fan_in_value(FAN_IN_VARIANCE, &moments, 3), 5.0 / 3 - 1, 1e-15);
+    cr_assert_eq(ts_fan_in_value(FAN_IN_SUM, &sum, 3), 7);
+    for (int work = 0; work < FAN_IN_NUMBERS; work++) {
+        cr_assert(ts_fan_in_right((enum fan_in_work)work, 0.25, 0.25));
+        cr_assert(!ts_fan_in_right((enum fan_in_work)work, 0.25 + 1e-9, 0.25), "%s", ts_fan_in_works[work]);
+        cr_assert(!ts_fan_in_right((enum fan_in_work)work, NAN, 0.25), "%s", ts_fan_in_works[work]);
     }
 }
 
-Test(bench_reduction, refuses_a_device_that_it_does_not_know)
+Test(fan_in_study, refuses_a_device_that_it_does_not_know)
 {
     enum ts_status status;
     struct ts_diag *diag = ts_diag_create();
@@ -81,31 +84,28 @@ Test(bench_reduction, refuses_a_device_that_it_does_not_know)
     ts_diag_destroy(diag);
 }
 
-/* What it would ignore is an error of its own; what it cannot write is found before anything is timed. */
-Test(bench_reduction, refuses_what_plays_no_part)
+/* What cannot be written is found before anything is timed. */
+Test(fan_in_study, files_that_cannot_be_written_are_found_at_once)
 {
-    const struct bench_request plain = {.dtype = -1, .values = -1, .device = "cpu", .nx = 1, .ny = 1, .nz = 1};
-    struct bench_request requests[6];
-    static const char *const messages[] = {"--parameters plays", "--dtype plays",     "--values plays",
-                                           "--threads plays",    "cannot be written", "cannot be written"};
-    FILE *sink = fopen("/dev/null", "w");
-    for (size_t i = 0; i < 6; i++)
-        requests[i] = plain;
-    requests[0].parameters = "bins=3";
-    requests[1].dtype = TS_U8;
-    requests[2].values = BENCH_CT;
-    requests[3].threads = 1;
-    requests[4].save = "/dev/null/rows.json";
-    requests[5].plot = "/dev/null/rows.svg";
-    for (size_t i = 0; i < 6; i++) {
+    char folder[256], path[300], *text = NULL;
+    size_t length = 0;
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/fan-in.svg", folder);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    const char *const folders[] = {"/dev/null/rows", folder};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const struct study_request request = {.device = "cpu", .most = 1, .folder = folders[i]};
         struct ts_diag *diag = ts_diag_create();
-        cr_expect_eq(ts_bench_reduction(&requests[i], sink, diag), i < 4 ? TS_BAD_CHAIN : TS_RUN_FAILED);
-        cr_assert_eq(ts_diag_count(diag), 1, "%s", messages[i]);
-        cr_expect_str_eq(ts_diag_get(diag, 0)->code, i < 4 ? "benchmark-option" : "not-written");
-        cr_expect(strstr(ts_diag_get(diag, 0)->message, messages[i]), "%s", ts_diag_get(diag, 0)->message);
+        FILE *stream = open_memstream(&text, &length);
+        cr_expect_eq(ts_study_run(&ts_fan_in_study, &request, stream, diag), TS_RUN_FAILED);
+        fclose(stream);
+        cr_assert_eq(ts_diag_count(diag), 1);
+        cr_expect_str_eq(ts_diag_get(diag, 0)->code, "not-written");
+        cr_expect_eq(length, 0, "%s", text);
+        free(text);
         ts_diag_destroy(diag);
     }
-    fclose(sink);
+    ts_test_remove_folder(folder);
 }
 
 static size_t count(const char *text, const char *what)
@@ -117,25 +117,17 @@ static size_t count(const char *text, const char *what)
 }
 
 /* A point a row in each of two panels, a line a size and method. */
-Test(bench_reduction, saves_and_plots_its_rows)
+Test(fan_in_study, saves_and_plots_its_rows)
 {
     char folder[256], plot[300], saved[300];
     size_t bytes;
     ts_test_folder(folder, sizeof folder);
-    snprintf(plot, sizeof plot, "%s/rows.svg", folder);
-    snprintf(saved, sizeof saved, "%s/rows.json", folder);
-    const struct bench_request request = {.dtype = -1,
-                                          .values = -1,
-                                          .device = "cpu",
-                                          .nz = 1,
-                                          .ny = 1,
-                                          .nx = 1 << 14,
-                                          .runs = 1,
-                                          .save = saved,
-                                          .plot = plot};
+    snprintf(plot, sizeof plot, "%s/fan-in.svg", folder);
+    snprintf(saved, sizeof saved, "%s/fan-in.json", folder);
+    const struct study_request request = {.device = "cpu", .most = 1 << 14, .runs = 1, .folder = folder};
     struct ts_diag *diag = ts_diag_create();
     FILE *sink = fopen("/dev/null", "w");
-    cr_assert_eq(ts_bench_reduction(&request, sink, diag), TS_OK);
+    cr_assert_eq(ts_study_run(&ts_fan_in_study, &request, sink, diag), TS_OK);
     fclose(sink);
     ts_diag_destroy(diag);
     unsigned char *file = ts_test_read_file(saved, &bytes);
@@ -149,7 +141,9 @@ Test(bench_reduction, saves_and_plots_its_rows)
     cr_assert(!strncmp(text, "<svg ", 5) && !strncmp(text + bytes - 7, "</svg>\n", 7));
     cr_assert_gt(rows, 0);
     cr_assert_eq(count(text, "<circle "), 2 * rows);
-    cr_assert_eq(count(text, "<polyline "), 2 * lines);
+    /* and in each panel a line to compare with */
+    cr_assert_eq(count(text, "<polyline "), 2 * lines + 2 * FAN_IN_WORKS);
+    cr_assert(strstr(text, ">processors (threads)</text>") && strstr(text, ">efficiency</text>"));
     cr_assert(!strstr(text, "nan") && !strstr(text, "inf"), "%s", text);
     free(text);
     free(file);
