@@ -16,7 +16,7 @@
 #include "cuda/clahe/clahe.cuh"
 #include "cuda/clahe/clahe_opencv.cuh"
 #include "cuda/device/occupancy.cuh"
-#include "cuda/values/block_scan.cuh"
+#include "cuda/values/reductions.cuh"
 
 enum { WINDOW = 8192, THREADS = 512, BLOCKS_A_PROCESSOR = 2, WARP_KEYS = 128, MAX_BATCH = 64 };
 

@@ -11,7 +11,7 @@
  * stretch it (floats 4 more, to find NaN).
  */
 #include "cuda/clahe/clahe.cuh"
-#include "cuda/values/block_scan.cuh"
+#include "cuda/values/reductions.cuh"
 #include "cuda/values/value_range.cuh"
 #include "cuda/values/warp_range.cuh"
 

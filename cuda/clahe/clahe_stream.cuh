@@ -6,7 +6,7 @@
 #define CUDA_CLAHE_CLAHE_STREAM_CUH
 
 #include "cuda/clahe/clahe.cuh"
-#include "cuda/values/block_scan.cuh"
+#include "cuda/values/reductions.cuh"
 
 enum {
     MOST_TILES = 64, /* along an axis */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * slots[slot of value] += 1 by the kernel of slot_counts.cu, with one table a block. No kernel here: this file only
+ * slots[slot of value] += 1 by the kernel of table_counts.cu, with one table a block. No kernel here: this file only
  * launches, in pieces that 32-bit counts hold. How many bins there are only the device knows; tables of up to 56 KiB,
  * so that four blocks find room on a multiprocessor, take the slots in passes, and those without bins end at once.
  */
-#include "cuda/counting/bin_counts.cuh"
-#include "cuda/counting/slots.cuh"
+#include "cuda/counting/bins.cuh"
+#include "cuda/counting/table_job.cuh"
 
 enum { MOST_GRID_SLICES = 65535, TABLE_BYTES = 56 << 10 };
 static const size_t most_pixels = (size_t)1 << 31;

@@ -12,7 +12,7 @@
 #ifndef CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH
 
-#include "cuda/counting/value_counts_job.cuh"
+#include "cuda/counting/count_job.cuh"
 
 enum { WORDS_NOTES = 2048, PACKED_WORDS = 32768, LOG2_PACKED = 15 };
 

@@ -10,7 +10,7 @@
 #ifndef CUDA_COUNTING_VALUE_COUNTS_8_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_8_CUH
 
-#include "cuda/counting/value_counts_job.cuh"
+#include "cuda/counting/count_job.cuh"
 #include "cuda/device/occupancy.cuh"
 
 enum { BYTES_THREADS = 512, BYTES_BLOCKS = 4, BYTES_LOADS = 2, BYTES_TABLE = 256 * 32 };

@@ -15,7 +15,7 @@
 #ifndef CUDA_COUNTING_VALUE_COUNTS_PASSES_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_PASSES_CUH
 
-#include "cuda/counting/value_counts_job.cuh"
+#include "cuda/counting/count_job.cuh"
 #include "cuda/values/warp_range.cuh"
 
 /* PASS_RESERVED: bytes of shared memory that are not the table's. */

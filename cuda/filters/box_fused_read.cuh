@@ -8,7 +8,7 @@
 #ifndef CUDA_FILTERS_BOX_FUSED_READ_CUH
 #define CUDA_FILTERS_BOX_FUSED_READ_CUH
 
-#include "cuda/filters/box_fused.cuh"
+#include "cuda/filters/box_quad.cuh"
 
 enum { MARCH_ROWS = BOX_MARCH_ROWS, MARCH_COLUMNS = BOX_MARCH_COLUMNS };
 

@@ -15,7 +15,7 @@
 #ifndef CUDA_FILTERS_BOX_FUSED_ROWS_CUH
 #define CUDA_FILTERS_BOX_FUSED_ROWS_CUH
 
-#include "cuda/filters/box_fused.cuh"
+#include "cuda/filters/box_quad.cuh"
 
 /* ROWS_BLOCKS: that the registers of a multiprocessor must allow, as measured. */
 enum { ROWS_WARPS = 2, ROWS_COLUMNS = 16, ROWS_AHEAD = 4, ROWS_BLOCKS = 8 };

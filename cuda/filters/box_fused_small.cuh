@@ -13,7 +13,7 @@
 #ifndef CUDA_FILTERS_BOX_FUSED_SMALL_CUH
 #define CUDA_FILTERS_BOX_FUSED_SMALL_CUH
 
-#include "cuda/filters/box_fused.cuh"
+#include "cuda/filters/box_quad.cuh"
 
 enum { SMALL_WARPS = 4, SMALL_MAX_RADIUS = 8 };
 

@@ -11,7 +11,7 @@
 #ifndef CUDA_FILTERS_BOX_FUSED_VOLUME_SUMS_CUH
 #define CUDA_FILTERS_BOX_FUSED_VOLUME_SUMS_CUH
 
-#include "cuda/filters/box_fused.cuh"
+#include "cuda/filters/box_quad.cuh"
 
 enum {
     VOLUME_RUN = BOX_VOLUME_RUN,                  /* columns of a thread in the pass along the rows */

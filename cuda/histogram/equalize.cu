@@ -7,7 +7,7 @@
  * the maps: references, and bins, whose edges follow from the range (value_range.cuh, bin_counts.cuh,
  * equalize_bins.cu). No kernel here: this file only launches.
  */
-#include "cuda/counting/bin_counts.cuh"
+#include "cuda/counting/bins.cuh"
 #include "cuda/counting/value_counts.cuh"
 #include "cuda/histogram/equalize.cuh"
 #include "cuda/values/value_range.cuh"

@@ -6,7 +6,7 @@
  * A thread maps one value at a time; 4 bytes read and 4 written a pixel, the map lies in the caches. 256 threads: the
  * registers of the double arithmetic are the limit.
  */
-#include "cuda/counting/bin_counts.cuh"
+#include "cuda/counting/bins.cuh"
 #include "cuda/histogram/equalize.cuh"
 
 enum { THREADS = 256, VALUES_A_THREAD = 8 };

@@ -12,7 +12,7 @@
 
 #include "cuda/counting/value_counts.cuh"
 #include "cuda/histogram/equalize.cuh"
-#include "cuda/values/block_scan.cuh"
+#include "cuda/values/reductions.cuh"
 #include "cuda/values/warp_range.cuh"
 
 extern "C" {

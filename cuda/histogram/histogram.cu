@@ -2,10 +2,10 @@
  *
  * histogram on a CUDA device: which partials its rounds have, and which kernels fill them. The kernels are those of
  * cuda/values/value_range.cu (the range), cuda/counting/value_counts.cu (the fastest for 8- and 16-bit values) and
- * cuda/counting/slot_counts.cu and cuda/histogram_*.cu (the methods by name, bins, labels).
+ * cuda/counting/table_counts.cu and cuda/histogram_*.cu (the methods by name, bins, labels).
  *
  * Partials: of ranges struct cuda_value_range; of the fastest methods as value_counts.cuh says; by label and of all
- * other methods uint64_t counts of slots (cuda/counting/slots.cuh). Counts of 16-bit values are made bins of
+ * other methods uint64_t counts of slots (cuda/counting/table_job.cuh). Counts of 16-bit values are made bins of
  * (cuda/counting/histogram_bins.cu) before they come down.
  */
 #include "cuda/counting/histogram_bins.cuh"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between the files of histogram: the launches of its methods, beside those of cuda/counting/slots.cuh.
+ * Between the files of histogram: the launches of its methods, beside those of cuda/counting/table_job.cuh.
  */
 #ifndef CUDA_HISTOGRAM_HISTOGRAM_CUH
 #define CUDA_HISTOGRAM_HISTOGRAM_CUH
 
-#include "cuda/counting/slots.cuh"
+#include "cuda/counting/table_job.cuh"
 
 enum { HISTOGRAM_WARP_TABLES = 8 }; /* that a block of warp-tagged has */
 

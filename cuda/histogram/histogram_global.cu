@@ -4,7 +4,7 @@
  *
  * global: one table. A thread takes every grid-th pixel.
  * sub-histogram: every strip of columns has a table of its own, so that fewer threads meet in a counter. A block of 32
- * x 8 threads walks down its strip, a warp a row at a time; then slot_tables.cu adds the strips' counts up.
+ * x 8 threads walks down its strip, a warp a row at a time; then table_merge.cu adds the strips' counts up.
  *
  * One pixel read and one atomic each; for strips, 4 bytes a slot and strip written and read besides. 256 threads a
  * block: any multiple of a warp does, the atomics are the limit.

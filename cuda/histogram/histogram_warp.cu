@@ -7,7 +7,7 @@
  *
  * That was written for warps whose lanes march in step. Here every read, write and look back are kept apart by
  * __syncwarp(), all lanes go round as long as one of them has to, and the write is an exchange, so that of two writes
- * to one word either stays whole. A warp adds its table to the partial (or to its table for slot_tables.cu) after at
+ * to one word either stays whole. A warp adds its table to the partial (or to its table for table_merge.cu) after at
  * most FLUSH_SLOTS pixels a slot, far fewer than the 2^27 that would run into the tag.
  *
  * A thread counts every 32nd pixel of its warp's part. Each pixel read once a pass over the slots; three accesses to

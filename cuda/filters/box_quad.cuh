@@ -2,8 +2,8 @@
  *
  * What the kernels of box's method `fused` share.
  */
-#ifndef CUDA_FILTERS_BOX_FUSED_CUH
-#define CUDA_FILTERS_BOX_FUSED_CUH
+#ifndef CUDA_FILTERS_BOX_QUAD_CUH
+#define CUDA_FILTERS_BOX_QUAD_CUH
 
 #include "cuda/filters/box.cuh"
 

@@ -2,8 +2,8 @@
  *
  * Counts in bins of equal width on a CUDA device: stages/counting/bins.h, slot by slot the same.
  */
-#ifndef CUDA_COUNTING_BIN_COUNTS_CUH
-#define CUDA_COUNTING_BIN_COUNTS_CUH
+#ifndef CUDA_COUNTING_BINS_CUH
+#define CUDA_COUNTING_BINS_CUH
 
 #include "cuda/device/launch.cuh"
 

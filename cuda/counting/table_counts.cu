@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Histograms in shared memory, a table for every block that is added to the partial in the end, or left for
- * slot_tables.cu.
+ * table_merge.cu.
  *
  * shared: one table. lane-private: a table for every lane of a warp, at table[slot * 32 + lane], so that a lane only
  * touches its own bank. In both a block takes a part of a slice, and a thread the pixels of a 16-byte vector at a time.
@@ -12,7 +12,7 @@
  * pixel read once a pass. 512 threads (256 where a thread holds 8 rows): several blocks fit on a multiprocessor beside
  * their tables.
  */
-#include "cuda/counting/slots.cuh"
+#include "cuda/counting/table_job.cuh"
 
 enum { THREADS = 512, TILE_COLUMNS = 256, TILE_ROWS = 8, LEAST_PIXELS = 65536, SMALL_TABLE = 48 << 10 };
 

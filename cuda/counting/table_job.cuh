@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The slot that a pixel is counted in, the same as the CPU's, and the work of one launch that counts slots: a method of
- * `histogram` (cuda/histogram_*.cu and slot_counts.cu), or bins of `equalize` (bin_counts.cu).
+ * `histogram` (cuda/histogram_*.cu and table_counts.cu), or bins of `equalize` (bin_counts.cu).
  *
  * Counted by value: slot = key - first, keys outside of [first, last] at the nearer end. In bins
  * (stages/counting/bins.h): 0 below, 1 to n the bins, n + 1 above, n + 2 NaN. There the edges decide in double; but
  * where single precision puts a value further from an edge than it can err, it has found the bin already, which saves
  * most of the double arithmetic.
  */
-#ifndef CUDA_COUNTING_SLOTS_CUH
-#define CUDA_COUNTING_SLOTS_CUH
+#ifndef CUDA_COUNTING_TABLE_JOB_CUH
+#define CUDA_COUNTING_TABLE_JOB_CUH
 
-#include "cuda/counting/bin_counts.cuh"
-#include "cuda/counting/value_counts_job.cuh"
+#include "cuda/counting/bins.cuh"
+#include "cuda/counting/count_job.cuh"
 
 extern "C" {
 #include "stages/values/fan_in.h"

@@ -4,7 +4,7 @@
  * addition a slot; or by one atomic addition a slot of every table. 4 bytes read a slot and table, in a fan-in twice,
  * and half of that written. A thread takes one slot; 256 threads, as many loads as there are side by side.
  */
-#include "cuda/counting/slots.cuh"
+#include "cuda/counting/table_job.cuh"
 #include "cuda/values/fan_in.cuh"
 
 enum { THREADS = 256 };

@@ -3,8 +3,8 @@
  * What the counting kernels of value_counts.cu have in common: their work, and how a run of pixels is cut into 16-byte
  * vectors.
  */
-#ifndef CUDA_COUNTING_VALUE_COUNTS_JOB_CUH
-#define CUDA_COUNTING_VALUE_COUNTS_JOB_CUH
+#ifndef CUDA_COUNTING_COUNT_JOB_CUH
+#define CUDA_COUNTING_COUNT_JOB_CUH
 
 #include "cuda/counting/value_counts.cuh"
 

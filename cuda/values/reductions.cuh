@@ -2,8 +2,8 @@
  *
  * Sums over the threads of a block, for kernels whose block is a whole number of warps.
  */
-#ifndef CUDA_VALUES_BLOCK_SCAN_CUH
-#define CUDA_VALUES_BLOCK_SCAN_CUH
+#ifndef CUDA_VALUES_REDUCTIONS_CUH
+#define CUDA_VALUES_REDUCTIONS_CUH
 
 #include "cuda/device/launch.cuh"
 
