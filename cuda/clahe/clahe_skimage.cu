@@ -13,7 +13,6 @@
 #include "cuda/clahe/clahe.cuh"
 #include "cuda/values/reductions.cuh"
 #include "cuda/values/value_range.cuh"
-#include "cuda/values/warp_range.cuh"
 
 enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* of a block */ };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts in bins of equal width on a CUDA device: stages/counting/bins.h, slot by slot the same.
+ * The slot of a value among bins of equal width, on a CUDA device: stages/counting/bins.h, slot by slot the same.
  */
 #ifndef CUDA_COUNTING_BINS_CUH
 #define CUDA_COUNTING_BINS_CUH
@@ -11,7 +11,8 @@ extern "C" {
 #include "stages/counting/bins.h"
 }
 
-/* 0 below, 1 to n the bins, n + 1 above, n + 2 NaN: guessed by a multiplication, put right by the edges. */
+/* Slot 0 is below, 1 to n are the bins, n + 1 is above, and n + 2 NaN. A multiplication guesses the bin, and
+ * comparisons with its edges correct the guess. */
 static __device__ inline int32_t ts_cuda_bin_slot(const struct bins &bins, double value)
 {
     const int32_t n = (int32_t)bins.n;
@@ -26,11 +27,5 @@ static __device__ inline int32_t ts_cuda_bin_slot(const struct bins &bins, doubl
     const int32_t slot = bin - down + up + 1;
     return slot < n ? slot : n;
 }
-
-/* Adds the slices, of 32-bit values, to the u64 slots of *partials, in the bins (most_bins at most) at device address
- * `bins`; or, per_slice, slice i to the slots i * stride bytes further, in the bins i * bins_stride bytes further. */
-enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context, const struct ts_image *slices,
-                                      const void *bins, size_t bins_stride, size_t most_bins, void *partials,
-                                      bool per_slice, size_t stride, const struct cuda_call *call);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slot that a pixel is counted in, the same as the CPU's, and the work of one launch that counts slots: a method of
- * `histogram` (cuda/histogram_*.cu and table_counts.cu), or bins of `equalize` (bin_counts.cu).
+ * The work of one launch that counts into tables of slots: a method of `histogram` (cuda/histogram/histogram_*.cu and
+ * table_counts.cu), or the bins of `equalize`; and the slot that a pixel is counted in, the same as the CPU's.
  *
- * Counted by value: slot = key - first, keys outside of [first, last] at the nearer end. In bins
- * (stages/counting/bins.h): 0 below, 1 to n the bins, n + 1 above, n + 2 NaN. There the edges decide in double; but
- * where single precision puts a value further from an edge than it can err, it has found the bin already, which saves
- * most of the double arithmetic.
+ * Counted by value, slot = key - first, and keys outside of [first, last] count at the nearer end. Counted in bins,
+ * slots are those of stages/counting/bins.h, whose edges decide in double; but where single precision puts a value
+ * further from an edge than it can err, it has found the bin already, which saves most of the double arithmetic.
  */
 #ifndef CUDA_COUNTING_TABLE_JOB_CUH
 #define CUDA_COUNTING_TABLE_JOB_CUH
@@ -18,22 +17,29 @@ extern "C" {
 #include "stages/values/fan_in.h"
 }
 
-/* Partials are uint64_t counts of n_slots each, work.stride bytes apart where there is one a slice. */
-struct slots_job {
+/* Partials are uint64_t counts of n_keys slots each, work.stride bytes apart where there is one for each slice. */
+struct table_job {
     struct count_job work; /* n_keys: slots */
     uint32_t first, last;  /* keys, by value */
     struct bins bins;
     const void *slice_bins; /* on the device, struct bins of each slice, bins_stride bytes apart; NULL: bins of all */
     size_t bins_stride;
-    uint64_t rows;      /* of a slice (of all slices together, where they share one partial) */
-    uint32_t columns;   /* of a row */
-    uint32_t at_a_time; /* slots that one pass counts; blockIdx.z is the pass */
+    uint64_t rows;        /* of a slice (of all slices together, where they share one partial) */
+    uint32_t columns;     /* of a row */
+    uint32_t pass_slots;  /* slots that one pass counts; blockIdx.z is the pass */
+    uint32_t log2_copies; /* of the table of method shared, for the lanes of a warp */
+    size_t most_bytes;    /* of that table; 0: as many as a block may have */
     /* Scratch where blocks (or their warps) leave their tables, [slice][table][slot]; NULL: they add them to the
      * partials at once. */
     uint32_t *tables;
     size_t tables_bytes;
     enum reduction_method merge; /* of the tables; REDUCTION_AUTO: with atomics */
+    const void *labels;          /* the label of each pixel; NULL: without labels */
+    enum ts_dtype labels_dtype;
+    uint32_t n_labels;
 };
+
+/* ---- on the device ------------------------------------------------------------------------------- */
 
 /* What a thread needs to find slots. */
 struct slot_rule {
@@ -42,15 +48,8 @@ struct slot_rule {
     const struct bins *bins;         /* in shared memory */
 };
 
-/* Counters of a table in shared memory, beside what open_rule takes there. */
-static inline uint32_t most_counters(const struct stage_context *context)
-{
-    return (uint32_t)(context->device->block_shared_bytes - (int)ts_cuda_stride(sizeof(struct bins))) /
-           (uint32_t)sizeof(uint32_t);
-}
-
-/* All threads of the block come here. */
-template <bool by_value> static __device__ struct slot_rule open_rule(const struct slots_job &job, int64_t slice)
+/* All threads of the block call it. */
+template <bool by_value> static __device__ struct slot_rule open_rule(const struct table_job &job, int64_t slice)
 {
     __shared__ struct bins bins;
     struct slot_rule rule = {job.work.bias, job.first, job.last};
@@ -92,63 +91,83 @@ template <typename type, bool by_value> static __device__ uint32_t slot_of(const
 }
 
 /* Adds to slot `slot` of the partial of this slice. */
-static __device__ void add_slot(const struct slots_job &job, int64_t slice, uint32_t slot, uint64_t n)
+static __device__ void add_slot(const struct table_job &job, int64_t slice, uint32_t slot, uint64_t n)
 {
     char *partial = (char *)job.work.partials + (uint64_t)slice * job.work.stride;
     atomicAdd((unsigned long long *)partial + slot, (unsigned long long)n);
 }
 
 /* Where table `table` of `n_tables` of the slice lies. */
-static __device__ uint32_t *left_slots(const struct slots_job &job, int64_t slice, uint32_t table, uint32_t n_tables)
+static __device__ uint32_t *left_table(const struct table_job &job, int64_t slice, uint32_t table, uint32_t n_tables)
 {
     return job.tables + ((uint64_t)slice * n_tables + table) * job.work.n_keys;
 }
 
-/* Blocks of so many tables for which there is room. */
-static inline unsigned blocks_with_room(const struct slots_job *job, unsigned blocks, unsigned tables)
-{
-    const size_t fit =
-        job->tables_bytes / ((size_t)job->work.n_keys * sizeof(uint32_t) * tables * (size_t)job->work.n_slices);
-    return job->tables && fit < blocks ? (unsigned)fit : blocks;
-}
-
-/* Tests compile a method of histogram for themselves, with tags that run over sooner, and call it from outside the
- * library. */
-#pragma GCC visibility push(default)
-/* Merges the n_tables that were left for each slice and adds them to the partials. */
-enum ts_status ts_cuda_slot_tables_merge(const struct stage_context *context, const struct slots_job *job,
-                                         unsigned n_tables, const struct cuda_call *call);
-#pragma GCC visibility pop
+/* ---- launchers ----------------------------------------------------------------------------------- */
 
 /* Calls MACRO(C type, by value) for the type of the pixels. */
-#define TS_CUDA_SLOT_TYPES(dtype, MACRO)                                                                               \
+#define TS_CUDA_TABLE_TYPES(dtype, MACRO)                                                                              \
     switch (dtype) {                                                                                                   \
     case TS_U8:                                                                                                        \
-    case TS_I8:                                                                                                        \
-        MACRO(uint8_t, true);                                                                                          \
-        break;                                                                                                         \
+        TS_CUDA_CASE(TS_I8, MACRO(uint8_t, true))                                                                      \
     case TS_U16:                                                                                                       \
-    case TS_I16:                                                                                                       \
-        MACRO(uint16_t, true);                                                                                         \
-        break;                                                                                                         \
-    case TS_U32:                                                                                                       \
-        MACRO(uint32_t, false);                                                                                        \
-        break;                                                                                                         \
-    case TS_I32:                                                                                                       \
-        MACRO(int32_t, false);                                                                                         \
-        break;                                                                                                         \
+        TS_CUDA_CASE(TS_I16, MACRO(uint16_t, true))                                                                    \
+        TS_CUDA_CASE(TS_U32, MACRO(uint32_t, false))                                                                   \
+        TS_CUDA_CASE(TS_I32, MACRO(int32_t, false))                                                                    \
     default:                                                                                                           \
         MACRO(float, false);                                                                                           \
-        break;                                                                                                         \
     }
 
-/* Each counts the pixels of a job into its partials, which are added to. At most 2^31 pixels a slice. */
+/* Counters of a table in shared memory, beside what open_rule() takes there. */
+static inline uint32_t ts_cuda_most_counters(const struct stage_context *context)
+{
+    return (uint32_t)(context->device->block_shared_bytes - (int)ts_cuda_stride(sizeof(struct bins))) /
+           (uint32_t)sizeof(uint32_t);
+}
 
-/* With 1 or 32 copies of the table for the lanes of a warp, in a table of so many bytes at most. */
-enum ts_status ts_cuda_slot_counts_shared(const struct stage_context *context, enum ts_dtype dtype,
-                                          const struct slots_job *job, uint32_t copies, size_t most_bytes,
-                                          const struct cuda_call *call);
-enum ts_status ts_cuda_slot_counts_occupancy(const struct stage_context *context, enum ts_dtype dtype,
-                                             const struct slots_job *job, const struct cuda_call *call);
+/* Counts the pixels of a job into its partials, which are added to. The job has at most 2^31 pixels a slice. */
+typedef enum ts_status ts_cuda_table_counter(const struct stage_context *context, enum ts_dtype dtype,
+                                             const struct table_job *job, const struct cuda_call *call);
+ts_cuda_table_counter ts_cuda_table_counts_shared, ts_cuda_table_counts_occupancy; /* table_counts.cu */
+
+/* Calls `count` for pieces of the slices that 32-bit counts and a grid hold, of at most `most_slices` slices each. The
+ * job describes the whole: its partials, bins and labels. */
+enum ts_status ts_cuda_table_pieces(const struct stage_context *context, const struct ts_image *slices,
+                                    struct table_job job, bool per_slice, int64_t most_slices,
+                                    ts_cuda_table_counter *count, const struct cuda_call *call);
+/* The bins (most_bins at most) of 32-bit values, counted with one table a block: adds the slices to the slots of
+ * *partials, in the bins at device address `bins`; or, per_slice, slice i to the slots i * stride bytes further, in the
+ * bins i * bins_stride bytes further. */
+enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context, const struct ts_image *slices,
+                                      const void *bins, size_t bins_stride, size_t most_bins, void *partials,
+                                      bool per_slice, size_t stride, const struct cuda_call *call);
+
+/* A test compiles a method of histogram for itself, with tags that run over sooner, and calls these from outside the
+ * library. */
+#pragma GCC visibility push(default)
+/* Slots of one pass, where `copies` tables of them fit in n_counters: all, or equal shares. */
+uint32_t ts_cuda_pass_slots(uint32_t n_slots, uint32_t n_counters, uint32_t copies);
+/* The grid of a job whose pass_slots are set: blocks of a slice, slices, passes. The device holds `at_once` blocks;
+ * each should have at least `least` pixels, and leaves `tables` tables where the job has scratch for them. */
+dim3 ts_cuda_table_grid(const struct table_job *job, int64_t at_once, int64_t least, unsigned tables);
+/* Merges the n_tables tables that were left for each slice, and adds them to the partials. */
+enum ts_status ts_cuda_table_merge(const struct stage_context *context, const struct table_job *job, unsigned n_tables,
+                                   const struct cuda_call *call);
+#pragma GCC visibility pop
+
+/* Launches the kernel with `bytes` of dynamic shared memory, then merges the n_tables tables that it left for each
+ * slice, if any. The launch stands here because the test's kernel must be launched from the test's own code. */
+static inline enum ts_status ts_cuda_table_launch(const struct stage_context *context, void (*kernel)(struct table_job),
+                                                  const char *name, const struct table_job *job, dim3 grid, dim3 block,
+                                                  size_t bytes, unsigned n_tables, const struct cuda_call *call)
+{
+    const size_t small = 48 << 10; /* needs no reservation */
+    enum ts_status status = bytes > small ? ts_cuda_shared(context, (const void *)kernel, bytes) : TS_OK;
+    if (status != TS_OK)
+        return status;
+    kernel<<<grid, block, bytes, call->stream>>>(*job);
+    status = ts_cuda_launched(context, name);
+    return status == TS_OK && job->tables && n_tables > 0 ? ts_cuda_table_merge(context, job, n_tables, call) : status;
+}
 
 #endif

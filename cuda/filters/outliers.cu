@@ -253,7 +253,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         return ts_cuda_outliers_march(context, in, out, &job, call);
     enum ts_status status;
 #define LAUNCH(T) status = launch<T>(context, in, out, &job, call)
-    TS_CUDA_KEY_TYPES(out->dtype, LAUNCH)
+    TS_CUDA_BIT_TYPES(out->dtype, LAUNCH)
 #undef LAUNCH
     return status;
 }

@@ -339,7 +339,7 @@ enum ts_status ts_cuda_outliers_march(const struct stage_context *context, const
         march_3<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, march_job);              \
     else                                                                                                               \
         march_5<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, march_job)
-    TS_CUDA_KEY_TYPES(in->dtype, MARCH)
+    TS_CUDA_BIT_TYPES(in->dtype, MARCH)
 #undef MARCH
     return ts_cuda_launched(context, "march");
 }

@@ -35,7 +35,7 @@ struct cuda_maps {
     bool made_on_device; /* struct cuda_value_map, else struct equalize_result */
 };
 
-/* Values that are counted one by one; others. */
+/* Enqueue the map of a slab: of values that are counted one by one, and of others. */
 enum ts_status ts_cuda_equalize_values(const struct stage_context *context, const struct ts_image *in,
                                        struct ts_image *out, const struct cuda_maps *maps,
                                        const struct cuda_call *call);
