@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two rules that share the idea and nothing else; each gives the values of the tool it is named after, down to its
- * order of float operations. OpenCV: as many tiles as asked for, one bin per value, the image mirrored at its far ends
- * to divide evenly. scikit-image: tiles of a given size, 14-bit levels in `bins` bins, the result stretched to [0, 1].
- * Slices one after the other, tiles and rows of a slice in parallel: one slice's tables are all that is ever held.
+ * Two rules share the idea and nothing else; each gives the values of the tool it is named after, down to its order of
+ * float operations. OpenCV's has as many tiles as asked for, one bin for each value, and mirrors the image at its far
+ * ends so that it divides evenly. scikit-image's has tiles of a given size, 14-bit levels in `bins` bins, and stretches
+ * the result to [0, 1]. Slices are done one after the other, their tiles and rows in parallel, so that only one slice's
+ * tables are held.
  */
 #include "stages/clahe/clahe.h"
 
 #include "stages/clahe/clahe_rules.h"
+#include "stages/engine/scratch.h"
 
 enum { MAX_TILES = 64, MAX_KERNEL = 16384, DEFAULT_BINS = 256, DEFAULT_TILES = 8 };
 static const double opencv_clip_limit = 40, skimage_clip_limit = 0.01;
@@ -18,7 +20,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param clahe_rows[] = {
+static const struct param clahe_table[] = {
     PARAM(struct clahe_params, method, .unit = "", .choices = method_choices, .init.choice = CLAHE_SKIMAGE,
           .doc = "whose rule, and with it the meaning of clip_limit and the type of the result"),
     PARAM(struct clahe_params, clip_limit, .unit = "", .min = 0, .max = INFINITY,
@@ -103,13 +105,6 @@ static enum ts_status clahe_shape(const struct stage_context *context, struct ts
 
 /* ---- run ---------------------------------------------------------------------------------------- */
 
-static size_t take(size_t *used, int64_t count, size_t bytes)
-{
-    const size_t at = *used;
-    *used += ((size_t)count * bytes + 63) & ~(size_t)63;
-    return at;
-}
-
 /* OpenCV extends both axes as soon as one of them does not divide; one that does gets another `tiles` samples. */
 static void divide_as_opencv(struct clahe_run *run)
 {
@@ -149,16 +144,16 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
         divide_as_opencv(&run);
     else
         divide_as_skimage(&run);
-    /* A thread's own: the counts of a tile, or a row in double. */
+    /* Each thread has the counts of a tile, or a row in double. */
     size_t used = 0;
-    take(&used, run.values > run.nx ? run.values : run.nx, sizeof(int64_t));
+    ts_scratch_part(&used, run.values > run.nx ? run.values : run.nx, sizeof(int64_t));
     run.thread_bytes = used;
     used = 0;
-    run.near_y = take(&used, run.ny, sizeof(struct neighbor));
-    run.near_x = take(&used, run.nx, sizeof(struct neighbor));
-    run.tables = take(&used, run.tiles_y * run.tiles_x * run.values, sizeof(uint16_t));
-    run.binned = take(&used, opencv && run.dtype == TS_U16 ? 0 : run.ny * run.nx, sizeof(uint16_t));
-    run.threads_part = take(&used, context->threads, run.thread_bytes);
+    run.near_y = ts_scratch_part(&used, run.ny, sizeof(struct neighbor));
+    run.near_x = ts_scratch_part(&used, run.nx, sizeof(struct neighbor));
+    run.tables = ts_scratch_part(&used, run.tiles_y * run.tiles_x * run.values, sizeof(uint16_t));
+    run.binned = ts_scratch_part(&used, opencv && run.dtype == TS_U16 ? 0 : run.ny * run.nx, sizeof(uint16_t));
+    run.threads_part = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
 }
@@ -241,8 +236,8 @@ const struct stage clahe_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    .params = clahe_rows,
-    .n_params = sizeof clahe_rows / sizeof *clahe_rows,
+    .params = clahe_table,
+    .n_params = sizeof clahe_table / sizeof *clahe_table,
     .params_bytes = sizeof(struct clahe_params),
     .resolve = clahe_resolve,
     .shape = clahe_shape,

@@ -2,8 +2,8 @@
  *
  * Running sums over square windows, whose cost does not depend on the radius. For one position y of a window of rows
  *
- *     P(i) = sum over x < i of the column sums S(x) = sum over |dy| <= radius of in[y + dy][x],  -radius <= i <= n +
- * radius
+ *     P(i) = sum over x < i of the column sums S(x) = sum over |dy| <= radius of in[y + dy][x], for
+ *     -radius <= i <= n + radius,
  *
  * and the sum of the window around x is P(x + radius + 1) - P(x - radius) (F. C. Crow, 1984, one row at a time). One
  * row down, P(i) grows by the prefix sum of entering row minus leaving row, in one sweep. Outside [0, n], P follows
@@ -23,9 +23,9 @@ struct window_prefix {
     const struct window_prefix_kernels *kernels;
     int64_t n, radius;
     enum ts_border border;
-    double outside; /* sum of a column outside the image, with border: constant */
-    void *origin;   /* P(0) */
-    void *room;     /* differences of two rows */
+    double outside;    /* sum of a column outside the image, with border: constant */
+    void *origin;      /* P(0) */
+    void *differences; /* of two rows */
 };
 
 /* Scratch of one window_prefix. */
