@@ -17,7 +17,7 @@ struct neighbor {
     double offset;                     /* skimage */
 };
 
-/* What one call works with, and where its parts of the scratch stand. */
+/* The work of one call, and where its parts of the scratch stand. */
 struct clahe_run {
     const struct clahe_params *params;
     enum ts_dtype dtype;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What both rules of clahe do with a tile and with the scratch.
+ */
 #include <omp.h>
 
 #include "stages/clahe/clahe_rules.h"

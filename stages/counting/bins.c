@@ -160,14 +160,15 @@ void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from)
 
 /* ---- from counts of single values -------------------------------------------------------------- */
 
-/* The first key whose value is at least `edge`, in [0, n_keys]. Exact: both are doubles without a fraction lost. */
+/* Returns the first key whose value is at least `edge`, in [0, n_keys]. This is exact, because no double loses digits.
+ */
 static uint32_t first_key(double edge, double lowest, uint32_t n_keys)
 {
     const double key = ceil(edge) - lowest;
     return !(key > 0) ? 0 : key < (double)n_keys ? (uint32_t)key : n_keys;
 }
 
-/* Sum over keys [first, end) within those that were seen. */
+/* Sums the counts of the keys [first, end) that were seen. */
 static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint32_t end)
 {
     uint64_t sum = 0;
@@ -178,7 +179,8 @@ static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint
     return sum;
 }
 
-/* Bins that hold one value each, from key `first` on: a copy. The last bin is closed and may hold one more. */
+/* Copies the counts to bins that hold one value each, from key `first` on. The last bin is closed and may hold one
+ * more. */
 static void fold_singles(const struct value_counts *counts, uint32_t first, uint32_t n_bins, uint64_t *in_bins)
 {
     const uint32_t low = counts->low > first ? counts->low : first;
