@@ -30,7 +30,7 @@ template <typename T> struct wide_job {
     float scale;
 };
 
-/* What is cut off goes to all bins evenly (each), the rest of the division to bins 0, step, 2 step, ... */
+/* The counts that are cut off go to all bins evenly (each), the rest of the division to bins 0, step, 2 step, ... */
 struct excess {
     uint32_t each, rest, step;
 };

@@ -17,7 +17,7 @@
 
 enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* of a block */ };
 
-/* What the kernels find of a slice; it starts as zero bytes. */
+/* The kernels keep here what they find of a slice; it starts as zero bytes. */
 struct slice_state {
     struct cuda_value_range range;
     uint32_t not_low, high; /* of the mixed values: ~ of the lowest, and the highest */

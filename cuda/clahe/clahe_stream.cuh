@@ -187,7 +187,7 @@ static __device__ inline float reciprocal_of(float value)
     return reciprocal;
 }
 
-/* How singles are handed out: one to the keys 0, step, 2 step, ..., `rest` in all. */
+/* Single counts go to the keys 0, step, 2 step, ..., `rest` in all. */
 struct singles {
     float inverse; /* 1 / step, no less; 0: none */
     uint32_t most; /* bits of 2^23 + rest - 1 */
@@ -223,18 +223,18 @@ static __device__ inline uint32_t level_of(uint32_t biased, float scale, float s
     return __float_as_uint(__fmaf_rn(__uint_as_float(biased), scale, shift) + 8388608.0f);
 }
 
-/* The counts of a thread's KEYS keys, in groups of four. Group i of memory is group (i + turn) of the keys, so that the
- * lanes of a warp reach all banks. */
+/* The counts of a thread's KEYS keys, in groups of four. Group i of memory is group (i + rotation) of the keys, so that
+ * the lanes of a warp reach all banks. */
 template <int KEYS> struct thread_keys {
     enum { GROUPS = KEYS / 4 };
     uint32_t counts[GROUPS][4];
-    uint32_t sums[GROUPS]; /* of groups, in their order of memory */
-    uint32_t turn, first;  /* first: the lowest key */
+    uint32_t sums[GROUPS];    /* of groups, in their order of memory */
+    uint32_t rotation, first; /* first: the lowest key */
 };
 
 template <int KEYS> static __device__ inline uint32_t group_key(const struct thread_keys<KEYS> &keys, int i)
 {
-    return keys.first + (i + keys.turn) % keys.GROUPS * 4;
+    return keys.first + (i + keys.rotation) % keys.GROUPS * 4;
 }
 
 /* The levels of a thread's keys take the high halves of the pairs; `below`: cut counts of the keys before them. What
@@ -251,13 +251,13 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
 #pragma unroll
     for (uint32_t i = 0; i < keys.GROUPS; i++) {
         all += keys.sums[i];
-        below += i + keys.turn >= keys.GROUPS ? keys.sums[i] : 0;
+        below += i + keys.rotation >= keys.GROUPS ? keys.sums[i] : 0;
     }
 #pragma unroll
     for (uint32_t i = 0; i < keys.GROUPS; i++) {
         const uint32_t key = group_key(keys, (int)i);
         const float value = (float)key;
-        uint32_t counted = (i + keys.turn == keys.GROUPS ? below -= all : below) + each * key;
+        uint32_t counted = (i + keys.rotation == keys.GROUPS ? below -= all : below) + each * key;
         uint4 *pair = (uint4 *)(pairs + key), made = *pair;
 #define NEXT(half, j)                                                                                                  \
     counted += keys.counts[i][j] + each;                                                                               \
@@ -284,7 +284,7 @@ static __device__ void make_table(const struct stream_job &job, const struct str
     const uint32_t clip = (uint32_t)job.tiles.clip;
     struct thread_keys<KEYS> keys;
     keys.first = (uint32_t)thread * KEYS;
-    keys.turn = threadIdx.x / (32 / KEYS) % keys.GROUPS;
+    keys.rotation = threadIdx.x / (32 / KEYS) % keys.GROUPS;
     uint32_t *counts = part.counts + local * RANGE, cut = 0, sum = 0;
 #pragma unroll
     for (int i = 0; i < keys.GROUPS; i++) {

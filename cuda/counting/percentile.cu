@@ -246,19 +246,9 @@ void ts_cuda_percentile_collect(int round, enum ts_dtype dtype, int n_percentile
         memcpy(total, partial, ts_cuda_percentile_bytes(1, n_percentiles));
         return;
     }
-    /* Where no value is finite, the range found is one key whose count is 0. */
-    const uint64_t *counts = (const uint64_t *)partial;
-    struct value_counts *finite = (struct value_counts *)total;
-    uint32_t low = dtype == TS_F32 ? FLOAT_LEAST : 0, high = dtype == TS_F32 ? FLOAT_MOST : KEYS - 1;
-    ts_value_counts_init(finite, TS_U16);
-    while (low < high && counts[low] == 0)
-        low++;
-    while (high > low && counts[high] == 0)
-        high--;
-    finite->low = low;
-    finite->high = high;
-    for (uint32_t key = low; key <= high; key++)
-        finite->n += finite->counts[key] = counts[key];
+    const uint32_t first = dtype == TS_F32 ? FLOAT_LEAST : 0, end = dtype == TS_F32 ? FLOAT_MOST + 1 : KEYS;
+    ts_cuda_value_counts_place(TS_U16, (const uint64_t *)partial + first, first, end - first,
+                               (struct value_counts *)total);
 }
 
 /* ---- slice by slice ------------------------------------------------------------------------------ */

@@ -41,7 +41,7 @@ struct table_job {
 
 /* ---- on the device ------------------------------------------------------------------------------- */
 
-/* What a thread needs to find slots. */
+/* Threads find slots by this rule. */
 struct slot_rule {
     uint32_t bias, first, last;
     float low, per_value, n, margin; /* margin: how far (value - low) * per_value may be off, in bins */
@@ -97,7 +97,7 @@ static __device__ void add_slot(const struct table_job &job, int64_t slice, uint
     atomicAdd((unsigned long long *)partial + slot, (unsigned long long)n);
 }
 
-/* Where table `table` of `n_tables` of the slice lies. */
+/* Returns table `table` of the `n_tables` that are left for the slice. */
 static __device__ uint32_t *left_table(const struct table_job &job, int64_t slice, uint32_t table, uint32_t n_tables)
 {
     return job.tables + ((uint64_t)slice * n_tables + table) * job.work.n_keys;

@@ -141,7 +141,7 @@ static __device__ void count_ends(const struct words_counter &counter, const str
         count_pixel<place>(counter, key_of(counter.job, load_pixel(span.tail + threadIdx.x)));
 }
 
-/* What the table holds (value_counts_16_table.cuh). FORM_WHOLE is a window that is all keys. */
+/* The table holds a window or packed counts (value_counts_16_table.cuh). FORM_WHOLE is a window that is all keys. */
 enum table_form { FORM_WINDOW, FORM_WHOLE, FORM_PACKED };
 
 /* The vectors that come `loads` later, in this span or in the following one. */

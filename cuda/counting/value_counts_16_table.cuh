@@ -87,7 +87,7 @@ static __device__ void count_windowed(const struct words_counter &counter, uint3
         add_note<place>(counter, NOTE_OUTLIER, key);
 }
 
-/* What the pixels of a window have in common, computed once. */
+/* These are the same for all pixels of a window, and computed once. */
 struct window_lanes {
     char *table;
     uint32_t shift, mask; /* turn a key in the lower half of a word into bytes of the table */

@@ -95,7 +95,7 @@ template <typename T, int R> static enum ts_status launch_rows(const struct box_
     const size_t ring = (size_t)ROWS_WARPS * (2 * R + 1) * 512 * sizeof(T), reserved = 1024;
     const int fit = device->shared_bytes / (int)(ring + reserved);
     const int64_t places = (int64_t)device->multiprocessors * ROWS_WARPS * (fit < ROWS_BLOCKS ? fit : ROWS_BLOCKS);
-    /* As measured: short chunks where their start is cheap. */
+    /* Short chunks are faster where their start is cheap, as measured. */
     plan.chunks =
         R <= 2 ? (int)ts_cuda_parts(plan.ny, SHORT_CHUNK) : ts_box_parts(plan.strips * plan.nz, plan.ny, places, START);
     plan.chunk = (int)ts_cuda_parts(plan.ny, plan.chunks);

@@ -57,14 +57,14 @@ static __device__ __noinline__ struct march_ends march_ends_of(int i, int n, int
         }
         return ends;
     }
-    const int turn = i >= 0 ? i / period : -((period - 1 - i) / period), rest = i - turn * period;
+    const int periods = i >= 0 ? i / period : -((period - 1 - i) / period), rest = i - periods * period;
     const bool back = rest > n;
     ends.place = !back ? rest : border == BORDER_MIRROR ? 2 * n - 1 - rest : 2 * n - rest;
     ends.sign = back ? -1 : 1;
-    ends.whole = border == BORDER_REFLECT ? 2 * turn + (back ? 2 : 0) : turn + (back ? 1 : 0);
+    ends.whole = border == BORDER_REFLECT ? 2 * periods + (back ? 2 : 0) : periods + (back ? 1 : 0);
     if (border == BORDER_MIRROR) {
-        ends.first = -turn;
-        ends.last = turn + (back ? 1 : 0);
+        ends.first = -periods;
+        ends.last = periods + (back ? 1 : 0);
     }
     return ends;
 }
@@ -203,8 +203,8 @@ template <typename SUM, int THREADS> static __device__ __forceinline__ void marc
 {
     const int lane = threadIdx.x & 31;
 #pragma unroll
-    for (int turn = 0; turn < MARCH_ROWS; turn += THREADS / 32) {
-        const int row = turn + (int)(threadIdx.x >> 5);
+    for (int round = 0; round < MARCH_ROWS; round += THREADS / 32) {
+        const int row = round + (int)(threadIdx.x >> 5);
         if (row >= MARCH_ROWS)
             break;
         SUM carried = 0;
@@ -284,15 +284,15 @@ static __device__ __forceinline__ void march_other_edge(const struct march_strip
     }
 }
 
-/* Returns a bit for each turn of march_across in which a window of the warp reaches outside the strip. */
+/* Returns a bit for each round of march_across in which a window of the warp reaches outside the strip. */
 template <typename T, int THREADS>
 static __device__ unsigned march_edges(const struct march_strip<T> *strip, const struct march_plan *plan)
 {
     unsigned edges = 0;
-    for (int turn = 0; turn < MARCH_COLUMNS; turn++) {
-        const int x = min(strip->out_first + turn * THREADS + (int)threadIdx.x, strip->out_end - 1) - strip->first;
+    for (int round = 0; round < MARCH_COLUMNS; round++) {
+        const int x = min(strip->out_first + round * THREADS + (int)threadIdx.x, strip->out_end - 1) - strip->first;
         const bool reaches = x < plan->radius || x + plan->radius >= strip->columns;
-        edges |= __any_sync(0xFFFFFFFF, reaches) ? 1u << turn : 0;
+        edges |= __any_sync(0xFFFFFFFF, reaches) ? 1u << round : 0;
     }
     return edges;
 }
@@ -313,24 +313,24 @@ static __device__ __forceinline__ void march_across(const struct march_strip<T> 
     for (int k = 0; k < MARCH_ROWS; k++)
         to[k] = strip->out + (int64_t)(strip->row + j * strip->step) * plan->nx + first + k * pitch;
 #pragma unroll
-    for (int turn = 0; turn < MARCH_COLUMNS; turn++) {
-        if (first + turn * THREADS >= strip->out_end)
+    for (int round = 0; round < MARCH_COLUMNS; round++) {
+        if (first + round * THREADS >= strip->out_end)
             break;
         SUM sums[MARCH_ROWS];
-        if (!(edges >> turn & 1)) {
+        if (!(edges >> round & 1)) {
             SUM lows[MARCH_ROWS];
 #pragma unroll
             for (int k = 0; k < MARCH_ROWS; k++) {
-                sums[k] = high[k * LENGTH + turn * THREADS];
-                lows[k] = low[k * LENGTH + turn * THREADS];
+                sums[k] = high[k * LENGTH + round * THREADS];
+                lows[k] = low[k * LENGTH + round * THREADS];
             }
 #pragma unroll
             for (int k = 0; k < MARCH_ROWS; k++)
                 sums[k] -= lows[k];
         } else {
-            const int2 packed = ends[turn * THREADS + threadIdx.x];
+            const int2 packed = ends[round * THREADS + threadIdx.x];
             if (packed.y & MARCH_OTHERS)
-                march_other_edge<T, SUM, LENGTH>(strip, plan, rows, beyond, first + turn * THREADS, sums);
+                march_other_edge<T, SUM, LENGTH>(strip, plan, rows, beyond, first + round * THREADS, sums);
             else
                 march_edge<T, SUM, LENGTH>(strip, packed, rows, sums);
         }
@@ -338,7 +338,7 @@ static __device__ __forceinline__ void march_across(const struct march_strip<T> 
         for (int k = 0; k < MARCH_ROWS; k++) {
             const T mean = march_mean<T, SUM>(sums[k], plan);
             if (ALL || k < left)
-                __stcs(to[k] + turn * THREADS, mean);
+                __stcs(to[k] + round * THREADS, mean);
         }
     }
 }

@@ -16,7 +16,7 @@
 
 #include "cuda/filters/box_quad.cuh"
 
-enum { SMALL_WARPS = 4, SMALL_MAX_RADIUS = 8 };
+enum { SMALL_WARPS = 4 };
 
 /* Columns of outputs of a warp: its outer lanes only sum for the others. */
 static inline __host__ __device__ constexpr int small_width(int radius)

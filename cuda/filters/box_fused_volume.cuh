@@ -39,7 +39,7 @@ template <typename T> static __device__ __forceinline__ T volume_mean(float tota
     return total * plan->scale;
 }
 
-/* One sample, or four, with the sign bits of signed integers flipped. */
+/* Return one sample, or four, with the sign bits of signed integers flipped. */
 template <typename T> static __device__ __forceinline__ T volume_flipped(T value, uint32_t sign)
 {
     if constexpr (std::is_same<T, float>::value)
@@ -56,14 +56,14 @@ template <typename T> static __device__ __forceinline__ box_word<T> volume_flipp
     return word;
 }
 
-/* Where a tile's samples come from: the image's columns and rows of the tile's, -1 for the constant. */
+/* The image's columns and rows that the tile's samples come from, -1 for the constant. */
 struct volume_from {
     const int *columns, *rows;
     int quads; /* of four samples, in the tile */
 };
 
-/* What a thread loads of a slice: the quads threadIdx.x + i THREADS of the tile, rows first. at: in the slice, or -1
- * where there is none; to: in the tile, or -1. */
+/* A thread loads the quads threadIdx.x + i THREADS of the tile, rows first, from at[i] of the slice (-1: there is none)
+ * to to[i] of the tile (-1: there is none). */
 template <int LOADS> struct volume_quads {
     int at[LOADS], to[LOADS];
 };

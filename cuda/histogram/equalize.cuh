@@ -28,7 +28,7 @@ size_t ts_cuda_equalize_map_bytes(const struct stage_context *context);
 enum ts_status ts_cuda_equalize_finish(const struct stage_context *context, const void *partials, bool per_slice,
                                        void *results, int64_t n, const struct cuda_call *call);
 
-/* Where the maps of a slab lie. */
+/* The maps of a slab. */
 struct cuda_maps {
     const char *results; /* device */
     size_t stride;       /* between those of slices; 0: one for all */

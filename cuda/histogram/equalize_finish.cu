@@ -28,7 +28,7 @@ struct finish_job {
     uint32_t n_keys, bias, blocks, threads;
 };
 
-/* What a block finds among its keys. */
+/* The sum and the range of a block's keys. */
 struct part {
     unsigned long long sum;
     uint32_t low, high;        /* of keys that occur; low > high: none */

@@ -128,13 +128,13 @@ static __global__ void __launch_bounds__(THREADS, 1) map_values(const T *all_in,
     extern __shared__ uint4 shared[];
     const int64_t all = job.n_maps * job.chunks, chunk_groups = (int64_t)blockDim.x * FLIGHT, block = blockIdx.x;
     const int64_t first = block * all / gridDim.x, end = (block + 1) * all / gridDim.x;
-    const bool turns = job.n_maps == 1;
-    const int64_t mine = turns ? (all - 1 - block) / gridDim.x + 1 : end - first;
+    const bool one_map = job.n_maps == 1;
+    const int64_t mine = one_map ? (all - 1 - block) / gridDim.x + 1 : end - first;
     int64_t current = -1;
     struct window<ENTRY> window {
     };
     for (int64_t i = 0; i < mine; i++) {
-        const int64_t chunk = turns ? all - 1 - block - i * gridDim.x : end - 1 - i, map = chunk / job.chunks;
+        const int64_t chunk = one_map ? all - 1 - block - i * gridDim.x : end - 1 - i, map = chunk / job.chunks;
         if (map != current)
             load_window(job, map, (mine - i) * chunk_groups * N, shared, &window);
         current = map;

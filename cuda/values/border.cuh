@@ -15,7 +15,7 @@ extern "C" {
 #include "stages/engine/border.h"
 }
 
-/* As ts_border_index: the sample in [0, n) that stands for sample i, or -1 for the constant outside. */
+/* Returns the sample in [0, n) that stands for sample i, or -1 for the constant outside, as ts_border_index() does. */
 static inline __device__ int64_t ts_cuda_border_index(int64_t i, int64_t n, int border)
 {
     if (i >= 0 && i < n)

@@ -118,7 +118,7 @@ static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dt
 
 /* ---- a slab ------------------------------------------------------------------------------------ */
 
-/* How the slab is cut: blocks work on groups of one slice (or of the slab as one, where the slices do not matter). */
+/* The cut of a slab: blocks work on groups of one slice (or of the slab as one, where the slices do not matter). */
 struct point_span {
     int64_t count;   /* values of a slice */
     int64_t phase;   /* of the first value within its aligned group; -1: groups are not aligned */
@@ -152,7 +152,7 @@ template <typename In, typename Out> struct point_group {
     };
 };
 
-/* One value by the function, or by the table at `own`. */
+/* Maps one value by the function, or by the table at `own`. */
 template <typename In, typename Out, int KIND>
 static __device__ Out map_value(In value, const struct point_function &f, const char *own)
 {

@@ -21,7 +21,7 @@ enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
 /* Percentile `percent`, 0 to 100, of counted values; NaN where nothing was counted. */
 double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
 
-/* What the first round finds, for two ranks of each percentile; kept in a result until the second has run. */
+/* The result of the first round, for two ranks of each percentile; kept until the second has run. */
 struct percentile_search {
     int32_t n_percentiles, n_buckets;
     double fraction[PERCENTILES_MAX];

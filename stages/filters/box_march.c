@@ -23,9 +23,9 @@ int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start)
     enum { FEWEST_ROWS = 16 };
     int64_t best = 1, least = INT64_MAX;
     for (int64_t parts = 1; parts == 1 || parts * FEWEST_ROWS <= rows; parts++) {
-        const int64_t turns = (strips * parts + places - 1) / places, part = (rows + parts - 1) / parts;
-        if (turns * (part + start) < least) {
-            least = turns * (part + start);
+        const int64_t rounds = (strips * parts + places - 1) / places, part = (rows + parts - 1) / parts;
+        if (rounds * (part + start) < least) {
+            least = rounds * (part + start);
             best = parts;
         }
     }

@@ -289,7 +289,7 @@ static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, 
     const int64_t *edges = (const int64_t *)(scratch + run->edges);
     const struct tap_list *lists = (const struct tap_list *)(scratch + run->lists);
     const int64_t half = run->rows / 2;
-    /* What lies past the extended rows is summed too, and thrown away. */
+    /* The sums past the extended rows are computed, too, and not used. */
     memset(ring, 0, (size_t)(run->rows * run->row_length) * sizeof(double));
     for (int64_t j = 0; j < run->rows - 1; j++)
         load_row(run, edges, dtype, slice, y_first + j - half, ring + j * run->row_length);
@@ -327,8 +327,8 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
 static const char convolve_doc[] =
     "`out[y][x] = 1/divisor * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2]`, slice by slice: the "
     "weights lie on the image as they are written, as in scipy.ndimage.correlate, cv2.filter2D and the convolutions of "
-    "neural "
-    "networks. scipy.ndimage.convolve turns its kernel by 180 degrees first: turn the weights to get its result.\n"
+    "neural networks. scipy.ndimage.convolve turns its kernel by 180 degrees first: turn the weights to get its "
+    "result.\n"
     "\n"
     "| kernel | weights | divisor |\n"
     "|---|---|---|\n"
@@ -345,8 +345,7 @@ static const char convolve_doc[] =
     "| sobel-x-5x5, sobel-y-5x5 | [1 4 6 4 1] across times [-1 -2 0 2 1] along the axis | 1 |\n"
     "\n"
     "A low-pass and its high-pass add up to the image. Slopes are per pixel and not divided by the spacing: sobel "
-    "gives 8 times "
-    "the slope per pixel, sobel-5x5 128 times.\n"
+    "gives 8 times the slope per pixel, sobel-5x5 128 times.\n"
     "\n"
     "The result is f32: sums in double, rounded once. It keeps quantity and unit where the weights sum to 1 (low-pass, "
     "gaussian, sharpen: an average of HU is in HU) and is an intensity otherwise. Pixels under weights of 0 do not "

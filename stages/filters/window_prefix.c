@@ -182,7 +182,7 @@ TS_VECTORIZED static void take_f64(const double *restrict high, const double *re
         out[x] = (float)((high[x] - low[x]) * scale);
 }
 
-/* Where out is not finite a NaN or an infinity is in the window. */
+/* A window whose `out` is not finite has a NaN or an infinity, and keeps it. */
 TS_VECTORIZED static void merge_f64(const double *restrict high, const double *restrict low, double scale,
                                     float *restrict out, int64_t n)
 {

@@ -37,7 +37,7 @@ void ts_window_prefix_init(struct window_prefix *state, enum window_value value,
 void ts_window_prefix_clear(struct window_prefix *state);
 void ts_window_prefix_add(struct window_prefix *state, const void *const *rows, int64_t n_rows);
 void ts_window_prefix_start(struct window_prefix *state);
-/* One row down. */
+/* Slides the windows one row down. */
 void ts_window_prefix_slide(struct window_prefix *state, const void *entering, const void *leaving);
 /* Sums of all windows of the row, integers only: int32_t or int64_t, as `total` says. */
 void ts_window_prefix_sums(const struct window_prefix *state, void *sums);

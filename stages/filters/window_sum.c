@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Sums as trees: at most 4 roundings one after the other, and room for the processor to overlap them. */
+/* Sums are trees: at most 4 roundings follow one another, and the processor can overlap them. */
 #define SUM_2(v) (v(0) + v(1))
 #define SUM_3(v) (SUM_2(v) + v(2))
 #define SUM_4(v) (SUM_2(v) + (v(2) + v(3)))
