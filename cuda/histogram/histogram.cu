@@ -166,8 +166,7 @@ static bool overwrites(const struct stage_context *context)
 
 /* ---- tables that are left to be merged --------------------------------------------------------- */
 
-/* Whether blocks leave their tables: the strips of `sub` always do, others where the tables are merged without atomics.
- */
+/* Whether blocks leave their tables: those of `sub` always do, others where the tables are merged without atomics. */
 static bool leaves_tables(const struct stage_context *context, int input)
 {
     const int32_t merge = params_of(context)->merge;
@@ -187,8 +186,8 @@ static size_t block_tables_bytes(const struct stage_context *context, int input)
     return tables * slot_count(context, input) * sizeof(uint32_t);
 }
 
-/* As many blocks as the device holds, and one for each of n slices (the strips of n slices), if that is not too much.
- */
+/* Scratch for as many blocks as the device holds, and one for each of n slices (for the strips of n slices), if that is
+ * not too much. */
 static size_t tables_bytes(const struct stage_context *context, int input, int64_t n)
 {
     const size_t one = block_tables_bytes(context, input), least = one > most_tables_bytes ? one : most_tables_bytes;

@@ -20,7 +20,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param clahe_table[] = {
+static const struct param clahe_rows[] = {
     PARAM(struct clahe_params, method, .unit = "", .choices = method_choices, .init.choice = CLAHE_SKIMAGE,
           .doc = "whose rule, and with it the meaning of clip_limit and the type of the result"),
     PARAM(struct clahe_params, clip_limit, .unit = "", .min = 0, .max = INFINITY,
@@ -230,8 +230,8 @@ const struct stage clahe_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    .params = clahe_table,
-    .n_params = sizeof clahe_table / sizeof *clahe_table,
+    .params = clahe_rows,
+    .n_params = sizeof clahe_rows / sizeof *clahe_rows,
     .params_bytes = sizeof(struct clahe_params),
     .resolve = clahe_resolve,
     .shape = clahe_shape,

@@ -38,7 +38,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param box_table[] = {
+static const struct param box_rows[] = {
     PARAM(struct box_params, radius, .unit = "pixel", .required = true, .min = 0, .max = 1024,
           .doc = "half width: the window is 2 radius + 1 samples along each axis"),
     PARAM(struct box_params, dimensions, .unit = "", .choices = dimension_choices, .init.choice = BOX_2D,
@@ -414,8 +414,8 @@ const struct stage box_stage = {
              "dimensions=3d|"
              "radius=7 dimensions=3d|radius=7 method=direct|radius=7 method=running-sum|radius=7 method=separable|"
              "radius=7 method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 method=tile",
-    .params = box_table,
-    .n_params = sizeof box_table / sizeof *box_table,
+    .params = box_rows,
+    .n_params = sizeof box_rows / sizeof *box_rows,
     .params_bytes = sizeof(struct box_params),
     .resolve = box_resolve,
     .reach = box_reach,

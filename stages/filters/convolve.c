@@ -90,7 +90,7 @@ static const struct choice kernel_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param convolve_table[] = {
+static const struct param convolve_rows[] = {
     PARAM(struct convolve_params, kernel, .unit = "", .required = true, .choices = kernel_choices,
           .doc = "a kernel by name, or custom"),
     PARAM(struct convolve_params, weights, .unit = "", .optional = true,
@@ -366,8 +366,8 @@ const struct stage convolve_stage = {
     .beams = TS_ANY_BEAM,
     .bench = "kernel=gaussian-3x3|kernel=gaussian-5x5|kernel=laplacian-8|kernel=log-5x5|kernel=sobel-x|kernel=sobel-"
              "magnitude",
-    .params = convolve_table,
-    .n_params = sizeof convolve_table / sizeof *convolve_table,
+    .params = convolve_rows,
+    .n_params = sizeof convolve_rows / sizeof *convolve_rows,
     .params_bytes = sizeof(struct convolve_params),
     .resolve = convolve_resolve,
     .shape = convolve_shape,

@@ -34,7 +34,7 @@ static const struct choice plane_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param outliers_table[] = {
+static const struct param outliers_rows[] = {
     PARAM(struct outliers_params, size, .unit = "pixel", .min = 3, .max = OUTLIERS_LARGEST, .init.i = 3,
           .doc = "odd number of values along each side of the window"),
     PARAM(struct outliers_params, threshold, .unit = "value", .min = 0, .max = 1e38, .required = true,
@@ -375,8 +375,8 @@ const struct stage outliers_stage = {
     .beams = TS_ANY_BEAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    .params = outliers_table,
-    .n_params = sizeof outliers_table / sizeof *outliers_table,
+    .params = outliers_rows,
+    .n_params = sizeof outliers_rows / sizeof *outliers_rows,
     .params_bytes = sizeof(struct outliers_params),
     .resolve = resolve,
     .reach = reach,
