@@ -42,8 +42,7 @@ static __device__ inline struct weight weight_of(float weight)
     return made;
 }
 
-/* Mixes the levels of one value in the left and the right tables as OpenCV does. SELECT chooses the half of an entry.
- */
+/* Mixes the levels of one value in the left and the right tables as OpenCV does, from the SELECTed half of an entry. */
 template <uint32_t SELECT>
 static __device__ inline float mix(uint32_t left, uint32_t right, const struct weight &a, const struct weight &b)
 {

@@ -140,8 +140,8 @@ static __device__ void count_key(const struct block_table &table, uint32_t key, 
         atomicAdd(&table.counts[at << table.log2_copies | (threadIdx.x & ((1u << table.log2_copies) - 1))], n);
 }
 
-/* The sum of the copies of key first + at. Neighboring threads start at different copies, so that they meet in no bank.
- */
+/* Returns the sum of the copies of key first + at. Neighboring threads start at different copies, so that they meet in
+ * no bank. */
 static __device__ uint32_t sum_copies(const struct block_table &table, uint32_t at)
 {
     const uint32_t copies = 1u << table.log2_copies;

@@ -115,8 +115,7 @@ template <int R, typename V> static __device__ __forceinline__ void small_row(V 
     }
 }
 
-/* How a lane gets its 4 columns: as four side by side in memory, in order or reversed; one by one; or without memory.
- */
+/* A lane gets its 4 columns as four side by side in memory, in order or reversed; one by one; or without memory. */
 enum small_way { SMALL_STRAIGHT, SMALL_REVERSED, SMALL_SINGLY, SMALL_CONSTANT };
 struct small_columns_from {
     enum small_way way;

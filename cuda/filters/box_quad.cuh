@@ -8,8 +8,7 @@
 
 #include "cuda/filters/box.cuh"
 
-/* Division by N without a division: floor(n / N) = (n * factor) >> (32 + shift) for every n up to a limit, in 32 bits.
- */
+/* Divides by N with a multiplication: floor(n / N) = (n * factor) >> (32 + shift) for every n up to a limit. */
 struct box_divisor {
     uint32_t factor;
     int shift;

@@ -8,7 +8,10 @@
  */
 #include "stages/clahe/clahe.h"
 
+#include <omp.h>
+
 #include "stages/clahe/clahe_rules.h"
+#include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 
 enum { MAX_TILES = 64, MAX_KERNEL = 16384, DEFAULT_BINS = 256, DEFAULT_TILES = 8 };
@@ -184,6 +187,24 @@ void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles
         };
         near[i].first_weight = 1.0f - near[i].second_weight;
     }
+}
+
+void ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, int64_t tile, int64_t *counts)
+{
+    const int64_t y_first = tile / run->tiles_x * run->tile_height, x_first = tile % run->tiles_x * run->tile_width;
+    const int64_t x_end = x_first + run->tile_width, inside = x_end < run->nx ? x_end : run->nx;
+    for (int64_t y = y_first; y < y_first + run->tile_height; y++) {
+        const uint16_t *row = slice + ts_border_index(y, run->ny, BORDER_MIRROR) * run->nx;
+        for (int64_t x = x_first; x < inside; x++)
+            counts[row[x]]++;
+        for (int64_t x = x_first > inside ? x_first : inside; x < x_end; x++)
+            counts[row[ts_border_index(x, run->nx, BORDER_MIRROR)]]++;
+    }
+}
+
+void *ts_clahe_thread_part(const struct clahe_run *run, char *scratch)
+{
+    return scratch + run->threads_part + (size_t)omp_get_thread_num() * run->thread_bytes;
 }
 
 static enum ts_status clahe_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,

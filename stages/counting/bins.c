@@ -79,8 +79,10 @@ void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins)
 }
 
 #define FIND_SLOTS(suffix, type)                                                                                       \
-    TS_VECTORIZED static void find_slots_##suffix(int32_t *slots, const type *data, size_t n, const struct bins *bins) \
+    TS_VECTORIZED static void find_slots_##suffix(int32_t *slots, const void *values, size_t first, size_t n,          \
+                                                  const struct bins *bins)                                             \
     {                                                                                                                  \
+        const type *const data = (const type *)values + first;                                                         \
         const double low = bins->low, high = bins->high, step = bins->step, per_value = bins->per_value;               \
         const double last = (double)(bins->n - 1);                                                                     \
         const int32_t n_bins = (int32_t)bins->n;                                                                       \
@@ -101,16 +103,11 @@ TS_IMAGE_DTYPES(FIND_SLOTS)
 void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t first, size_t n,
                   const struct bins *bins)
 {
-    switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        find_slots_##suffix(slots, (const type *)data + first, n, bins);                                               \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break; /* tables are never counted */
-    }
+#define ENTRY(suffix, type) [TS_##suffix] = find_slots_##suffix,
+    static void (*const finders[])(int32_t *, const void *, size_t, size_t,
+                                   const struct bins *) = {TS_IMAGE_DTYPES(ENTRY)};
+#undef ENTRY
+    finders[dtype](slots, data, first, n, bins);
 }
 
 void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
@@ -160,8 +157,7 @@ void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from)
 
 /* ---- from counts of single values -------------------------------------------------------------- */
 
-/* Returns the first key whose value is at least `edge`, in [0, n_keys]. This is exact, because no double loses digits.
- */
+/* Returns the first key whose value is at least `edge`, in [0, n_keys]; exactly, because no double loses digits. */
 static uint32_t first_key(double edge, double lowest, uint32_t n_keys)
 {
     const double key = ceil(edge) - lowest;
