@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over the threads of a block, for kernels whose block is a whole number of warps.
+ * Sums and extremes over the lanes of a warp and the threads of a block, for kernels whose block is a whole number of
+ * warps. All lanes (or threads) call these functions together.
+ *
+ *     ts_cuda_warp_lowest, _highest   the extremes of the lanes' keys, for all lanes
+ *     warp_sum, block_sum             the sum, for all lanes or threads
+ *     warp_inclusive_sum              the sum up to and with a lane
+ *     block_exclusive_sum             the sum of the threads before a thread
  */
-#ifndef CUDA_VALUES_BLOCK_SCAN_CUH
-#define CUDA_VALUES_BLOCK_SCAN_CUH
+#ifndef CUDA_VALUES_REDUCTIONS_CUH
+#define CUDA_VALUES_REDUCTIONS_CUH
 
 #include "cuda/device/launch.cuh"
 
@@ -19,7 +25,20 @@ template <typename T> static __device__ inline T warp_inclusive_sum(T value)
     return value;
 }
 
-/* For all lanes. */
+static __device__ inline uint32_t ts_cuda_warp_lowest(uint32_t value)
+{
+    for (int distance = CUDA_WARP / 2; distance > 0; distance /= 2)
+        value = min(value, __shfl_xor_sync(~0u, value, distance));
+    return value;
+}
+
+static __device__ inline uint32_t ts_cuda_warp_highest(uint32_t value)
+{
+    for (int distance = CUDA_WARP / 2; distance > 0; distance /= 2)
+        value = max(value, __shfl_xor_sync(~0u, value, distance));
+    return value;
+}
+
 static __device__ inline uint32_t warp_sum(uint32_t value)
 {
 #if __CUDA_ARCH__ >= 800
@@ -31,8 +50,8 @@ static __device__ inline uint32_t warp_sum(uint32_t value)
 #endif
 }
 
-/* The sum of the values of all earlier threads; *total is that of all. `warp_sums` has CUDA_BLOCK_WARPS entries in
- * shared memory. Starts and ends in a barrier. */
+/* Returns the sum of the values of all earlier threads; *total becomes the sum of all. `warp_sums` has CUDA_BLOCK_WARPS
+ * entries in shared memory. The function starts and ends with a barrier. */
 template <typename T> static __device__ inline T block_exclusive_sum(T value, T *warp_sums, T *total)
 {
     const unsigned lane = threadIdx.x % CUDA_WARP, warp = threadIdx.x / CUDA_WARP, n_warps = blockDim.x / CUDA_WARP;
