@@ -61,7 +61,7 @@ struct param {
     bool required;
     bool optional;       /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */
     const char *derived; /* formula, computed by the stage's resolve() from the input or from other parameters */
-    struct {             /* else: this value. Set the one of the kind. */
+    union {              /* else: this value. Set the one of the kind. */
         int64_t i;
         double r;
         int32_t choice;
@@ -95,6 +95,10 @@ struct param_set {
     uint32_t idle;                    /* bit i: row i plays no part with the values of the others; not recorded */
 };
 
+/* Bytes of a field of this kind. */
+size_t ts_param_bytes(enum param_kind kind);
+/* The field of row i in the parameter struct. */
+void *ts_param_field(const struct param_set *set, size_t i);
 /* Fills every row that has an init value. */
 void ts_params_init(struct param_set *set);
 const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index);
@@ -116,6 +120,10 @@ int ts_param_format(const struct param_set *set, size_t i, char *out, size_t siz
 /* Shortest decimal text that reads back as the same double. */
 int ts_real_format(double value, char *out, size_t size);
 const char *ts_choice_name(const struct choice *choices, int32_t value);
+/* The choice that row i holds; NULL where the row is of another kind or no choice has its value. */
+const struct choice *ts_param_choice(const struct param_set *set, size_t i);
+/* The name of the choice that the row of this name holds; NULL where there is none. */
+const char *ts_param_choice_name(const struct param_set *set, const char *name);
 /* The nearest of n names by edit distance, or NULL where none is near enough to suggest. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
 

@@ -20,6 +20,7 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib import patheffects  # noqa: E402
 
 HEAD = """tomostage: 1
 input: {{dicom: {data}/ct/philips_head_5mm_mixed/dicom, series: 6}}
@@ -71,8 +72,11 @@ def scale_bar(axes, length, unit, width):
     """A bar of `length` in units of the axes, near the lower left corner of an image that is `width` wide."""
     low, high = axes.get_ylim()
     x, y = width * 0.05, low + (high - low) * 0.06
-    axes.plot([x, x + length], [y, y], color="white", linewidth=3, solid_capstyle="butt")
-    axes.text(x + length / 2, y + (high - low) * 0.02, f"{length:g} {unit}", color="white", ha="center", va="bottom", fontsize=8)
+    edge = [patheffects.withStroke(linewidth=5, foreground="black")]
+    axes.plot([x, x + length], [y, y], color="white", linewidth=3, solid_capstyle="butt", path_effects=edge)
+    edge = [patheffects.withStroke(linewidth=2, foreground="black")]
+    axes.text(x + length / 2, y + (high - low) * 0.02, f"{length:g} {unit}", color="white", ha="center", va="bottom", fontsize=8,
+              path_effects=edge)
 
 
 def picture(axes, file, group, z, title, bar, label, low=None, high=None):
