@@ -164,6 +164,9 @@ struct ts_event {
 };
 
 struct ts_options {
+    /* sizeof(struct ts_options) as the caller was compiled; 0: as this library has it. Later versions append members,
+     * and a caller that does not know them has their defaults. */
+    size_t size;
     const char *device;       /* "auto", "cpu", "cuda", "cuda:N" */
     int threads;              /* 0: one per core this process may use */
     int64_t memory_bytes;     /* 0: 60 % of what is free now */
@@ -174,7 +177,7 @@ struct ts_options {
 };
 #define TS_OPTIONS_DEFAULT                                                                                             \
     {                                                                                                                  \
-        .device = "auto"                                                                                               \
+        .size = sizeof(struct ts_options), .device = "auto"                                                            \
     }
 
 struct ts_plan;

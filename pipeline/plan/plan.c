@@ -30,6 +30,14 @@ static int64_t default_budget(void)
     return available > 0 ? available / 10 * 6 : (int64_t)1 << 30;
 }
 
+/* The members that the caller knows; the others are zero, which is the default of each. */
+static struct ts_options known_options(const struct ts_options *given)
+{
+    struct ts_options options = {.size = sizeof options};
+    memcpy(&options, given, given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
+    return options;
+}
+
 static void take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
 {
     enum { MOST_THREADS = 1024 };
@@ -331,9 +339,10 @@ static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
     return status;
 }
 
-enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *options, struct ts_plan **result,
+enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
                               struct ts_diag *diag)
 {
+    const struct ts_options options = known_options(given);
     struct ts_plan *plan = calloc(1, sizeof *plan);
     *result = NULL;
     if (plan) {
@@ -348,9 +357,9 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     plan->n_sources = chain->n_sources;
     plan->n_nodes = chain->n_sources + chain->n_stages;
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
-    take_options(plan, options, diag);
+    take_options(plan, &options, diag);
     enum ts_status status = ts_plan_open_sources(plan, diag);
-    const bool chosen = !options->device || !strcmp(options->device, "auto");
+    const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? work_out_auto(plan, diag) : work_out(plan, diag);
     if (status != TS_OK) {
