@@ -124,8 +124,7 @@ static enum ts_status try_folder(const char *path, const char *folder, struct ts
     }
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-not-writable"},
                   "the output folder '%s' takes no files: %s (%d)", folder, ts_errno_text(error), error);
-    ts_diag_hint(diag, "choose another folder for the output");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "choose another folder for the output");
 }
 
 static enum ts_status check_folder(const char *path, const char *folder, struct ts_diag *diag)
@@ -137,13 +136,11 @@ static enum ts_status check_folder(const char *path, const char *folder, struct 
     if (!found || !S_ISDIR(status.st_mode)) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-missing"},
                       "the folder '%s' of the output '%s' does not exist", folder, path);
-        ts_diag_hint(diag, "make it first: mkdir -p '%s'", folder);
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "make it first: mkdir -p '%s'", folder);
     }
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) {
         fail(diag, "output-folder-not-writable", "write to the output folder", folder, errno);
-        ts_diag_hint(diag, "give yourself the right to write there, or choose another output");
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "give yourself the right to write there, or choose another output");
     }
     return TS_OK;
 }
@@ -164,8 +161,7 @@ static enum ts_status check_existing(const char *path, bool force, struct ts_dia
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "the output '%s' already exists",
                   path);
-    ts_diag_hint(diag, "choose another name, or replace it with --force");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "choose another name, or replace it with --force");
 }
 
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
@@ -331,8 +327,7 @@ enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)
     if (error == EEXIST) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
                       "the output '%s' came into being during the run", file->path);
-        ts_diag_hint(diag, "choose another name, or replace it with --force");
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "choose another name, or replace it with --force");
     }
     if (error)
         return fail(diag, "output-rename", "give the finished file the name", file->path, error);
