@@ -146,7 +146,7 @@ static const char *common_text(const struct dicom_series *series, size_t offset)
     return first;
 }
 
-/* YES where any slice says so, NO where all say so. */
+/* Returns YES where any slice states it, NO where all state that, else UNKNOWN. */
 static const char *burned_in(const struct dicom_series *series)
 {
     size_t n_no = 0;

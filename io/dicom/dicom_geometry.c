@@ -43,7 +43,8 @@ static void scale(double *a, double factor)
         a[i] *= factor;
 }
 
-/* Unit x, y, z; the cosines are off by 1e-3 at most (the scan refused others). Returns the largest change. */
+/* Makes unit vectors x, y, z of cosines that are off by 1e-3 at most (the scan refused others). Returns the largest
+ * change. */
 static double make_orthonormal(const double orientation[6], double direction[9])
 {
     double *x = direction, *y = direction + 3, *z = direction + 6, change = 0;
@@ -146,7 +147,7 @@ static bool all_same_pixels(const struct slice *slices, size_t n)
     return true;
 }
 
-/* What tells apart images at one position, for the hint. */
+/* Names the element in which images at one position differ, for the hint. */
 static const char *name_difference(const struct slice *slices, size_t n)
 {
     const struct dicom_file *first = slices[0].file;
@@ -294,7 +295,7 @@ static void check_spacing(struct dicom_series *series, const struct slice *slice
     }
 }
 
-/* Slices that lean off the normal, all alike (a tilted gantry) or one by one. */
+/* Refuses slices that lean off the normal, all alike (a tilted gantry) or one by one. */
 static void check_shear(struct dicom_series *series, const struct slice *slices, const struct step *step)
 {
     if (step->shear_degree > MAX_SHEAR_DEGREE) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info` of DICOM files: each series, what it would become, and why it would be refused. Prints no text that
- * identifies a patient from a header; file names appear only within a reason, and without their folders unless the file
- * cannot be read.
+ * `tomostage info` of DICOM files: each series with the volume that it would become, or why it would be refused. No
+ * text of a header that identifies a patient is printed. File names appear only within a reason, and without their
+ * folders unless the file cannot be read.
  */
 #include <stdio.h>
 

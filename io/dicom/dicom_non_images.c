@@ -10,7 +10,7 @@
 
 enum { MAX_UNREADABLE = 5, NAME_BYTES = 1024 };
 
-/* What each kind is called in JSON, in a sentence of one name, and in one of several. */
+/* The words for each kind in JSON, in a sentence about one name, and in one about several. */
 static const struct {
     const char *key, *one, *several;
 } kinds[DICOM_OTHER_KINDS + 1] = {
@@ -33,7 +33,7 @@ const char *ts_dicom_other_key(enum dicom_other_kind kind)
     return kinds[kind].key;
 }
 
-/* Appends to `out` of `size` bytes, of which *used are taken. */
+/* Appends three texts to `out` of `size` bytes, of which *used are in use. */
 static void append(char *out, size_t size, size_t *used, const char *before, const char *text, const char *after)
 {
     if (*used < size) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the values of a series are: value = stored * slope + intercept, slice by slice in double. The element type is
- * the smallest integer that holds every possible value of every slice (from Bits Stored, sign, slope and intercept,
- * never from the first slice alone), f32 where a slope or intercept is not whole. Unit and quantity come from modality,
- * Rescale Type and Units. Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units).
+ * Works out what the values of a series are: value = stored * slope + intercept, slice by slice in double. The element
+ * type is the smallest integer that holds every possible value of every slice (from Bits Stored, sign, slope and
+ * intercept, never from the first slice alone), f32 where a slope or intercept is not whole. Unit and quantity come
+ * from modality, Rescale Type and Units. Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units).
  */
 #include <float.h>
 #include <math.h>

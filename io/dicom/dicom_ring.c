@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices decoded ahead: a fixed number of slots in memory that sandboxed workers share. A job's number is slot * 2^32 +
- * z; with it goes the open file, since a worker can open nothing.
+ * Decodes slices ahead of their use, into a fixed number of slots in memory that sandboxed workers share. The number of
+ * a job is slot * 2^32 + z. The open file goes with it, since a worker can open nothing.
  *
  * What read() waits for goes first, then what prefetch() named, in order, while slots are free. A slice that was
  * decoded ahead and stands in the way of one that is waited for gives up its slot: a prefetch is a hint.
@@ -28,7 +28,7 @@ static void *slot_data(const struct dicom_source *source, int64_t slot)
     return memory + (size_t)(slot / source->n_workers) * source->slot_bytes;
 }
 
-/* Workers and slots where the caller named none. */
+/* Returns the number of workers where the caller named none. */
 static int default_threads(void)
 {
     cpu_set_t cores;
@@ -57,7 +57,7 @@ static size_t slot_bytes(const struct dicom_source *source)
     return (ts_slice_bytes(&source->base.image) + 63) / 64 * 64;
 }
 
-/* What a worker may need to decode any slice. */
+/* Returns the memory that a worker may need to decode any slice. */
 static size_t worker_bytes(const struct dicom_source *source)
 {
     int64_t largest = 0;
@@ -77,7 +77,7 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 
 /* ---- in a worker ------------------------------------------------------------------------------- */
 
-/* What every worker is told when it starts. */
+/* Every worker gets this when it starts. */
 struct decoder_setup {
     size_t slot_bytes, cell_bytes;
     bool codecs; /* DCMTK is needed */
