@@ -28,8 +28,9 @@ void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const c
     __attribute__((format(printf, 3, 4)));
 void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Sets the hint of the newest record, which says what the user can do. */
-void ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the hint of the newest record, which says what the user can do. Returns that record's status, so that a failing
+ * function can end in `return ts_diag_hint(...)`. */
+enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Removes the errors that name this stage, from record `from` on, because another one turned out to be their cause. */
 void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage);
 /* Sets the text that the spans of later records point into. Its name is printed before the line number. Both are
@@ -46,5 +47,7 @@ void ts_diag_print_json(const struct ts_diag *diag, FILE *stream);
 /* Copies text into out (of `size` bytes) with control characters and what is not UTF-8 as \xHH; for text that comes
  * from files. Backslashes stay, because DICOM separates values by them; so escaped text comes out as it is. */
 void ts_text_escape(char *out, size_t size, const char *text);
+/* Prints `before` as it is, then the text escaped in this way, at most 2 KB of it. */
+void ts_text_print(FILE *stream, const char *before, const char *text);
 
 #endif

@@ -8,11 +8,10 @@
 #include "cuda/projection/reconstruction.cuh"
 
 extern "C" {
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/values/finite_values.h"
 }
 
-extern const struct stage_cuda backproject_cuda;
 const struct stage_cuda backproject_cuda = {
     .constants_bytes = ts_cuda_reconstruction_constants_bytes,
     .constants = ts_cuda_reconstruction_constants,

@@ -8,11 +8,10 @@
 #include "cuda/projection/reconstruction.cuh"
 
 extern "C" {
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/values/finite_values.h"
 }
 
-extern const struct stage_cuda fbp_cuda;
 const struct stage_cuda fbp_cuda = {
     .constants_bytes = ts_cuda_reconstruction_constants_bytes,
     .constants = ts_cuda_reconstruction_constants,

@@ -41,7 +41,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_row_filter_run(context, &filter, in, (float *)out->data, call->constants, call->scratch, call);
 }
 
-extern const struct stage_cuda filter_cuda;
 const struct stage_cuda filter_cuda = {
     .constants_bytes = constants_bytes,
     .constants = constants,

@@ -54,5 +54,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "rebin");
 }
 
-extern const struct stage_cuda rebin_cuda;
 const struct stage_cuda rebin_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};

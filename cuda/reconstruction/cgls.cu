@@ -8,7 +8,7 @@
 #include "cuda/reconstruction/iterate.cuh"
 
 extern "C" {
-#include "stages/reconstruction/cgls.h"
+#include "stages/reconstruction/iterate.h"
 #include "stages/values/finite_values.h"
 }
 
@@ -73,7 +73,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_iterate_map(context, &needs, NULL, run, in, out, call);
 }
 
-extern const struct stage_cuda cgls_cuda;
 const struct stage_cuda cgls_cuda = {
     .constants_bytes = ts_cuda_iterate_constants_bytes,
     .constants = ts_cuda_iterate_constants,

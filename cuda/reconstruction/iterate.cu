@@ -11,7 +11,7 @@
 #include "cuda/reconstruction/iterate.cuh"
 
 extern "C" {
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 }
 
 enum { THREADS = 256, EACH = 16, CHUNK = THREADS * EACH, DECIDE_THREADS = 1024 };

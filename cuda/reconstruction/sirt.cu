@@ -98,7 +98,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_iterate_map(context, &needs, find_weights, run, in, out, call);
 }
 
-extern const struct stage_cuda sirt_cuda;
 const struct stage_cuda sirt_cuda = {
     .constants_bytes = ts_cuda_iterate_constants_bytes,
     .constants = ts_cuda_iterate_constants,

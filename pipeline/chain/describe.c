@@ -185,6 +185,12 @@ static void print_tolerance(const struct stage *stage, FILE *stream)
     }
 }
 
+static void print_cpu_only(const struct stage *stage, FILE *stream)
+{
+    if (stage->cpu_only)
+        fprintf(stream, "; on the CPU alone: %s", stage->cpu_only);
+}
+
 /* ---- plain text -------------------------------------------------------------------------------- */
 
 /* Fills paragraphs to WIDTH; indented lines (code, formulas) stay as they are. */
@@ -233,6 +239,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
     print_filled(stage->doc, 0, stream);
     fputs("\ntakes ", stream);
     print_accepted(stage, stream);
+    print_cpu_only(stage, stream);
     fputs("\n\nparameters\n", stream);
     for (size_t i = 0; i < stage->n_params; i++)
         print_row(stage, i, stream);
@@ -286,10 +293,11 @@ static void print_docs_rows(const struct stage *stage, FILE *stream)
 void ts_describe_docs(const struct stage *stage, FILE *stream)
 {
     fprintf(stream,
-            "<!-- Written by `tomostage stages --markdown docs/stages` from the stage's table; edit %s.c. -->\n",
+            "<!-- Written by docs/stage_pages.py from the stage's table and its example chain; edit %s.c. -->\n",
             stage->name);
     fprintf(stream, "# %s\n\n%s\n\n%s\n\n## Takes\n\n", stage->name, stage->summary, stage->doc);
     print_accepted(stage, stream);
+    print_cpu_only(stage, stream);
     fputs("\n\n## Parameters\n\n", stream);
     if (stage->n_params > 0)
         print_docs_rows(stage, stream);

@@ -4,7 +4,7 @@
  * f32. Places and weights: stages/geometry/back_view.h. How the work is cut on the CPU:
  * stages/projection/backprojection.c.
  */
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 
 #include "stages/geometry/view_angles.h"
 #include "stages/values/finite_values.h"
@@ -93,9 +93,7 @@ const struct stage backproject_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
     .beams = TS_ANY_BEAM,
-    .params = backproject_rows,
-    .n_params = sizeof backproject_rows / sizeof *backproject_rows,
-    .params_bytes = sizeof(struct reconstruction_params),
+    STAGE_PARAMS(backproject_rows, struct reconstruction_params),
     .resolve = backproject_resolve,
     .shape = backproject_shape,
     .reduction = &ts_finite_reduction,

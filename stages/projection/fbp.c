@@ -3,7 +3,7 @@
  * fbp: f(x, y) = integral over 180 degrees of q(theta, x cos(theta) + y sin(theta)), q the rows of the sinogram through
  * a filter (stages/projection/row_filter.h); (z, view, detector) -> (z, y, x), f32.
  */
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 
 #include "stages/geometry/line_integrals.h"
 #include "stages/projection/filtered_volume.h"
@@ -56,9 +56,7 @@ const struct stage fbp_stage = {
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
-    .params = fbp_rows,
-    .n_params = sizeof fbp_rows / sizeof *fbp_rows,
-    .params_bytes = sizeof(struct reconstruction_params),
+    STAGE_PARAMS(fbp_rows, struct reconstruction_params),
     .resolve = ts_filtered_volume_resolve,
     .shape = ts_filtered_volume_shape,
     .reduction = &ts_finite_reduction,

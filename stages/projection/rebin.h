@@ -22,9 +22,6 @@ struct rebin_sample {
     float weight[REBIN_TAPS];
 };
 
-extern const struct stage rebin_stage;
-extern const struct stage_cuda rebin_cuda;
-
 /* Bytes of the table of all samples of a slice, and of what it is worked out in, in this order; and filling it. */
 size_t ts_rebin_table_bytes(const struct stage_context *context);
 size_t ts_rebin_room_bytes(const struct stage_context *context);

@@ -15,7 +15,7 @@
  * Slices go in groups of 16, side by side in A and A'. Norms are summed in double, in an order fixed by the sizes
  * alone.
  */
-#include "stages/reconstruction/cgls.h"
+#include "stages/reconstruction/iterate.h"
 
 #include <string.h>
 
@@ -177,9 +177,7 @@ const struct stage cgls_stage = {
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
-    .params = cgls_rows,
-    .n_params = sizeof cgls_rows / sizeof *cgls_rows,
-    .params_bytes = sizeof(struct iterate_params),
+    STAGE_PARAMS(cgls_rows, struct iterate_params),
     .resolve = ts_iterate_resolve,
     .shape = ts_iterate_shape,
     .reduction = &ts_finite_reduction,

@@ -14,9 +14,6 @@ enum fourier_interpolation {
     FOURIER_SINC    /* 1 up to u = 0.5 */
 };
 
-extern const struct stage fourier_stage;
-extern const struct stage_cuda fourier_cuda;
-
 /* What the resolved parameters make of the input: the grid, without its views. */
 struct polar_grid ts_fourier_grid(const struct stage_context *context);
 /* Views in the input's order, their samples' weights included; room for POLAR_VIEW_ROOM_BYTES of each view. */

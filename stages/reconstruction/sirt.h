@@ -13,7 +13,4 @@ struct sirt_params {
     bool nonnegative;
 };
 
-extern const struct stage sirt_stage;
-extern const struct stage_cuda sirt_cuda;
-
 #endif

@@ -415,9 +415,7 @@ const struct stage center_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_LINE_INTEGRAL) |
                   TS_QUANTITY_BIT(TS_INTENSITY),
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct center_params),
+    STAGE_PARAMS(rows, struct center_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

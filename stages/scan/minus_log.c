@@ -290,9 +290,7 @@ const struct stage minus_log_stage = {
                        [TS_INTENSITY] = ("where the values are I/I0, say `quantity: transmission` at the input, or in "
                                          "`rescale` with its `range`; else `air` divides them by the beam beside the "
                                          "object")},
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct minus_log_params),
+    STAGE_PARAMS(rows, struct minus_log_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

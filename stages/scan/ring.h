@@ -18,9 +18,6 @@ struct ring_params {
     double sigma;
 };
 
-extern const struct stage ring_stage;
-extern const struct stage_cuda ring_cuda;
-
 /* What a thread of a CUDA device sorts by itself: columns of fewer views take as many places. */
 enum { RING_LEAST_PLACES = 16 };
 /* Places for the views of a column on a CUDA device, and the bytes of shared memory that sorting them takes. */

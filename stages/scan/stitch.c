@@ -326,9 +326,7 @@ const struct stage stitch_stage = {
                        [TS_INTENSITY] = ("where the values are line integrals, say `quantity: line_integral` at the "
                                          "input")},
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct stitch_params),
+    STAGE_PARAMS(rows, struct stitch_params),
     .resolve = resolve,
     .shape = shape,
     .scratch_bytes = scratch_bytes,

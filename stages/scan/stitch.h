@@ -35,9 +35,6 @@ struct stitch_grid {
     float air;              /* where no view has a sample */
 };
 
-extern const struct stage stitch_stage;
-extern const struct stage_cuda stitch_cuda;
-
 struct stitch_grid ts_stitch_grid(const struct stage_context *context);
 /* Weight of the view itself for each detector of the result, 0 where it has none; its opposite has the rest. */
 void ts_stitch_weights(const struct stage_context *context, float *weights);

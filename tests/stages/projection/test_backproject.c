@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
