@@ -73,11 +73,8 @@ static enum ts_status unknown_phantom(const char *name, struct ts_diag *diag)
     }
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-phantom"}, "unknown phantom '%s'", name);
     const char *nearest = ts_nearest_name(name, names, n);
-    if (nearest != NULL)
-        ts_diag_hint(diag, "did you mean '%s'?", nearest);
-    else
-        ts_diag_hint(diag, "there are: %s", list);
-    return TS_BAD_CHAIN;
+    return nearest != NULL ? ts_diag_hint(diag, "did you mean '%s'?", nearest)
+                           : ts_diag_hint(diag, "there are: %s", list);
 }
 
 /* Makes the folder, or checks that it is empty. */
@@ -106,8 +103,7 @@ static enum ts_status claim_folder(const char *folder, bool *made, struct ts_dia
     site.code = "folder-not-empty";
     ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder is not empty, and its files could be someone's images",
                   folder);
-    ts_diag_hint(diag, "name a new folder, or empty this one");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "name a new folder, or empty this one");
 }
 
 static bool file_path(char out[PATH_BYTES], const char *folder, int64_t z)

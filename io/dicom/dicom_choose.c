@@ -133,8 +133,7 @@ enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_serie
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-images"},
                       "no DICOM image in the input (%zu files seen%s%s)", folder->n_seen, *reasons ? "; " : "",
                       reasons);
-        ts_diag_hint(diag, "give the folder that holds the DICOM files");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(diag, "give the folder that holds the DICOM files");
     }
     if (choice && *choice)
         return choose_named(series, n_series, choice, chosen, diag);

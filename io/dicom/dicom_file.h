@@ -100,8 +100,6 @@ struct dicom_folder {
     bool skip;     /* the chain allows that files cannot be read */
 };
 
-/* The file's own name, without folders. */
-const char *ts_dicom_base_name(const char *path);
 /* Whether a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends in a dot
  * stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
 bool ts_dicom_is_class(const char *uid, const char *const *classes);

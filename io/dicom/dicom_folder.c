@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "core/path.h"
 #include "io/dicom/dicom_non_images.h"
 #include "io/dicom/dicom_scan.h"
 
@@ -58,8 +59,7 @@ static enum ts_status add(struct search *search, struct list *list, const struct
     if (list->n == MAX_FILES) {
         ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "too-many-files"},
                       "more than %d files or folders in the input", (int)MAX_FILES);
-        ts_diag_hint(search->diag, "give the folder of one study");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(search->diag, "give the folder of one study");
     }
     struct found *grown = ts_memory_grow(list->items, list->n, &list->capacity, sizeof *grown);
     if (!grown)
@@ -73,8 +73,7 @@ static enum ts_status unreadable(struct search *search, const char *path)
 {
     ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "cannot read %s: %s",
                   path, strerror(errno));
-    ts_diag_hint(search->diag, "check the path and its permissions");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(search->diag, "check the path and its permissions");
 }
 
 /* Returns the text of a link, or NULL. */
@@ -102,7 +101,7 @@ static enum ts_status visit_folder(struct search *search, struct found *found)
     if (++found->depth > MAX_DEPTH)
         return ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "folders-too-deep"},
                              "folders nested deeper than %d in the input", (int)MAX_DEPTH);
-    if (!strcmp(ts_dicom_base_name(found->path), ".git"))
+    if (!strcmp(ts_base_name(found->path), ".git"))
         return visit_other(search, found, DICOM_GIT, 0);
     return add(search, &search->pending, found);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/path.h"
 #include "io/dicom/dicom_completeness.h"
 #include "io/dicom/dicom_geometry.h"
 #include "io/dicom/dicom_non_images.h"
@@ -179,7 +180,7 @@ static void check_files(struct dicom_series *series)
     if (bad) {
         ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
                                "%zu of %zu files cannot be used; %s: %s", refused, series->n_files,
-                               ts_dicom_base_name(bad->path), bad->refusal);
+                               ts_base_name(bad->path), bad->refusal);
     }
     if (odd)
         ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
@@ -195,8 +196,8 @@ static void check_files(struct dicom_series *series)
             if (!(fabs(file->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
                 ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
                                        "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
-                                       first->spacing_mm[1], ts_dicom_base_name(first->path), file->spacing_mm[0],
-                                       file->spacing_mm[1], ts_dicom_base_name(file->path));
+                                       first->spacing_mm[1], ts_base_name(first->path), file->spacing_mm[0],
+                                       file->spacing_mm[1], ts_base_name(file->path));
         }
     }
 }

@@ -111,12 +111,10 @@ static void write_json(FILE *stream, const struct dicom_folder *folder, const st
 
 /* ---- plain text --------------------------------------------------------------------------------- */
 
-/* Prints a line; control characters and bytes that are not UTF-8 are escaped in `text`. */
 static void print_line(FILE *stream, const char *label, const char *text)
 {
-    char escaped[1024];
-    ts_text_escape(escaped, sizeof escaped, text);
-    fprintf(stream, "%s%s\n", label, escaped);
+    ts_text_print(stream, label, text);
+    fputc('\n', stream);
 }
 
 static void print_refusal(FILE *stream, const char *code, const char *reason, const char *hint)

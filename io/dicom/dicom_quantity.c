@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/path.h"
 #include "io/dicom/dicom_cells.h"
 #include "io/dicom/dicom_geometry.h"
 
@@ -94,7 +95,7 @@ void ts_dicom_quantify(struct dicom_series *series)
         if (!same) {
             ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
                                    "%s and %s disagree in Rescale Type, Units or Photometric Interpretation",
-                                   ts_dicom_base_name(first->path), ts_dicom_base_name(file->path));
+                                   ts_base_name(first->path), ts_base_name(file->path));
             return;
         }
     }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/path.h"
 #include "io/dicom/dicom_decode.h"
 #include "io/dicom/dicom_source.h"
 #include "io/file/digest.h"
@@ -306,10 +307,9 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
     int64_t z = (int64_t)(job & UINT32_MAX);
     if (job == UINT64_MAX || z >= source->base.n_slices)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
-    enum ts_status status = ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s",
-                                          (long long)z, ts_dicom_base_name(source->frames[z].file->path), what);
-    ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
-    return status;
+    ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s", (long long)z,
+                  ts_base_name(source->frames[z].file->path), what);
+    return ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
 }
 
 /* Takes one answer from the workers. */
@@ -342,13 +342,12 @@ static enum ts_status accept(struct dicom_source *source, int64_t z, const struc
                              struct ts_diag *diag)
 {
     struct source_slice *slice = &source->base.slices[z];
-    const char *name = ts_dicom_base_name(source->frames[z].file->path);
+    const char *name = ts_base_name(source->frames[z].file->path);
     char sha256[sizeof slice->pixel_sha256];
     if (reply->failed) {
         struct diag_site site = {.code = reply->code};
         ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
-        ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
     }
     ts_digest_format(sha256, reply->pixel_sha256);
     if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)

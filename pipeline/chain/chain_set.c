@@ -66,8 +66,7 @@ static enum ts_status split_assignment(struct assignment *at)
     const char *dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
     if (!dot || dot == text || dot + 1 == equals) {
         refuse(at, 0, at->tree.length, "assignment-syntax", "STAGE.PARAMETER=VALUE is expected");
-        ts_diag_hint(at->tree.diag, "box.radius=3, of a second box box#2.radius=3, of the input input.series=2");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(at->tree.diag, "box.radius=3, of a second box box#2.radius=3, of the input input.series=2");
     }
     at->target_length = (size_t)(dot - text);
     at->parameter_start = at->target_length + 1;
