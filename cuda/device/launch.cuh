@@ -20,7 +20,7 @@ extern "C" {
 #include "cuda/device/launch.h"
 }
 
-/* Calls MACRO(C type) for the image's dtype: one instantiation of a template a dtype. */
+/* Calls MACRO(C type) for the image's dtype, so that a template is instantiated once for each dtype. */
 #define TS_CUDA_DTYPES(dtype, MACRO)                                                                                   \
     switch (dtype) {                                                                                                   \
     case TS_U8:                                                                                                        \
@@ -46,7 +46,7 @@ extern "C" {
         break;                                                                                                         \
     }
 
-/* The same for stages that only move values: one instantiation an element size. */
+/* The same for stages that only move values: a template is instantiated once for each element size. */
 #define TS_CUDA_WORDS(dtype, MACRO)                                                                                    \
     switch (ts_dtype_bytes(dtype)) {                                                                                   \
     case 1:                                                                                                            \
@@ -60,7 +60,7 @@ extern "C" {
         break;                                                                                                         \
     }
 
-/* ceil(a / b) of positive numbers. */
+/* Returns ceil(a / b) of positive numbers. */
 static inline __host__ __device__ int64_t ts_cuda_parts(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
