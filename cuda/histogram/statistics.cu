@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * statistics on the device: the counts of the values of 8- and 16-bit integers (cuda/counting/value_counts.cuh), and of
- * slices what follows from them (cuda/counting/count_moments.cuh); moments and range of the slices of other types
- * (cuda/counting/moments.cuh) and what their percentiles need (cuda/counting/percentile.cuh). The numbers themselves
- * are worked out on the host, as on the CPU.
+ * statistics on the device. No kernel stands here: cuda/counting/value_counts.cuh counts the values of 8- and 16-bit
+ * integers, and cuda/counting/count_moments.cuh makes the moments of slices of these counts; other types have
+ * cuda/counting/moments.cuh for moments and range, and cuda/counting/percentile.cuh for percentiles. The host works out
+ * the numbers themselves, as on the CPU. The image is read once, and once or twice more for percentiles.
  *
- * Partials. Counts of a volume; else, in the first round: the moments of the slices (all nz of a volume, one of a
- * slice), then the counts of the upper halves of the keys, or the ends of the percentiles of a slice; in the second:
- * the counts of the lower halves. No kernels of its own; the image is read once, and once or twice more for
- * percentiles.
+ * The partial of a volume of 8- and 16-bit integers is its counts. Others have, in the first round, the moments of the
+ * slices (all nz of a volume, one of a slice), then the counts of the upper halves of the keys, or the ends of the
+ * percentiles of a slice; in the second round, the counts of the lower halves.
  */
 #include "cuda/device/launch.cuh"
 
@@ -27,11 +26,6 @@ static const struct statistics_params *params_of(const struct stage_context *con
     return (const struct statistics_params *)context->params;
 }
 
-static bool per_slice(const struct stage_context *context)
-{
-    return ts_scope_is_slice(context);
-}
-
 static bool by_value(const struct stage_context *context)
 {
     return ts_value_counts_fit(context->in.dtype);
@@ -39,7 +33,7 @@ static bool by_value(const struct stage_context *context)
 
 static int64_t moment_count(const struct stage_context *context)
 {
-    return per_slice(context) ? 1 : context->in.axes[0].n;
+    return ts_scope_is_slice(context) ? 1 : context->in.axes[0].n;
 }
 
 static size_t one_moments_bytes(const struct stage_context *context)
@@ -65,7 +59,7 @@ static size_t partial_bytes(const struct stage_context *context, int)
     return moments_bytes(context) + percentiles;
 }
 
-/* Counts of n slices, for by_value() slice by slice. */
+/* Bytes of the counts of n slices, where values are counted slice by slice. */
 static size_t slice_counts_bytes(const struct stage_context *context, int64_t n)
 {
     return (size_t)n * ts_cuda_stride(ts_cuda_value_counts_bytes(context->in.dtype, true));
@@ -76,8 +70,8 @@ static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
     const struct statistics_params *params = params_of(context);
     const int n_percentiles = ts_statistics_percentiles(context);
     if (by_value(context))
-        return ts_cuda_value_counts_scratch_bytes(context, &context->in, per_slice(context), n) +
-               (per_slice(context) ? slice_counts_bytes(context, n) : 0);
+        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context), n) +
+               (ts_scope_is_slice(context) ? slice_counts_bytes(context, n) : 0);
     if (context->round == 1)
         return ts_cuda_percentile_scratch_bytes(context, 1, n);
     const size_t moments =
@@ -91,7 +85,7 @@ static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
     return moments > percentiles ? moments : percentiles;
 }
 
-/* The percentiles, then the logarithms of the keys. */
+/* The constants are the percentiles, then the logarithms of the keys. */
 static size_t percents_bytes(const struct stage_context *context)
 {
     return (size_t)ts_statistics_percentiles(context) * sizeof(double);
@@ -99,7 +93,7 @@ static size_t percents_bytes(const struct stage_context *context)
 
 static size_t constants_bytes(const struct stage_context *context)
 {
-    const bool of_slice_counts = by_value(context) && per_slice(context);
+    const bool of_slice_counts = by_value(context) && ts_scope_is_slice(context);
     return percents_bytes(context) + (of_slice_counts ? ts_cuda_count_logs_bytes(context->in.dtype) : 0);
 }
 
@@ -107,11 +101,11 @@ static void constants(const struct stage_context *context, void *host)
 {
     if (ts_statistics_percentiles(context) > 0)
         memcpy(host, params_of(context)->percentiles.values, percents_bytes(context));
-    if (by_value(context) && per_slice(context))
+    if (by_value(context) && ts_scope_is_slice(context))
         ts_cuda_count_logs(context->in.dtype, (double *)((char *)host + percents_bytes(context)));
 }
 
-/* Counts first in the scratch. */
+/* The scratch starts with the counts. */
 static enum ts_status reduce_slice_counts(const struct stage_context *context, const struct ts_image *slices,
                                           char *partials, const struct cuda_call *call)
 {
@@ -138,10 +132,10 @@ static enum ts_status reduce_first(const struct stage_context *context, const st
     const enum percentile_method method = (enum percentile_method)params->percentile_method;
     const int n_percentiles = ts_statistics_percentiles(context);
     const size_t bytes = ts_cuda_moments_bytes(), stride = ts_cuda_stride(partial_bytes(context, 0));
-    char *const moments = per_slice(context) ? partials : partials + (size_t)slices->z_first * bytes;
+    char *const moments = ts_scope_is_slice(context) ? partials : partials + (size_t)slices->z_first * bytes;
     char *const percentiles = partials + moments_bytes(context);
     const enum ts_status status = ts_cuda_moments(context, slices, (enum reduction_method)params->method, moments,
-                                                  per_slice(context) ? stride : bytes, call);
+                                                  ts_scope_is_slice(context) ? stride : bytes, call);
     if (status != TS_OK || n_percentiles == 0)
         return status;
     return ts_statistics_by_slice(context)
