@@ -80,7 +80,7 @@ static void find_inputs(struct plan_node *node)
     }
 }
 
-/* The first pass in which an input, and what streams with it, is there. */
+/* Returns the first pass in which an input, and the references that stream with it, can be computed. */
 static int input_level(const struct ts_plan *plan, const struct plan_node *node, int input)
 {
     int level = plan->nodes[node->inputs[input]].level;
@@ -99,8 +99,8 @@ static int known_axes(const struct ts_plan *plan, const struct plan_node *node)
     return pass;
 }
 
-/* When a stage can run: its image follows its inputs; a reduction over volumes takes its rounds, and what needs the
- * result waits for them. */
+/* Finds the passes in which a stage runs. Its image follows its inputs; a reduction over volumes needs one pass for
+ * each round, and whatever needs the result waits for them. */
 static void find_passes(struct ts_plan *plan, struct plan_node *node)
 {
     const struct stage_reduction *reduction = node->chain_stage->stage->reduction;
@@ -276,7 +276,7 @@ static const char *unused_hint(const struct ts_plan *plan, int32_t node)
     return "remove it, name it as a later stage's input or reference, or add a save stage after it";
 }
 
-/* An image that nothing takes, saves or writes was computed for nothing: most likely a forgotten input. */
+/* Refuses an image that no stage uses, saves or writes: most likely an `input:` was forgotten. */
 static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *diag)
 {
     bool used[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
@@ -301,7 +301,7 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-/* Everything that depends on the device; may be done again for another one. */
+/* Plans everything that depends on the device. May be called again for another device. */
 static enum ts_status work_out(struct ts_plan *plan, struct ts_diag *diag)
 {
     const enum ts_status status = plan_stages(plan, diag);
@@ -312,7 +312,7 @@ static enum ts_status work_out(struct ts_plan *plan, struct ts_diag *diag)
     return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
 }
 
-/* `auto` found a device: the chain is tried there, and where it cannot run there and can on the CPU, it does. */
+/* `auto` found a device: the chain is planned there, and on the CPU where it cannot run there but can on the CPU. */
 static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct ts_diag *there = ts_diag_create(), *here = ts_diag_create();
