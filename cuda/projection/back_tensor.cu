@@ -171,7 +171,7 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
                 const int slice = slice_first + ts_cuda_tensor_slice<S>(tile, second);
                 if (slice >= size->n_slices)
                     continue;
-                const float2 back = ts_cuda_largest_scale(largest[slice], EXPONENT, -1);
+                const float2 back = ts_cuda_slice_maximum_scale(largest[slice], EXPONENT, -1);
                 const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
                 out[((int64_t)slice * size->n_rows + y) * size->n_columns + x] =
                     total * back.x * back.y * (JOSEPH ? size->most : 1);
@@ -290,7 +290,7 @@ static enum ts_status find_largest(const struct stage_context *context, const st
 {
     const int64_t nz = sinogram->axes[0].n;
     if (!known)
-        return ts_cuda_largest(context, sinogram, largest, stream);
+        return ts_cuda_slice_maxima(context, sinogram, largest, stream);
     take_largest<<<(unsigned)ts_cuda_parts(nz, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(
         (const char *)known, ts_cuda_stride(sizeof(struct finite_slice)), nz, largest);
     return ts_cuda_launched(context, "take_largest");

@@ -74,7 +74,7 @@ static enum ts_status ray(const struct stage_context *context, const struct ts_i
     const int64_t tasks = nz * n_views * ts_cuda_parts(n_detectors, RAY_THREADS);
     const unsigned blocks = (unsigned)(tasks < RAY_BLOCKS ? tasks : RAY_BLOCKS);
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
-    const enum ts_status status = ts_cuda_turn(context, in, call->scratch, call->stream);
+    const enum ts_status status = ts_cuda_transpose(context, in, call->scratch, call->stream);
     if (status != TS_OK)
         return status;
 #define LAUNCH(T)                                                                                                      \

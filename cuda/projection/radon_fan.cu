@@ -44,7 +44,7 @@ static enum ts_status ray(const struct stage_context *context, const struct beam
     const int64_t tasks = size.nz * size.n_views * ts_cuda_parts(size.n_detectors, RAY_THREADS);
     const unsigned blocks = (unsigned)(tasks < RAY_BLOCKS ? tasks : RAY_BLOCKS);
     const struct cuda_joseph tables = ts_cuda_joseph_tables(scan, call->constants);
-    const enum ts_status status = ts_cuda_turn(context, in, call->scratch, call->stream);
+    const enum ts_status status = ts_cuda_transpose(context, in, call->scratch, call->stream);
     if (status != TS_OK)
         return status;
 #define LAUNCH(T)                                                                                                      \

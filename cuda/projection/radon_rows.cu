@@ -168,7 +168,7 @@ enum ts_status ts_cuda_radon_rows(const struct stage_context *context, const str
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
     const int64_t all = all_pairs(&size);
     void *turned = (char *)call->scratch + partials_bytes(&size);
-    enum ts_status status = ts_cuda_turn(context, in, turned, call->stream);
+    enum ts_status status = ts_cuda_transpose(context, in, turned, call->stream);
     for (int64_t first = 0; status == TS_OK && first < all; first += size.pairs) {
         const unsigned pairs = (unsigned)(all - first < size.pairs ? all - first : size.pairs);
         const dim3 blocks((unsigned)size.n_parts, (unsigned)ts_cuda_parts(size.n_detectors, WINDOW), pairs);

@@ -197,7 +197,7 @@ static __device__ __forceinline__ void write_rays(const float4 *totals, const st
                 const int slice = slice_first + ts_cuda_tensor_slice<S>(tile, second);
                 if (slice >= size->n_slices)
                     continue;
-                const float2 back = ts_cuda_largest_scale(largest[slice], EXPONENT, -1);
+                const float2 back = ts_cuda_slice_maximum_scale(largest[slice], EXPONENT, -1);
                 const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
                 out[((int64_t)slice * size->n_views + beam->view) * size->n_detectors + ray] =
                     total * back.x * beam->length_mm * back.y;
@@ -246,11 +246,11 @@ static __global__ void __launch_bounds__(AGAIN_THREADS)
     const int64_t rays = table->n * n_detectors;
     int any = 0;
     for (int64_t z = threadIdx.x; z < n_slices; z += AGAIN_THREADS)
-        any |= largest[z] >= LARGEST_NO_NUMBER;
+        any |= largest[z] >= SLICE_MAXIMUM_NOT_FINITE;
     if (!__syncthreads_or(any))
         return;
     for (int64_t z = 0; z < n_slices; z++)
-        for (int64_t i = blockIdx.x * AGAIN_THREADS + threadIdx.x; largest[z] >= LARGEST_NO_NUMBER && i < rays;
+        for (int64_t i = blockIdx.x * AGAIN_THREADS + threadIdx.x; largest[z] >= SLICE_MAXIMUM_NOT_FINITE && i < rays;
              i += gridDim.x * AGAIN_THREADS) {
             const struct cuda_beam beam = table->beams[i / n_detectors];
             const int n_minor = beam.along_rows ? nx : ny, detector = (int)(i % n_detectors);
@@ -349,7 +349,7 @@ enum ts_status ts_cuda_radon_tensor(const struct stage_context *context, const s
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
     uint32_t *largest = (uint32_t *)call->scratch;
     uint4 *lines = (uint4 *)((char *)call->scratch + ts_cuda_stride((size_t)nz * sizeof(uint32_t)));
-    enum ts_status status = ts_cuda_largest(context, in, largest, call->stream);
+    enum ts_status status = ts_cuda_slice_maxima(context, in, largest, call->stream);
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
         n = nz - z < 128 ? nz - z : 128;
         status = project_slices(context, in, out, z, n, largest + z, lines, call);

@@ -153,8 +153,8 @@ static __global__ void __launch_bounds__(THREADS)
         for (int part = 0; part < 2; part++) {
             const int64_t slice = batch.first + 2 * pair + part;
             if (sample < grid.n_detectors && slice >= 0 && slice < batch.n_slices &&
-                largest[slice] < LARGEST_NO_NUMBER) {
-                const float2 scale = ts_cuda_largest_scale(largest[slice], 0, 1);
+                largest[slice] < SLICE_MAXIMUM_NOT_FINITE) {
+                const float2 scale = ts_cuda_slice_maximum_scale(largest[slice], 0, 1);
                 value[part] = (float)in[(slice * grid.n_views + view) * grid.n_detectors + sample] * scale.x * scale.y;
             }
         }
@@ -235,9 +235,9 @@ static __global__ void __launch_bounds__(THREADS)
             const int64_t slice = batch.first + 2 * pair + part, to = out_first + 2 * pair + part;
             if (to < 0 || to >= n_out)
                 continue;
-            const float2 back = ts_cuda_largest_scale(largest[slice], 0, -1);
+            const float2 back = ts_cuda_slice_maximum_scale(largest[slice], 0, -1);
             const float is = (part ? value.y : value.x) * factor * back.x * back.y;
-            out[to * pixels + i % pixels] = largest[slice] < LARGEST_NO_NUMBER ? is : NAN;
+            out[to * pixels + i % pixels] = largest[slice] < SLICE_MAXIMUM_NOT_FINITE ? is : NAN;
         }
     }
 }
@@ -383,7 +383,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     lay_out_scratch(context, n, call->scratch, &scratch);
     /* `in` begins one slice before `out`; a pair begins at an even slice of the volume. */
     struct batch batch = {1 - out->z_first % 2, n + 2, pairs_of(context, &grid)};
-    enum ts_status status = ts_cuda_largest(context, in, scratch.largest, call->stream);
+    enum ts_status status = ts_cuda_slice_maxima(context, in, scratch.largest, call->stream);
     for (; status == TS_OK && batch.first - 1 < n; batch.first += 2 * batch.pairs)
         status = reconstruct(context, in, out, batch, &scratch, call);
     return status;

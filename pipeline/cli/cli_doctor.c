@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
+#include "core/available.h"
 #include "cuda/device/device.h"
 #include "cuda/device/selftest.h"
 #include "io/dicom/dicom_decode.h"
@@ -118,20 +119,6 @@ static void print_limit(const char *name, int resource, bool bytes)
     printf("  %-14s %s\n", name, text);
 }
 
-/* MemAvailable of /proc/meminfo in bytes, -1 where it cannot be read. */
-static double memory_available(void)
-{
-    char line[128];
-    double found = -1;
-    FILE *file = fopen("/proc/meminfo", "r");
-    while (file && found < 0 && fgets(line, sizeof line, file))
-        if (!strncmp(line, "MemAvailable:", 13))
-            found = 1024.0 * strtod(line + 13, NULL); /* in kB */
-    if (file)
-        fclose(file);
-    return found;
-}
-
 static void print_limits(void)
 {
     char text[32];
@@ -140,9 +127,10 @@ static void print_limits(void)
     puts("limits");
     if (sched_getaffinity(0, sizeof cores, &cores) == 0)
         printf("  %-14s %d\n", "cores", CPU_COUNT(&cores));
-    const double memory = memory_available();
-    if (memory >= 0)
-        printf("  %-14s %s free now\n", "memory", ts_command_format_bytes(memory, text, sizeof text));
+    const double memory = (double)ts_memory_available();
+    if (memory > 0)
+        printf("  %-14s %s free now
+", "memory", ts_command_format_bytes(memory, text, sizeof text));
     print_limit("address space", RLIMIT_AS, true);
     print_limit("file size", RLIMIT_FSIZE, true);
     print_limit("open files", RLIMIT_NOFILE, false);

@@ -93,7 +93,7 @@ static enum ts_status plot_file(const char *path, const char *output, struct are
     struct chart_line lines[MOST_CURVES];
     const char **datasets, *shown[MOST_CURVES];
     size_t n = 0;
-    enum ts_status status = ts_hdf5_list_tables(path, "residual", arena, &datasets, &n, diag);
+    enum ts_status status = ts_hdf5_list_datasets(path, "residual", arena, &datasets, &n, diag);
     n = n < MOST_CURVES ? n : MOST_CURVES;
     for (size_t i = 0; i < n && status == TS_OK; i++) {
         status = read_line(path, datasets[i], arena, &lines[i], &shown[i], diag);

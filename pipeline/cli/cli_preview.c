@@ -98,7 +98,7 @@ static enum ts_status preview_file(const char *path, const char *output, const c
     struct arena *arena = ts_arena_create();
     enum ts_status status = arena ? TS_OK : ts_diag_no_memory(diag, sizeof slices);
     if (status == TS_OK && !dataset)
-        status = ts_hdf5_list_volumes(path, arena, &datasets, &n, diag);
+        status = ts_hdf5_list_datasets(path, NULL, arena, &datasets, &n, diag);
     n = n < MAX_PICTURES ? n : MAX_PICTURES;
     for (size_t i = 0; i < n && status == TS_OK; i++)
         status = ts_hdf5_read_slice(path, datasets[i], -1, &slices[i], diag);
