@@ -74,7 +74,7 @@ static const char *method_of(const struct bench_stage *ready)
     const struct param *method = ts_param_find(stage->params, stage->n_params, "method", &i);
     if (!method || method->kind != PARAM_CHOICE || ts_param_is_idle(&ready->set, i))
         return NULL;
-    return ts_choice_name(method->choices, *(const int32_t *)((const char *)ready->context.params + method->offset));
+    return ts_param_choice_name(&ready->set, "method");
 }
 
 /* Bytes that a stage reads and writes at least. */
