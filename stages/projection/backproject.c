@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backproject: every pixel sums what the detectors at its place saw in all views; (z, view, detector) -> (z, y, x),
- * f32. Places and weights: stages/geometry/back_view.h. How the work is cut on the CPU:
- * stages/projection/backprojection.c.
+ * backproject: every pixel sums what the detector pixels at its place saw in all views; (z, view, detector) ->
+ * (z, y, x), f32. stages/geometry/back_view.h defines places and weights, stages/projection/backprojection.c how the
+ * CPU cuts the work; the adjoint of a fan goes by its rays, stages/projection/joseph_backproject.c.
  */
 #include "stages/projection/backproject.h"
 
@@ -50,7 +50,7 @@ static const struct choice weights_choices[] = {
     {0},
 };
 
-static const struct param backproject_rows[] = {
+static const struct param backproject_params[] = {
     PARAM(struct reconstruction_params, model, .init.choice = BACK_JOSEPH, .choices = model_choices, .unit = "",
           .doc = "which detectors count for a pixel, and how much"),
     PARAM(struct reconstruction_params, weights, .init.choice = VIEW_WEIGHTS_NONE, .choices = weights_choices,
@@ -59,7 +59,7 @@ static const struct param backproject_rows[] = {
           .unit = "",
           .doc = "where the angles look like radians; with weights also where neighboring views are more than 4 times "
                  "their mean angle apart"),
-    RECONSTRUCTION_ROWS,
+    RECONSTRUCTION_PARAMS,
 };
 
 const struct stage backproject_stage = {
@@ -93,8 +93,8 @@ const struct stage backproject_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
     .beams = TS_ANY_BEAM,
-    .params = backproject_rows,
-    .n_params = sizeof backproject_rows / sizeof *backproject_rows,
+    .params = backproject_params,
+    .n_params = sizeof backproject_params / sizeof *backproject_params,
     .params_bytes = sizeof(struct reconstruction_params),
     .resolve = backproject_resolve,
     .shape = backproject_shape,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backproject: parallel-beam backprojection of every slice.
+ * backproject: unfiltered backprojection of every slice.
  */
 #ifndef STAGES_PROJECTION_BACKPROJECT_H
 #define STAGES_PROJECTION_BACKPROJECT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * filter: the rows of a sinogram through a filter of filtered backprojection, as stages/projection/row_filter.h defines
- * it; (z, view, detector) -> the same, f32. On the CPU a row for each task, through FFTW or KissFFT.
+ * it; (z, view, detector) -> the same, f32. On the CPU each row is a task of its own, through FFTW or KissFFT.
  */
 #include "stages/projection/filter.h"
 
@@ -9,10 +9,8 @@ struct row_filter ts_filter_of(const struct stage_context *context)
 {
     const struct filter_params *params = context->params;
     const struct ts_axis *axis = &context->in.axes[2];
-    return (struct row_filter){.name = params->filter,
-                               .cutoff = params->cutoff,
-                               .spacing = axis->spacing > 0 ? axis->spacing : 1,
-                               .n = axis->n};
+    return (struct row_filter){
+        .name = params->filter, .cutoff = params->cutoff, .spacing = ts_axis_spacing(axis), .n = axis->n};
 }
 
 static enum ts_status filter_resolve(const struct stage_context *context, void *values)
@@ -56,8 +54,8 @@ static enum ts_status filter_map(const struct stage_context *context, const stru
     return TS_OK;
 }
 
-static const struct param filter_rows[] = {
-    ROW_FILTER_ROWS(struct filter_params),
+static const struct param filter_params[] = {
+    ROW_FILTER_PARAMS(struct filter_params),
 };
 
 const struct stage filter_stage = {
@@ -84,8 +82,8 @@ const struct stage filter_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
-    .params = filter_rows,
-    .n_params = sizeof filter_rows / sizeof *filter_rows,
+    .params = filter_params,
+    .n_params = sizeof filter_params / sizeof *filter_params,
     .params_bytes = sizeof(struct filter_params),
     .resolve = filter_resolve,
     .shape = filter_shape,

@@ -9,5 +9,6 @@
 
 extern const struct stage cgls_stage;
 extern const struct stage_cuda cgls_cuda;
+extern const struct iterate_needs ts_cgls_needs;
 
 #endif

@@ -15,5 +15,6 @@ struct sirt_params {
 
 extern const struct stage sirt_stage;
 extern const struct stage_cuda sirt_cuda;
+extern const struct iterate_needs ts_sirt_needs;
 
 #endif
