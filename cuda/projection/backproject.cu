@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backproject on a CUDA device. Method `pixel`: cuda/projection/reconstruction.cu, method `stack`:
- * cuda/projection/back_stack.cuh, methods `tensor` and `tensor-split`: cuda/projection/back_tensor.cu; Joseph's weights
- * for one ray after the other, and fans: cuda/projection/joseph_back.cu. What a thread computes, memory traffic and
- * blocks stand there.
+ * backproject on a CUDA device: the stage runs cuda/projection/reconstruction.cu. What a thread computes, memory
+ * traffic and blocks stand at each method: `pixel` in reconstruction.cu, `stack` in back_stack.cuh, `tensor` and
+ * `tensor-split` in back_tensor.cu; Joseph's weights by rays, as in a fan, in joseph_back.cu.
  */
 #include "cuda/projection/reconstruction.cuh"
 
@@ -12,7 +11,6 @@ extern "C" {
 #include "stages/values/finite_values.h"
 }
 
-extern const struct stage_cuda backproject_cuda;
 const struct stage_cuda backproject_cuda = {
     .constants_bytes = ts_cuda_reconstruction_constants_bytes,
     .constants = ts_cuda_reconstruction_constants,

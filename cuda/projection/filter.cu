@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * filter on a CUDA device: the rows of a sinogram times a response in the frequencies. Kernels, their traffic and their
- * blocks: cuda/projection/row_filter.cu.
+ * filter on a CUDA device: the stage hands its filter to cuda/projection/row_filter.cu, which describes the kernels,
+ * their traffic and their blocks.
  */
 #include "cuda/projection/row_filter.cuh"
 
@@ -41,7 +41,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_row_filter_run(context, &filter, in, (float *)out->data, call->constants, call->scratch, call);
 }
 
-extern const struct stage_cuda filter_cuda;
 const struct stage_cuda filter_cuda = {
     .constants_bytes = constants_bytes,
     .constants = constants,

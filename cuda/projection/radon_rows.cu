@@ -10,7 +10,7 @@
  * and every detector is in one run of a line. In a first phase each pixel adds to the run it lies below, in a second to
  * the run it lies above: no two threads meet, so there are no atomics and the order is fixed.
  *
- * Memory: columns are read from a turned copy of the slices; each pixel is read once a view; a partial vector is
+ * Memory: columns are read from a transposed copy of the slices; each pixel is read once a view; a partial vector is
  * written, read and written again by the fan-in, about 12 bytes a detector and block. 256 threads: a line of 512 pixels
  * takes two turns, and the barriers stay cheap.
  */
@@ -57,7 +57,7 @@ static struct rows_size size_of(const struct stage_context *context, int64_t n)
     return size;
 }
 
-/* In front of the turned slices. */
+/* In front of the transposed slices. */
 static size_t partials_bytes(const struct rows_size *size)
 {
     return ts_cuda_stride((size_t)(size->pairs * pair_bytes(size)));
@@ -111,8 +111,8 @@ static __device__ void add_line(const T *line, int64_t slice, int n_slices, int 
 /* grid: parts, windows of detectors, pairs from `first` on. */
 template <typename T>
 static __global__ void __launch_bounds__(ROWS_THREADS)
-    project_rows(const T *in, const T *turned, float4 *partials, const struct cuda_beams *table, struct rows_size size,
-                 int64_t first)
+    project_rows(const T *in, const T *transposed, float4 *partials, const struct cuda_beams *table,
+                 struct rows_size size, int64_t first)
 {
     __shared__ float4 vector[WINDOW];
     const int64_t pair = first + blockIdx.z, z = pair / size.n_views * ROWS_SLICES, slice = (int64_t)size.ny * size.nx;
@@ -129,7 +129,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
     __syncthreads();
     const int m_first = (int)blockIdx.x * RADON_LINES, m_end = min(m_first + RADON_LINES, n_major);
     for (int m = m_first; m < m_end; m++)
-        add_line((beam.along_rows ? in : turned) + z * slice + (int64_t)m * n_minor, slice, n_slices, n_minor,
+        add_line((beam.along_rows ? in : transposed) + z * slice + (int64_t)m * n_minor, slice, n_slices, n_minor,
                  origin + m * beam.per_major, per_detector, per_sample, n, vector);
     float4 *partial = partials + ((int64_t)blockIdx.z * size.n_parts + blockIdx.x) * size.n_detectors + window;
     for (int d = (int)threadIdx.x; d < n; d += ROWS_THREADS)
@@ -167,14 +167,14 @@ enum ts_status ts_cuda_radon_rows(const struct stage_context *context, const str
     const struct rows_size size = size_of(context, out->axes[0].n);
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
     const int64_t all = all_pairs(&size);
-    void *turned = (char *)call->scratch + partials_bytes(&size);
-    enum ts_status status = ts_cuda_turn(context, in, turned, call->stream);
+    void *transposed = (char *)call->scratch + partials_bytes(&size);
+    enum ts_status status = ts_cuda_transpose(context, in, transposed, call->stream);
     for (int64_t first = 0; status == TS_OK && first < all; first += size.pairs) {
         const unsigned pairs = (unsigned)(all - first < size.pairs ? all - first : size.pairs);
         const dim3 blocks((unsigned)size.n_parts, (unsigned)ts_cuda_parts(size.n_detectors, WINDOW), pairs);
         const dim3 runs((unsigned)ts_cuda_parts(size.n_detectors, ROWS_THREADS), pairs);
 #define LAUNCH(T)                                                                                                      \
-    project_rows<T><<<blocks, ROWS_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)turned,                 \
+    project_rows<T><<<blocks, ROWS_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)transposed,             \
                                                                (float4 *)call->scratch, table, size, first)
         TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH

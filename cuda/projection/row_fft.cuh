@@ -14,7 +14,7 @@
 
 #include "cuda/device/launch.cuh"
 
-/* cos(2 pi i / 256). */
+/* Returns cos(2 pi i / 256). */
 static __host__ __device__ constexpr float row_fft_cos(int i)
 {
     constexpr float quarter[65] = {
@@ -42,13 +42,13 @@ static __device__ __forceinline__ float2 row_fft_product(float2 a, float c, floa
     return make_float2(__fmaf_rn(a.x, c, -(a.y * s)), __fmaf_rn(a.x, s, a.y * c));
 }
 
-/* The real part of a exp(2 pi i k / 256), and sum. */
+/* Returns sum + the real part of a exp(2 pi i k / 256). */
 static __device__ __forceinline__ float row_fft_real(float2 a, int k, float sum)
 {
     return __fmaf_rn(a.x, row_fft_cos(k), __fmaf_rn(-a.y, row_fft_sin(k), sum));
 }
 
-/* a + w b and a - w b, w = c + i s, in place of a and b. */
+/* Replaces a and b by a + w b and a - w b, w = c + i s. */
 static __device__ __forceinline__ void row_fft_pair(float2 *a, float2 *b, float c, float s)
 {
     const float2 p = *a, q = *b;
@@ -107,7 +107,7 @@ template <int N, int LEVEL, int NODE> static __device__ __forceinline__ void row
     }
 }
 
-/* The same of N real samples, which save more than half of the first level. */
+/* The same for N real samples, which saves more than half of the first level. */
 template <int N> static __device__ __forceinline__ void row_fft_quarter_real(const float *in, float2 *x)
 {
 #pragma unroll
@@ -120,7 +120,7 @@ template <int N> static __device__ __forceinline__ void row_fft_quarter_real(con
     row_fft_quarter<N / 2, 1, 1>(x + N / 2);
 }
 
-/* Its inverse, of x in bit-reversed order, as far as the real parts go. Spoils x. */
+/* The real parts of its inverse, for x in bit-reversed order. Spoils x. */
 template <int N> static __device__ __forceinline__ void row_fft_quarter_back(float2 *x, float *out)
 {
     row_fft_steps<N / 2, 1>(x);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The filters of filtered backprojection on the device, for the stages that filter the rows of a sinogram.
+ * The filters of filtered backprojection on the device (stages/projection/row_filter.h), for the stages that filter the
+ * rows of a sinogram.
  */
 #ifndef CUDA_PROJECTION_ROW_FILTER_CUH
 #define CUDA_PROJECTION_ROW_FILTER_CUH
@@ -23,8 +24,8 @@ enum ts_status ts_cuda_row_filter_run(const struct stage_context *context, const
                                       const struct ts_image *in, float *out, const void *constants, void *scratch,
                                       const struct cuda_call *call);
 
-/* One kernel for all of it, for lengths that it covers; tables, some of them for the host alone, take the place of the
- * response. */
+/* The same in one kernel, for lengths that it covers: row_filter_fused.cu. Tables, some of them for the host alone,
+ * take the place of the response. */
 bool ts_cuda_row_filter_is_fused(const struct stage_context *context, const struct row_filter *filter);
 size_t ts_cuda_row_filter_fused_bytes(const struct row_filter *filter);
 void ts_cuda_row_filter_fused_tables(const struct row_filter *filter, void *host);

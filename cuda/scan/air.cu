@@ -85,5 +85,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "divide_by_air");
 }
 
-extern const struct stage_cuda air_cuda;
 const struct stage_cuda air_cuda = {.map = map};

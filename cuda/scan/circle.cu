@@ -94,5 +94,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return status;
 }
 
-extern const struct stage_cuda circle_cuda;
 const struct stage_cuda circle_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};

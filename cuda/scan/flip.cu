@@ -44,5 +44,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "flip_rows");
 }
 
-extern const struct stage_cuda flip_cuda;
 const struct stage_cuda flip_cuda = {.map = map};

@@ -164,5 +164,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "map_values");
 }
 
-extern const struct stage_cuda minus_log_cuda;
 const struct stage_cuda minus_log_cuda = {.map = map, .reduction = &reduction};

@@ -328,7 +328,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return status;
 }
 
-extern const struct stage_cuda ring_cuda;
 const struct stage_cuda ring_cuda = {.constants_bytes = constants_bytes,
                                      .constants = constants,
                                      .scratch_bytes = scratch_bytes,

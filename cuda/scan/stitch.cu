@@ -121,5 +121,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "stitch");
 }
 
-extern const struct stage_cuda stitch_cuda;
 const struct stage_cuda stitch_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};
