@@ -28,8 +28,8 @@ struct ts_diag {
     const struct source_text *source;
     struct entry *entries;
     size_t count, capacity, errors, errors_dropped;
-    size_t lost; /* warnings and notes that found no memory */
-    enum ts_status status;
+    size_t lost;                   /* warnings and notes that found no memory */
+    enum ts_status status, newest; /* of the first error, and of the newest record, kept or not */
 };
 
 struct ts_diag *ts_diag_create(void)
@@ -160,6 +160,7 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
                                                       enum ts_status status, const struct diag_site *site,
                                                       const char *format, va_list arguments)
 {
+    diag->newest = status;
     if (severity == TS_ERROR) {
         if (diag->status == TS_OK)
             diag->status = status;
@@ -218,16 +219,18 @@ void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char
     va_end(arguments);
 }
 
-void ts_diag_hint(struct ts_diag *diag, const char *format, ...)
+enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     pthread_mutex_lock(&diag->lock);
+    const enum ts_status status = diag->newest;
     /* After the limit the newest record is not the one that was dropped. */
     if (diag->count > 0 && diag->errors_dropped == 0)
         diag->entries[diag->count - 1].record.hint = format_text(diag, format, arguments);
     pthread_mutex_unlock(&diag->lock);
     va_end(arguments);
+    return status;
 }
 
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes)

@@ -28,8 +28,9 @@ void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const c
     __attribute__((format(printf, 3, 4)));
 void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Sets the hint of the newest record: what the user can do. */
-void ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the hint of the newest record: what the user can do. Returns that record's status, so that a failing function
+ * can end in `return ts_diag_hint(...)`. */
+enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Takes back the errors that name this stage, from record `from` on: another one turned out to be their cause. */
 void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage);
 /* The text that spans point into; name is printed before the line number. Both are copied. */

@@ -95,6 +95,22 @@ const char *ts_choice_name(const struct choice *choices, int32_t value)
     return NULL;
 }
 
+const struct choice *ts_param_choice(const struct param_set *set, size_t i)
+{
+    const struct choice *choice = set->rows[i].choices;
+    const int32_t value = choice ? *(const int32_t *)field(set, &set->rows[i]) : 0;
+    while (choice && choice->name && choice->value != value)
+        choice++;
+    return choice && choice->name ? choice : NULL;
+}
+
+const char *ts_param_choice_name(const struct param_set *set, const char *name)
+{
+    size_t i;
+    const struct choice *choice = ts_param_find(set->rows, set->n_rows, name, &i) ? ts_param_choice(set, i) : NULL;
+    return choice ? choice->name : NULL;
+}
+
 int ts_real_format(double value, char *out, size_t size)
 {
     if (isinf(value))

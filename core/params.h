@@ -116,6 +116,10 @@ int ts_param_format(const struct param_set *set, size_t i, char *out, size_t siz
 /* Shortest decimal text that reads back as the same double. */
 int ts_real_format(double value, char *out, size_t size);
 const char *ts_choice_name(const struct choice *choices, int32_t value);
+/* The choice that row i holds; NULL where the row is of another kind or no choice has its value. */
+const struct choice *ts_param_choice(const struct param_set *set, size_t i);
+/* The name of the choice that the row of this name holds; NULL where there is none. */
+const char *ts_param_choice_name(const struct param_set *set, const char *name);
 /* The nearest of n names by edit distance, or NULL where none is near enough to suggest. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
 

@@ -6,7 +6,7 @@
 #include "cuda/bench/bench.h"
 
 #include "core/timing.h"
-#include "cuda/device/stage_state.h"
+#include "cuda/device/driver.h"
 
 enum { MAX_RUNS = 101, USUAL_RUNS = 30, LEAST_RUNS = 5, WARM_UPS = 2, TOTAL_RUNS = 5, MAX_SETS = 64 };
 static const double run_seconds = 0.33;
@@ -16,7 +16,7 @@ struct bench {
     struct ts_diag *diag;
     int n, n_sets;
     struct stage_context *const *contexts;
-    struct cuda_stage *stages[CUDA_BENCH_STAGES];
+    struct stage_driver *drivers[CUDA_BENCH_STAGES];
     int64_t halo;
     unsigned char *inputs, *outputs[CUDA_BENCH_STAGES]; /* n_sets inputs, and as many results of each stage's map */
     size_t input_bytes, output_bytes[CUDA_BENCH_STAGES];
@@ -65,12 +65,12 @@ static enum ts_status fill_inputs(struct bench *bench, const struct ts_image *bl
     return status == TS_OK ? ts_cuda_wait(bench->session, CUDA_COMPUTE) : status;
 }
 
-static enum ts_status create_stages(struct bench *bench)
+static enum ts_status create_drivers(struct bench *bench)
 {
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < bench->n; i++)
-        status = ts_cuda_stage_create(bench->session, bench->contexts[i], bench->contexts[i]->in.axes[0].n,
-                                      &bench->stages[i]);
+        status = ts_cuda_driver_create(bench->session, bench->contexts[i], bench->contexts[i]->in.axes[0].n, NULL,
+                                       &bench->drivers[i]);
     return status;
 }
 
@@ -81,24 +81,32 @@ static bool finishes_last(const struct bench *bench, int i)
     return bench->n > 1 && !context->stage->cuda->map && ts_stage_rounds(context) == 1;
 }
 
+struct inputs {
+    const struct stage_context *context;
+    const struct ts_image *in;
+};
+
+static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
+{
+    const struct inputs *inputs = from;
+    struct ts_image images[STAGE_INPUTS];
+    ts_stage_inputs_alike(inputs->context, inputs->in, images);
+    ts_stage_slices(inputs->context, input, &images[input], z, n, slices);
+    return TS_OK;
+}
+
 static enum ts_status reduce(struct bench *bench, int i, const struct ts_image *in)
 {
     const struct stage_context *context = bench->contexts[i];
     struct ts_image images[STAGE_INPUTS];
     enum ts_status status = TS_OK;
-    bool any = false;
+    if (!finishes_last(bench, i))
+        return ts_driver_reduce(bench->drivers[i], feed, &(struct inputs){context, in});
     ts_stage_inputs_alike(context, in, images);
-    for (int input = 0; input < STAGE_INPUTS; input++)
-        any |= ts_stage_reduces_volume(context, input);
-    const int rounds = any ? ts_stage_rounds(context) : 0;
-    for (int round = 0; status == TS_OK && round < rounds; round++) {
-        for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
-            if (ts_stage_reduces_volume(context, input))
-                status = ts_cuda_stage_add(bench->stages[i], input, &images[input]);
-        if (status == TS_OK && !finishes_last(bench, i))
-            status = ts_cuda_stage_finish(bench->stages[i]);
-    }
-    return status == TS_OK && ts_stage_reduces_slices(context) ? ts_cuda_stage_slab(bench->stages[i], images) : status;
+    for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
+        if (ts_stage_reduces_volume(context, input))
+            status = ts_driver_add(bench->drivers[i], input, &images[input]);
+    return status;
 }
 
 /* A chain is timed as a whole, and a stage in the stretches of work that it puts on the device. */
@@ -113,9 +121,8 @@ static enum ts_status finish_last(struct bench *bench)
 {
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < bench->n; i++)
-        if (bench->contexts[i]->stage->reduction && ts_stage_reduces_volume(bench->contexts[i], 0) &&
-            finishes_last(bench, i))
-            status = ts_cuda_stage_finish(bench->stages[i]);
+        if (ts_stage_reduces_volume(bench->contexts[i], 0) && finishes_last(bench, i))
+            status = ts_driver_finish(bench->drivers[i]);
     return status;
 }
 
@@ -127,20 +134,19 @@ static enum ts_status run_once(struct bench *bench, int set)
     in.data = padded_data + (size_t)bench->halo * ts_slice_bytes(&in);
     for (int i = 0; status == TS_OK && i < bench->n; i++) {
         const struct stage_context *context = bench->contexts[i];
-        if (context->stage->reduction)
-            status = reduce(bench, i, &in);
-        if (status != TS_OK || !context->stage->cuda->map)
-            continue;
-        struct ts_image slices[STAGE_INPUTS], out = context->out;
+        struct ts_image slices[STAGE_INPUTS], out = context->out, padded = in;
         ts_stage_inputs_alike(context, &in, slices);
         if (i == 0) {
-            slices[0].data = padded_data;
-            slices[0].z_first = -bench->halo;
-            slices[0].axes[0].n += 2 * bench->halo;
+            padded.data = padded_data;
+            padded.z_first = -bench->halo;
+            padded.axes[0].n += 2 * bench->halo;
         }
         out.data = bench->outputs[i] + bench->output_bytes[i] * (size_t)set;
-        status = ts_cuda_stage_map(bench->stages[i], slices, &out);
-        in = out;
+        status = reduce(bench, i, &in);
+        if (status == TS_OK)
+            status = ts_driver_slab(bench->drivers[i], &padded, 1, slices, &out);
+        if (context->stage->map)
+            in = out;
     }
     return status;
 }
@@ -151,8 +157,8 @@ static enum ts_status time_run(struct bench *bench, int set, bool total, double 
     enum ts_status status = TS_OK;
     bench->timer.n = 0;
     for (int i = 0; status == TS_OK && i < bench->n; i++) {
-        status = ts_cuda_stage_restart(bench->stages[i]);
-        ts_cuda_stage_time(bench->stages[i], total || bench->n > 1 ? NULL : &bench->timer);
+        status = ts_driver_restart(bench->drivers[i]);
+        ts_cuda_driver_time(bench->drivers[i], total || bench->n > 1 ? NULL : &bench->timer);
     }
     if (status == TS_OK && !total)
         status = ts_cuda_delay(bench->session, bench->diag);
@@ -214,7 +220,7 @@ enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, cons
         status = fill_inputs(&bench, block);
     const double start = ts_seconds();
     if (status == TS_OK)
-        status = create_stages(&bench);
+        status = create_drivers(&bench);
     if (status == TS_OK)
         status = run_once(&bench, 0);
     if (status == TS_OK)
@@ -229,7 +235,7 @@ enum ts_status ts_cuda_bench(struct stage_context *const contexts[], int n, cons
     if (status == TS_OK && warm_seconds <= longest)
         status = time_runs(&bench, runs, times);
     for (int i = 0; i < n; i++)
-        ts_cuda_stage_destroy(bench.stages[i]);
+        ts_driver_destroy(bench.drivers[i]);
     ts_cuda_session_destroy(bench.session);
     return status;
 }

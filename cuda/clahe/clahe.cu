@@ -63,7 +63,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                               : ts_cuda_clahe_skimage(context, in, out, call);
 }
 
-extern const struct stage_cuda clahe_cuda;
 const struct stage_cuda clahe_cuda = {
     .constants_bytes = constants_bytes,
     .constants = constants,

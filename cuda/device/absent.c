@@ -2,15 +2,14 @@
  *
  * Stands for the CUDA side in builds without it: every way in refuses, so nothing behind it is ever reached.
  */
+#include "cuda/device/driver.h"
 #include "cuda/device/selftest.h"
 #include "cuda/device/session.h"
-#include "cuda/device/stage_state.h"
 
 enum ts_status ts_cuda_refuse(struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-not-built"}, "this build has no CUDA code");
-    ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
 }
 
 uint64_t ts_cuda_launch_count(void)

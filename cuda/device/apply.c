@@ -4,177 +4,165 @@
  * The output starts out poisoned, between guards that must be whole in the end.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/memory.h"
-#include "cuda/device/stage_state.h"
+#include "cuda/device/driver.h"
 
 enum { GUARD = 4096, GUARD_BYTE = 0xA5, POISON_BYTE = 0xFF };
 
 struct apply {
     struct stage_context *context;
     struct cuda_session *session;
-    struct cuda_stage *stage;
+    struct stage_driver *driver;
     const struct ts_image *in;
     const struct ts_image *const *references;
+    struct ts_image *out;
     int64_t slab;
     void *inputs[STAGE_INPUTS]; /* on the device: slabs, with halo for input 0 */
     unsigned char *output;      /* on the device: guard, slab, guard */
-    void *room;                 /* on the host: a slab with its halo */
+    struct stage_driver pads;   /* on the host: puts a slab with its halo together, and nothing else */
 };
 
-static enum ts_status take_memory(struct apply *apply, const struct ts_image *out)
+static const struct ts_image *image_of(const struct apply *apply, int input)
+{
+    return input == 0 ? apply->in : apply->references ? apply->references[input - 1] : NULL;
+}
+
+static enum ts_status take_memory(struct apply *apply)
 {
     const struct stage_reach reach = ts_stage_reach(apply->context);
     bool complete = true;
     for (int input = 0; input < STAGE_INPUTS; input++) {
-        const struct ts_image *image = input == 0 ? apply->in : apply->references ? apply->references[input - 1] : NULL;
+        const struct ts_image *image = image_of(apply, input);
         const int64_t slices = apply->slab + (input == 0 ? 2 * reach.halo : 0);
         if (image && complete)
             complete = (apply->inputs[input] = ts_cuda_take(apply->session, (size_t)slices * ts_slice_bytes(image)));
     }
     if (complete && apply->context->stage->cuda->map)
-        complete = (apply->output =
-                        ts_cuda_take(apply->session, 2 * GUARD + (size_t)apply->slab * ts_slice_bytes(out))) != NULL;
+        complete = (apply->output = ts_cuda_take(apply->session,
+                                                 2 * GUARD + (size_t)apply->slab * ts_slice_bytes(apply->out))) != NULL;
     if (!complete)
         return TS_RUN_FAILED;
-    const size_t room = (size_t)(apply->slab + 2 * reach.halo) * ts_slice_bytes(apply->in);
-    apply->room = ts_memory_aligned(room);
-    return apply->room ? TS_OK : ts_diag_no_memory(apply->context->diag, room);
+    const size_t padded = ts_driver_padded_bytes(apply->context, apply->slab);
+    apply->pads =
+        (struct stage_driver){&ts_driver_host, .context = *apply->context, .padded = ts_memory_aligned(padded)};
+    return apply->pads.padded ? TS_OK : ts_diag_no_memory(apply->context->diag, padded);
+}
+
+static enum ts_status upload(struct apply *apply, int input, const struct ts_image *from)
+{
+    return ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[input], from->data,
+                        ts_image_bytes(from));
 }
 
 /* The same slices of an input, and of the references that stream with the input, on the device. */
-static enum ts_status upload(struct apply *apply, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
+static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
 {
+    struct apply *apply = from;
     enum ts_status status = TS_OK;
     for (int other = input; status == TS_OK && other < STAGE_INPUTS; other++) {
-        if (other != input && (input != 0 || !ts_stage_travels(apply->context, other - 1)))
+        if (other != input && (input != 0 || !ts_stage_streams(apply->context, other - 1)))
             continue;
-        const struct ts_image part = ts_image_slices(other == 0 ? apply->in : apply->references[other - 1], z, n);
-        slices[other - input] = part;
+        slices[other - input] = ts_image_slices(image_of(apply, other), z, n);
+        status = upload(apply, other, &slices[other - input]);
         slices[other - input].data = apply->inputs[other];
-        status = ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[other], part.data,
-                              ts_image_bytes(&part));
     }
     return status;
 }
 
-static enum ts_status reduce_volumes(struct apply *apply)
+static enum ts_status fill(struct apply *apply, void *at, int byte, size_t bytes)
 {
-    enum ts_status status = TS_OK;
-    bool any = false;
-    for (int input = 0; input < STAGE_INPUTS; input++)
-        any |= ts_stage_reduces_volume(apply->context, input);
-    for (int round = 0; any && status == TS_OK && round < ts_stage_rounds(apply->context); round++) {
-        for (int input = 0; input < STAGE_INPUTS; input++) {
-            if (!ts_stage_reduces_volume(apply->context, input))
-                continue;
-            const struct ts_image *image = input == 0 ? apply->in : apply->references[input - 1];
-            for (int64_t z = 0; status == TS_OK && z < image->axes[0].n; z += apply->slab) {
-                const int64_t left = image->axes[0].n - z;
-                struct ts_image slices[STAGE_INPUTS];
-                status = upload(apply, input, z, left < apply->slab ? left : apply->slab, slices);
-                if (status == TS_OK)
-                    status = ts_cuda_stage_add(apply->stage, input, slices);
-            }
-        }
-        if (status == TS_OK)
-            status = ts_cuda_stage_finish(apply->stage);
-    }
-    return status;
+    return ts_cuda_fill(apply->session, CUDA_COMPUTE, at, byte, bytes);
 }
 
-static enum ts_status check_guards(struct apply *apply, const unsigned char *before, const unsigned char *after)
+static enum ts_status fetch(struct apply *apply, void *to, const void *from, size_t bytes)
 {
-    for (size_t i = 0; i < GUARD; i++)
-        if (before[i] != GUARD_BYTE || after[i] != GUARD_BYTE)
+    return ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_HOST, to, from, bytes);
+}
+
+static enum ts_status check_guards(const struct apply *apply, const unsigned char guards[2 * GUARD])
+{
+    for (size_t i = 0; i < 2 * GUARD; i++)
+        if (guards[i] != GUARD_BYTE)
             return ts_diag_error(apply->context->diag, TS_RUN_FAILED,
                                  &(struct diag_site){.code = "cuda-guard", .stage = apply->context->stage->name},
                                  "its CUDA code wrote outside its output");
     return TS_OK;
 }
 
-static enum ts_status map_slab(struct apply *apply, struct ts_image *out, int64_t z, int64_t n)
+/* Maps one slab between guards, once what was enqueued so far has left slices[0] to it. */
+static enum ts_status map_slab(struct apply *apply, const struct ts_image *padded, struct ts_image slices[STAGE_INPUTS],
+                               struct ts_image *out)
 {
-    const struct stage_reach reach = ts_stage_reach(apply->context);
-    struct cuda_session *session = apply->session;
-    struct ts_image slices[STAGE_INPUTS], target = ts_image_slices(out, z, n);
-    unsigned char guards[2 * GUARD], *end = apply->output + GUARD + ts_image_bytes(&target);
-    enum ts_status status = upload(apply, 0, z, n, slices);
-    ts_stage_pad(&reach, &apply->context->in, apply->in, 1, z, n, apply->room, &slices[0]);
-    if (status == TS_OK)
-        status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[0], slices[0].data,
-                              ts_image_bytes(&slices[0]));
-    slices[0].data = apply->inputs[0];
+    const size_t bytes = ts_image_bytes(out);
+    struct ts_image target = *out;
+    unsigned char guards[2 * GUARD], *end = apply->output + GUARD + bytes;
     target.data = apply->output + GUARD;
+    enum ts_status status = fill(apply, apply->output, GUARD_BYTE, GUARD);
     if (status == TS_OK)
-        status = ts_cuda_fill(session, CUDA_COMPUTE, apply->output, GUARD_BYTE, GUARD);
+        status = fill(apply, target.data, POISON_BYTE, bytes);
     if (status == TS_OK)
-        status = ts_cuda_fill(session, CUDA_COMPUTE, target.data, POISON_BYTE, ts_image_bytes(&target));
+        status = fill(apply, end, GUARD_BYTE, GUARD);
     if (status == TS_OK)
-        status = ts_cuda_fill(session, CUDA_COMPUTE, end, GUARD_BYTE, GUARD);
+        status = ts_driver_slab(apply->driver, padded, 1, slices, &target);
     if (status == TS_OK)
-        status = ts_cuda_stage_map(apply->stage, slices, &target);
+        status = fetch(apply, out->data, target.data, bytes);
     if (status == TS_OK)
-        status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, ts_slice_data(out, z), target.data,
-                              ts_image_bytes(&target));
+        status = fetch(apply, guards, apply->output, GUARD);
     if (status == TS_OK)
-        status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, guards, apply->output, GUARD);
+        status = fetch(apply, guards + GUARD, end, GUARD);
     if (status == TS_OK)
-        status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, guards + GUARD, end, GUARD);
-    if (status == TS_OK)
-        status = ts_cuda_wait(session, CUDA_COMPUTE);
-    return status == TS_OK ? check_guards(apply, guards, guards + GUARD) : status;
+        status = ts_cuda_wait(apply->session, CUDA_COMPUTE);
+    return status == TS_OK ? check_guards(apply, guards) : status;
 }
 
-static enum ts_status apply_slab(struct apply *apply, struct ts_image *out, int64_t z, int64_t n)
+/* The slab is padded on the host, where all slices are; the slices without halo lie within it on the device. */
+static enum ts_status slab(void *from, int64_t z, int64_t n)
 {
-    enum ts_status status = TS_OK;
-    if (apply->context->stage->reduction && ts_stage_reduces_slices(apply->context)) {
-        struct ts_image slices[STAGE_INPUTS];
-        status = upload(apply, 0, z, n, slices);
-        if (status == TS_OK)
-            status = ts_cuda_stage_slab(apply->stage, slices);
-    }
-    return status == TS_OK && apply->context->stage->cuda->map ? map_slab(apply, out, z, n) : status;
+    struct apply *apply = from;
+    const int64_t halo = ts_stage_reach(apply->context).halo;
+    struct ts_image slices[STAGE_INPUTS], padded;
+    enum ts_status status = feed(apply, 0, z, n, slices);
+    if (!apply->context->stage->cuda->map)
+        return status == TS_OK ? ts_driver_slab(apply->driver, NULL, 0, slices, NULL) : status;
+    if (status == TS_OK)
+        status = ts_driver_pad(&apply->pads, apply->in, 1, z, n, &padded);
+    if (status == TS_OK)
+        status = upload(apply, 0, &padded);
+    padded.data = apply->inputs[0];
+    slices[0].data = ts_slice_data(&padded, halo);
+    struct ts_image out = ts_image_slices(apply->out, z, n);
+    return status == TS_OK ? map_slab(apply, &padded, slices, &out) : status;
 }
 
 enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
+                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab_slices,
                              struct stage_reduced **reduced)
 {
     const int64_t nz = in->axes[0].n;
-    struct apply apply = {.context = context, .in = in, .references = references};
-    apply.slab = slab > 0 && slab < nz ? slab : nz;
+    struct apply apply = {.context = context, .in = in, .references = references, .out = out};
+    apply.slab = slab_slices > 0 && slab_slices < nz ? slab_slices : nz;
     /* A reference may have more slices than the input. */
-    for (int i = 0; slab <= 0 && references && i < STAGE_REFERENCES; i++)
+    for (int i = 0; slab_slices <= 0 && references && i < STAGE_REFERENCES; i++)
         if (references[i] && references[i]->axes[0].n > apply.slab)
             apply.slab = references[i]->axes[0].n;
     if (reduced)
         *reduced = NULL;
     enum ts_status status = ts_cuda_session_create(context->device, 0, context->diag, &apply.session);
     if (status == TS_OK)
-        status = take_memory(&apply, out);
+        status = take_memory(&apply);
     if (status == TS_OK)
-        status = ts_cuda_stage_create(apply.session, context, apply.slab, &apply.stage);
-    if (status == TS_OK && context->stage->reduction)
-        status = reduce_volumes(&apply);
-    if (status == TS_OK && ts_stage_finds_axes(context)) {
-        status = ts_stage_find_axes(context, ts_stage_reduced_result(ts_cuda_stage_reduced(apply.stage)));
-        if (status == TS_OK)
-            status = ts_cuda_stage_renew(apply.stage, context);
-        memcpy(out->axes, context->out.axes, sizeof out->axes);
-    }
-    for (int64_t z = 0; status == TS_OK && z < nz; z += apply.slab)
-        status = apply_slab(&apply, out, z, nz - z < apply.slab ? nz - z : apply.slab);
+        status = ts_cuda_driver_create(apply.session, context, apply.slab, NULL, &apply.driver);
+    if (status == TS_OK)
+        status = ts_driver_run(apply.driver, &(struct stage_images){feed, slab, &apply}, context, out);
     if (status == TS_OK)
         status = ts_cuda_wait(apply.session, CUDA_COMPUTE);
     if (status == TS_OK)
-        status = ts_cuda_stage_fetch_tables(apply.stage);
+        status = ts_cuda_driver_fetch_tables(apply.driver);
     if (status == TS_OK && reduced)
-        *reduced = ts_cuda_stage_reduced_take(apply.stage);
-    ts_cuda_stage_destroy(apply.stage);
+        *reduced = ts_driver_reduced_take(apply.driver);
+    ts_driver_destroy(apply.driver);
     ts_cuda_session_destroy(apply.session);
-    free(apply.room);
+    free(apply.pads.padded);
     return status;
 }

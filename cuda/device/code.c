@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CMake writes TS_CUDA_CODES, one row for each compute capability that it compiled for. All decisions follow from these
+ * rows, so tests can hand in rows of other builds.
+ */
 #include "cuda/device/code.h"
 
 #include <stdio.h>
@@ -58,8 +62,7 @@ enum ts_status ts_cuda_code_check(const struct device_numbers *device, int runni
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-code"},
                   "device %d (%s) runs code of compute capability %d.%d, and the plan was made for that of %d.%d",
                   device->index, device->name, running / 10, running % 10, expected / 10, expected % 10);
-    ts_diag_hint(diag, "unset CUDA_FORCE_PTX_JIT where it is set, or use --device cpu");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "unset CUDA_FORCE_PTX_JIT where it is set, or use --device cpu");
 }
 
 static size_t list(const struct cuda_code *codes, int n, bool ptx, const char *before, char *text, size_t size)

@@ -9,11 +9,12 @@
 #ifndef CUDA_DEVICE_CODE_H
 #define CUDA_DEVICE_CODE_H
 
-#include <stddef.h>
+#include "core/device_numbers.h"
+#include "core/diag.h"
 
-#include "cuda/device/device.h"
+enum { CUDA_LOWEST_CAPABILITY = 75 }; /* of any build */
 
-/* What was compiled for one compute capability. */
+/* The code that was compiled for one compute capability. */
 struct cuda_code {
     int capability;
     bool machine, ptx;
@@ -24,6 +25,11 @@ struct cuda_code {
 int ts_cuda_code_of(const struct cuda_code *codes, int n, int capability);
 /* The same for the code of this build; a build without CUDA returns the device's own capability. */
 int ts_cuda_code_here(int capability);
+/* The lowest compute capability that this build's code runs on. */
+int ts_cuda_capability_needed(void);
+/* The capability that the code was compiled for which the device in use runs. Returns a cudaError_t. Only in builds
+ * with CUDA. */
+int ts_cuda_running_code(int *code);
 /* Refuses (code cuda-code) where what runs on the device was compiled for less than device->code says, as with CUDA's
  * own environment variables. running: of a kernel there. */
 enum ts_status ts_cuda_code_check(const struct device_numbers *device, int running, struct ts_diag *diag);

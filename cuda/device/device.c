@@ -74,25 +74,22 @@ enum ts_status ts_cuda_usable(const struct device_numbers *device, struct ts_dia
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-code"},
                       "device %d (%s) has compute capability %d.%d, and this build has %s: none of it runs there",
                       device->index, device->name, device->major, device->minor, code);
-        ts_diag_hint(diag, "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu");
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu");
     }
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-capability"},
                   "device %d (%s) has compute capability %d.%d, and %s needs %d.%d or later", device->index,
                   device->name, device->major, device->minor,
                   needed > CUDA_LOWEST_CAPABILITY ? "this build" : "tomostage", needed / 10, needed % 10);
-    ts_diag_hint(diag, needed > CUDA_LOWEST_CAPABILITY
-                           ? "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu"
-                           : "another device (--device cuda:N), or --device cpu");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, needed > CUDA_LOWEST_CAPABILITY
+                                  ? "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu"
+                                  : "another device (--device cuda:N), or --device cpu");
 }
 
 static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
 {
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-failed"},
                   "the CUDA driver refused %s with error %d", what, result);
-    ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
 }
 
 /* POSIX lets a data pointer from dlsym stand for a function. */
@@ -118,8 +115,8 @@ static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-driver"},
                       "no CUDA driver: libcuda.so.1 was not found, and one for CUDA %d.%d or later is needed",
                       needed / 1000, needed % 1000 / 10);
-        ts_diag_hint(diag, "install version %d or later of NVIDIA's driver, or use --device cpu", needed_driver());
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "install version %d or later of NVIDIA's driver, or use --device cpu",
+                            needed_driver());
     }
     void *library = driver->library;
     if (find(library, "cuInit", &driver->init) && find(library, "cuDriverGetVersion", &driver->driver_version) &&
@@ -131,16 +128,14 @@ static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
                   "libcuda.so.1 lacks functions that every driver since CUDA 11 has, and CUDA %d.%d or later is needed",
                   needed / 1000, needed % 1000 / 10);
-    ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
 }
 
 static enum ts_status no_device(struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-device"},
                   "the CUDA driver is there, but sees no device");
-    ts_diag_hint(diag, "see whether nvidia-smi lists one, and whether CUDA_VISIBLE_DEVICES hides it");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "see whether nvidia-smi lists one, and whether CUDA_VISIBLE_DEVICES hides it");
 }
 
 static int describe_device(const struct driver *driver, struct device_numbers *device)
@@ -176,8 +171,7 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
     if (result == RESULT_NOT_INITIALIZED) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-forked"},
                       "this process was forked from one that had started CUDA");
-        ts_diag_hint(diag, "fork before CUDA starts, start a program anew, or take --device cpu");
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "fork before CUDA starts, start a program anew, or take --device cpu");
     }
     if (result != RESULT_SUCCESS)
         return fail(diag, "to start (cuInit)", result);
@@ -202,8 +196,7 @@ static enum ts_status refuse_driver(int driver, struct ts_diag *diag)
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
                   "the CUDA driver is for CUDA %d.%d, and %d.%d or later is needed", driver / 1000, driver % 1000 / 10,
                   needed / 1000, needed % 1000 / 10);
-    ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
 }
 
 bool ts_cuda_driver_present(void)

@@ -9,7 +9,7 @@
 #include "core/device_numbers.h"
 #include "core/diag.h"
 
-enum { CUDA_MAX_DEVICES = 16, CUDA_LOWEST_CAPABILITY = 75 }; /* 10 * major + minor */
+enum { CUDA_MAX_DEVICES = 16 };
 
 struct cuda_devices {
     int driver; /* 1000 * major + 10 * minor */
@@ -27,8 +27,6 @@ int ts_cuda_runtime(void);
 int ts_cuda_fft_version(void);
 /* The driver that this build needs at least: any of its runtime's major version. */
 int ts_cuda_driver_needed(void);
-/* The lowest compute capability that this build's code runs on, 10 * major + minor. */
-int ts_cuda_capability_needed(void);
 /* True where a CUDA driver is installed; nothing is started. */
 bool ts_cuda_driver_present(void);
 /* True where this process has the driver running, and so may not fork for it any more. */

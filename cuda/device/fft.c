@@ -39,28 +39,19 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *result_name(cufftResult result)
 {
-    switch (result) {
-    case CUFFT_SUCCESS:
-        return "success";
-    case CUFFT_INVALID_PLAN:
-        return "invalid plan";
-    case CUFFT_ALLOC_FAILED:
-        return "out of memory";
-    case CUFFT_INVALID_VALUE:
-        return "invalid value";
-    case CUFFT_INTERNAL_ERROR:
-        return "internal error";
-    case CUFFT_EXEC_FAILED:
-        return "execution failed";
-    case CUFFT_SETUP_FAILED:
-        return "set-up failed";
-    case CUFFT_INVALID_SIZE:
-        return "invalid size";
-    case CUFFT_UNALIGNED_DATA:
-        return "unaligned data";
-    default:
-        return "unknown error";
-    }
+    static const char *const names[] = {
+        [CUFFT_SUCCESS] = "success",
+        [CUFFT_INVALID_PLAN] = "invalid plan",
+        [CUFFT_ALLOC_FAILED] = "out of memory",
+        [CUFFT_INVALID_VALUE] = "invalid value",
+        [CUFFT_INTERNAL_ERROR] = "internal error",
+        [CUFFT_EXEC_FAILED] = "execution failed",
+        [CUFFT_SETUP_FAILED] = "set-up failed",
+        [CUFFT_INVALID_SIZE] = "invalid size",
+        [CUFFT_UNALIGNED_DATA] = "unaligned data",
+    };
+    const size_t i = (size_t)result;
+    return i < sizeof names / sizeof *names && names[i] ? names[i] : "unknown error";
 }
 
 /* The one place where cuFFT's results become diagnostics. It has no name for a device that was lost: CUDA has. */
@@ -116,11 +107,11 @@ static enum ts_status open_library(struct ts_diag *diag, const char *stage)
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-missing", .stage = stage},
                   "its Fourier transforms need cuFFT, and %s was not found", name);
-    ts_diag_hint(diag,
-                 "it is part of the CUDA toolkit (Debian: libcufft%d): put its folder on LD_LIBRARY_PATH, or use "
-                 "--device cpu",
-                 CUFFT_VER_MAJOR);
-    return TS_RUN_FAILED;
+    return ts_diag_hint(
+        diag,
+        "it is part of the CUDA toolkit (Debian: libcufft%d): put its folder on LD_LIBRARY_PATH, or use "
+        "--device cpu",
+        CUFFT_VER_MAJOR);
 }
 
 int ts_cuda_fft_version(void)

@@ -17,7 +17,7 @@
 
 enum { QUERY_SECONDS = 60 }; /* a machine with many devices that nobody keeps awake takes ten */
 
-/* What the child sends: the devices, or the record of what went wrong. */
+/* The message of the child: the devices, or the record of the error. */
 struct answer {
     enum ts_status status;
     struct cuda_devices found;
@@ -43,7 +43,7 @@ static void ask(struct answer *answer)
     snprintf(answer->hint, sizeof answer->hint, "%s", record->hint ? record->hint : "");
 }
 
-/* Ends without the clean-up of the parent's libraries, whose state is not the child's. */
+/* Ends by _exit: the clean-up of libraries is the parent's, not the child's. */
 static _Noreturn void serve(int pipe)
 {
     struct answer answer;
@@ -95,7 +95,7 @@ static size_t receive(int pipe, struct answer *answer, bool *late)
     return have;
 }
 
-/* One that the kernel does not let go of is left behind. */
+/* Waits for the child's end. A process that the kernel does not release is left behind. */
 static int reap(pid_t child, bool late)
 {
     int status = 0;
@@ -122,8 +122,7 @@ static enum ts_status refuse(struct ts_diag *diag, bool late, int status)
     else
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-crashed"},
                       "the CUDA driver ended the process in which it listed its devices");
-    ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
 }
 
 enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)

@@ -19,14 +19,6 @@ static __global__ void square(unsigned *out)
         out[i] = i * i;
 }
 
-int ts_cuda_selftest_code(int *code)
-{
-    cudaFuncAttributes attributes;
-    const cudaError_t error = cudaFuncGetAttributes(&attributes, square);
-    *code = error == cudaSuccess ? attributes.ptxVersion : 0;
-    return error;
-}
-
 static enum ts_status run(struct cuda_session *session, unsigned *out, struct ts_diag *diag)
 {
     unsigned *d_out = (unsigned *)ts_cuda_take(session, N * sizeof *out);

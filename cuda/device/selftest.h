@@ -9,8 +9,5 @@
 
 /* Runs a small kernel on device `index` and checks every element; code cuda-selftest where one is wrong. */
 enum ts_status ts_cuda_selftest(int index, struct ts_diag *diag);
-/* The compute capability, 10 * major + minor, that the code was compiled for which the device in use runs. Returns a
- * cudaError_t. */
-int ts_cuda_selftest_code(int *code);
 
 #endif

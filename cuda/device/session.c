@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Built only with CUDA; cuda/device/absent.c stands for it elsewhere. Memory is taken piece by piece while a run is set
- * up, so that memory checkers see where each piece ends, and given back all at once.
+ * Built only with CUDA; cuda/device/absent.c stands for it elsewhere. Memory is allocated piece by piece while a run is
+ * set up, so that memory checkers see where each piece ends, and freed all at once.
  */
 #include "cuda/device/session.h"
 
@@ -12,7 +12,6 @@
 
 #include "cuda/device/code.h"
 #include "cuda/device/launch.h"
-#include "cuda/device/selftest.h"
 
 struct piece {
     struct piece *next;
@@ -59,7 +58,7 @@ static void hold(size_t bytes)
 
 /* After these the context is gone: nothing of this process runs on the device any more. Source: the errors of which
  * CUDA's documentation says that the process is left in an inconsistent state, or is to be started again; and what the
- * driver tells where it knows no better (cudaErrorUnknown, as after a device fell off its bus). */
+ * driver reports where it knows no better (cudaErrorUnknown, as after a device fell off its bus). */
 static bool is_lost(cudaError_t error)
 {
     /* Not named by every toolkit. */
@@ -127,15 +126,14 @@ enum ts_status ts_cuda_shared(const struct stage_context *context, const void *k
                       &(struct diag_site){.code = "cuda-shared", .stage = context->stage->name},
                       "a block needs %zu bytes of shared memory, and device %d (%s) gives it %d", bytes, device->index,
                       device->name, device->block_shared_bytes);
-        ts_diag_hint(context->diag, "another method, or --device cpu, would do");
-        return TS_RUN_FAILED;
+        return ts_diag_hint(context->diag, "another method, or --device cpu, would do");
     }
     return ts_cuda_fold(context->diag, context->stage->name,
                         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
                         "reserving shared memory");
 }
 
-/* The smaller of what CUDA says of the device at hand and what the context's device holds, which tests make smaller. */
+/* Blocks are limited by the device at hand and by the numbers of the context's device, which tests make smaller. */
 enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
                                        int threads, int most, void **arguments, struct CUstream_st *stream)
 {
@@ -168,7 +166,7 @@ bool ts_cuda_pci_address(const struct device_numbers *device, char *pci, size_t 
     return cudaDeviceGetPCIBusId(pci, (int)size, device->index) == cudaSuccess;
 }
 
-/* The device has no room for CUDA itself: without it CUDA does not say what is free, but NVML may. */
+/* The device has no memory left for CUDA itself. CUDA cannot report how much is free then, but NVML may. */
 static enum ts_status refuse_start(const struct device_numbers *device, size_t bytes, struct ts_diag *diag)
 {
     char pci[32], there[96];
@@ -183,15 +181,13 @@ static enum ts_status refuse_start(const struct device_numbers *device, size_t b
                   "no GPU memory to start CUDA on device %d (%s): %s, some hundred MiB are needed for CUDA itself and "
                   "%.1f MiB for what runs there",
                   device->index, device->name, there, mebibytes(bytes));
-    ts_diag_hint(diag, "end other programs on the GPU, or take --device cpu");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "end other programs on the GPU, or take --device cpu");
 }
 
 static enum ts_status check_code(const struct device_numbers *device, struct ts_diag *diag)
 {
     int running = 0;
-    const enum ts_status status =
-        ts_cuda_fold(diag, NULL, ts_cuda_selftest_code(&running), "loading this build's code");
+    const enum ts_status status = ts_cuda_fold(diag, NULL, ts_cuda_running_code(&running), "loading this build's code");
     return status == TS_OK ? ts_cuda_code_check(device, running, diag) : status;
 }
 
@@ -258,7 +254,7 @@ struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda
     return session->streams[queue];
 }
 
-/* What the system can still give, as it says; 0 where it does not. */
+/* Memory that the system reports as available; 0 where it does not report it. */
 static size_t host_memory_available(void)
 {
     char line[128];
@@ -281,8 +277,7 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
         ts_diag_error(session->diag, TS_RUN_FAILED, &site,
                       "%.1f MiB of pinned host memory could not be taken: %.1f MiB of memory are available",
                       mebibytes(bytes), mebibytes(host_memory_available()));
-        ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
-        return TS_RUN_FAILED;
+        return ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
     }
     if (session->bytes > 0)
         snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes,", mebibytes(session->bytes));
@@ -291,8 +286,7 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
                   "%.1f MiB of GPU memory%s could not be taken: %.1f MiB of %.1f MiB are free on device %d (%s)",
                   mebibytes(bytes), whole, mebibytes(available), mebibytes(total), session->device.index,
                   session->device.name);
-    ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
 }
 
 static void *take(struct cuda_session *session, size_t bytes, bool pinned)

@@ -13,7 +13,7 @@
 
 enum cuda_queue { CUDA_COMPUTE, CUDA_UPLOAD, CUDA_DOWNLOAD, CUDA_QUEUES };
 enum cuda_direction { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_ON_DEVICE };
-/* Of every piece of device memory. */
+/* Every piece of device memory starts at a multiple of it. */
 enum { CUDA_ALIGNMENT = 256 };
 
 struct cuda_session;
@@ -25,7 +25,7 @@ enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_
                                       struct cuda_session **session);
 /* Waits for the queues; frees all memory and events. NULL does nothing. */
 void ts_cuda_session_destroy(struct cuda_session *session);
-/* What the session was created with. */
+/* The device that the session was created with. */
 const struct device_numbers *ts_cuda_session_device(const struct cuda_session *session);
 struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
 
@@ -33,10 +33,10 @@ struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda
  * survive, cuda-busy where it is another program's alone, cuda-failed else. `what` was done: "copying to the device".
  */
 enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int error, const char *what);
-/* "0000:1b:00.0"; false where CUDA does not tell. */
+/* Writes "0000:1b:00.0"; false where CUDA does not report it. */
 bool ts_cuda_pci_address(const struct device_numbers *device, char *pci, size_t size);
-/* Free and total bytes of the device with this PCI address as NVML tells them, which does not start
- * CUDA; false where it does not. */
+/* Free and total bytes of the device with this PCI address, as NVML reports them without starting CUDA; false where it
+ * does not. */
 bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total);
 /* Memory until the session ends. NULL with a record in diag (code cuda-memory: what was asked, what is free; other
  * failures have their own). For 0 bytes nothing is taken, and the pointer leads to nothing. */

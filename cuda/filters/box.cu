@@ -66,6 +66,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 extern "C" {
-extern const struct stage_cuda box_cuda;
 const struct stage_cuda box_cuda = {NULL, NULL, scratch_bytes, map, NULL};
 }

@@ -123,5 +123,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return launch(context, &job, call);
 }
 
-extern const struct stage_cuda convolve_cuda;
 const struct stage_cuda convolve_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};

@@ -258,5 +258,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return status;
 }
 
-extern const struct stage_cuda outliers_cuda;
 const struct stage_cuda outliers_cuda = {.map = map};

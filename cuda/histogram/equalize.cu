@@ -29,7 +29,7 @@ static bool by_value(const struct stage_context *context, int input)
 
 static bool in_slices(const struct stage_context *context, int input)
 {
-    return input == 0 && ((const struct equalize_params *)context->params)->scope == SCOPE_SLICE;
+    return input == 0 && ts_scope_is_slice(context);
 }
 
 static bool ranging(const struct stage_context *context)
@@ -130,7 +130,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                                 : ts_cuda_equalize_bins(context, in, out, &maps, call);
 }
 
-extern const struct stage_cuda equalize_cuda;
 const struct stage_cuda equalize_cuda = {
     .constants_bytes = NULL,
     .constants = NULL,

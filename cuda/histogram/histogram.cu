@@ -16,6 +16,7 @@ extern "C" {
 #include "stages/counting/label_counts.h"
 #include "stages/histogram/histogram.h"
 #include "stages/values/limits.h"
+#include "stages/values/scope.h"
 }
 
 /* A launch counts this many pixels of a partial at most, so that 32-bit counts hold. */
@@ -40,7 +41,7 @@ static bool of_labels(const struct stage_context *context, int input)
 
 static bool per_slice(const struct stage_context *context, int input)
 {
-    return input == 0 && ts_histogram_per_slice(context);
+    return input == 0 && ts_scope_is_slice(context);
 }
 
 /* The chosen method is the input's; a reference is counted by the fastest. */
@@ -466,5 +467,4 @@ static const struct cuda_reduction reduction = {
     .collect = collect,
 };
 
-extern const struct stage_cuda histogram_cuda;
 const struct stage_cuda histogram_cuda = {.reduction = &reduction};

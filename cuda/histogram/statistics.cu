@@ -20,7 +20,6 @@
 extern "C" {
 #include "stages/histogram/statistics.h"
 #include "stages/values/scope.h"
-extern const struct stage_cuda statistics_cuda;
 }
 
 static const struct statistics_params *params_of(const struct stage_context *context)
@@ -30,7 +29,7 @@ static const struct statistics_params *params_of(const struct stage_context *con
 
 static bool per_slice(const struct stage_context *context)
 {
-    return params_of(context)->scope == SCOPE_SLICE;
+    return ts_scope_is_slice(context);
 }
 
 static bool by_value(const struct stage_context *context)

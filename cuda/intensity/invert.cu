@@ -18,11 +18,6 @@ static bool of_data(const struct stage_context *context)
     return !params->range.values && params->limits == INVERT_DATA;
 }
 
-static bool per_slice(const struct stage_context *context)
-{
-    return of_data(context) && ((const struct invert_params *)context->params)->scope == SCOPE_SLICE;
-}
-
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
     (void)context;
@@ -32,7 +27,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
                              void *partials, const struct cuda_call *call)
 {
-    return ts_cuda_value_range_add(context, slices, partials, per_slice(context),
+    return ts_cuda_value_range_add(context, slices, partials, ts_scope_per_slice(context),
                                    ts_cuda_stride(partial_bytes(context, input)), call);
 }
 
@@ -64,8 +59,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         function.middle = params->range.values[0] + params->range.values[1];
     else
         function.middle = ts_dtype_is_integer(context->in.dtype) ? low + high : 1;
-    return ts_cuda_point_map(context, in, out, &function, per_slice(context), sizeof(double), call);
+    return ts_cuda_point_map(context, in, out, &function, ts_scope_per_slice(context), sizeof(double), call);
 }
 
-extern const struct stage_cuda invert_cuda;
 const struct stage_cuda invert_cuda = {.scratch_bytes = map_scratch_bytes, .map = map, .reduction = &reduction};

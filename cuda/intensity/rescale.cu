@@ -40,16 +40,11 @@ static enum source source_of(const struct stage_context *context)
     return ts_rescale_by_ends(context) ? FROM_ENDS : FROM_PERCENTILES;
 }
 
-static bool per_slice(const struct stage_context *context)
-{
-    return params_of(context)->scope == SCOPE_SLICE && !ts_rescale_is_fixed(context);
-}
-
 /* ---- reduction --------------------------------------------------------------------------------- */
 
 static int64_t moment_count(const struct stage_context *context)
 {
-    return per_slice(context) ? 1 : context->in.axes[0].n;
+    return ts_scope_is_slice(context) ? 1 : context->in.axes[0].n;
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -57,7 +52,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     (void)input;
     switch (source_of(context)) {
     case FROM_COUNTS:
-        return ts_cuda_value_counts_bytes(context->in.dtype, per_slice(context));
+        return ts_cuda_value_counts_bytes(context->in.dtype, ts_scope_is_slice(context));
     case FROM_PERCENTILES:
         return ts_cuda_percentile_bytes(context->round, N_PERCENTILES);
     case FROM_ENDS:
@@ -74,7 +69,7 @@ static size_t scratch_bytes(const struct stage_context *context, int input, int6
     (void)input;
     switch (source_of(context)) {
     case FROM_COUNTS:
-        return ts_cuda_value_counts_scratch_bytes(context, &context->in, per_slice(context), n);
+        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context), n);
     case FROM_PERCENTILES:
         return ts_cuda_percentile_scratch_bytes(context, context->round, n);
     case FROM_ENDS:
@@ -100,7 +95,7 @@ static void constants(const struct stage_context *context, void *host)
 static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
                              void *partials, const struct cuda_call *call)
 {
-    const bool by_slice = per_slice(context);
+    const bool by_slice = ts_scope_is_slice(context);
     const size_t stride = ts_cuda_stride(partial_bytes(context, input)), moments = ts_cuda_moments_bytes();
     const struct rescale_result *result = (const struct rescale_result *)call->result;
     switch (source_of(context)) {
@@ -135,7 +130,7 @@ static void collect(const struct stage_context *context, int input, const void *
     (void)input;
     switch (source_of(context)) {
     case FROM_COUNTS:
-        ts_cuda_value_counts_collect(dtype, per_slice(context), partial, (struct value_counts *)total);
+        ts_cuda_value_counts_collect(dtype, ts_scope_is_slice(context), partial, (struct value_counts *)total);
         break;
     case FROM_PERCENTILES:
         ts_cuda_percentile_collect(context->round, dtype, N_PERCENTILES, partial, total);
@@ -183,11 +178,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
             memcpy(ends, params->range.values, sizeof ends);
         ts_cuda_point_fit(&function, ends[0], ends[1]);
     }
-    return ts_cuda_point_map(context, in, out, &function, per_slice(context),
+    return ts_cuda_point_map(context, in, out, &function, ts_scope_per_slice(context),
                              context->stage->reduction->result_bytes(context), call);
 }
 
-extern const struct stage_cuda rescale_cuda;
 const struct stage_cuda rescale_cuda = {.constants_bytes = constants_bytes,
                                         .constants = constants,
                                         .scratch_bytes = map_scratch_bytes,

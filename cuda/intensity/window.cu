@@ -33,5 +33,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_point_map(context, in, out, &function, false, 0, call);
 }
 
-extern const struct stage_cuda window_cuda;
 const struct stage_cuda window_cuda = {.scratch_bytes = map_scratch_bytes, .map = map};

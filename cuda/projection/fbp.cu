@@ -7,7 +7,7 @@
 #include "cuda/projection/reconstruction.cuh"
 
 extern "C" {
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/values/finite_values.h"
 }
 

@@ -8,7 +8,7 @@
 #include "cuda/reconstruction/iterate.cuh"
 
 extern "C" {
-#include "stages/reconstruction/cgls.h"
+#include "stages/reconstruction/iterate.h"
 #include "stages/values/finite_values.h"
 }
 

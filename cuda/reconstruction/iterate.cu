@@ -12,7 +12,7 @@
 
 extern "C" {
 #include "core/memory.h"
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 }
 
 enum { THREADS = 256, EACH = 16, CHUNK = THREADS * EACH, DECIDE_THREADS = 1024 };

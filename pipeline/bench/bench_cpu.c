@@ -16,9 +16,10 @@ enum { MAX_RUNS = 101, LEAST_RUNS = 5, FRAMES = 16 };
 static const double run_seconds = 0.25;
 
 struct memory {
+    struct stage_driver *driver;
     struct ts_image in, out, padded;
-    bool lent; /* in.data: the result of the stage before */
-    void *room, *scratch, *copy;
+    bool borrowed; /* in.data: the result of the stage before */
+    void *copy;
 };
 
 /* One thread: its processor time, which other programs do not lengthen by taking turns. More: wall time. */
@@ -121,77 +122,55 @@ void ts_bench_describe(struct bench_row *row, const struct bench_case *which, co
 
 static void memory_clear(struct memory *memory)
 {
-    if (!memory->lent)
+    ts_driver_destroy(memory->driver);
+    if (!memory->borrowed)
         free(memory->in.data);
     free(memory->out.data);
-    free(memory->room);
-    free(memory->scratch);
     free(memory->copy);
 }
 
-static void pad(struct memory *memory, const struct stage_context *context)
+static enum ts_status pad(struct memory *memory)
 {
-    const struct stage_reach reach = ts_stage_reach(context);
-    ts_stage_pad(&reach, &context->in, &memory->in, 1, 0, memory->in.axes[0].n, memory->room, &memory->padded);
+    return ts_driver_pad(memory->driver, &memory->in, 1, 0, memory->in.axes[0].n, &memory->padded);
 }
 
 /* in NULL: the case's image; else the result of the stage before. */
 static enum ts_status memory_init(struct memory *memory, const struct bench_stage *ready,
                                   const struct bench_case *which, const struct ts_image *in, struct ts_diag *diag)
 {
-    const struct stage *stage = which->stage;
-    const struct stage_reach reach = ts_stage_reach(&ready->context);
-    *memory = (struct memory){.in = in ? *in : ts_bench_image(which), .out = ready->context.out, .lent = in != NULL};
+    *memory = (struct memory){.in = in ? *in : ts_bench_image(which), .out = ready->context.out, .borrowed = in};
     if (!memory->in.data)
         return ts_diag_no_memory(diag, ts_image_bytes(&memory->in));
     memory->copy = allocate(ts_image_bytes(&memory->in));
-    memory->room = allocate((size_t)(which->nz + 2 * reach.halo) * ts_slice_bytes(&memory->in));
     memory->out.data = allocate(ts_image_bytes(&memory->out));
-    memory->scratch = allocate(stage->scratch_bytes ? stage->scratch_bytes(&ready->context, which->nz) : 0);
-    if (!memory->copy || !memory->room || !memory->out.data || !memory->scratch)
+    if (!memory->copy || !memory->out.data)
         return ts_diag_no_memory(diag, ts_image_bytes(&memory->in) + ts_image_bytes(&memory->out));
-    pad(memory, &ready->context);
+    const enum ts_status status = ts_driver_create(&ready->context, which->nz, NULL, &memory->driver);
+    return status == TS_OK ? pad(memory) : status;
+}
+
+static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
+{
+    const struct memory *memory = from;
+    struct ts_image images[STAGE_INPUTS];
+    ts_stage_inputs_alike(&memory->driver->context, &memory->in, images);
+    ts_stage_slices(&memory->driver->context, input, &images[input], z, n, slices);
     return TS_OK;
 }
 
-static enum ts_status reduce(const struct stage_context *context, struct stage_reduced *reduced,
-                             const struct ts_image *in)
+static enum ts_status run_once(struct memory *memory, double *seconds)
 {
-    struct ts_image images[STAGE_INPUTS];
-    enum ts_status status = TS_OK;
-    bool any = false;
-    ts_stage_inputs_alike(context, in, images);
-    for (int input = 0; input < STAGE_INPUTS; input++)
-        any |= ts_stage_reduces_volume(context, input);
-    const int rounds = any ? ts_stage_rounds(context) : 0;
-    for (int round = 0; status == TS_OK && round < rounds; round++) {
-        for (int input = 0; input < STAGE_INPUTS; input++)
-            if (ts_stage_reduces_volume(context, input))
-                ts_stage_reduced_add(reduced, input, &images[input]);
-        status = ts_stage_reduced_finish(reduced);
-    }
-    return status == TS_OK && ts_stage_reduces_slices(context) ? ts_stage_reduced_slab(reduced, images) : status;
-}
-
-static enum ts_status run_once(struct bench_stage *ready, struct memory *memory, double *seconds)
-{
-    struct stage_context *context = &ready->context;
-    struct stage_reduced *reduced = NULL;
-    enum ts_status status = TS_OK;
-    if (ts_stage_has_state(context))
-        status = ts_stage_reduced_create(context, memory->in.axes[0].n, &reduced);
-    const double start = now(context->threads);
-    if (status == TS_OK && context->stage->reduction)
-        status = reduce(context, reduced, &memory->in);
-    if (status == TS_OK && context->stage->map) {
-        struct ts_image rows[STAGE_TABLES], slices[STAGE_INPUTS];
-        ts_stage_inputs_alike(context, &memory->in, slices);
-        slices[0] = memory->padded;
-        ts_stage_reduced_lend(reduced, &memory->out, rows, context);
-        status = context->stage->map(context, slices, &memory->out, memory->scratch);
-    }
-    *seconds = now(context->threads) - start;
-    ts_stage_reduced_destroy(reduced);
+    struct ts_image slices[STAGE_INPUTS];
+    const int threads = memory->driver->context.threads;
+    enum ts_status status = ts_driver_restart(memory->driver);
+    const double start = now(threads);
+    if (status == TS_OK)
+        status = ts_driver_reduce(memory->driver, feed, memory);
+    if (status == TS_OK)
+        status = feed(memory, 0, 0, memory->in.axes[0].n, slices);
+    if (status == TS_OK)
+        status = ts_driver_slab(memory->driver, &memory->padded, 1, slices, &memory->out);
+    *seconds = now(threads) - start;
     return status;
 }
 
@@ -208,32 +187,32 @@ static double copy_once(const struct memory *memory, int threads)
 }
 
 /* The stages one after the other; their times together. */
-static enum ts_status run_all(struct bench_stage ready[], struct memory memory[], int n, double *seconds)
+static enum ts_status run_all(struct memory memory[], int n, double *seconds)
 {
     enum ts_status status = TS_OK;
     *seconds = 0;
     for (int i = 0; status == TS_OK && i < n; i++) {
-        double one;
+        double one = 0;
         if (i > 0)
-            pad(&memory[i], &ready[i].context);
-        status = run_once(&ready[i], &memory[i], &one);
+            status = pad(&memory[i]);
+        if (status == TS_OK)
+            status = run_once(&memory[i], &one);
         *seconds += one;
     }
     return status;
 }
 
-static enum ts_status run_many(struct bench_stage ready[], struct memory memory[], int n_stages, int runs,
-                               struct bench_row *row)
+static enum ts_status run_many(struct memory memory[], int n_stages, int runs, struct bench_row *row)
 {
-    const int threads = ready->context.threads;
+    const int threads = memory->driver->context.threads;
     double seconds[MAX_RUNS], copy_seconds[MAX_RUNS];
     int n = 0;
-    enum ts_status status = run_all(ready, memory, n_stages, &row->cold_seconds); /* warms caches, pages and threads */
+    enum ts_status status = run_all(memory, n_stages, &row->cold_seconds); /* warms caches, pages and threads */
     copy_once(memory, threads);
     for (double spent = 0; status == TS_OK && n < (runs > 0 && runs < MAX_RUNS ? runs : MAX_RUNS); n++) {
         if (runs <= 0 && n >= LEAST_RUNS && spent > run_seconds)
             break;
-        status = run_all(ready, memory, n_stages, &seconds[n]);
+        status = run_all(memory, n_stages, &seconds[n]);
         copy_seconds[n] = copy_once(memory, threads);
         spent += seconds[n] + copy_seconds[n];
     }
@@ -249,16 +228,13 @@ static enum ts_status run_many(struct bench_stage ready[], struct memory memory[
 static enum ts_status make_ready(struct bench_stage *ready, struct memory *memory, const struct bench_case *which,
                                  const struct ts_image *in, int threads, struct ts_diag *diag)
 {
-    enum ts_status status = ts_bench_prepare(ready, which, in, threads, NULL, diag);
-    if (status == TS_OK)
-        status = ts_stage_transforms_create(&ready->context);
+    const enum ts_status status = ts_bench_prepare(ready, which, in, threads, NULL, diag);
     return status == TS_OK ? memory_init(memory, ready, which, in, diag) : status;
 }
 
 static void unmake(struct bench_stage *ready, struct memory *memory)
 {
     memory_clear(memory);
-    ts_stage_transforms_destroy(&ready->context);
     ts_bench_stage_clear(ready);
 }
 
@@ -272,7 +248,7 @@ enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int run
         ts_bench_describe(row, which, &ready);
         row->threads = threads;
         row->ceiling = BENCH_MEMCPY;
-        status = run_many(&ready, &memory, 1, runs, row);
+        status = run_many(&memory, 1, runs, row);
     }
     unmake(&ready, &memory);
     return status;
@@ -295,7 +271,7 @@ enum ts_status ts_bench_cpu_chain(const struct bench_case *cases, int n, int thr
         in = cases[i].stage->map ? &memory[i].out : &memory[i].in;
     }
     if (status == TS_OK)
-        status = run_many(ready, memory, n, runs, row);
+        status = run_many(memory, n, runs, row);
     row->which = cases[0];
     row->name = "chain";
     row->method[0] = '\0';

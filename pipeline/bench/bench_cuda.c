@@ -24,7 +24,8 @@ static bool has_cuda(const struct stage *stage)
 static enum ts_status refuse(const struct bench_case *which, struct ts_diag *diag)
 {
     return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-benchmark", .stage = which->stage->name},
-                         "it has no CUDA code");
+                         "it has no CUDA code%s%s", which->stage->cpu_only ? ": " : "",
+                         which->stage->cpu_only ? which->stage->cpu_only : "");
 }
 
 static struct ts_image block_of(const struct bench_case *which)

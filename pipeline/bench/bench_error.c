@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/device/stage_state.h"
+#include "cuda/device/driver.h"
 #include "pipeline/bench/bench.h"
 #include "stages/engine/execute.h"
 

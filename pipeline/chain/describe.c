@@ -185,6 +185,12 @@ static void print_tolerance(const struct stage *stage, FILE *stream)
     }
 }
 
+static void print_cpu_only(const struct stage *stage, FILE *stream)
+{
+    if (stage->cpu_only)
+        fprintf(stream, "; on the CPU alone: %s", stage->cpu_only);
+}
+
 /* ---- plain text -------------------------------------------------------------------------------- */
 
 /* Paragraphs are filled to WIDTH; indented lines (code, formulas) stay as they are. */
@@ -235,6 +241,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
     print_filled(stage->doc, 0, stream);
     fputs("\ntakes ", stream);
     print_accepted(stage, stream);
+    print_cpu_only(stage, stream);
     fputs("\n\nparameters\n", stream);
     for (size_t i = 0; i < stage->n_params; i++)
         print_row(stage, i, stream);
@@ -299,6 +306,7 @@ void ts_describe_docs(const struct stage *stage, FILE *stream)
             stage->name);
     fprintf(stream, "# %s\n\n%s\n\n%s\n\n## Takes\n\n", stage->name, stage->summary, stage->doc);
     print_accepted(stage, stream);
+    print_cpu_only(stage, stream);
     fputs("\n\n## Parameters\n\n", stream);
     if (stage->n_params > 0)
         print_docs_rows(stage, stream);

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans and benchmarks choose a device by the same rules and refuse with the same messages: the word is parsed first,
+ * then the driver is asked, then the device is checked against this build's code.
+ */
 #include "pipeline/plan/device_choice.h"
 
 #include <stdlib.h>
@@ -18,8 +22,7 @@ enum ts_status ts_device_choice_parse(const char *text, struct device_choice *ch
     if (index >= 0 && index < 1024 && *end == '\0')
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"}, "unknown device '%s'", text);
-    ts_diag_hint(diag, "auto, cpu, cuda or cuda:N");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "auto, cpu, cuda or cuda:N");
 }
 
 enum ts_status ts_device_choice_built(struct ts_diag *diag)
@@ -27,8 +30,7 @@ enum ts_status ts_device_choice_built(struct ts_diag *diag)
     if (ts_cuda_built())
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "cuda-not-built"}, "this build has no CUDA code");
-    ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
 }
 
 /* The first device that can be used, or -1 with the reason that the first one cannot. */
@@ -61,8 +63,7 @@ enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int
     if (wanted >= found->n) {
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "cuda-index"},
                       "there is no CUDA device %d: the driver shows %d", wanted, found->n);
-        ts_diag_hint(diag, "cuda:0 is the first; see `tomostage doctor` and CUDA_VISIBLE_DEVICES");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(diag, "cuda:0 is the first; see `tomostage doctor` and CUDA_VISIBLE_DEVICES");
     }
     if (wanted >= 0)
         return ts_cuda_usable(&found->devices[wanted], diag);

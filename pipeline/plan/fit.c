@@ -9,8 +9,8 @@
 #include "io/hdf5/hdf5_write.h"
 #include "pipeline/plan/plan.h"
 
-/* Of a slab's largest image. On a CUDA device a slab is done in well under a millisecond and what is read and written
- * sets the pace: short ones let both begin early. */
+/* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
+ * and writing set the pace: short slabs let both begin early. */
 enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 8 << 20, FIXED_BYTES = 8 << 20 };
 
 struct simulation {
@@ -74,10 +74,10 @@ static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_
         }
 }
 
-/* Images, pads and scratch: in host memory on the CPU alone. */
+/* Bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
 static size_t image_bytes(const struct ts_plan *plan)
 {
-    size_t bytes = ts_plan_room_bytes(plan) + ts_plan_scratch_bytes(plan);
+    size_t bytes = ts_plan_padded_bytes(plan) + ts_plan_scratch_bytes(plan);
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
@@ -121,7 +121,7 @@ static bool fits(struct ts_plan *plan, struct simulation *simulation, int64_t sl
     return plan->memory_bytes <= plan->budget_bytes && plan->gpu_bytes <= plan->gpu_budget_bytes;
 }
 
-/* The most that a stage wants at once, so that no part of the device stands idle. */
+/* Slices of a slab below which one of the stages leaves part of the device idle. */
 static int64_t least_on_device(const struct ts_plan *plan)
 {
     int64_t least = 1;
@@ -166,7 +166,8 @@ static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation,
     return found;
 }
 
-/* Keeps, from the last node backwards, each image that would be computed more than once; the order of keeping. */
+/* Keeps, from the last node backwards, each image that would be computed more than once. Fills `kept` in that order and
+ * returns how many. */
 static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation, int64_t slab, int32_t *kept)
 {
     int32_t n = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan takes on a CUDA device, and what goes over the bus. pipeline/run/run_cuda.c takes just this. Built only
- * with CUDA.
+ * Bytes that a plan needs on a CUDA device, and bytes that go over the bus. pipeline/run/run_cuda.c allocates exactly
+ * these. Built only with CUDA.
  */
+#include "cuda/device/driver.h"
 #include "cuda/device/launch.h"
-#include "cuda/device/stage_state.h"
 #include "pipeline/plan/plan.h"
 
 size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t i)
@@ -21,17 +21,9 @@ size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t i)
     return ts_plan_pinned_source_bytes(plan, i) + ts_cuda_stride(slab);
 }
 
-bool ts_plan_pads_constant(const struct plan_node *node)
-{
-    if (!node->chain_stage || node->run_slices == 0)
-        return false;
-    const struct stage_reach reach = ts_stage_reach(&node->context);
-    return reach.halo > 0 && reach.border == BORDER_CONSTANT;
-}
-
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
 {
-    *device = ts_cuda_stride(ts_plan_room_bytes(plan));
+    *device = ts_cuda_stride(ts_plan_padded_bytes(plan));
     *host = 0;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
@@ -40,14 +32,10 @@ void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host
         if (node->image_node == i)
             *device += (size_t)ts_plan_copies(plan, i) * ts_cuda_stride(slices * slice);
         *host += PLAN_RING * ts_plan_pinned_bytes(plan, i);
-        if (ts_plan_pads_constant(node)) {
-            *device += ts_cuda_stride(ts_slice_bytes(&node->context.in));
-            *host += ts_slice_bytes(&node->context.in); /* while it is set up */
-        }
         if (!node->chain_stage || !node->chain_stage->stage->cuda)
             continue;
-        *device += ts_cuda_stage_bytes(&node->context, ts_plan_reduced_slices(plan, i));
-        *host += ts_cuda_stage_pinned_bytes(&node->context, ts_plan_reduced_slices(plan, i));
+        *device += ts_cuda_driver_bytes(&node->context, ts_plan_reduced_slices(plan, i));
+        *host += ts_cuda_driver_host_bytes(&node->context, ts_plan_reduced_slices(plan, i));
     }
 }
 
@@ -62,7 +50,7 @@ void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed)
         if (node->chain_stage && node->chain_stage->stage->cuda) {
             const bool maps = node->image_node == i && computed[i] > 0;
             node->tables_bytes =
-                (int64_t)ts_cuda_stage_transfers(&node->context, maps ? computed[i] : node->out.axes[0].n);
+                (int64_t)ts_cuda_driver_transfers(&node->context, maps ? computed[i] : node->out.axes[0].n);
         }
     }
 }

@@ -1,34 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan that is cut into slabs takes: which images it stores, and how much of each is held at once.
+ * Memory of a plan that is cut into slabs: which images it stores, and how much of each is held at once. The runner
+ * allocates by the same functions, so the memory planned is the memory used.
  */
 #include "pipeline/plan/plan.h"
 
-size_t ts_plan_room_bytes(const struct ts_plan *plan)
+/* The largest number of bytes that any stage needs for the most slices that it computes in one call. */
+static size_t largest(const struct ts_plan *plan, size_t (*bytes_of)(const struct stage_context *context, int64_t n))
 {
     size_t largest = 0;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        const struct stage_reach reach = ts_stage_reach(&node->context);
-        const size_t bytes = node->run_slices == 0 || reach.halo == 0
-                                 ? 0
-                                 : (size_t)(node->run_slices + 2 * reach.halo) * ts_slice_bytes(&node->context.in);
+        const size_t bytes = node->run_slices > 0 ? bytes_of(&node->context, node->run_slices) : 0;
         largest = bytes > largest ? bytes : largest;
     }
     return largest;
 }
 
+size_t ts_plan_padded_bytes(const struct ts_plan *plan)
+{
+    return largest(plan, ts_driver_padded_bytes);
+}
+
 size_t ts_plan_scratch_bytes(const struct ts_plan *plan)
 {
-    size_t largest = 0;
-    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
-        const struct plan_node *node = &plan->nodes[i];
-        const struct stage *stage = node->chain_stage->stage;
-        const size_t bytes =
-            stage->scratch_bytes && node->run_slices > 0 ? stage->scratch_bytes(&node->context, node->run_slices) : 0;
-        largest = bytes > largest ? bytes : largest;
-    }
-    return largest;
+    return largest(plan, ts_driver_scratch_bytes);
 }
 
 int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES])

@@ -10,8 +10,8 @@
 /* Draws its first view as SVG, in mm from the rotation axis that its detector axis says, and writes the numbers beside
  * it. */
 void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis, FILE *stream);
-/* The same of a plan's last sinogram with angles to a file, about the axis that its reconstruction takes; an existing
- * one is replaced only with `force`. TS_BAD_CHAIN (code picture-nothing) where the plan has no such image,
+/* Draws a plan's last sinogram with angles to a file, about the axis that its reconstruction uses; an existing file is
+ * replaced only with `force`. TS_BAD_CHAIN (code picture-nothing) where the plan has no such image,
  * TS_RUN_FAILED (picture-exists, picture-write). */
 enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, bool force, struct ts_diag *diag);
 

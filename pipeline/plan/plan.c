@@ -83,7 +83,7 @@ static int input_level(const struct ts_plan *plan, const struct plan_node *node,
 {
     int level = plan->nodes[node->inputs[input]].level;
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_stage_travels(&node->context, i) && plan->nodes[node->inputs[1 + i]].level > level)
+        if (ts_stage_streams(&node->context, i) && plan->nodes[node->inputs[1 + i]].level > level)
             level = plan->nodes[node->inputs[1 + i]].level;
     return level;
 }
@@ -132,7 +132,7 @@ static void join_domains(struct ts_plan *plan, int32_t index)
 {
     const struct plan_node *node = &plan->nodes[index];
     for (int i = 0; i < STAGE_REFERENCES; i++) {
-        if (!ts_plan_travels(plan, index, i))
+        if (!ts_stage_streams(&node->context, i))
             continue;
         const int32_t other = plan->nodes[node->inputs[1 + i]].domain;
         const int32_t first = node->domain < other ? node->domain : other, gone = node->domain + other - first;
@@ -174,7 +174,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     find_inputs(node);
     for (int input = 0; input < STAGE_INPUTS; input++)
         if (node->inputs[input] >= 0 && !usable[node->inputs[input]])
-            return TS_OK; /* said already, at the node that failed */
+            return TS_OK; /* reported already, at the node that failed */
     if (ts_plan_check_frames(plan, index, diag) != TS_OK)
         return TS_OK; /* recorded; the other stages are checked as well */
     if (ts_plan_resolve(plan, index, diag) != TS_OK)
@@ -232,7 +232,7 @@ static void name_outputs(struct ts_plan *plan)
 
 static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    /* What ts_provenance_begin writes into /entry, and the fields that NXentry defines. */
+    /* The names that ts_provenance_begin writes into /entry, and the fields that NXentry defines. */
     static const char *const reserved[] = {"data",
                                            "definition",
                                            "input",
@@ -315,8 +315,8 @@ static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct ts_diag *there = ts_diag_create(), *here = ts_diag_create();
     enum ts_status status = TS_OK;
-    bool tell = !there || !here; /* what a try says */
-    if (!tell && work_out(plan, there) != TS_OK) {
+    bool again = !there || !here; /* the records of a try are lost, so the plan is made again into diag */
+    if (!again && work_out(plan, there) != TS_OK) {
         const char *message = ts_diag_get(there, 0)->message, *device = plan->device;
         const int64_t budget = plan->gpu_budget_bytes;
         ts_plan_decline(plan, ts_arena_text(plan->arena, message, strlen(message)), NULL);
@@ -328,9 +328,9 @@ static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
             plan->device_note = NULL;
             plan->gpu_budget_bytes = budget;
         }
-        tell = true;
+        again = true;
     }
-    if (tell || ts_diag_count(there) > 0)
+    if (again || ts_diag_count(there) > 0)
         status = work_out(plan, diag);
     ts_diag_destroy(there);
     ts_diag_destroy(here);

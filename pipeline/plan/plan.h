@@ -64,7 +64,7 @@ struct ts_plan {
     int32_t n_nodes, n_sources;
     int n_passes;
     int64_t slab_slices;
-    bool weighing;                     /* what to keep: reductions that look at a few slices do not count */
+    bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
     const char *device;                /* resolved: "cpu" or "cuda:0" */
     const char *device_note;           /* why `auto` took the CPU, or NULL */
     const struct device_numbers *cuda; /* &cuda_device, or NULL for the CPU */
@@ -77,7 +77,7 @@ struct ts_plan {
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
     atomic_bool stop;
-    _Atomic(const char *) temporary; /* the output's temporary name while a run has one; NULL where it has no name */
+    _Atomic(const char *) temporary; /* path of the output's temporary file while a run writes it, else NULL */
     atomic_bool committing;          /* the output is about to get its final name */
 };
 
@@ -114,13 +114,10 @@ bool ts_plan_looks_at(const struct ts_plan *plan, int32_t node, int input, int64
 /* True where the node reduces slice by slice for its tables alone, in this pass. */
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
 
-/* True where reference i of this node streams with its input. */
-bool ts_plan_travels(const struct ts_plan *plan, int32_t node, int reference);
-
 /* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budgets. May be called again. */
 enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag);
-/* Largest pad room and scratch of any stage's call. */
-size_t ts_plan_room_bytes(const struct ts_plan *plan);
+/* The padded slab and the scratch of the stage whose calls need most. */
+size_t ts_plan_padded_bytes(const struct ts_plan *plan);
 size_t ts_plan_scratch_bytes(const struct ts_plan *plan);
 /* The whole images that the output file will hold, each once; returns how many. */
 int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES]);
@@ -140,8 +137,6 @@ int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source);
 /* Pinned bytes of one slab of a source; of a source or output, where a source's own come first. 0 for other nodes. */
 size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t node);
 size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t node);
-/* True where the run needs a slice of the border's constant for this node. */
-bool ts_plan_pads_constant(const struct plan_node *node);
 #ifdef TS_HAVE_CUDA
 /* All device memory, and all host memory that the device's side adds. */
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host);

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rotation axis stands where detector positions are 0. A later stage with a parameter `center` moves it, and so
+ * does `center` itself at run time, so the search goes from a node towards the end of the chain and carries detector
+ * indices through stages that shift them (`pad`).
+ */
 #include "pipeline/plan/plan_axis.h"
 
 #include <math.h>
@@ -48,17 +53,17 @@ struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t n
 }
 
 /* The chain gives or finds a center somewhere. */
-static bool tells_center(const struct ts_plan *plan)
+static bool has_center(const struct ts_plan *plan)
 {
-    bool tells = false;
+    bool has = false;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
-        tells |= plan->nodes[i].axes_pass > 0 || own_center(&plan->nodes[i]);
-    return tells;
+        has |= plan->nodes[i].axes_pass > 0 || own_center(&plan->nodes[i]);
+    return has;
 }
 
 void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    for (int32_t i = 0; i < plan->n_sources && !tells_center(plan); i++) {
+    for (int32_t i = 0; i < plan->n_sources && !has_center(plan); i++) {
         const struct plan_node *node = &plan->nodes[i];
         const struct ts_axis *detector = &node->out.axes[2];
         const double taken = -detector->first / detector->spacing;

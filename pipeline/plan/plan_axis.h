@@ -9,16 +9,16 @@
 
 struct rotation_axis {
     double center;     /* detector index */
-    bool found_later;  /* while the chain runs: the center is what is taken until then */
+    bool found_later;  /* while the chain runs: the center is the one assumed until then */
     const char *owner; /* label of the later stage that is given or finds it; NULL: the sinogram's own */
 };
 
-/* Of a node that gives a sinogram: what a later stage is told or finds, of the same detectors or of such as far apart
- * (`pad`), else what its detector axis says. */
+/* For a node that gives a sinogram: the center that a later stage is given or finds, on the same detectors or on some
+ * that lie as far apart (`pad`); without such a stage the place where its detector axis has its zero. */
 struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t node);
 
-/* Warns (code axis-elsewhere) of each sinogram whose file says that its axis stands more than half a detector from
- * where it is taken to stand, and whose chain says nothing of it. */
+/* Warns (code axis-elsewhere) of each sinogram whose file has its axis more than half a detector pixel from the place
+ * that the plan assumes, where the chain says nothing of it. */
 void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag);
 
 #endif

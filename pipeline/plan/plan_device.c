@@ -13,19 +13,22 @@
 static const char *cpu_choice(const struct param_set *set)
 {
     for (size_t i = 0; i < set->n_rows; i++) {
-        const struct param *row = &set->rows[i];
-        const int32_t value = row->choices ? *(const int32_t *)((const char *)set->values + row->offset) : 0;
-        for (const struct choice *choice = row->choices; choice && choice->name; choice++)
-            if (choice->value == value && choice->devices == ON_CPU)
-                return choice->name;
+        const struct choice *choice = ts_param_choice(set, i);
+        if (choice && choice->devices == ON_CPU)
+            return choice->name;
     }
     return NULL;
 }
 
-/* Stages that pass their input on and reduce nothing need no code of any device. */
-static bool lacks_cuda(const struct stage *stage)
+/* "has no CUDA code: WHY" of a stage that runs on the CPU alone. NULL for others; those that pass their input on and
+ * reduce nothing need no code of any device. */
+static const char *lacks_cuda(const struct ts_plan *plan, const struct stage *stage)
 {
-    return (stage->map || stage->reduction) && !stage->cuda;
+    if ((!stage->map && !stage->reduction) || (stage->cuda && !stage->cpu_only))
+        return NULL;
+    if (!stage->cpu_only)
+        return ts_cuda_built() ? "has no CUDA code" : NULL;
+    return ts_arena_printf(plan->arena, "has no CUDA code: %s", stage->cpu_only);
 }
 
 static void take_cpu(struct ts_plan *plan, const char *note)
@@ -54,8 +57,7 @@ static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices 
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory"},
                   "a budget of %.1f MiB of GPU memory is more than the %.1f MiB of device %d (%s)",
                   (double)budget / 1048576.0, (double)memory / 1048576.0, index, plan->cuda_device.name);
-    ts_diag_hint(diag, "leave --gpu-memory out to take %d %% of it", DEFAULT_PERCENT);
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "leave --gpu-memory out to take %d %% of it", DEFAULT_PERCENT);
 }
 
 static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budget, struct ts_diag *diag)
@@ -63,14 +65,13 @@ static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budg
     struct cuda_devices found;
     enum ts_status status = ts_device_choice_built(diag);
     int index;
-    if (status != TS_OK)
-        return status;
     for (int32_t i = 0; i < plan->chain->n_stages; i++) {
         const struct chain_stage *stage = &plan->chain->stages[i];
-        if (!lacks_cuda(stage->stage))
+        const char *lacks = lacks_cuda(plan, stage->stage);
+        if (!lacks)
             continue;
         const struct diag_site site = {.code = "stage-device", .span = stage->span, .stage = stage->stage->name};
-        status = ts_diag_error(diag, TS_BAD_CHAIN, &site, "has no CUDA code");
+        status = ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s", lacks);
         ts_diag_hint(diag, "--device cpu");
     }
     if (status == TS_OK)
@@ -109,13 +110,13 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     bool computes = false;
     for (int32_t i = 0; i < plan->chain->n_stages; i++) {
         const struct chain_stage *stage = &plan->chain->stages[i];
-        const char *choice = cpu_choice(&stage->set);
+        const char *choice = cpu_choice(&stage->set), *lacks = lacks_cuda(plan, stage->stage);
         computes |= stage->stage->cuda != NULL;
-        if (lacks_cuda(stage->stage) || choice) {
+        if (lacks || choice) {
             ts_plan_decline(
                 plan,
                 choice ? ts_arena_printf(plan->arena, "'%s' of %s runs there alone", choice, stage->stage->name)
-                       : ts_arena_printf(plan->arena, "%s has no CUDA code", stage->stage->name),
+                       : ts_arena_printf(plan->arena, "%s %s", stage->stage->name, lacks),
                 diag);
             return TS_OK;
         }

@@ -17,11 +17,7 @@ static const struct plan_node *source_of(const struct ts_plan *plan, int32_t nod
 
 const char *ts_plan_source_frames(const struct param_set *set)
 {
-    size_t i;
-    const struct param *row = ts_param_find(set->rows, set->n_rows, "frames", &i);
-    if (!row || row->kind != PARAM_CHOICE)
-        return NULL;
-    return ts_choice_name(row->choices, *(const int32_t *)((const unsigned char *)set->values + row->offset));
+    return ts_param_choice_name(set, "frames");
 }
 
 bool ts_plan_source_is_reference(const struct param_set *set)
@@ -56,8 +52,7 @@ static enum ts_status check_reference(const struct ts_plan *plan, const struct p
         return TS_OK;
     ts_param_error(&node->set, row->name, "reference-frames", diag,
                    "'%s' holds the %s of its scan, and the %s were expected", source, frames, row->frames);
-    ts_diag_hint(diag, "frames: %s where '%s' is defined, or another input", row->frames, source);
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "frames: %s where '%s' is defined, or another input", row->frames, source);
 }
 
 /* Ranges of the same detector. Inputs of another number of rows may be cut already. */
@@ -70,9 +65,8 @@ static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_n
     ts_param_error(&node->set, row->name, "reference-rows", diag,
                    "its rows are read from row %" PRId64 " of the detector on, those of the image from row %" PRId64,
                    other->first_slice, image->first_slice);
-    ts_diag_hint(diag, "slices: [%" PRId64 ", %" PRId64 "] where '%s' is defined", image->first_slice,
-                 image->first_slice + image->n_slices, source_of(plan, reference)->label);
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "slices: [%" PRId64 ", %" PRId64 "] where '%s' is defined", image->first_slice,
+                        image->first_slice + image->n_slices, source_of(plan, reference)->label);
 }
 
 static enum ts_status check_image(const struct ts_plan *plan, const struct plan_node *node, struct ts_diag *diag)
@@ -83,8 +77,7 @@ static enum ts_status check_image(const struct ts_plan *plan, const struct plan_
     ts_diag_error(diag, TS_BAD_CHAIN,
                   &(struct diag_site){.code = "input-frames", .span = node->set.span, .stage = node->set.owner},
                   "'%s' holds the %s of its scan, and the projections were expected", source, frames);
-    ts_diag_hint(diag, "frames: projections where '%s' is defined, or another input", source);
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "frames: projections where '%s' is defined, or another input", source);
 }
 
 enum ts_status ts_plan_check_frames(const struct ts_plan *plan, int32_t stage, struct ts_diag *diag)

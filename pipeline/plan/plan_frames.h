@@ -8,7 +8,7 @@
 
 #include "pipeline/plan/plan.h"
 
-/* What the row `frames` of a source's set says; NULL where it has none. */
+/* The choice in the row `frames` of a source's set; NULL where it has no such row. */
 const char *ts_plan_source_frames(const struct param_set *set);
 
 /* Whether that is flats or darks: the row `frames` says so, or `axes` names frames, which have no angles. */
@@ -18,9 +18,9 @@ bool ts_plan_source_is_reference(const struct param_set *set);
  * comes from. NULL: not known. */
 const char *ts_plan_frames(const struct ts_plan *plan, int32_t node);
 
-/* Of a stage whose rows name `frames`, its inputs known and its parameters the chain's: TS_BAD_CHAIN with
- * reference-frames where a reference is of other frames, reference-rows where it is of other rows of the detector, and
- * input-frames where its own image is of flats or darks. */
+/* Checks a stage whose rows name `frames`, once its inputs are known. TS_BAD_CHAIN with the code reference-frames where
+ * a reference holds other frames, reference-rows where it holds other rows of the detector, and input-frames where its
+ * own image holds flats or darks. */
 enum ts_status ts_plan_check_frames(const struct ts_plan *plan, int32_t stage, struct ts_diag *diag);
 
 #endif

@@ -24,11 +24,8 @@ static void axes_text(const struct ts_image *image, char *out, size_t size)
 
 static const char *method_of(const struct plan_node *node)
 {
-    size_t i;
-    const struct param *row = ts_param_find(node->set.rows, node->set.n_rows, "method", &i);
-    if (!node->chain_stage || !row || row->kind != PARAM_CHOICE)
-        return "-";
-    return ts_choice_name(row->choices, *(const int32_t *)((const unsigned char *)node->set.values + row->offset));
+    const char *method = node->chain_stage ? ts_param_choice_name(&node->set, "method") : NULL;
+    return method ? method : "-";
 }
 
 static int64_t held_bytes(const struct ts_plan *plan, int32_t index)
@@ -106,7 +103,7 @@ static void print_transfer(const char *what, const char *label, int64_t bytes, F
         fprintf(stream, "%-12s %-20s %12.1f MiB\n", what, label, (double)bytes / 1048576.0);
 }
 
-/* What goes over the bus in the whole run, and what the device holds. */
+/* Prints the bytes that go over the bus in the whole run, and those that the device holds. */
 static void print_device(const struct ts_plan *plan, FILE *stream)
 {
     char device[512];

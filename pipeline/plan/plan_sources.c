@@ -51,8 +51,7 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
                   &(struct diag_site){.code = "slices-follow", .span = node->set.span, .stage = node->label},
                   "has %" PRId64 " slices and `input` %" PRId64 ", so that they are not the same rows of a detector",
                   node->source->n_whole, input->source->n_whole);
-    ts_diag_hint(diag, "slices: [first, end] here too says which of them are those of `input`");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "slices: [first, end] here too says which of them are those of `input`");
 }
 
 enum ts_status ts_plan_open_sources(struct ts_plan *plan, struct ts_diag *diag)
@@ -60,8 +59,7 @@ enum ts_status ts_plan_open_sources(struct ts_plan *plan, struct ts_diag *diag)
     const struct ts_chain *chain = plan->chain;
     if (chain->n_sources == 0 || !chain->sources[0].format) {
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-input"}, "the chain names no input");
-        ts_diag_hint(diag, "input: {dicom: FOLDER} in the chain, or -i FOLDER");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(diag, "input: {dicom: FOLDER} in the chain, or -i FOLDER");
     }
     for (int32_t i = 0; i < plan->n_sources; i++) {
         const struct chain_source *source = &chain->sources[i];

@@ -41,7 +41,7 @@ static void add_span(struct spans *spans, int64_t first, int64_t end)
     spans->n = n;
 }
 
-/* What computing [first, end) needs of an input of nz slices. Reflected and nearest slices always lie inside the
+/* Adds the slices of an input of nz slices that `todo` needs. Reflected and nearest slices always lie inside the
  * clipped window; only wrapping reaches to the other end. */
 static void add_padded(struct spans *need, struct span todo, const struct stage_reach *reach, int64_t nz)
 {
@@ -99,20 +99,14 @@ bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t index)
     return node->chain_stage && pass == node->tables_pass;
 }
 
-bool ts_plan_travels(const struct ts_plan *plan, int32_t index, int reference)
-{
-    const struct plan_node *node = &plan->nodes[index];
-    return node->chain_stage && node->inputs[1 + reference] >= 0 && ts_stage_travels(&node->context, reference);
-}
-
 /* The slices [z, end) of a node's input, and of the references that stream with the input. */
-static void add_travelers(const struct ts_plan *plan, int32_t index, int input, int64_t z, int64_t end,
+static void add_streaming(const struct ts_plan *plan, int32_t index, int input, int64_t z, int64_t end,
                           struct plan_step *steps)
 {
     const struct plan_node *node = &plan->nodes[index];
     add_span(&steps[plan->nodes[node->inputs[input]].image_node].need, z, end);
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_plan_travels(plan, index, i))
+        if (ts_stage_streams(&node->context, i))
             add_span(&steps[plan->nodes[node->inputs[1 + i]].image_node].need, z, end);
 }
 
@@ -126,13 +120,13 @@ static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, in
         if (!node->chain_stage)
             continue;
         if (node->domain == domain && ts_plan_tabulates(plan, pass, i))
-            add_travelers(plan, i, 0, z, end, steps);
+            add_streaming(plan, i, 0, z, end, steps);
         for (int input = 0; input < STAGE_INPUTS; input++) {
             const int32_t from = node->inputs[input];
             int64_t first = z, past = end;
             if (from >= 0 && plan->nodes[from].domain == domain && ts_plan_reduces(plan, pass, i, input) &&
                 ts_plan_looks_at(plan, i, input, &first, &past))
-                add_travelers(plan, i, input, first, past, steps);
+                add_streaming(plan, i, input, first, past, steps);
         }
     }
 }
@@ -153,7 +147,7 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
         for (int s = 0; s < steps[i].todo.n; s++) {
             const struct span *todo = &steps[i].todo.at[s];
             add_padded(&steps[plan->nodes[node->inputs[0]].image_node].need, *todo, &reach, node->context.in.axes[0].n);
-            add_travelers(plan, i, 0, todo->first, todo->end, steps);
+            add_streaming(plan, i, 0, todo->first, todo->end, steps);
         }
     }
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/version.h"
-#include "cuda/device/code.h"
+#include "cuda/device/device.h"
 #include "io/file/digest.h"
 #include "pipeline/run/versions.h"
 
@@ -24,6 +24,20 @@ static enum ts_status write_text(struct hdf5_writer *writer, const char *group, 
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s/%s", group, name);
     return ts_hdf5_text(writer, path, text);
+}
+
+/* A dataset or attribute of this name; text NULL: none. */
+struct text {
+    const char *name, *text;
+};
+
+static enum ts_status write_texts(struct hdf5_writer *writer, const char *group, const struct text *texts, size_t n)
+{
+    enum ts_status status = TS_OK;
+    for (size_t i = 0; status == TS_OK && i < n; i++)
+        if (texts[i].text)
+            status = write_text(writer, group, texts[i].name, texts[i].text);
+    return status;
 }
 
 static enum ts_status write_array(struct hdf5_writer *writer, const char *group, const char *name, enum ts_dtype dtype,
@@ -39,17 +53,14 @@ static enum ts_status write_array(struct hdf5_writer *writer, const char *group,
 
 enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_writer *writer)
 {
+    const struct text texts[] = {{"@default", "entry"},
+                                 {"entry@default", plan->nodes[plan->n_nodes - 1].dataset},
+                                 {"entry/title", "result of a tomostage chain"},
+                                 {"entry/program_name", "tomostage"},
+                                 {"entry/program_name@version", ts_version()}};
     enum ts_status status = ts_hdf5_group(writer, "/entry", "NXentry");
     if (status == TS_OK)
-        status = ts_hdf5_text(writer, "/@default", "entry");
-    if (status == TS_OK)
-        status = ts_hdf5_text(writer, "/entry@default", plan->nodes[plan->n_nodes - 1].dataset);
-    if (status == TS_OK)
-        status = ts_hdf5_text(writer, "/entry/title", "result of a tomostage chain");
-    if (status == TS_OK)
-        status = ts_hdf5_text(writer, "/entry/program_name", "tomostage");
-    if (status == TS_OK)
-        status = ts_hdf5_text(writer, "/entry/program_name@version", ts_version());
+        status = write_texts(writer, "", texts, sizeof texts / sizeof *texts);
     return status == TS_OK ? ts_hdf5_group(writer, "/entry/inputs", "NXcollection") : status;
 }
 
@@ -140,27 +151,19 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, con
 {
     const struct plan_node *node = &plan->nodes[index];
     const int32_t sequence = index - plan->n_sources + 1;
+    const struct text program[] = {{"program", "tomostage"}, {"version", ts_version()}};
+    const struct text texts[] = {{"stage", node->chain_stage->stage->name},          {"name", node->chain_stage->name},
+                                 {"input", plan->nodes[node->inputs[0]].label},      {"device", plan->device},
+                                 {"quantity", ts_quantity_name(node->out.quantity)}, {"unit", node->out.unit}};
     char process[PATH_BYTES];
     snprintf(process, sizeof process, "/entry/process_%d_%s", sequence, node->chain_stage->stage->name);
     enum ts_status status = ts_hdf5_group(writer, process, "NXprocess");
     if (status == TS_OK)
-        status = write_text(writer, process, "program", "tomostage");
-    if (status == TS_OK)
-        status = write_text(writer, process, "version", ts_version());
+        status = write_texts(writer, process, program, sizeof program / sizeof *program);
     if (status == TS_OK)
         status = write_array(writer, process, "sequence_index", TS_I32, "", 0, NULL, &sequence);
     if (status == TS_OK)
-        status = write_text(writer, process, "stage", node->chain_stage->stage->name);
-    if (status == TS_OK && node->chain_stage->name)
-        status = write_text(writer, process, "name", node->chain_stage->name);
-    if (status == TS_OK)
-        status = write_text(writer, process, "input", plan->nodes[node->inputs[0]].label);
-    if (status == TS_OK)
-        status = write_text(writer, process, "device", plan->device);
-    if (status == TS_OK)
-        status = write_text(writer, process, "quantity", ts_quantity_name(node->out.quantity));
-    if (status == TS_OK)
-        status = write_text(writer, process, "unit", node->out.unit);
+        status = write_texts(writer, process, texts, sizeof texts / sizeof *texts);
     if (status == TS_OK)
         status = write_parameters(node, process, writer);
     return status == TS_OK && reduced ? write_tables(reduced, process, writer) : status;
@@ -172,24 +175,20 @@ static enum ts_status write_hashes(const struct source *source, const char *grou
                                    struct ts_diag *diag)
 {
     const size_t n = (size_t)source->n_slices;
-    const char **pixels = calloc(n, sizeof *pixels), **instances = calloc(n, sizeof *instances);
+    const char **hashes = calloc(2 * n, sizeof *hashes);
     char path[PATH_BYTES];
-    enum ts_status status = TS_OK;
-    for (size_t i = 0; pixels && instances && i < n; i++) {
-        pixels[i] = source->slices[i].pixel_sha256;
-        instances[i] = source->slices[i].instance_hmac;
+    if (!hashes)
+        return ts_diag_no_memory(diag, 2 * n * sizeof *hashes);
+    for (size_t i = 0; i < n; i++) {
+        hashes[i] = source->slices[i].pixel_sha256;
+        hashes[n + i] = source->slices[i].instance_hmac;
     }
-    if (pixels && instances) {
-        snprintf(path, sizeof path, "%s/slice_pixel_sha256", group);
-        status = ts_hdf5_texts(writer, path, pixels, n);
-        snprintf(path, sizeof path, "%s/slice_instance_hmac", group);
-        if (status == TS_OK)
-            status = ts_hdf5_texts(writer, path, instances, n);
-    } else {
-        status = ts_diag_no_memory(diag, 2 * n * sizeof *pixels);
-    }
-    free(pixels);
-    free(instances);
+    snprintf(path, sizeof path, "%s/slice_pixel_sha256", group);
+    enum ts_status status = ts_hdf5_texts(writer, path, hashes, n);
+    snprintf(path, sizeof path, "%s/slice_instance_hmac", group);
+    if (status == TS_OK)
+        status = ts_hdf5_texts(writer, path, hashes + n, n);
+    free(hashes);
     return status;
 }
 
@@ -220,7 +219,7 @@ static enum ts_status write_slices(const struct source *source, const char *grou
     return status == TS_OK ? write_hashes(source, group, writer, diag) : status;
 }
 
-/* Of projections: where their views lie. Flats and darks have none. */
+/* Writes the angles of projections. Flats and darks have none. */
 static enum ts_status write_angles(const struct ts_image *image, const char *group, struct hdf5_writer *writer,
                                    struct ts_diag *diag)
 {
@@ -325,7 +324,7 @@ static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer
     return ts_hdf5_link(writer, "/entry/data", target);
 }
 
-/* Where the stages ran, beyond their `device`. */
+/* Writes where the stages ran, beyond their `device`. */
 static enum ts_status write_device(const struct ts_plan *plan, const char *group, struct hdf5_writer *writer)
 {
     const int runtime = ts_cuda_runtime();
@@ -336,14 +335,12 @@ static enum ts_status write_device(const struct ts_plan *plan, const char *group
     snprintf(code, sizeof code, "%d.%d", plan->cuda->code / 10, plan->cuda->code % 10);
     snprintf(driver, sizeof driver, "%d.%d", plan->cuda_driver / 1000, plan->cuda_driver % 1000 / 10);
     snprintf(built, sizeof built, "%d.%d", runtime / 1000, runtime % 1000 / 10);
-    enum ts_status status = write_text(writer, group, "cuda_device", plan->cuda->name);
-    if (status == TS_OK)
-        status = write_text(writer, group, "cuda_compute_capability", capability);
-    if (status == TS_OK)
-        status = write_text(writer, group, "cuda_code", code);
-    if (status == TS_OK)
-        status = write_text(writer, group, "cuda_driver", driver);
-    return status == TS_OK ? write_text(writer, group, "cuda_runtime", built) : status;
+    const struct text texts[] = {{"cuda_device", plan->cuda->name},
+                                 {"cuda_compute_capability", capability},
+                                 {"cuda_code", code},
+                                 {"cuda_driver", driver},
+                                 {"cuda_runtime", built}};
+    return write_texts(writer, group, texts, sizeof texts / sizeof *texts);
 }
 
 enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)

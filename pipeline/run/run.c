@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Carries a plan out: takes all memory before the first slice is read, forks the sources' workers before a CUDA device
- * is touched, starts the writer's threads last, and leaves a whole output file or none.
+ * Carries a plan out. All memory is allocated before the first slice is read, the sources' workers fork before a CUDA
+ * device is touched, the writer's threads start last, and a whole output file is left or none.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static double seconds_since(const struct timespec *start)
     return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec);
 }
 
-static void tell(struct run *run, enum ts_event_kind kind, const char *output)
+static void report(struct run *run, enum ts_event_kind kind, const char *output)
 {
     if (!run->plan->on_event)
         return;
@@ -37,9 +37,9 @@ static void tell(struct run *run, enum ts_event_kind kind, const char *output)
     run->plan->on_event(run->plan->user, &event);
 }
 
-static void tell_progress(struct run *run)
+static void report_progress(struct run *run)
 {
-    tell(run, TS_EVENT_PROGRESS, NULL);
+    report(run, TS_EVENT_PROGRESS, NULL);
 }
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
@@ -94,7 +94,7 @@ static enum ts_status start_sources(struct run *run)
     return TS_OK;
 }
 
-/* What the output would replace though the run reads it: "the chain itself", a source's name, or NULL. */
+/* Returns the input that the output would replace: "the chain itself", a source's name, or NULL. */
 static const char *replaced_input(const struct ts_plan *plan)
 {
     struct stat output, chain;
@@ -118,14 +118,13 @@ static enum ts_status check_output(const struct ts_plan *plan, struct ts_diag *d
     if (replaced) {
         const struct diag_site site = {.code = "output-is-input", .span = plan->chain->output.span};
         ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a file that the run reads: %s", path, replaced);
-        ts_diag_hint(diag, "give the output a name of its own: output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(diag,
+                            "give the output a name of its own: output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
     }
     if (path)
         return ts_hdf5_check_path(path, plan->force, plan->output_bytes, diag);
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"}, "the chain names no output file");
-    ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
 }
 
 void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
@@ -153,21 +152,19 @@ static enum ts_status create_output(struct run *run)
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;
+    /* The plan's own copy: a signal handler may read it while commit frees the writer. */
     const char *temporary = ts_hdf5_temporary(run->writer);
-    if (temporary) {
-        /* The plan's own copy: a signal handler may read it while commit frees the writer. */
-        const char *copy = ts_arena_text(plan->arena, temporary, strlen(temporary));
-        if (!copy)
-            return ts_diag_no_memory(run->diag, strlen(temporary));
-        atomic_store(&plan->temporary, copy);
-    }
+    const char *copy = ts_arena_text(plan->arena, temporary, strlen(temporary));
+    if (!copy)
+        return ts_diag_no_memory(run->diag, strlen(temporary));
+    atomic_store(&plan->temporary, copy);
     const enum ts_status begun = ts_provenance_begin(plan, run->writer);
     return begun == TS_OK ? ts_run_create_datasets(run, 0) : begun;
 }
 
-/* What a stage counted slice by slice while it went, such as dead pixels, does not stay in the file alone. */
-static enum ts_status tell_count(const struct stage_context *context, const struct stage_table *table,
-                                 struct ts_diag *diag)
+/* Reports a table that a map counted slice by slice, such as dead pixels: users do not look for it in the file. */
+static enum ts_status report_count(const struct stage_context *context, const struct stage_table *table,
+                                   struct ts_diag *diag)
 {
     const struct diag_site site = {.span = context->set->span, .stage = context->stage->name};
     const size_t n = table->image.dtype == TS_U64 ? ts_image_count(&table->image) : 0;
@@ -190,26 +187,27 @@ static enum ts_status tell_count(const struct stage_context *context, const stru
     return TS_OK;
 }
 
-static enum ts_status tell_counts(const struct run *run)
+static enum ts_status report_counts(const struct run *run)
 {
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
         const struct stage_table *tables;
-        const int n = run->nodes[i].reduced ? ts_stage_reduced_map_tables(run->nodes[i].reduced, &tables) : 0;
+        const struct stage_reduced *reduced = ts_run_reduced(run, i);
+        const int n = reduced ? ts_stage_reduced_map_tables(reduced, &tables) : 0;
         for (int t = 0; status == TS_OK && t < n; t++)
-            status = tell_count(&run->plan->nodes[i].context, &tables[t], run->diag);
+            status = report_count(&run->plan->nodes[i].context, &tables[t], run->diag);
     }
     return status;
 }
 
 static enum ts_status run_all(struct run *run)
 {
-    tell(run, TS_EVENT_STARTED, NULL);
-    enum ts_status status = ts_run_walk(run, tell_progress);
+    report(run, TS_EVENT_STARTED, NULL);
+    enum ts_status status = ts_run_walk(run, report_progress);
     if (status == TS_OK)
-        status = tell_counts(run);
+        status = report_counts(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
-        status = ts_provenance_node(run->plan, i, run->nodes[i].reduced, run->writer, run->diag);
+        status = ts_provenance_node(run->plan, i, ts_run_reduced(run, i), run->writer, run->diag);
     return status == TS_OK ? ts_provenance_end(run->plan, run->writer, run->diag) : status;
 }
 
@@ -247,7 +245,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
         ts_hdf5_abandon(run.writer);
     atomic_store(&plan->temporary, NULL);
     if (status == TS_OK)
-        tell(&run, TS_EVENT_FINISHED, plan->chain->output.path);
+        report(&run, TS_EVENT_FINISHED, plan->chain->output.path);
     free_run(&run);
     return status;
 }

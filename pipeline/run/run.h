@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan being carried out. The walk (pipeline/run/run_walk.c) says what happens in which order; a back end holds the
- * images and does it: in host memory (pipeline/run/run_host.c) or on a CUDA device (pipeline/run/run_cuda.c).
+ * A plan being carried out. The walk (pipeline/run/run_walk.c) fixes the order of reading, computing and writing;
+ * drivers (stages/engine/driver.h) run the stages; a back end holds the images and moves them: in host memory
+ * (pipeline/run/run_host.c) or on a CUDA device (pipeline/run/run_cuda.c).
  */
 #ifndef PIPELINE_RUN_RUN_H
 #define PIPELINE_RUN_RUN_H
@@ -14,12 +15,12 @@
 struct run_node {
     struct ts_image parts[PLAN_SPANS]; /* the slices at hand: one part where kept */
     int n_parts;
-    unsigned char *buffer; /* where parts lie: `copies` slabs side by side, taken in turn, or the kept image */
+    unsigned char *buffer; /* where parts lie: the kept image, or `copies` slabs side by side, used one after another */
     int copies;
     size_t copy_bytes;
-    unsigned char *done; /* kept: per slice */
-    struct stage_reduced *reduced;
-    int dataset; /* the writer's id, or -1 */
+    unsigned char *done;         /* kept: per slice */
+    struct stage_driver *driver; /* of a stage that computes something, else NULL */
+    int dataset;                 /* the writer's id, or -1 */
 };
 
 struct run {
@@ -33,13 +34,13 @@ struct run {
     struct hdf5_writer *writer;
     struct timespec started;
     int pass;
-    int64_t turn; /* counts slabs */
+    int64_t slab_number; /* slabs of all passes, counted from 0 */
     int64_t slices_done, n_slices, bytes_done;
 };
 
 /* Images that the walk hands over lie where the back end's buffers are. */
 struct run_back_end {
-    /* Before the workers fork, and after: all memory. Fills buffer, copies, copy_bytes and reduced of the nodes. */
+    /* Before the workers fork, and after: all memory. Fills buffer, copies, copy_bytes and driver of the nodes. */
     enum ts_status (*allocate)(struct run *run);
     enum ts_status (*attach)(struct run *run);
     void (*free)(struct run *run);
@@ -47,14 +48,6 @@ struct run_back_end {
     enum ts_status (*end_slab)(struct run *run);
     /* A source's slices, to target. */
     enum ts_status (*read)(struct run *run, int32_t node, struct ts_image *target);
-    /* A stage's slices. slices[0], those of its input, get their halo here, out of the input's parts. */
-    enum ts_status (*map)(struct run *run, int32_t node, struct ts_image slices[STAGE_INPUTS], struct ts_image *target);
-    /* As ts_stage_reduced_slab, _add and _finish. */
-    enum ts_status (*reduce_slices)(struct run *run, int32_t node, const struct ts_image *slices);
-    enum ts_status (*reduce)(struct run *run, int32_t node, int input, const struct ts_image *slices);
-    enum ts_status (*finish)(struct run *run, int32_t node);
-    /* As ts_stage_reduced_renew: the node's context was prepared again. */
-    enum ts_status (*renew)(struct run *run, int32_t node);
     /* To the node's dataset; drain: all that was handed over has reached the writer, and
      * the tables of maps the nodes' states. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
@@ -65,6 +58,12 @@ extern const struct run_back_end ts_run_host;
 #ifdef TS_HAVE_CUDA
 extern const struct run_back_end ts_run_cuda;
 #endif
+
+/* The state of a node with its tables; NULL: none. */
+static inline const struct stage_reduced *ts_run_reduced(const struct run *run, int32_t node)
+{
+    return run->nodes[node].driver ? run->nodes[node].driver->reduced : NULL;
+}
 
 /* Creates the datasets of the images whose axes are known in this pass, and not before. */
 enum ts_status ts_run_create_datasets(struct run *run, int pass);

@@ -4,20 +4,18 @@
  * comes after it in the chain is resolved again, from the chain's own values. Memory is planned and taken by then, so
  * sizes must stay.
  */
-#include <string.h>
-
 #include "pipeline/run/run.h"
 #ifdef TS_HAVE_CUDA
-#include "cuda/device/stage_state.h"
+#include "cuda/device/driver.h"
 #endif
 
-/* What the plan took memory for. */
+/* Sizes that decide how much memory was planned for a stage. */
 struct sizes {
     struct ts_image out;
     struct stage_reach reach;
     int rounds;
     bool by_slice;
-    size_t scratch, reduced, device, pinned;
+    size_t scratch, reduced, device, host;
     struct fft_shape transforms[2][STAGE_TRANSFORMS]; /* on the CPU, on the device */
 };
 
@@ -29,8 +27,8 @@ static struct sizes sizes_of(const struct ts_plan *plan, int32_t i)
                           .reach = ts_stage_reach(context),
                           .rounds = ts_stage_rounds(context),
                           .by_slice = ts_stage_reduces_slices(context)};
-    if (stage->scratch_bytes && plan->nodes[i].run_slices > 0)
-        sizes.scratch = stage->scratch_bytes(context, plan->nodes[i].run_slices);
+    if (plan->nodes[i].run_slices > 0)
+        sizes.scratch = ts_driver_scratch_bytes(context, plan->nodes[i].run_slices);
     if (stage->transforms)
         stage->transforms(context, sizes.transforms[0]);
     sizes.reduced = ts_stage_reduced_bytes(context, ts_plan_reduced_slices(plan, i));
@@ -38,8 +36,8 @@ static struct sizes sizes_of(const struct ts_plan *plan, int32_t i)
     if (plan->cuda && stage->cuda) {
         if (stage->cuda->transforms)
             stage->cuda->transforms(context, sizes.transforms[1]);
-        sizes.device = ts_cuda_stage_bytes(context, ts_plan_reduced_slices(plan, i));
-        sizes.pinned = ts_cuda_stage_pinned_bytes(context, ts_plan_reduced_slices(plan, i));
+        sizes.device = ts_cuda_driver_bytes(context, ts_plan_reduced_slices(plan, i));
+        sizes.host = ts_cuda_driver_host_bytes(context, ts_plan_reduced_slices(plan, i));
     }
 #endif
     return sizes;
@@ -60,7 +58,7 @@ static bool same_sizes(const struct sizes *planned, const struct sizes *found)
            planned->reach.border == found->reach.border && planned->reach.constant == found->reach.constant &&
            planned->rounds == found->rounds && planned->by_slice == found->by_slice &&
            planned->scratch >= found->scratch && planned->reduced == found->reduced &&
-           planned->device == found->device && planned->pinned == found->pinned &&
+           planned->device == found->device && planned->host == found->host &&
            same_transforms(planned->transforms[0], found->transforms[0]) &&
            same_transforms(planned->transforms[1], found->transforms[1]);
 }
@@ -70,10 +68,7 @@ static enum ts_status resolve_again(struct run *run, int32_t i)
 {
     struct ts_plan *plan = run->plan;
     const struct sizes planned = sizes_of(plan, i);
-    struct fft *transforms[STAGE_TRANSFORMS];
-    memcpy(transforms, plan->nodes[i].context.transforms, sizeof transforms);
     const enum ts_status status = ts_plan_resolve(plan, i, run->diag);
-    memcpy(plan->nodes[i].context.transforms, transforms, sizeof transforms);
     if (status != TS_OK)
         return status;
     const struct sizes found = sizes_of(plan, i);
@@ -82,15 +77,16 @@ static enum ts_status resolve_again(struct run *run, int32_t i)
             run->diag, TS_RUN_FAILED,
             &(struct diag_site){.code = "found-sizes", .span = plan->nodes[i].set.span, .stage = plan->nodes[i].label},
             "it would need other sizes than were planned, with the axes that an earlier stage found");
-    return run->back_end->renew(run, i);
+    return ts_driver_renew(run->nodes[i].driver, &plan->nodes[i].context);
 }
 
 static enum ts_status take_axes(struct run *run, int32_t i)
 {
     struct plan_node *node = &run->plan->nodes[i];
-    const enum ts_status status = ts_stage_find_axes(&node->context, ts_stage_reduced_result(run->nodes[i].reduced));
+    struct stage_driver *driver = run->nodes[i].driver;
+    const enum ts_status status = ts_stage_find_axes(&node->context, ts_stage_reduced_result(driver->reduced));
     node->out = node->context.out;
-    return status == TS_OK ? run->back_end->renew(run, i) : status;
+    return status == TS_OK ? ts_driver_renew(driver, &node->context) : status;
 }
 
 enum ts_status ts_run_create_datasets(struct run *run, int pass)

@@ -16,7 +16,7 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     struct run_node *node = &run->nodes[i];
     const struct span todo = run->now[i].todo.at[span];
     struct ts_image whole = plan->out;
-    whole.data = node->buffer + (size_t)(run->turn % node->copies) * node->copy_bytes;
+    whole.data = node->buffer + (size_t)(run->slab_number % node->copies) * node->copy_bytes;
     if (plan->keep) {
         node->parts[0] = whole;
         node->n_parts = 1;
@@ -54,7 +54,7 @@ static void views_of(const struct run *run, int32_t index, int input, int64_t z,
     const struct plan_node *node = &run->plan->nodes[index];
     slices[0] = view_of(run, node->inputs[input], z, n);
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_plan_travels(run->plan, index, i))
+        if (ts_stage_streams(&node->context, i))
             slices[1 + i] = view_of(run, node->inputs[1 + i], z, n);
 }
 
@@ -66,13 +66,9 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
         run->bytes_done += (int64_t)ts_image_bytes(target);
         return run->back_end->read(run, i, target);
     }
+    const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
-    if (ts_stage_reduces_slices(&plan->context)) {
-        const enum ts_status status = run->back_end->reduce_slices(run, i, slices);
-        if (status != TS_OK)
-            return status;
-    }
-    return run->back_end->map(run, i, slices, target);
+    return ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
 }
 
 static enum ts_status compute_node(struct run *run, int32_t i)
@@ -102,16 +98,16 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
             !ts_plan_looks_at(plan, i, input, &first, &past))
             continue;
         views_of(run, i, input, first, past - first, slices);
-        status = run->back_end->reduce(run, i, input, slices);
+        status = ts_driver_add(run->nodes[i].driver, input, slices);
     }
     if (status == TS_OK && node->domain == domain && ts_plan_tabulates(plan, run->pass, i)) {
         views_of(run, i, 0, z, n, slices);
-        status = run->back_end->reduce_slices(run, i, slices);
+        status = ts_driver_reduce_slices(run->nodes[i].driver, slices);
     }
     return status;
 }
 
-/* What the slab was computed for: reductions, tables and the file. */
+/* Hands the slab to those that it was computed for: reductions, tables and the file. */
 static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
@@ -128,10 +124,9 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
     return status;
 }
 
-/* A stage has ended the run. What a stage before it only looks for, such as minus_log for values without a logarithm,
- * it would say at the end of the pass, which does not come: whether one of them knows the cause in the slices seen so
- * far is asked now; its status is then the run's, and what the failed stage said, from record `from` on, is taken back.
- */
+/* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end of a pass. This pass
+ * ends early, so they are asked now whether they know the cause in the slices seen so far. If one does, its status is
+ * the run's, and the records of the failed stage, from record `from` on, are removed. */
 static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, size_t from,
                                  enum ts_status status)
 {
@@ -144,7 +139,7 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
             continue;
         enum ts_status cause = serve_reductions(run, i, domain, z, n);
         if (cause == TS_OK)
-            cause = run->back_end->finish(run, i);
+            cause = ts_driver_finish(run->nodes[i].driver);
         if (cause == TS_OK)
             continue;
         ts_diag_forget(run->diag, from, nodes[failed].context.stage->name);
@@ -189,7 +184,7 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
     struct plan_step *swap = run->now;
     run->now = run->next;
     run->next = swap;
-    run->turn++;
+    run->slab_number++;
     return status;
 }
 
@@ -229,7 +224,7 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
         for (int input = 0; input < STAGE_INPUTS; input++)
             reduced |= ts_plan_reduces(plan, run->pass, i, input);
         if (reduced)
-            status = run->back_end->finish(run, i);
+            status = ts_driver_finish(run->nodes[i].driver);
     }
     return status == TS_OK ? ts_run_find_axes(run) : status;
 }

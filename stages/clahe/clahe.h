@@ -18,7 +18,4 @@ struct clahe_params {
     int64_t kernel_y, kernel_x, bins; /* skimage; else 0 */
 };
 
-extern const struct stage clahe_stage;
-extern const struct stage_cuda clahe_cuda;
-
 #endif

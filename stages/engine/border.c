@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Indices outside are folded back by arithmetic modulo the period of each rule: 2 n for reflect, 2 n - 2 for mirror, n
+ * for wrap. Any distance from the image is allowed, so a window may be larger than the image.
+ */
 #include "stages/engine/border.h"
 
 #include <math.h>

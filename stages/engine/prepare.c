@@ -24,9 +24,8 @@ static enum ts_status check_accepts(const struct stage_context *context)
     size_t used = 0;
     if (!(stage->axes & (sinogram ? AXES_SINOGRAM : AXES_VOLUME))) {
         refuse(context, "stage-axes", "a", sinogram ? "sinogram" : "volume");
-        ts_diag_hint(context->diag, "it takes %s (%s)", sinogram ? "volumes" : "sinograms",
-                     sinogram ? "z, y, x" : "z, view, detector");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "it takes %s (%s)", sinogram ? "volumes" : "sinograms",
+                            sinogram ? "z, y, x" : "z, view, detector");
     }
     if (!(stage->quantities & TS_QUANTITY_BIT(in->quantity))) {
         for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
@@ -34,16 +33,14 @@ static enum ts_status check_accepts(const struct stage_context *context)
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_quantity_name(i));
         const char *hint = stage->quantity_hints[in->quantity];
         refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
-        ts_diag_hint(context->diag, "it takes%s%s%s", accepted, hint ? "; " : "", hint ? hint : "");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "it takes%s%s%s", accepted, hint ? "; " : "", hint ? hint : "");
     }
     if (sinogram && !(stage->beams & TS_BEAM_BIT(in->beam.kind))) {
         for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
             if (stage->beams & TS_BEAM_BIT(i))
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_beam_name(i));
         refuse(context, "stage-beam", "the beam", ts_beam_name(in->beam.kind));
-        ts_diag_hint(context->diag, "it takes%s", accepted);
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "it takes%s", accepted);
     }
     if (!(stage->dtypes & TS_DTYPE_BIT(in->dtype))) {
         for (int i = TS_U8; i <= TS_F32; i++)
@@ -51,13 +48,11 @@ static enum ts_status check_accepts(const struct stage_context *context)
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_dtype_name(i));
         refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
         if (in->quantity == TS_TRANSMISSION || in->quantity == TS_LINE_INTEGRAL)
-            ts_diag_hint(context->diag,
-                         "it takes%s; `rescale` before it changes the type, with `range: [.., ..]`, what 0 and 1 are, "
-                         "and `quantity: %s`",
-                         accepted, ts_quantity_name(in->quantity));
-        else
-            ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
-        return TS_BAD_CHAIN;
+            return ts_diag_hint(context->diag,
+                                "it takes%s; `rescale` before it changes the type, with `range: [.., ..]`, what 0 and "
+                                "1 are, and `quantity: %s`",
+                                accepted, ts_quantity_name(in->quantity));
+        return ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
     }
     return TS_OK;
 }
@@ -83,11 +78,11 @@ enum ts_status ts_stage_same_shape(const struct stage_context *context, int refe
     return TS_OK;
 }
 
-static enum ts_status check_travelers(const struct stage_context *context)
+static enum ts_status check_streaming(const struct stage_context *context)
 {
     for (int i = 0; i < STAGE_REFERENCES; i++) {
         const struct ts_image *image = context->references[i];
-        if (ts_stage_travels(context, i) && image->axes[0].n != context->in.axes[0].n)
+        if (ts_stage_streams(context, i) && image->axes[0].n != context->in.axes[0].n)
             return ts_param_error(context->set, reference_row(context->stage, i)->name, "reference-slices",
                                   context->diag, "has %lld slices in z, and the image has %lld",
                                   (long long)image->axes[0].n, (long long)context->in.axes[0].n);
@@ -95,21 +90,33 @@ static enum ts_status check_travelers(const struct stage_context *context)
     return TS_OK;
 }
 
+/* Reports every value outside of the range, the choices or the finite numbers of its row: those that a chain or a
+ * caller gave and the defaults before resolve(), and those that resolve() derived after it. */
+static enum ts_status check_values(const struct stage_context *context, bool derived)
+{
+    const struct param_set *set = context->set;
+    enum ts_status status = TS_OK;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const bool is_derived = set->rows[i].derived && !(set->given >> i & 1);
+        if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) &&
+            ts_param_check(set, i, context->diag) != TS_OK)
+            status = TS_BAD_CHAIN;
+    }
+    return status;
+}
+
 /* Methods that only one kind of device can run. */
 static enum ts_status check_choices(const struct stage_context *context)
 {
     const unsigned device = context->device ? ON_CUDA : ON_CPU;
     for (size_t i = 0; i < context->stage->n_params; i++) {
-        const struct param *row = &context->stage->params[i];
-        const int32_t value = row->choices ? *(const int32_t *)((const char *)context->params + row->offset) : 0;
-        for (const struct choice *choice = row->choices; choice && choice->name; choice++) {
-            if (choice->value != value || !choice->devices || (choice->devices & device))
-                continue;
-            ts_param_error(context->set, row->name, "choice-device", context->diag, "'%s' runs on %s alone",
-                           choice->name, device == ON_CPU ? "a CUDA device" : "the CPU");
-            ts_diag_hint(context->diag, "--device %s, or another %s", device == ON_CPU ? "cuda" : "cpu", row->name);
-            return TS_BAD_CHAIN;
-        }
+        const struct choice *choice = ts_param_choice(context->set, i);
+        if (!choice || !choice->devices || (choice->devices & device))
+            continue;
+        const char *name = context->stage->params[i].name;
+        ts_param_error(context->set, name, "choice-device", context->diag, "'%s' runs on %s alone", choice->name,
+                       device == ON_CPU ? "a CUDA device" : "the CPU");
+        return ts_diag_hint(context->diag, "--device %s, or another %s", device == ON_CPU ? "cuda" : "cpu", name);
     }
     return TS_OK;
 }
@@ -123,8 +130,7 @@ static enum ts_status check_slice_size(const struct stage_context *context)
     const struct diag_site site = {.code = "slice-size", .span = context->set->span, .stage = context->stage->name};
     ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
                   "counts slice by slice in 32 bits on a CUDA device, and a slice has %zu pixels", pixels);
-    ts_diag_hint(context->diag, "--device cpu, or scope: volume");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "--device cpu, or scope: volume");
 }
 
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
@@ -143,13 +149,17 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     context->in.z_first = 0;
     for (int i = 0; references && i < STAGE_REFERENCES; i++)
         context->references[i] = references[i];
-    enum ts_status status = check_accepts(context);
+    enum ts_status status = check_values(context, false);
+    if (status == TS_OK)
+        status = check_accepts(context);
     if (status == TS_OK && stage->resolve)
         status = stage->resolve(context, set->values);
     if (status == TS_OK)
+        status = check_values(context, true);
+    if (status == TS_OK)
         status = check_choices(context);
     if (status == TS_OK)
-        status = check_travelers(context);
+        status = check_streaming(context);
     if (status == TS_OK)
         status = check_slice_size(context);
     if (status != TS_OK)

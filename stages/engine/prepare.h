@@ -7,9 +7,10 @@
 
 #include "stages/engine/stage.h"
 
-/* Prepares *context for this input: resolve() on set->values, shape(); references by row order. `set`, `in` and the
- * references must outlive it. TS_BAD_CHAIN with records in diag where the stage refuses (axes, dtype, quantity, beam
- * included). device NULL: the CPU; a chosen method that the device cannot run is refused. */
+/* Prepares *context for this input: checks every value against its row (codes parameter-range, parameter-choice), then
+ * resolve() on set->values and shape(); references by row order. `set`, `in` and the references must outlive it.
+ * TS_BAD_CHAIN with records in diag where the stage refuses (axes, dtype, quantity, beam included). device NULL: the
+ * CPU; a chosen method that the device cannot run is refused. */
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
                                 const struct device_numbers *device, struct ts_diag *diag,
@@ -18,7 +19,7 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
  * than numbers of axes differs. */
 enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result);
 
-/* What context->transforms take in bytes, known before they are made. */
+/* Bytes that context->transforms will need, known before they are made. */
 size_t ts_stage_transforms_bytes(const struct stage_context *context);
 /* Makes them, before anything of the stage runs; out of memory: reported, and what was made is for destroy. */
 enum ts_status ts_stage_transforms_create(struct stage_context *context);

@@ -28,16 +28,6 @@ struct stage_reduced {
     struct ts_diag *quiet; /* of a reduction per slice: what slices side by side say, and nobody reads */
 };
 
-/* The same slices [first, end) of the input and of the references that stream with the input. */
-static void cut_slices(const struct stage_context *context, int input, const struct ts_image *slab, int64_t first,
-                       int64_t end, struct ts_image slices[STAGE_INPUTS])
-{
-    slices[0] = ts_image_slices(slab, first, end - first);
-    for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
-        if (ts_stage_travels(context, i))
-            slices[1 + i] = ts_image_slices(&slab[1 + i], first, end - first);
-}
-
 /* Partials start on their own cache lines. */
 static size_t padded_bytes(size_t bytes)
 {
@@ -190,7 +180,7 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
         for (int64_t group = 0; group < groups; group++) {
             const int64_t first = done + taken * group / groups, end = done + taken * (group + 1) / groups;
             struct ts_image slices[STAGE_INPUTS];
-            cut_slices(context, input, slab, first, end, slices);
+            ts_stage_slices(context, input, slab, first, end - first, slices);
             reduction->reduce(context, input, slices, slot(reduced, group));
         }
         for (int64_t group = 0; group < groups; group++) {
@@ -282,7 +272,7 @@ static enum ts_status reduce_slice(const struct stage_reduced *reduced, const st
     enum ts_status status = TS_OK;
     if (job->total_of)
         return take_slice(reduced, job, i, partial, diag);
-    cut_slices(&reduced->context, 0, job->slab, i, i + 1, slices);
+    ts_stage_slices(&reduced->context, 0, job->slab, i, 1, slices);
     for (int round = 0; status == TS_OK && round < ts_stage_rounds(&reduced->context); round++) {
         void *result;
         const struct stage_context context = slice_context(reduced, round, i, diag, &result);
@@ -331,17 +321,6 @@ int ts_stage_reduced_map_tables(const struct stage_reduced *reduced, const struc
 {
     *tables = reduced->tables + reduced->n_tables - reduced->n_map_tables;
     return reduced->n_map_tables;
-}
-
-void ts_stage_reduced_lend(const struct stage_reduced *reduced, const struct ts_image *out, struct ts_image rows[],
-                           struct stage_context *context)
-{
-    const struct stage_table *tables;
-    const int n = reduced ? ts_stage_reduced_map_tables(reduced, &tables) : 0;
-    for (int i = 0; i < n; i++)
-        rows[i] = ts_image_slices(&tables[i].image, out->z_first, out->axes[0].n);
-    context->result = reduced ? reduced->result : NULL;
-    context->tables = rows;
 }
 
 int ts_stage_reduced_tables(const struct stage_reduced *reduced, const struct stage_table **tables)

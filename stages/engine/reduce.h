@@ -48,10 +48,6 @@ enum ts_status ts_stage_reduced_slices(struct stage_reduced *reduced, int round,
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced);
 /* The finished result of the whole-volume references, with which a reduction per slice starts. */
 const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduced);
-/* Before map(): points context->result at the result, and context->tables at the rows of the slices of `out`, which are
- * described in `rows`. reduced NULL: at nothing. */
-void ts_stage_reduced_lend(const struct stage_reduced *reduced, const struct ts_image *out, struct ts_image rows[],
-                           struct stage_context *context);
 /* The tables that the map writes; they are the last of all. Returns how many. */
 int ts_stage_reduced_map_tables(const struct stage_reduced *reduced, const struct stage_table **tables);
 /* The tables with their data; returns how many. */

@@ -1,11 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of all stages, in the order of stages/stages.def, which `tomostage stages` and the docs keep.
+ */
 #include <string.h>
 
 #include "stages/engine/stage.h"
-
-#define STAGE(room, name) extern const struct stage name##_stage;
-#include "stages/stages.def"
-#undef STAGE
 
 const struct stage *const ts_stages[] = {
 #define STAGE(room, name) &name##_stage,

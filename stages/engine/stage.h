@@ -35,7 +35,7 @@ struct stage_reach {
     double constant; /* of BORDER_CONSTANT, in values of the input */
 };
 
-/* Everything a stage's code may see. Descriptions have data NULL and cover the whole image. */
+/* Everything that a stage's code may see. `in` and `out` describe whole images and have no data. */
 struct stage_context {
     const struct stage *stage;
     struct param_set *set; /* for resolve() and messages; resolve() marks idle parameters through it */
@@ -47,15 +47,16 @@ struct stage_context {
     const struct device_numbers *device; /* the CUDA device that runs the stage; NULL: the CPU */
     struct ts_diag *diag;
     int round; /* of the reduction in progress */
-    const void
-        *result; /* finish()'s: of the earlier rounds during a reduction; final in map(). For a reduction per slice:
-                  * that of slice z at (const char *)result + (z - z of the slab's first output slice) * result_bytes */
-    const struct ts_image *tables; /* in map() and the launcher of the map: of each of the stage's tables() the rows of
-                                    * the output's slices, z_first the first; where the output is (host or device) */
-    struct fft *transforms[STAGE_TRANSFORMS]; /* as transforms() asked for; there from before the first reduce() or
-                                               * map() to after the last. NULL while planning */
-    const int32_t *halt; /* a number on the device, of a stage that calls another's launchers: where it is not 0 their
-                          * results have no meaning, and kernels return at once. NULL: always needed */
+    /* What finish() wrote: in earlier rounds, during a reduction; in the last one, in map(). A reduction per slice has
+     * a result for each slice of the slab, result_bytes apart (stages/values/scope.h: ts_scope_result). */
+    const void *result;
+    /* In map(), on the host or the device as the output is: for each of the stage's tables() the rows of the output's
+     * slices. */
+    const struct ts_image *tables;
+    struct fft *transforms[STAGE_TRANSFORMS]; /* those of transforms(), in reduce() and map(); NULL while planning */
+    /* Set by a stage that calls another's launchers: a number on the device. Where it is not 0 their results have no
+     * meaning, and kernels return at once. NULL: the results are needed. */
+    const int32_t *halt;
 };
 
 /* A small result beside the image. axes[0] is z for a stage that reduces per slice, and for tables of the map. */
@@ -63,8 +64,9 @@ struct stage_table {
     const char *name; /* "counts" */
     const char *doc;
     struct ts_image image; /* rank 0 to 3, dtype any; axis positions may be NULL; strings are literals */
-    uint64_t of; /* of counts of what is lost, such as dead pixels: the most that one number counts. Where all of them
-                  * count so many, nothing was measured, and the run fails. 0: a count has no such end */
+    /* For a table that counts what is lost, such as dead pixels: the most that one number can count. Where all of them
+     * count so many, nothing was measured, and the run fails. 0: the table has no such limit. */
+    uint64_t of;
 };
 
 struct stage_reduction {
@@ -175,6 +177,13 @@ struct stage_cuda {
 #define STAGE_CUDA(name) NULL
 #endif
 
+/* In a stage's table: its rows and the struct that they describe. */
+#define STAGE_PARAMS(rows, type)                                                                                       \
+    .params = (rows), .n_params = sizeof(rows) / sizeof *(rows), .params_bytes = sizeof(type)
+/* In a stage's table: it takes volumes and sinograms of every type, quantity and beam. */
+#define STAGE_TAKES_ALL                                                                                                \
+    .axes = AXES_VOLUME | AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY, .beams = TS_ANY_BEAM
+
 struct stage {
     const char *name;    /* == YAML name == file name */
     const char *summary; /* one line, no period */
@@ -183,7 +192,8 @@ struct stage {
     unsigned dtypes;     /* TS_DTYPE_BITs */
     unsigned quantities; /* TS_QUANTITY_BITs */
     unsigned beams;      /* TS_BEAM_BITs of the sinograms it takes; TS_ANY_BEAM where no ray matters to it */
-    /* What to do about a quantity that is not among them, by enum ts_quantity; NULL where the list says enough. */
+    /* By enum ts_quantity: what the user can do about one that is not taken. NULL where the list of them says enough.
+     */
     const char *quantity_hints[TS_INTENSITY + 1];
     const struct param *params;
     size_t n_params, params_bytes;
@@ -217,15 +227,26 @@ struct stage {
      * out->z_first is the first one's index in the volume. scratch is 64-byte aligned and not cleared. The bytes of the
      * result depend neither on how z is cut nor on the threads. */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
-    /* STAGE_CUDA(box_cuda), declared in the stage's header and defined in cuda/filters/box.cu. NULL only where neither
-     * map() nor a reduction is. */
+    /* STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL where the stage has neither map() nor a reduction, and
+     * where it says cpu_only. */
     const struct stage_cuda *cuda;
+    /* Why a stage that computes has no CUDA code, as a first contribution may: "its sort has no kernel yet". The plan,
+     * the stage's page, the benchmark and the tests report it. NULL: the stage has CUDA code. */
+    const char *cpu_only;
     struct stage_tolerance tolerance;
     const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */
     /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
     const char *bench;
-    bool counts_values; /* and takes longer for some than for others: the benchmark has cases of every distribution */
+    bool counts_values; /* its time depends on the values: the benchmark then has cases of every distribution */
 };
+
+/* box_stage, defined in stages/filters/box.c, and box_cuda, in cuda/filters/box.cu: for every stage of stages.def. The
+ * second is there in builds with CUDA alone, which is why tables name it by STAGE_CUDA(). */
+#define STAGE(room, name)                                                                                              \
+    extern const struct stage name##_stage;                                                                            \
+    extern const struct stage_cuda name##_cuda;
+#include "stages/stages.def"
+#undef STAGE
 
 /* stages/engine/registry.c: every stage of stages.def, in that order; NULL ends the list. */
 extern const struct stage *const ts_stages[];

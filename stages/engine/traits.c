@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each answer is worked out from the table and the context when it is asked for. Nothing is stored, so a context that
+ * is prepared again cannot disagree with an older answer.
+ */
 #include "stages/engine/traits.h"
 
 #include <assert.h>
@@ -12,9 +16,7 @@ const struct ts_image *ts_stage_input(const struct stage_context *context, int i
 struct stage_tolerance ts_stage_tolerance(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;
-    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", NULL);
-    const char *method =
-        row ? ts_choice_name(row->choices, *(const int32_t *)((const char *)context->params + row->offset)) : NULL;
+    const char *method = ts_param_choice_name(context->set, "method");
     for (const struct stage_method_tolerance *at = stage->method_tolerances; method && at && at->method; at++)
         if (!strcmp(at->method, method))
             return at->tolerance;
@@ -32,7 +34,7 @@ int ts_stage_rounds(const struct stage_context *context)
     return !reduction ? 0 : reduction->rounds ? reduction->rounds(context) : 1;
 }
 
-bool ts_stage_travels(const struct stage_context *context, int reference)
+bool ts_stage_streams(const struct stage_context *context, int reference)
 {
     return context->stage->streams_with_input && context->references[reference] &&
            context->stage->streams_with_input(context, reference);
@@ -56,13 +58,27 @@ bool ts_stage_reduces_volume(const struct stage_context *context, int input)
     return false;
 }
 
+bool ts_stage_reduces_volumes(const struct stage_context *context)
+{
+    bool reduces = false;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        reduces |= ts_stage_reduces_volume(context, input);
+    return reduces;
+}
+
 bool ts_stage_finds_axes(const struct stage_context *context)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
-    bool reduces = false;
-    for (int input = 0; reduction && reduction->finds_axes && input < STAGE_INPUTS; input++)
-        reduces |= ts_stage_reduces_volume(context, input);
-    return reduces;
+    return reduction && reduction->finds_axes && ts_stage_reduces_volumes(context);
+}
+
+void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images, int64_t first,
+                     int64_t n, struct ts_image slices[STAGE_INPUTS])
+{
+    slices[0] = ts_image_slices(&images[0], first, n);
+    for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
+        if (ts_stage_streams(context, i))
+            slices[1 + i] = ts_image_slices(&images[1 + i], first, n);
 }
 
 bool ts_stage_has_state(const struct stage_context *context)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a prepared stage says of itself, with the rows of its table that may be NULL answered. Pure; no errors.
+ * Questions to a prepared stage, answered also where its table has NULL. All functions are pure and cannot fail.
  */
 #ifndef STAGES_ENGINE_TRAITS_H
 #define STAGES_ENGINE_TRAITS_H
@@ -9,20 +9,26 @@
 
 /* Input 0 is the stage's own, input i > 0 is references[i - 1]; NULL where it is not given. */
 const struct ts_image *ts_stage_input(const struct stage_context *context, int input);
-/* Of the method that the resolved parameters name. */
+/* The tolerance of the method that the resolved parameters name. */
 struct stage_tolerance ts_stage_tolerance(const struct stage_context *context);
 /* Halo 0 where the stage looks at each slice alone. */
 struct stage_reach ts_stage_reach(const struct stage_context *context);
 /* Rounds of the reduction; 0 where there is none. */
 int ts_stage_rounds(const struct stage_context *context);
 /* True where reference i is given and streams with the input. */
-bool ts_stage_travels(const struct stage_context *context, int reference);
+bool ts_stage_streams(const struct stage_context *context, int reference);
 /* True where input 0 is reduced slice by slice. */
 bool ts_stage_reduces_slices(const struct stage_context *context);
 /* True where this input is reduced over its whole volume. */
 bool ts_stage_reduces_volume(const struct stage_context *context, int input);
+/* True where any input is reduced over its whole volume. */
+bool ts_stage_reduces_volumes(const struct stage_context *context);
 /* True where a reduction of this stage finds numbers of its output's axes. */
 bool ts_stage_finds_axes(const struct stage_context *context);
+/* Slices [first, first + n), counted within `images`: of images[0], and for input 0 of images[1 + i] where reference i
+ * streams with the input. */
+void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images, int64_t first,
+                     int64_t n, struct ts_image slices[STAGE_INPUTS]);
 /* True where a stage has a state (stages/engine/reduce.h): it reduces, or its map writes tables. */
 bool ts_stage_has_state(const struct stage_context *context);
 /* Describes all tables, those of the reduction, then those of the map, of which there are *n_map (may be NULL);

@@ -413,17 +413,12 @@ const struct stage box_stage = {
     .name = "box",
     .summary = "mean over a square or cubic window",
     .doc = box_doc,
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
+    STAGE_TAKES_ALL,
     .bench = "radius=1|radius=3|radius=7|radius=15|radius=31|radius=63|radius=256|radius=1 dimensions=3d|radius=3 "
              "dimensions=3d|"
              "radius=7 dimensions=3d|radius=7 method=direct|radius=7 method=running-sum|radius=7 method=separable|"
              "radius=7 method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 method=tile",
-    .params = box_rows,
-    .n_params = sizeof box_rows / sizeof *box_rows,
-    .params_bytes = sizeof(struct box_params),
+    STAGE_PARAMS(box_rows, struct box_params),
     .resolve = box_resolve,
     .reach = box_reach,
     .scratch_bytes = box_scratch_bytes,

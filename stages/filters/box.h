@@ -50,7 +50,4 @@ static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
     return dtype != TS_F32 && count * (bytes ? 255 : 65535) > INT32_MAX ? 8 : 4;
 }
 
-extern const struct stage box_stage;
-extern const struct stage_cuda box_cuda;
-
 #endif

@@ -367,15 +367,10 @@ const struct stage convolve_stage = {
     .summary =
         "weighted sum over the neighborhood of each pixel: low-pass, high-pass, Sobel, Laplacian, or a given kernel",
     .doc = convolve_doc,
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
+    STAGE_TAKES_ALL,
     .bench = "kernel=gaussian-3x3|kernel=gaussian-5x5|kernel=laplacian-8|kernel=log-5x5|kernel=sobel-x|kernel=sobel-"
              "magnitude",
-    .params = convolve_rows,
-    .n_params = sizeof convolve_rows / sizeof *convolve_rows,
-    .params_bytes = sizeof(struct convolve_params),
+    STAGE_PARAMS(convolve_rows, struct convolve_params),
     .resolve = convolve_resolve,
     .shape = convolve_shape,
     .scratch_bytes = convolve_scratch_bytes,

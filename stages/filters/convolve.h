@@ -53,7 +53,4 @@ struct convolve_weights {
 /* Writes the kernels whose results are combined: two, of the same size, for a magnitude. Returns how many. */
 int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2]);
 
-extern const struct stage convolve_stage;
-extern const struct stage_cuda convolve_cuda;
-
 #endif

@@ -17,7 +17,4 @@ struct outliers_params {
     int32_t kind, plane;
 };
 
-extern const struct stage outliers_stage;
-extern const struct stage_cuda outliers_cuda;
-
 #endif

@@ -100,8 +100,7 @@ enum ts_status ts_views_need_angles(const struct stage_context *context)
         context->diag, TS_BAD_CHAIN,
         &(struct diag_site){.code = "angles-missing", .span = context->set->span, .stage = context->stage->name},
         "the views of the sinogram have no angles");
-    ts_diag_hint(context->diag, "docs/inputs.md says how an input is given its angles");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "docs/inputs.md says how an input is given its angles");
 }
 
 /* The range of the angles; the largest distance of neighboring directions, with the views on both sides of it; and the
@@ -166,9 +165,9 @@ static enum ts_status refuse_radians(const struct stage_context *context, const 
         &(struct diag_site){.code = "angles-in-radians", .span = context->set->span, .stage = context->stage->name},
         "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn or a turn in radians",
         (long long)context->in.axes[1].n, angles->low, angles->high);
-    ts_diag_hint(context->diag, "the angles are degrees; where these are, %sgaps: accept takes them",
-                 ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row) ? "" : "fbp with ");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "the angles are degrees; where these are, %sgaps: accept takes them",
+                        ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row) ? ""
+                                                                                                      : "fbp with ");
 }
 
 static enum ts_status refuse_gap(const struct stage_context *context, const struct angles *angles)
@@ -179,8 +178,7 @@ static enum ts_status refuse_gap(const struct stage_context *context, const stru
                    "degrees, and at most %.6g were expected",
                    (long long)angles->before, ts_view_degree(axis, angles->before), (long long)angles->after,
                    ts_view_degree(axis, angles->after), angles->gap, angles->usual);
-    ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there");
 }
 
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)

@@ -86,20 +86,18 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         ts_param_error(context->set, "bins", "bins-of-integers", context->diag,
                        "values of type %s are counted one by one, in %lld bins and not %lld", ts_dtype_name(dtype),
                        (long long)bins, (long long)params->bins);
-        ts_diag_hint(context->diag, "leave bins out");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "leave bins out");
     }
     if (params->method == EQUALIZE_OPENCV && !exact) {
         ts_param_error(context->set, "method", "opencv-of-float", context->diag,
                        "OpenCV's rule spreads over the levels of an 8- or 16-bit type, and the image is %s",
                        ts_dtype_name(dtype));
-        ts_diag_hint(context->diag, "use method: skimage, or make the image u8 or u16 by `rescale` or `window` before");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag,
+                            "use method: skimage, or make the image u8 or u16 by `rescale` or `window` before");
     }
     if (params->method == EQUALIZE_OPENCV && context->references[0]) {
         ts_param_error(context->set, "reference", "opencv-reference", context->diag, "OpenCV's rule has no reference");
-        ts_diag_hint(context->diag, "leave method out, or set it to skimage");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "leave method out, or set it to skimage");
     }
     return TS_OK;
 }
@@ -114,11 +112,6 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
 }
 
 /* ---- reduction --------------------------------------------------------------------------------- */
-
-static bool per_slice(const struct stage_context *context)
-{
-    return params_of(context)->scope == SCOPE_SLICE;
-}
 
 static int rounds(const struct stage_context *context)
 {
@@ -274,7 +267,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 }
 
 static const struct stage_reduction reduction = {
-    .per_slice = per_slice,
+    .per_slice = ts_scope_per_slice,
     .exact = true,
     .feeds_map = true,
     .rounds = rounds,
@@ -375,7 +368,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 {
     const int64_t nz = out->axes[0].n, count = (int64_t)ts_slice_count(out), chunks = (count + CHUNK - 1) / CHUNK;
     const size_t in_bytes = ts_dtype_bytes(in->dtype), out_bytes = ts_dtype_bytes(out->dtype);
-    const size_t stride = per_slice(context) ? result_bytes(context) : 0;
     (void)scratch;
 #pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
     for (int64_t z = 0; z < nz; z++)
@@ -383,7 +375,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
             const int64_t first = chunk * CHUNK, n = count - first < CHUNK ? count - first : CHUNK;
             map_chunk(context, (const char *)ts_slice_data(in, z) + (size_t)first * in_bytes,
                       (char *)ts_slice_data(out, z) + (size_t)first * out_bytes, (size_t)n,
-                      (const char *)context->result + (size_t)z * stride);
+                      ts_scope_result(context, z));
         }
     return TS_OK;
 }
@@ -409,15 +401,10 @@ const struct stage equalize_stage = {
         "in the middles of its bins, half a bin's width off at most, with the share up to the bin's end.\n\n"
         "NaN stays NaN and counts nowhere; infinite values take the values of the ends.\n\n"
         "Cost: one pass for the histogram (one more to find the range, for 32-bit integers and floats), one to map.",
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
+    STAGE_TAKES_ALL,
     .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage scope=slice|method=skimage "
              "reference=itself",
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct equalize_params),
+    STAGE_PARAMS(rows, struct equalize_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

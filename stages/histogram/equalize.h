@@ -30,7 +30,4 @@ struct equalize_result {
 /* The most bins or values of an input (0: the image, 1: the reference). */
 size_t ts_equalize_capacity(const struct stage_context *context, int input);
 
-extern const struct stage equalize_stage;
-extern const struct stage_cuda equalize_cuda;
-
 #endif

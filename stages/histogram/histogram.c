@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#include "stages/counting/histogram_tables.h"
 #include "stages/counting/label_counts.h"
+#include "stages/histogram/histogram_tables.h"
 #include "stages/values/limits.h"
 #include "stages/values/scope.h"
 
@@ -118,13 +118,11 @@ static enum ts_status resolve_method(const struct stage_context *context, struct
     if (params->method == HISTOGRAM_SAMPLED && ts_dtype_bytes(context->in.dtype) != 2) {
         ts_param_error(context->set, "method", "sampled-type", context->diag, "counts 16-bit integers, not %s",
                        ts_dtype_name(context->in.dtype));
-        ts_diag_hint(context->diag, "leave method out");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "leave method out");
     }
     if (params->method != HISTOGRAM_AUTO && labels_of(context)) {
         ts_param_error(context->set, "method", "method-of-labels", context->diag, "plays no part with `labels`");
-        ts_diag_hint(context->diag, "leave method out");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "leave method out");
     }
     if (!context->device || labels_of(context))
         ts_param_idle(context->set, "method");
@@ -151,8 +149,7 @@ static enum ts_status resolve_merge(const struct stage_context *context, struct 
     if (context->device && params->merge != HISTOGRAM_MERGE_AUTO) {
         ts_param_error(context->set, "merge", "merge-without-tables", context->diag,
                        "needs a method with tables of blocks, warps or strips");
-        ts_diag_hint(context->diag, "use method: shared, occupancy, warp-tagged or sub-histogram");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "use method: shared, occupancy, warp-tagged or sub-histogram");
     }
     ts_param_idle(context->set, "merge");
     return TS_OK;
@@ -170,16 +167,14 @@ static enum ts_status check_labels(const struct stage_context *context, const st
                               "labels are integers, and these values are %s", ts_dtype_name(labels->dtype));
     if (params->scope == SCOPE_SLICE) {
         ts_param_error(context->set, "labels", "labels-per-slice", context->diag, "count over the whole volume");
-        ts_diag_hint(context->diag, "use scope: volume");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "use scope: volume");
     }
     if ((params->n_labels + 1) * (params->bins + BINS_EXTRA_SLOTS) > LABEL_COUNTS_MOST) {
         ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
                        "%lld labels with %lld bins each make more than %d counts, bins for other labels and for values "
                        "outside of the range counted in",
                        (long long)params->n_labels, (long long)params->bins, LABEL_COUNTS_MOST);
-        ts_diag_hint(context->diag, "use fewer bins");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "use fewer bins");
     }
     return ts_stage_same_shape(context, HISTOGRAM_LABELS - 1);
 }
@@ -197,8 +192,7 @@ static enum ts_status check_bins(const struct stage_context *context, const stru
     } else if (context->references[0] && params->scope == SCOPE_SLICE) {
         ts_param_error(context->set, "reference", "reference-needs-range", context->diag,
                        "the bins of every slice would differ, and the reference is counted once");
-        ts_diag_hint(context->diag, "give range: [low, high], or scope: volume");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "give range: [low, high], or scope: volume");
     }
     return TS_OK;
 }
@@ -216,11 +210,6 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return status == TS_OK ? resolve_merge(context, params) : status;
 }
 
-bool ts_histogram_per_slice(const struct stage_context *context)
-{
-    return params_of(context)->scope == SCOPE_SLICE;
-}
-
 static enum ts_dtype dtype_of(const struct stage_context *context, int input)
 {
     return input == 0 ? context->in.dtype : context->references[input - 1]->dtype;
@@ -236,7 +225,7 @@ bool ts_histogram_known_bins(const struct stage_context *context)
     return ts_histogram_fixed_bins(context) || context->round > 0;
 }
 
-/* Without a range the bins follow from the image's own counts, which a reference's are apart from. */
+/* Without a range the bins follow from the image's own counts, and a reference's cannot be binned before. */
 bool ts_histogram_binned(const struct stage_context *context, int input)
 {
     return context->device && ts_histogram_by_value(context, input) && ts_dtype_bytes(dtype_of(context, input)) == 2 &&
@@ -256,7 +245,6 @@ static int rounds(const struct stage_context *context)
     return ts_histogram_fixed_bins(context) || counted_by_value ? 1 : 2;
 }
 
-/* The round that only looks for the range. */
 bool ts_histogram_ranging(const struct stage_context *context)
 {
     return context->round + 1 < rounds(context);
@@ -412,18 +400,8 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return TS_OK;
 }
 
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
-{
-    const struct histogram_params *params = params_of(context);
-    const struct histogram_layout layout = {.n_bins = params->bins,
-                                            .n_labels = labels_of(context) ? params->n_labels : 0,
-                                            .per_slice = ts_histogram_per_slice(context),
-                                            .reference = context->references[0] != NULL};
-    return ts_histogram_tables(context, &layout, out);
-}
-
 static const struct stage_reduction reduction = {
-    .per_slice = ts_histogram_per_slice,
+    .per_slice = ts_scope_per_slice,
     .exact = true,
     .rounds = rounds,
     .partial_bytes = partial_bytes,
@@ -431,7 +409,7 @@ static const struct stage_reduction reduction = {
     .merge = merge,
     .result_bytes = result_bytes,
     .finish = finish,
-    .tables = tables,
+    .tables = ts_histogram_tables,
 };
 
 const struct stage histogram_stage = {
@@ -455,18 +433,13 @@ const struct stage histogram_stage = {
         "are counted in several passes, each over its share of the bins. 8- and 16-bit integers are counted value by "
         "value, within `range` where it is given.\n\n"
         "Cost: one pass; one more to find the range, for 32-bit integers, floats and labels without `range`.",
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
+    STAGE_TAKES_ALL,
     .bench = "bins=256 limits=dtype|bins=4096 limits=dtype|bins=65536 limits=dtype|bins=4096 range=0,4096|"
              "bins=256 limits=dtype scope=slice|bins=4096 limits=dtype scope=slice|bins=65536 limits=dtype scope=slice|"
              "bins=4096 range=0,4096 scope=slice|bins=256 range=0,4096 labels=itself n_labels=4096|"
              "bins=4096 range=0,4096 reference=itself|bins=256 limits=dtype method=*|bins=256 range=0,4096 method=*|"
              "bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct histogram_params),
+    STAGE_PARAMS(rows, struct histogram_params),
     .resolve = resolve,
     .streams_with_input = streams_with_input,
     .reduction = &reduction,

@@ -39,24 +39,20 @@ struct histogram_params {
 
 enum { HISTOGRAM_REFERENCE = 1, HISTOGRAM_LABELS = 2 }; /* inputs */
 
-/* What finish() takes of an input that a CUDA device counted by value and made bins of. */
+/* A total for finish(), of an input that a CUDA device counted by value and made bins of. */
 struct histogram_binned {
     struct bins bins;
     uint64_t slots[]; /* of the bins, and BINS_EXTRA_SLOTS: stages/counting/bins.h */
 };
 
-extern const struct stage histogram_stage;
-extern const struct stage_cuda histogram_cuda;
-
 /* For the CUDA side. */
-bool ts_histogram_per_slice(const struct stage_context *context);
-/* Whether this round only looks for the range. */
+/* True in the round that only looks for the range. */
 bool ts_histogram_ranging(const struct stage_context *context);
-/* Whether the values of an input are counted one by one, and not in the bins. */
+/* True where each value of an input has its own count, rather than each bin. */
 bool ts_histogram_by_value(const struct stage_context *context, int input);
-/* Whether a CUDA device makes bins of an input's counts of values: of 16-bit integers, where it can know them. */
+/* True where a CUDA device makes bins of an input's counts of values: for 16-bit integers, if it can know the bins. */
 bool ts_histogram_binned(const struct stage_context *context, int input);
-/* Whether the bins are known before a pixel is read; and whether they are once this round begins. */
+/* True where the bins are known before a pixel is read; and where they are known once this round begins. */
 bool ts_histogram_fixed_bins(const struct stage_context *context);
 bool ts_histogram_known_bins(const struct stage_context *context);
 /* The bins of a round that knows them. */

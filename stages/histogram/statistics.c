@@ -59,21 +59,16 @@ static bool by_value(const struct stage_context *context)
     return ts_value_counts_fit(context->in.dtype);
 }
 
-static bool per_slice(const struct stage_context *context)
-{
-    return params_of(context)->scope == SCOPE_SLICE;
-}
-
 bool ts_statistics_by_slice(const struct stage_context *context)
 {
-    return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 && per_slice(context) &&
+    return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 && ts_scope_is_slice(context) &&
            (context->device || params_of(context)->percentile_method == PERCENTILE_SORT);
 }
 
-/* A device takes the numbers of a slice out of its counts itself. */
+/* On a device the numbers of a slice are made from its counts there. */
 bool ts_statistics_of_counts(const struct stage_context *context)
 {
-    return by_value(context) && !(context->device && per_slice(context));
+    return by_value(context) && !(context->device && ts_scope_is_slice(context));
 }
 
 /* HU becomes HU^2, 1/mm becomes (1/mm)^2, 1 stays 1. */
@@ -100,13 +95,11 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     else if (params->percentile_method == PERCENTILE_SORT && params->scope == SCOPE_VOLUME) {
         ts_param_error(context->set, "percentile_method", "sort-scope", context->diag,
                        "'sort' sorts one slice at a time, and scope is volume");
-        ts_diag_hint(context->diag, "scope: slice, or percentile_method: histogram");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "scope: slice, or percentile_method: histogram");
     } else if (params->percentile_method == PERCENTILE_SORT && ts_slice_count(&context->in) > UINT32_MAX) {
         ts_param_error(context->set, "percentile_method", "sort-size", context->diag,
                        "'sort' counts places in 32 bits, and a slice has %zu values", ts_slice_count(&context->in));
-        ts_diag_hint(context->diag, "percentile_method: histogram");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "percentile_method: histogram");
     }
     if (params->method == REDUCTION_AUTO)
         params->method = REDUCTION_TWO_LEVEL; /* as measured */
@@ -128,7 +121,7 @@ static int rounds(const struct stage_context *context)
 
 static size_t moment_count(const struct stage_context *context)
 {
-    return per_slice(context) ? 1 : (size_t)context->in.axes[0].n;
+    return ts_scope_is_slice(context) ? 1 : (size_t)context->in.axes[0].n;
 }
 
 static struct moments *moments_in(const void *partial)
@@ -146,7 +139,7 @@ static struct percentile_ends *ends_in(const struct stage_context *context, cons
     return search_in(context, partial);
 }
 
-/* Behind the moments in a partial of the first round. A slice to be sorted brings room for its keys. */
+/* Bytes behind the moments in a partial of the first round. Sorting a slice needs scratch for its keys there. */
 static size_t search_bytes(const struct stage_context *context)
 {
     const int n_percentiles = ts_statistics_percentiles(context);
@@ -179,7 +172,7 @@ static void reduce_first(const struct stage_context *context, const struct ts_im
     for (int64_t i = 0; i < slices->axes[0].n; i++) {
         const void *slice = ts_slice_data(slices, i);
         ts_value_range_add(&first->range, slice, slices->dtype, n);
-        ts_moments_of_slice_by(moments_in(partial) + (per_slice(context) ? 0 : slices->z_first + i), slice,
+        ts_moments_of_slice_by(moments_in(partial) + (ts_scope_is_slice(context) ? 0 : slices->z_first + i), slice,
                                slices->dtype, n, (enum reduction_method)params->method);
         if (search)
             ts_percentile_add(search_in(context, partial), 0, NULL, slice, slices->dtype, n);
@@ -313,25 +306,18 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     };
     const int n = ts_statistics_percentiles(context) > 0 ? TABLE_PERCENTILES + 1 : TABLE_PERCENTILES;
     for (int i = 0; i < n; i++) {
-        struct ts_image *image = &out[i].image;
-        out[i].name = texts[i].name;
-        out[i].doc = texts[i].doc;
-        *image = (struct ts_image){.dtype = i < TABLE_MIN ? TS_U64 : TS_F64,
-                                   .quantity = texts[i].in_values ? context->in.quantity : TS_INTENSITY,
-                                   .unit = texts[i].in_values ? context->in.unit : "1"};
+        out[i] =
+            ts_scope_table(context, texts[i].name, texts[i].doc, i < TABLE_MIN ? TS_U64 : TS_F64, texts[i].in_values);
         if (i == TABLE_VARIANCE)
-            image->unit = params_of(context)->square_unit;
-        if (per_slice(context))
-            image->axes[image->rank++] = context->in.axes[0];
+            out[i].image.unit = params_of(context)->square_unit;
         if (i == TABLE_PERCENTILES)
-            image->axes[image->rank++] =
-                (struct ts_axis){.kind = TS_AXIS_ITEM, .n = ts_statistics_percentiles(context), .unit = ""};
+            ts_scope_axis(&out[i], TS_AXIS_ITEM, ts_statistics_percentiles(context));
     }
     return n;
 }
 
 static const struct stage_reduction reduction = {
-    .per_slice = per_slice,
+    .per_slice = ts_scope_per_slice,
     .exact = true, /* moments stay apart by slice until the end */
     .rounds = rounds,
     .partial_bytes = partial_bytes,
@@ -355,13 +341,8 @@ const struct stage statistics_stage = {
            "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
            "run of values is summed as differences from a value near its own mean.\n\n"
            "Cost: one pass; one more for percentiles of 32-bit integers and floats.",
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct statistics_params),
+    STAGE_TAKES_ALL,
+    STAGE_PARAMS(rows, struct statistics_params),
     .resolve = resolve,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(statistics_cuda),

@@ -19,8 +19,8 @@ struct statistics_params {
     char square_unit[64];      /* no row: the unit of the variance, written by resolve() */
 };
 
-/* What finish() takes where it does not take counts of single values: this, then the moments of the slices, then what
- * the percentiles need. */
+/* A total for finish(), unless it is counts of single values: this struct, then the moments of the slices, then the
+ * partial result of the percentiles. */
 struct statistics_partial {
     struct value_range range;
     uint64_t reserved[3]; /* the moments hold 128-bit integers */
@@ -33,14 +33,11 @@ struct statistics_result {
     struct percentile_search search; /* left out where no second round is needed */
 };
 
-/* Whether finish() takes counts of single values. */
+/* True where the totals for finish() are counts of single values. */
 bool ts_statistics_of_counts(const struct stage_context *context);
-/* Percentiles whose end values are looked up slice by slice in one round, instead of in two over the image. */
+/* True where percentiles are looked up slice by slice in one round, instead of in two over the image. */
 bool ts_statistics_by_slice(const struct stage_context *context);
 /* How many percentiles are asked for. */
 int ts_statistics_percentiles(const struct stage_context *context);
-
-extern const struct stage statistics_stage;
-extern const struct stage_cuda statistics_cuda;
 
 #endif

@@ -51,11 +51,6 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-static bool per_slice(const struct stage_context *context)
-{
-    return of_data(context) && params_of(context)->scope == SCOPE_SLICE;
-}
-
 static int rounds(const struct stage_context *context)
 {
     return of_data(context) ? 1 : 0;
@@ -83,20 +78,13 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 {
     if (!of_data(context))
         return 0;
-    out[0].name = "low";
-    out[0].doc = "smallest value, which became high";
-    out[1].name = "high";
-    out[1].doc = "largest value, which became low";
-    for (int i = 0; i < 2; i++) {
-        out[i].image = (struct ts_image){.dtype = TS_F64, .quantity = context->in.quantity, .unit = context->in.unit};
-        if (per_slice(context))
-            out[i].image.axes[out[i].image.rank++] = context->in.axes[0];
-    }
+    out[0] = ts_scope_table(context, "low", "smallest value, which became high", TS_F64, true);
+    out[1] = ts_scope_table(context, "high", "largest value, which became low", TS_F64, true);
     return 2;
 }
 
 static const struct stage_reduction reduction = {
-    .per_slice = per_slice,
+    .per_slice = ts_scope_per_slice,
     .exact = true,
     .feeds_map = true,
     .rounds = rounds,
@@ -113,7 +101,7 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
     double low, high, sum;
     ts_dtype_range(context->in.dtype, &low, &high);
     if (of_data(context))
-        sum = ((const double *)context->result)[per_slice(context) ? z : 0];
+        sum = *(const double *)ts_scope_result(context, z);
     else if (params_of(context)->range.values)
         sum = params_of(context)->range.values[0] + params_of(context)->range.values[1];
     else
@@ -137,13 +125,8 @@ const struct stage invert_stage = {
         "`skimage.util.invert`: 255 - x for u8, -1 - x for i16, 1 - x for f32 (meant for values in [0, 1]). For a CT "
         "in HU, `limits: data` or `range: [-1024, 3071]` keeps the values where they were. Integers saturate; a sum "
         "that is no integer rounds half to even. NaN stays NaN. The result is an intensity, no longer HU.",
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct invert_params),
+    STAGE_TAKES_ALL,
+    STAGE_PARAMS(rows, struct invert_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

@@ -14,7 +14,4 @@ struct invert_params {
 };
 enum invert_limits { INVERT_DTYPE, INVERT_DATA };
 
-extern const struct stage invert_stage;
-extern const struct stage_cuda invert_cuda;
-
 #endif

@@ -70,14 +70,12 @@ static enum ts_status resolve_z_score(const struct stage_context *context, const
         ts_param_error(context->set, "dtype", "z-score-of-integer", context->diag,
                        "values of mean 0 and standard deviation 1 do not fit %s",
                        ts_dtype_name(ts_out_dtype(params->dtype)));
-        ts_diag_hint(context->diag, "leave dtype out, or set it to f32");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "leave dtype out, or set it to f32");
     }
     if (params->out_low != 0 || params->out_high != 1) {
         ts_param_error(context->set, params->out_low != 0 ? "out_low" : "out_high", "z-score-range", context->diag,
                        "method z-score has no range to map to");
-        ts_diag_hint(context->diag, "leave out_low and out_high out, or use method range or percentiles");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "leave out_low and out_high out, or use method range or percentiles");
     }
     return TS_OK;
 }
@@ -92,9 +90,9 @@ static enum ts_status check_quantity(const struct stage_context *context, const 
         ts_param_error(context->set, "quantity", "quantity-range", context->diag,
                        "'%s' needs `range`, the two values that become %g and %g, and none is given", name,
                        params->out_low, params->out_high);
-        ts_diag_hint(context->diag, "range: [0, 65535] for what was stored as 0 to 65535; range: [dark, flat] for what "
-                                    "a detector gives without the beam and with it");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag,
+                            "range: [0, 65535] for what was stored as 0 to 65535; range: [dark, flat] for what "
+                            "a detector gives without the beam and with it");
     }
     if (params->dtype != OUT_F32)
         return ts_param_error(context->set, "dtype", "quantity-dtype", context->diag,
@@ -114,8 +112,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (params->range.values && params->method != RESCALE_RANGE) {
         ts_param_error(context->set, "range", "range-unused", context->diag, "method %s takes no range",
                        ts_choice_name(method_choices, params->method));
-        ts_diag_hint(context->diag, "leave range out, or use method range");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "leave range out, or use method range");
     }
     if (params->method == RESCALE_RANGE && ts_rescale_is_fixed(context) && !params->range.values &&
         !ts_dtype_is_integer(context->in.dtype))
@@ -143,14 +140,9 @@ static bool by_value(const struct stage_context *context)
     return params_of(context)->method != RESCALE_RANGE && ts_value_counts_fit(context->in.dtype);
 }
 
-static bool per_slice(const struct stage_context *context)
-{
-    return params_of(context)->scope == SCOPE_SLICE && !ts_rescale_is_fixed(context);
-}
-
 bool ts_rescale_by_ends(const struct stage_context *context)
 {
-    return context->device && params_of(context)->method == RESCALE_PERCENTILES && per_slice(context) &&
+    return context->device && params_of(context)->method == RESCALE_PERCENTILES && ts_scope_is_slice(context) &&
            !by_value(context);
 }
 
@@ -164,7 +156,7 @@ static int rounds(const struct stage_context *context)
 
 static size_t moment_count(const struct stage_context *context)
 {
-    return per_slice(context) ? 1 : (size_t)context->in.axes[0].n;
+    return ts_scope_is_slice(context) ? 1 : (size_t)context->in.axes[0].n;
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -187,7 +179,7 @@ static void reduce_moments(const struct stage_context *context, const struct ts_
 {
     memset(moments, 0, moment_count(context) * sizeof *moments);
     for (int64_t i = 0; i < slices->axes[0].n; i++)
-        ts_moments_of_slice(moments + (per_slice(context) ? 0 : slices->z_first + i), ts_slice_data(slices, i),
+        ts_moments_of_slice(moments + (ts_scope_is_slice(context) ? 0 : slices->z_first + i), ts_slice_data(slices, i),
                             slices->dtype, ts_slice_count(slices));
 }
 
@@ -288,20 +280,16 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     const bool z_score = params_of(context)->method == RESCALE_Z_SCORE;
     if (ts_rescale_is_fixed(context))
         return 0;
-    out[0].name = z_score ? "mean" : "low";
-    out[0].doc = z_score ? "mean that was taken off" : "value that became out_low";
-    out[1].name = z_score ? "standard_deviation" : "high";
-    out[1].doc = z_score ? "standard deviation that was divided by" : "value that became out_high";
-    for (int i = 0; i < 2; i++) {
-        out[i].image = (struct ts_image){.dtype = TS_F64, .quantity = context->in.quantity, .unit = context->in.unit};
-        if (per_slice(context))
-            out[i].image.axes[out[i].image.rank++] = context->in.axes[0];
-    }
+    out[0] = ts_scope_table(context, z_score ? "mean" : "low",
+                            z_score ? "mean that was taken off" : "value that became out_low", TS_F64, true);
+    out[1] =
+        ts_scope_table(context, z_score ? "standard_deviation" : "high",
+                       z_score ? "standard deviation that was divided by" : "value that became out_high", TS_F64, true);
     return 2;
 }
 
 static const struct stage_reduction reduction = {
-    .per_slice = per_slice,
+    .per_slice = ts_scope_per_slice,
     .exact = true, /* moments stay apart by slice until the end */
     .feeds_map = true,
     .rounds = rounds,
@@ -336,8 +324,7 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
     const struct rescale_params *params = params_of(context);
     double numbers[2];
     if (!ts_rescale_is_fixed(context)) {
-        const size_t stride = per_slice(context) ? result_bytes(context) : 0;
-        memcpy(numbers, (const char *)context->result + (size_t)z * stride, sizeof numbers);
+        memcpy(numbers, ts_scope_result(context, z), sizeof numbers);
     } else if (params->range.values) {
         memcpy(numbers, params->range.values, sizeof numbers);
     } else {
@@ -375,13 +362,8 @@ const struct stage rescale_stage = {
         "false` where two numbers do for all flats and darks; `minus_log` takes these.\n\n"
         "Cost: no pass, one pass, or two (percentiles of 32-bit integers and floats) to find the numbers; one to "
         "map.",
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct rescale_params),
+    STAGE_TAKES_ALL,
+    STAGE_PARAMS(rows, struct rescale_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

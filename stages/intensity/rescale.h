@@ -22,18 +22,15 @@ struct rescale_params {
     int32_t quantity; /* enum ts_quantity */
 };
 
-/* What the map works with: the ends of the range, or mean and standard deviation. */
+/* The numbers that the map uses: the ends of the range, or mean and standard deviation. */
 struct rescale_result {
     double numbers[2];
     struct percentile_search search; /* left out where no second round is needed */
 };
 
-/* The range is known before the run. */
+/* True where the range is known before the run. */
 bool ts_rescale_is_fixed(const struct stage_context *context);
-/* Percentiles of slices of 32-bit integers or floats, which a device finds in one round: totals are percentile_ends. */
+/* True for percentiles of slices of 32-bit values on a device, found in one round: totals are percentile_ends. */
 bool ts_rescale_by_ends(const struct stage_context *context);
-
-extern const struct stage rescale_stage;
-extern const struct stage_cuda rescale_cuda;
 
 #endif

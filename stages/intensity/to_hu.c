@@ -25,8 +25,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         context->diag, TS_BAD_CHAIN,
         &(struct diag_site){.code = "attenuation-unit", .span = context->set->span, .stage = context->stage->name},
         "the attenuation of this image is in '%s', expected 1/mm as that of water is", unit);
-    ts_diag_hint(context->diag, "reconstruct from line integrals without a unit on a grid in mm");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "reconstruct from line integrals without a unit on a grid in mm");
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
@@ -70,9 +69,7 @@ const struct stage to_hu_stage = {
                        [TS_LINE_INTEGRAL] = "a reconstruction such as `fbp` makes it from line integrals",
                        [TS_HU] = "this image is in HU already",
                        [TS_INTENSITY] = "where the values are 1/mm, say `quantity: attenuation` at the input"},
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct to_hu_params),
+    STAGE_PARAMS(rows, struct to_hu_params),
     .resolve = resolve,
     .shape = shape,
     .map = map,

@@ -11,7 +11,4 @@ struct to_hu_params {
     double water; /* 1/mm */
 };
 
-extern const struct stage to_hu_stage;
-extern const struct stage_cuda to_hu_cuda;
-
 #endif

@@ -47,8 +47,7 @@ static const struct param rows[] = {
 static enum ts_status refuse_pair(const struct stage_context *context, const char *name, const char *message)
 {
     ts_param_error(context->set, name, "window-bounds", context->diag, "%s", message);
-    ts_diag_hint(context->diag, "give center and width, or low and high");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "give center and width, or low and high");
 }
 
 /* Fills the pair that is missing. Both pairs are taken where they say the same, so that the parameters that a result
@@ -95,9 +94,9 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         ts_param_error(context->set, "unit", "window-unit", context->diag,
                        "the window is in HU and the image is of quantity %s in %s",
                        ts_quantity_name(context->in.quantity), context->in.unit);
-        ts_diag_hint(context->diag, "use unit: image and the image's own values, or put the window before the stage "
-                                    "that changed the quantity");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag,
+                            "use unit: image and the image's own values, or put the window before the stage "
+                            "that changed the quantity");
     }
     return ts_out_range_resolve(context, params->dtype, &params->out_low, &params->out_high);
 }
@@ -161,14 +160,9 @@ const struct stage window_stage = {
         "- `sigmoid`: `(out_high - out_low)/(1 + exp(-4*(x - c)/w)) + out_low`\n\n"
         "Computed in double, stored in `dtype` (integers rounded half to even). The result is an intensity. NaN stays "
         "NaN in f32 and becomes 0 in integers.",
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
+    STAGE_TAKES_ALL,
     .bench = "low=0 high=100|low=0 high=100 dtype=u8|low=0 high=100 function=sigmoid",
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct window_params),
+    STAGE_PARAMS(rows, struct window_params),
     .resolve = resolve,
     .shape = shape,
     .map = map,

@@ -18,7 +18,4 @@ struct window_params {
     double out_low, out_high;
 };
 
-extern const struct stage window_stage;
-extern const struct stage_cuda window_cuda;
-
 #endif

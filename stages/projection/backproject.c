@@ -4,7 +4,7 @@
  * (z, y, x), f32. stages/geometry/back_view.h defines places and weights, stages/projection/backprojection.c how the
  * CPU cuts the work; the adjoint of a fan goes by its rays, stages/projection/joseph_backproject.c.
  */
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 
 #include "stages/geometry/view_angles.h"
 #include "stages/values/finite_values.h"
@@ -18,8 +18,8 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
     if (params->model == BACK_LINEAR && in->beam.kind != TS_BEAM_PARALLEL) {
         ts_param_error(context->set, "model", "model-beam", context->diag,
                        "'linear' knows parallel rays alone, and the beam is %s", ts_beam_name(in->beam.kind));
-        ts_diag_hint(context->diag, "fbp has the pixel-driven backprojection of a fan, with its weights; filter: none");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag,
+                            "fbp has the pixel-driven backprojection of a fan, with its weights; filter: none");
     }
     if (params->model == BACK_JOSEPH)
         ts_unit_times_length(in->unit, in->axes[2].unit, params->unit);
@@ -93,9 +93,7 @@ const struct stage backproject_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
     .beams = TS_ANY_BEAM,
-    .params = backproject_params,
-    .n_params = sizeof backproject_params / sizeof *backproject_params,
-    .params_bytes = sizeof(struct reconstruction_params),
+    STAGE_PARAMS(backproject_params, struct reconstruction_params),
     .resolve = backproject_resolve,
     .shape = backproject_shape,
     .reduction = &ts_finite_reduction,

@@ -8,9 +8,6 @@
 
 #include "stages/projection/reconstruction.h"
 
-extern const struct stage fbp_stage;
-extern const struct stage_cuda fbp_cuda;
-
 /* The parameters of both stages beside those of the volume. */
 #define FBP_PARAMS                                                                                                     \
     ROW_FILTER_PARAMS(struct reconstruction_params),                                                                   \

@@ -14,9 +14,6 @@ struct filter_params {
     char unit[LENGTH_UNIT_BYTES]; /* in no table: the unit of the result, written by resolve() */
 };
 
-extern const struct stage filter_stage;
-extern const struct stage_cuda filter_cuda;
-
 /* Returns the filter of the resolved parameters for the context's input. */
 struct row_filter ts_filter_of(const struct stage_context *context);
 

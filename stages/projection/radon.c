@@ -51,8 +51,7 @@ static enum ts_status check_unit(const struct stage_context *context, const stru
                    "all %lld lie between %.6g and %.6g, and degrees were expected: this looks like half a turn or a "
                    "turn in radians",
                    (long long)params->views, low, high);
-    ts_diag_hint(context->diag, "views, start and arc take as narrow a range");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "views, start and arc take as narrow a range");
 }
 
 static enum ts_status resolve_views(const struct stage_context *context, struct radon_params *params)
@@ -137,8 +136,7 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "'%s' knows parallel rays alone, and the beam is %s",
                        ts_choice_name(method_choices, params->method), ts_beam_name((enum ts_beam_kind)params->beam));
-        ts_diag_hint(context->diag, "method: ray, or stack");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "method: ray, or stack");
     }
     return TS_OK;
 }
@@ -309,9 +307,7 @@ const struct stage radon_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_ATTENUATION) | TS_QUANTITY_BIT(TS_HU) | TS_QUANTITY_BIT(TS_INTENSITY),
-    .params = radon_params,
-    .n_params = sizeof radon_params / sizeof *radon_params,
-    .params_bytes = sizeof(struct radon_params),
+    STAGE_PARAMS(radon_params, struct radon_params),
     .resolve = radon_resolve,
     .shape = radon_shape,
     .scratch_bytes = radon_scratch,

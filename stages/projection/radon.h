@@ -30,7 +30,4 @@ struct radon_params {
     char unit[64];           /* in no table: the unit of the result, written by resolve() */
 };
 
-extern const struct stage radon_stage;
-extern const struct stage_cuda radon_cuda;
-
 #endif

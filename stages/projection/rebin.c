@@ -71,8 +71,7 @@ static enum ts_status check_range(const struct stage_context *context, bool *who
                   &(struct diag_site){.code = "short-scan", .span = context->set->span, .stage = context->stage->name},
                   "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
                   range.degrees, (long long)range.after, (long long)range.before, range.needed);
-    ts_diag_hint(context->diag, "sirt and cgls need no whole scan");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "sirt and cgls need no whole scan");
 }
 
 static enum ts_status rebin_resolve(const struct stage_context *context, void *values)
@@ -315,9 +314,7 @@ const struct stage rebin_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     .beams = TS_BEAM_BIT(TS_BEAM_FAN_ARC) | TS_BEAM_BIT(TS_BEAM_FAN_FLAT),
-    .params = rebin_params,
-    .n_params = sizeof rebin_params / sizeof *rebin_params,
-    .params_bytes = sizeof(struct rebin_params),
+    STAGE_PARAMS(rebin_params, struct rebin_params),
     .resolve = rebin_resolve,
     .shape = rebin_shape,
     .scratch_bytes = rebin_scratch,

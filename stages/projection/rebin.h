@@ -24,9 +24,6 @@ struct rebin_sample {
     float weight[REBIN_TAPS];
 };
 
-extern const struct stage rebin_stage;
-extern const struct stage_cuda rebin_cuda;
-
 /* Writes the samples of a slice, out.axes[1].n x out.axes[2].n. `scratch` is what they are worked out in. */
 void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table, struct view_place *scratch);
 /* Bytes of the table, up to a multiple of 64, and of the scratch. */

@@ -24,8 +24,7 @@ enum ts_status ts_tensor_check(const struct stage_context *context, int64_t n_ma
         ts_param_error(context->set, "method", "tensor-capability", context->diag,
                        "this build's code for %s is of compute capability %d.%d, and tensor needs that of 8.0",
                        device->name, device->code / 10, device->code % 10);
-        ts_diag_hint(context->diag, "method: stack computes the same in single precision");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "method: stack computes the same in single precision");
     }
     if (n_major * blocks + 2 <= UINT32_MAX / places)
         return TS_OK;
@@ -33,8 +32,7 @@ enum ts_status ts_tensor_check(const struct stage_context *context, int64_t n_ma
                    "%s counts the samples of up to %lld slices side by side in 32 bits, and slices of %lld x %lld are "
                    "too large for that",
                    split ? "tensor-split" : "tensor", (long long)slices, (long long)n_major, (long long)n_minor);
-    ts_diag_hint(context->diag, "method: stack");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "method: stack");
 }
 
 enum ts_status ts_tensor_check_rays(const struct stage_context *context, const struct tensor_grid *grid,
@@ -50,7 +48,6 @@ enum ts_status ts_tensor_check_rays(const struct stage_context *context, const s
     ts_param_error(context->set, "method", "tensor-apart", context->diag,
                    "rays cross a row or column up to %.6g pixels apart, and tensor takes at most %d", apart,
                    MOST_APART);
-    ts_diag_hint(context->diag, "method: %s, or detectors that lie closer",
-                 !strcmp(context->stage->name, "radon") ? "ray" : "stack");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "method: %s, or detectors that lie closer",
+                        !strcmp(context->stage->name, "radon") ? "ray" : "stack");
 }

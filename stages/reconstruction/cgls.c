@@ -13,7 +13,7 @@
  *
  * M. R. Hestenes, E. Stiefel, 1952; A. Bjoerck, Numerical Methods for Least Squares Problems, 1996, section 7.4.
  */
-#include "stages/reconstruction/cgls.h"
+#include "stages/reconstruction/iterate.h"
 
 #include <string.h>
 
@@ -147,9 +147,7 @@ const struct stage cgls_stage = {
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
-    .params = cgls_params,
-    .n_params = sizeof cgls_params / sizeof *cgls_params,
-    .params_bytes = sizeof(struct iterate_params),
+    STAGE_PARAMS(cgls_params, struct iterate_params),
     .resolve = ts_iterate_resolve,
     .shape = ts_iterate_shape,
     .reduction = &ts_finite_reduction,

@@ -14,9 +14,6 @@ enum fourier_interpolation {
     FOURIER_SINC    /* 1 up to u = 0.5 */
 };
 
-extern const struct stage fourier_stage;
-extern const struct stage_cuda fourier_cuda;
-
 /* Returns the grid that the resolved parameters make of the input. */
 struct polar_grid ts_fourier_grid(const struct stage_context *context);
 /* Writes the views in the input's order, the weights of the sum over views included. `scratch` has

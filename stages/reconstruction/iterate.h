@@ -55,6 +55,7 @@ struct iterate_needs {
     int volumes, sinograms;
     bool weights;
 };
+extern const struct iterate_needs ts_cgls_needs, ts_sirt_needs;
 
 /* ---- on the CPU -------------------------------------------------------------------------------- */
 

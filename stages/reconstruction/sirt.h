@@ -13,8 +13,4 @@ struct sirt_params {
     bool nonnegative;
 };
 
-extern const struct stage sirt_stage;
-extern const struct stage_cuda sirt_cuda;
-extern const struct iterate_needs ts_sirt_needs;
-
 #endif

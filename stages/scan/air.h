@@ -27,9 +27,6 @@ struct air_line {
     bool blocked;
 };
 
-extern const struct stage air_stage;
-extern const struct stage_cuda air_cuda;
-
 static inline struct air_shape ts_air_shape(const struct air_params *params, int64_t n)
 {
     const double detectors = (double)params->detectors;

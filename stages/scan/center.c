@@ -195,9 +195,8 @@ static enum ts_status refuse_fan(const struct stage_context *context, const stru
     ts_param_error(context->set, params->strip ? "strip" : "method", "center-beam", context->diag,
                    "a center is %s in parallel beams alone, and the beam is %s", params->strip ? "shown" : "searched",
                    ts_beam_name(context->in.beam.kind));
-    ts_diag_hint(context->diag, "give where the axis stands, such as center: {center: %g}",
-                 0.5 * (double)(context->in.axes[2].n - 1));
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "give where the axis stands, such as center: {center: %g}",
+                        0.5 * (double)(context->in.axes[2].n - 1));
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -403,9 +402,7 @@ const struct stage center_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_LINE_INTEGRAL) |
                   TS_QUANTITY_BIT(TS_INTENSITY),
-    .params = center_params,
-    .n_params = sizeof center_params / sizeof *center_params,
-    .params_bytes = sizeof(struct center_params),
+    STAGE_PARAMS(center_params, struct center_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

@@ -13,7 +13,4 @@ struct center_sinogram {
     uint64_t padding[7];
 };
 
-extern const struct stage center_stage;
-extern const struct stage_cuda center_cuda;
-
 #endif

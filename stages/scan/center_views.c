@@ -25,8 +25,7 @@ static enum ts_status refuse_uneven(const struct stage_context *context, int64_t
     ts_param_error(context->set, "method", "views-uneven", context->diag,
                    "'sinogram' needs views at even angles, and view %lld is at %g degrees, not %g", (long long)view,
                    ts_view_degree(&context->in.axes[1], view), expected);
-    ts_diag_hint(context->diag, "%s", ts_center_views_opposites(context) > 0 ? "use method: opposite" : by_eye);
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "%s", ts_center_views_opposites(context) > 0 ? "use method: opposite" : by_eye);
 }
 
 enum ts_status ts_center_views_check_half_turn(const struct stage_context *context)
@@ -41,8 +40,7 @@ enum ts_status ts_center_views_check_half_turn(const struct stage_context *conte
         return TS_OK;
     ts_param_error(context->set, "method", "views-arc", context->diag,
                    "'sinogram' needs views over 180 degrees, and these cover %g", fabs(step) * (double)views->n);
-    ts_diag_hint(context->diag, "%s", by_eye);
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "%s", by_eye);
 }
 
 enum ts_status ts_center_views_check_opposite(const struct stage_context *context)
@@ -51,8 +49,7 @@ enum ts_status ts_center_views_check_opposite(const struct stage_context *contex
         return TS_OK;
     ts_param_error(context->set, "method", "views-opposite", context->diag,
                    "'opposite' needs two views half a turn apart, within a step of the views, and there are none");
-    ts_diag_hint(context->diag, "%s", by_eye);
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "%s", by_eye);
 }
 
 enum ts_status ts_center_views_check_overlap(const struct stage_context *context)
@@ -63,6 +60,5 @@ enum ts_status ts_center_views_check_overlap(const struct stage_context *context
     ts_param_error(context->set, "method", "views-turn", context->diag,
                    "'overlap' needs a whole turn, and %lld of %lld views have no opposite", (long long)lacking,
                    (long long)n);
-    ts_diag_hint(context->diag, "use method: sinogram, or opposite");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "use method: sinogram, or opposite");
 }

@@ -16,9 +16,6 @@ struct circle_span {
     int32_t first, end;
 };
 
-extern const struct stage circle_stage;
-extern const struct stage_cuda circle_cuda;
-
 /* The spans of all rows. */
 void ts_circle_spans(const struct stage_context *context, struct circle_span *spans);
 

@@ -17,7 +17,4 @@ enum flat_field_dead { DEAD_NEAREST, DEAD_NAN };
 
 enum { FLAT_FIELD_FLATS = 1, FLAT_FIELD_DARKS = 2 }; /* inputs */
 
-extern const struct stage flat_field_stage;
-extern const struct stage_cuda flat_field_cuda;
-
 #endif

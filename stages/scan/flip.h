@@ -12,7 +12,4 @@ struct flip_params {
     int32_t none;
 };
 
-extern const struct stage flip_stage;
-extern const struct stage_cuda flip_cuda;
-
 #endif

@@ -183,8 +183,7 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
         count == 1 ? "" : "s", count == 1 ? texts[kind].one : texts[kind].many, count == 1 ? "has" : "have",
         ts_axis_name(axes[0].kind), at / slice, ts_axis_name(axes[1].kind), at % slice / row,
         ts_axis_name(axes[2].kind), at % row);
-    ts_diag_hint(context->diag, "%s", texts[kind].hint);
-    return TS_BAD_INPUT;
+    return ts_diag_hint(context->diag, "%s", texts[kind].hint);
 }
 
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
@@ -290,9 +289,7 @@ const struct stage minus_log_stage = {
                        [TS_INTENSITY] = ("where the values are I/I0, say `quantity: transmission` at the input, or in "
                                          "`rescale` with its `range`; else `air` divides them by the beam beside the "
                                          "object")},
-    .params = rows,
-    .n_params = sizeof rows / sizeof *rows,
-    .params_bytes = sizeof(struct minus_log_params),
+    STAGE_PARAMS(rows, struct minus_log_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

@@ -27,9 +27,6 @@ struct minus_log_slice {
     unsigned long long nonpositive, nonfinite;
 };
 
-extern const struct stage minus_log_stage;
-extern const struct stage_cuda minus_log_cuda;
-
 /* True where slices are counted one by one. */
 bool ts_minus_log_tabulates(const struct stage_context *context);
 /* What values below it are raised to, or -infinity. */

@@ -13,7 +13,4 @@ struct pad_params {
     double constant;
 };
 
-extern const struct stage pad_stage;
-extern const struct stage_cuda pad_cuda;
-
 #endif

@@ -97,8 +97,7 @@ static enum ts_status resolve_sorting(const struct stage_context *context, struc
             &(struct diag_site){.code = "too-many-views", .span = context->set->span, .stage = context->stage->name},
             "%lld views take %zu bytes of shared memory to sort, and this device has %lld for a block",
             (long long)views, ts_ring_column_bytes(views), (long long)context->device->block_shared_bytes);
-        ts_diag_hint(context->diag, "--device cpu sorts any number of views");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "--device cpu sorts any number of views");
     }
     return TS_OK;
 }
@@ -364,9 +363,7 @@ const struct stage ring_stage = {
     .beams = TS_ANY_BEAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    .params = ring_params,
-    .n_params = sizeof ring_params / sizeof *ring_params,
-    .params_bytes = sizeof(struct ring_params),
+    STAGE_PARAMS(ring_params, struct ring_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &ts_finite_reduction,

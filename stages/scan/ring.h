@@ -9,9 +9,6 @@
 
 enum { RING_LARGEST = 127 }; /* detector pixels in the median of method sorting */
 
-extern const struct stage ring_stage;
-extern const struct stage_cuda ring_cuda;
-
 /* A thread of a CUDA device sorts so many values by itself: columns of fewer views take as many places. */
 enum { RING_LEAST_PLACES = 16 };
 /* Places for the views of a column on a CUDA device, and the bytes of shared memory that sorting them takes. */

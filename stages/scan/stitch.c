@@ -322,9 +322,7 @@ const struct stage stitch_stage = {
                        [TS_INTENSITY] = ("where the values are line integrals, say `quantity: line_integral` at the "
                                          "input")},
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
-    .params = stitch_params,
-    .n_params = sizeof stitch_params / sizeof *stitch_params,
-    .params_bytes = sizeof(struct stitch_params),
+    STAGE_PARAMS(stitch_params, struct stitch_params),
     .resolve = resolve,
     .shape = shape,
     .scratch_bytes = scratch_bytes,

@@ -18,9 +18,6 @@ struct stitch_grid {
     float air;              /* the value where no view has a sample */
 };
 
-extern const struct stage stitch_stage;
-extern const struct stage_cuda stitch_cuda;
-
 struct stitch_grid ts_stitch_grid(const struct stage_context *context);
 /* Writes the weight of the view itself for each detector pixel of the result, 0 where it has none; its opposite has the
  * rest. */

@@ -90,16 +90,14 @@ static enum ts_status refuse_opposite(const struct stage_context *context, int64
                       "view %lld at %.6g degrees has no opposite: the nearest to %.6g degrees are view %lld at %.6g "
                       "and view %lld at %.6g (modulo 360), and a whole turn was expected",
                       (long long)view, degree, degree + 180, before, low, after, high);
-        ts_diag_hint(context->diag, "fbp and fourier take half a turn as it is");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "fbp and fourier take half a turn as it is");
     }
     ts_param_error(context->set, "between", "views-between", context->diag,
                    "the opposite of view %lld at %.6g degrees lies between view %lld at %.6g and view %lld at %.6g, "
                    "and one within a tenth of a step, %.6g degrees, was expected",
                    (long long)view, degree, before, low, after, high,
                    same_angle * 180 / (double)params_of(context)->views);
-    ts_diag_hint(context->diag, "between: interpolate takes it from both, which smooths far from the axis");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "between: interpolate takes it from both, which smooths far from the axis");
 }
 
 /* Counts the views of the first half turn, which the result keeps, and checks their opposites. */

@@ -21,7 +21,7 @@ size_t ts_fan_in_stride(size_t n);
 /* About sqrt(n): a multiple of `multiple` within [least, most]. */
 size_t ts_run_length(size_t n, size_t multiple, size_t least, size_t most);
 
-/* Each destroys the values and returns what they come to; of nothing: 0, 1, infinity, -infinity. */
+/* Each returns the result and overwrites the values. Of no values: 0, 1, infinity, -infinity. */
 double ts_fan_in_sum(double *values, size_t n);
 double ts_fan_in_product(double *values, size_t n);
 double ts_fan_in_min(double *values, size_t n);
@@ -36,7 +36,7 @@ struct fan_in_sum {
     size_t n[FAN_IN_LEVELS];
     double values[FAN_IN_LEVELS][FAN_IN_GROUP]; /* valid below n */
 };
-/* An empty sum; a value more; and what it comes to, which spoils it. */
+/* Makes an empty sum; adds a value; returns the sum, and leaves *sum unusable. */
 void ts_fan_in_sum_begin(struct fan_in_sum *sum);
 void ts_fan_in_sum_add(struct fan_in_sum *sum, double value);
 double ts_fan_in_sum_end(struct fan_in_sum *sum);

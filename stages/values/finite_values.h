@@ -9,14 +9,14 @@
 
 #include "stages/engine/stage.h"
 
-/* Of a slice; zero bytes are one of zeros. */
+/* Partial result of a slice. Zero bytes stand for a slice of zeros. */
 struct not_finite {
     uint64_t n;
     uint64_t not_first; /* ~ of the index of the first one in the volume */
     uint64_t largest;   /* the bits of the largest magnitude as a float, whose order is that of floats */
 };
 
-/* What the map finds of each slice: the reduction has looked at every value anyway. */
+/* Result of a slice, for maps that can use it: the reduction has looked at every value anyway. */
 struct finite_slice {
     uint64_t largest; /* as above; a number */
 };

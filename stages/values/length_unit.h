@@ -13,7 +13,7 @@ enum { LENGTH_UNIT_BYTES = 64 };
 void ts_unit_per_length(const char *value, const char *length, char out[LENGTH_UNIT_BYTES]);
 /* The unit of value * length: "1/mm" over "mm" is "1", "HU" is "HU mm", "1" is "mm". */
 void ts_unit_times_length(const char *value, const char *length, char out[LENGTH_UNIT_BYTES]);
-/* What a value in this unit is, once it is no line integral any more: attenuation, HU, or an intensity. */
+/* The quantity of a value in this unit that is no line integral any more: attenuation, HU, or intensity. */
 enum ts_quantity ts_unit_quantity(const char *unit);
 
 #endif

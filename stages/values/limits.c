@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One set of messages for `range` and `limits`, which window, rescale, invert and histogram share.
+ */
 #include "stages/values/limits.h"
 
 const struct choice ts_limits_choices[] = {
@@ -16,14 +19,12 @@ enum ts_status ts_limits_check_range(const struct stage_context *context, const 
     if (n != 2) {
         ts_param_error(context->set, name, "range-length", context->diag, "%lld numbers where two are needed",
                        (long long)n);
-        ts_diag_hint(context->diag, "write %s: [low, high]", name);
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "write %s: [low, high]", name);
     }
     if (!(range->values[0] < range->values[1])) {
         ts_param_error(context->set, name, "range-order", context->diag, "%g is not below %g", range->values[0],
                        range->values[1]);
-        ts_diag_hint(context->diag, "write the lower number first: %s: [low, high]", name);
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "write the lower number first: %s: [low, high]", name);
     }
     return TS_OK;
 }
@@ -32,6 +33,5 @@ enum ts_status ts_limits_refuse_float(const struct stage_context *context)
 {
     ts_param_error(context->set, "limits", "limits-of-float", context->diag, "the values of %s have no limits",
                    ts_dtype_name(context->in.dtype));
-    ts_diag_hint(context->diag, "give range: [low, high], or limits: data");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "give range: [low, high], or limits: data");
 }

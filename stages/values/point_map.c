@@ -109,8 +109,7 @@ enum ts_status ts_out_range_resolve(const struct stage_context *context, int32_t
     if (!(*low < *high)) {
         ts_param_error(context->set, "out_high", "range-order", context->diag, "%g is not above out_low, %g", *high,
                        *low);
-        ts_diag_hint(context->diag, "use `invert` to swap bright and dark");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "use `invert` to swap bright and dark");
     }
     if (*low < lowest || *high > highest)
         return ts_param_error(context->set, *low < lowest ? "out_low" : "out_high", "range-of-dtype", context->diag,

@@ -20,7 +20,7 @@ static void scatter(uint32_t *to, const uint32_t *from, size_t n, int place, con
         to[at[from[i] >> (DIGIT_BITS * place) & (DIGITS - 1)]++] = from[i];
 }
 
-void ts_radix_sort(uint32_t *keys, uint32_t *room, size_t n)
+void ts_radix_sort(uint32_t *keys, uint32_t *scratch, size_t n)
 {
     size_t counts[PLACES][DIGITS];
     memset(counts, 0, sizeof counts);
@@ -28,5 +28,5 @@ void ts_radix_sort(uint32_t *keys, uint32_t *room, size_t n)
         for (int place = 0; place < PLACES; place++)
             counts[place][keys[i] >> (DIGIT_BITS * place) & (DIGITS - 1)]++;
     for (int place = 0; place < PLACES; place++)
-        scatter(place % 2 ? keys : room, place % 2 ? room : keys, n, place, counts[place]);
+        scatter(place % 2 ? keys : scratch, place % 2 ? scratch : keys, n, place, counts[place]);
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rising; room holds n more keys. */
-void ts_radix_sort(uint32_t *keys, uint32_t *room, size_t n);
+/* Sorts n keys in rising order; `scratch` holds n more. */
+void ts_radix_sort(uint32_t *keys, uint32_t *scratch, size_t n);
 
 #endif

@@ -1,8 +1,48 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The row `scope` is found by its name, so that a stage only states the row; its values follow from enum scope.
+ */
 #include "stages/values/scope.h"
+
+#include "stages/engine/traits.h"
 
 const struct choice ts_scope_choices[] = {
     {"volume", SCOPE_VOLUME, "all slices together"},
     {"slice", SCOPE_SLICE, "each slice (index of the first axis) by itself"},
     {NULL, 0, NULL},
 };
+
+bool ts_scope_is_slice(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "scope", NULL);
+    return *(const int32_t *)((const char *)context->params + row->offset) == SCOPE_SLICE;
+}
+
+bool ts_scope_per_slice(const struct stage_context *context)
+{
+    return ts_scope_is_slice(context) && ts_stage_rounds(context) > 0;
+}
+
+const void *ts_scope_result(const struct stage_context *context, int64_t z)
+{
+    const size_t stride = ts_stage_reduces_slices(context) ? context->stage->reduction->result_bytes(context) : 0;
+    return (const char *)context->result + (size_t)z * stride;
+}
+
+struct stage_table ts_scope_table(const struct stage_context *context, const char *name, const char *doc,
+                                  enum ts_dtype dtype, bool in_values)
+{
+    struct stage_table table = {.name = name, .doc = doc};
+    table.image = (struct ts_image){.dtype = dtype,
+                                    .quantity = in_values ? context->in.quantity : TS_INTENSITY,
+                                    .unit = in_values ? context->in.unit : "1"};
+    if (ts_stage_reduces_slices(context))
+        table.image.axes[table.image.rank++] = context->in.axes[0];
+    return table;
+}
+
+void ts_scope_axis(struct stage_table *table, enum ts_axis_kind kind, int64_t n)
+{
+    table->image.axes[table->image.rank++] = (struct ts_axis){.kind = kind, .n = n, .unit = ""};
+}

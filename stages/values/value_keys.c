@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conversion loops that the compiler vectorizes, one for each element type. Unsigned 32-bit integers and floats need
+ * their bits changed, all others only widening.
+ */
 #include "stages/values/value_keys.h"
 
 #define CONVERT(suffix, type, bias)                                                                                    \

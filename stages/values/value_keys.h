@@ -11,7 +11,7 @@
 
 #include "core/image.h"
 
-/* From the bits of a float to its key, and back. */
+/* Turns the bits of a float into its key, and back. */
 static inline int32_t ts_float_key(int32_t bits)
 {
     return bits ^ (bits >> 31 & 0x7FFFFFFF);
@@ -25,10 +25,10 @@ static inline float ts_float_of_key(int32_t key)
     return value;
 }
 
-/* n values to keys, and back. */
+/* Turn n values into keys, and back. */
 void ts_value_keys_load(enum ts_dtype dtype, const void *in, int32_t *keys, int64_t n);
 void ts_value_keys_store(enum ts_dtype dtype, void *out, const int32_t *keys, int64_t n);
-/* The value itself. */
+/* The value of a key. */
 double ts_value_of_key(enum ts_dtype dtype, int32_t key);
 
 #endif

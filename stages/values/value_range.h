@@ -16,7 +16,7 @@ struct value_range {
     double low, high; /* no meaning where n_finite is 0 */
 };
 
-/* Takes n values of an image's dtype into the range. */
+/* Adds n values of an image's dtype to the range. */
 void ts_value_range_add(struct value_range *range, const void *data, enum ts_dtype dtype, size_t n);
 /* The range of both. */
 void ts_value_range_merge(struct value_range *into, const struct value_range *from);

@@ -20,27 +20,27 @@ static enum ts_status fail(struct peers_bench *bench, const char *what)
 
 /* ---- calls ------------------------------------------------------------------------------------- */
 
-static enum ts_status reduce(struct comparison *it, const struct ts_image *in)
+static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
 {
-    if (ts_stage_reduces_slices(&it->ready.context))
-        return ts_cuda_stage_slab(it->stage, in);
-    const enum ts_status status = ts_cuda_stage_add(it->stage, 0, in);
-    return status == TS_OK ? ts_cuda_stage_finish(it->stage) : status;
+    (void)input;
+    slices[0] = ts_image_slices(from, z, n);
+    return TS_OK;
 }
 
 static enum ts_status run_ours(struct peers_bench *bench, struct comparison *it, size_t set, double *seconds)
 {
     struct ts_image in = it->ready.context.in, out = it->ready.context.out;
-    enum ts_status status = ts_cuda_stage_restart(it->stage);
+    enum ts_status status = ts_driver_restart(it->driver);
     in.data = it->inputs + set * it->input_bytes;
     out.data = it->outputs[0];
     it->timer.n = 0;
     if (status == TS_OK)
         status = ts_cuda_delay(bench->session, bench->diag);
-    if (status == TS_OK && it->which.stage->reduction)
-        status = reduce(it, &in);
-    if (status == TS_OK && it->which.stage->cuda->map)
-        status = ts_cuda_stage_map(it->stage, &in, &out);
+    struct ts_image slices[STAGE_INPUTS] = {in};
+    if (status == TS_OK)
+        status = ts_driver_reduce(it->driver, feed, &in);
+    if (status == TS_OK)
+        status = ts_driver_slab(it->driver, &in, 1, slices, &out);
     if (status == TS_OK)
         status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
     *seconds = 0;
@@ -160,9 +160,9 @@ static enum ts_status set_up(struct peers_bench *bench, struct comparison *it)
     if (status == TS_OK)
         status = fill_inputs(bench, it);
     if (status == TS_OK)
-        status = ts_cuda_stage_create(bench->session, &it->ready.context, it->which.nz, &it->stage);
+        status = ts_cuda_driver_create(bench->session, &it->ready.context, it->which.nz, NULL, &it->driver);
     if (status == TS_OK)
-        ts_cuda_stage_time(it->stage, &it->timer);
+        ts_cuda_driver_time(it->driver, &it->timer);
     return status;
 }
 
@@ -177,7 +177,7 @@ enum ts_status ts_comparison_run(struct peers_bench *bench, const struct device_
         status = ts_comparison_check(bench, it);
     free(it->block.data);
     ts_bench_stage_clear(&it->ready);
-    ts_cuda_stage_destroy(it->stage);
+    ts_driver_destroy(it->driver);
     ts_cuda_session_destroy(bench->session);
     bench->session = NULL;
     return status;

@@ -6,7 +6,7 @@
 #define TESTS_COMPARISON_H
 
 #include "cuda/bench/ceilings.h"
-#include "cuda/device/stage_state.h"
+#include "cuda/device/driver.h"
 #include "pipeline/bench/bench.h"
 #include "tests/peers/peers.h"
 
@@ -18,7 +18,7 @@ struct comparison {
     struct peer_work work;
     const struct peer *peers[CONTENDERS - 1]; /* NULL: none */
     struct ts_image block;                    /* the first slices; the volume repeats them */
-    struct cuda_stage *stage;
+    struct stage_driver *driver;
     struct cuda_timer timer;
     struct cuda_event *start, *end;
     unsigned char *inputs, *outputs[CONTENDERS];

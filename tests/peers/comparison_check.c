@@ -30,8 +30,8 @@ static void check_counts(struct comparison *it, const uint32_t *const found[CONT
     const uint64_t copies = (uint64_t)(it->which.nz / COMPARISON_BLOCK);
     uint64_t *expected = count_block(it);
     const struct stage_table *tables;
-    const bool has_table = ts_stage_reduced_tables(ts_cuda_stage_reduced(it->stage), &tables) > 0 &&
-                           ts_image_count(&tables[0].image) == slices * bins;
+    const bool has_table =
+        ts_stage_reduced_tables(it->driver->reduced, &tables) > 0 && ts_image_count(&tables[0].image) == slices * bins;
     for (size_t bin = 0; expected && slices == 1 && bin < bins; bin++) {
         for (size_t z = 1; z < COMPARISON_BLOCK; z++)
             expected[bin] += expected[z * bins + bin];
@@ -96,7 +96,7 @@ static void check_means(struct comparison *it, const void *const images[CONTENDE
 static double *table_of(const struct comparison *it, const char *name)
 {
     const struct stage_table *tables;
-    const int n = ts_stage_reduced_tables(ts_cuda_stage_reduced(it->stage), &tables);
+    const int n = ts_stage_reduced_tables(it->driver->reduced, &tables);
     for (int i = 0; i < n; i++)
         if (!strcmp(tables[i].name, name) && ts_image_count(&tables[i].image) == (size_t)it->work.slices)
             return tables[i].image.data;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "stages/projection/backproject.h"
 #include "stages/projection/radon.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 

@@ -47,6 +47,8 @@ extern const struct stage find_stage;
 /* u16: out(z, y, x) = in(z, y, x) + (uint16_t)(10 first), where `first` is derived: in.x.first; above `most` is
  * refused. out.x.first = first + 0.5. `fault` gives an output of another width where first is not 0. */
 extern const struct stage add_first_stage;
+/* shift without CUDA code, for a reason. */
+extern const struct stage cpu_shift_stage;
 /* Its CUDA code writes to an address that is not there. */
 extern const struct stage lost_stage;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/device/stage_state.h"
+#include "cuda/device/driver.h"
 #include "tests/support/support.h"
 
 enum { GUARD = 64, GUARD_BYTE = 0xA5, POISON_BYTE = 0xFF };

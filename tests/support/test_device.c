@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cuda/device/session.h"
-#include "cuda/device/stage_state.h"
+#include "cuda/device/driver.h"
 #include "tests/support/device_reset.h"
 
 const struct device_numbers *ts_test_device;

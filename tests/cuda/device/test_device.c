@@ -260,7 +260,6 @@ Test(device, a_chain_that_computes_nothing_takes_the_cpu)
 
 Test(device, a_stage_without_cuda_code_is_named)
 {
-    struct stage stage = shift_stage;
     struct ts_image image = ts_test_image(2, 3, 4, TS_U16, VALUES_RANDOM, 1);
     struct ts_diag *diag = ts_diag_create();
     struct ts_options options = {.device = "cuda", .threads = 1};
@@ -268,18 +267,18 @@ Test(device, a_stage_without_cuda_code_is_named)
     struct ts_plan *plan;
     use_driver("two");
     cr_assert(dlopen(FAKE_DRIVER_FOLDER "/libcuda.so.1", RTLD_NOW)); /* from now on it is this process's libcuda */
-    stage.cuda = NULL;
     memory_chain_init(&memory, &image, NULL, "out.h5");
-    memory_chain_add_stage(&memory, &stage, "by=1", NULL);
+    memory_chain_add_stage(&memory, &cpu_shift_stage, "by=1", NULL);
     cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_BAD_CHAIN);
     cr_assert(ts_test_has_code(diag, "stage-device"));
-    cr_assert_str_eq(ts_diag_get(diag, 0)->stage, "shift");
+    cr_assert_str_eq(ts_diag_get(diag, 0)->stage, "cpu_shift");
+    cr_assert_str_eq(ts_diag_get(diag, 0)->message, "has no CUDA code: its kernel is not written yet");
     ts_diag_clear(diag);
     options.device = "auto";
     cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_OK);
     cr_assert(ts_test_has_code(diag, "device-auto"));
     cr_assert_str_eq(plan->device, "cpu");
-    cr_assert_str_eq(plan->device_note, "shift has no CUDA code");
+    cr_assert_str_eq(plan->device_note, "cpu_shift has no CUDA code: its kernel is not written yet");
     ts_plan_destroy(plan);
     memory_chain_clear(&memory);
     ts_diag_destroy(diag);

@@ -10,6 +10,7 @@
 
 #include "io/source/source.h"
 #include "pipeline/chain/describe.h"
+#include "tests/support/local_stages.h"
 #include "tests/support/support.h"
 
 static char *page_of(void (*describe)(const struct stage *, FILE *), const struct stage *stage)
@@ -20,6 +21,15 @@ static char *page_of(void (*describe)(const struct stage *, FILE *), const struc
     describe(stage, stream);
     fclose(stream);
     return text;
+}
+
+Test(describe, pages_say_what_runs_on_the_cpu_alone)
+{
+    char *plain = page_of(ts_describe_stage, &cpu_shift_stage), *markdown = page_of(ts_describe_docs, &cpu_shift_stage);
+    cr_assert(strstr(plain, "; on the CPU alone: its kernel is not written yet\n"), "%s", plain);
+    cr_assert(strstr(markdown, "; on the CPU alone: its kernel is not written yet\n"), "%s", markdown);
+    free(plain);
+    free(markdown);
 }
 
 Test(describe, pages_name_every_row_and_choice)

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
+#include "cuda/device/device.h"
 #include "io/source/source.h"
 #include "stages/engine/execute.h"
 
@@ -195,6 +197,43 @@ Test(tables, stages_say_what_the_pages_need)
             references += stage->params[i].kind == PARAM_REFERENCE;
         expect(references <= STAGE_REFERENCES, stage->name, "", "has too many references");
     }
+    cr_assert_eq(n_broken, 0, "%zu rules are broken", n_broken);
+}
+
+/* The folder of each stage's files below stages/ and cuda/, in the registry's order. */
+static const char *const rooms[] = {
+#define STAGE(room, name) #room,
+#include "stages/stages.def"
+#undef STAGE
+};
+
+/* True where cuda/ROOM/NAME.cu stands in the sources, which a build without CUDA has as well. */
+static bool has_cuda_file(size_t i)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/../cuda/%s/%s.cu", TESTS_FOLDER, rooms[i], ts_stages[i]->name);
+    return access(path, R_OK) == 0;
+}
+
+/* A stage that computes has CUDA code or says why not: a first contribution may be for the CPU alone. Those that are
+ * stand in the output of every run of the tests. */
+Test(tables, stages_have_cuda_code_or_say_why_not)
+{
+    size_t n_cpu_only = 0;
+    for (size_t i = 0; ts_stages[i]; i++) {
+        const struct stage *stage = ts_stages[i];
+        const bool computes = stage->map || stage->reduction, cuda = has_cuda_file(i);
+        expect(!stage->cpu_only || is_sentence(stage->cpu_only), stage->name, "",
+               "its cpu_only is not one line without a period");
+        expect(computes == (cuda || stage->cpu_only), stage->name, "",
+               "computes without CUDA code, and does not say why in cpu_only");
+        expect(!cuda || !stage->cpu_only, stage->name, "", "has CUDA code and says cpu_only");
+        expect(!ts_cuda_built() || cuda == (stage->cuda != NULL), stage->name, "", "its .cuda does not name its code");
+        if (stage->cpu_only)
+            fprintf(stderr, "CPU ONLY: %s: %s\n", stage->name, stage->cpu_only);
+        n_cpu_only += stage->cpu_only != NULL;
+    }
+    fprintf(stderr, "%zu stages run on the CPU alone\n", n_cpu_only);
     cr_assert_eq(n_broken, 0, "%zu rules are broken", n_broken);
 }
 

@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include "stages/histogram/histogram.h"
 #include "stages/intensity/invert.h"
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/scan/circle.h"
 #include "tests/support/dicom_open.h"
 #include "tests/support/hdf5_data.h"

@@ -391,6 +391,31 @@ Test(run, a_reference_that_streams_must_have_the_slices_of_the_image)
 }
 
 /* What a run would say of its output's place, a plan says too; what would refuse it is left to the run. */
+/* In a build without CUDA code the reason stands beside that. */
+Test(run, a_stage_of_the_cpu_alone_is_refused_elsewhere_with_its_reason)
+{
+    struct ts_image image = ts_test_image(2, 3, 4, TS_U16, VALUES_RANDOM, 1);
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_options options = {.device = "cuda", .threads = 1};
+    struct memory_chain memory;
+    struct ts_plan *plan;
+    memory_chain_init(&memory, &image, NULL, "out.h5");
+    memory_chain_add_stage(&memory, &cpu_shift_stage, "by=1", NULL);
+    cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_BAD_CHAIN);
+    const struct ts_diag_record *last = ts_diag_get(diag, ts_diag_count(diag) - 1);
+    cr_assert_str_eq(last->code, "stage-device");
+    cr_assert_str_eq(last->message, "has no CUDA code: its kernel is not written yet");
+    cr_assert_str_eq(last->hint, "--device cpu");
+    ts_diag_clear(diag);
+    options.device = "auto";
+    cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_OK);
+    cr_assert_str_eq(plan->device, "cpu");
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    ts_diag_destroy(diag);
+    free(image.data);
+}
+
 Test(run, a_plan_warns_of_too_little_space)
 {
     struct ts_image image = ts_test_image(4, 8, 8, TS_U16, VALUES_RANDOM, 6);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "stages/engine/save.h"
+#include "stages/engine/stage.h"
 #include "tests/support/stage_check.h"
 
 Test(save, passes_every_kind_of_image_on)

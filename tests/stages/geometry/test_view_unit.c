@@ -5,11 +5,10 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "stages/projection/backproject.h"
-#include "stages/projection/fbp.h"
 #include "stages/projection/rebin.h"
-#include "stages/reconstruction/cgls.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/reconstruction/fourier.h"
+#include "stages/reconstruction/iterate.h"
 #include "stages/reconstruction/sirt.h"
 #include "stages/scan/center.h"
 #include "stages/scan/stitch.h"

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/stages/projection/scan_oracle.h"
 
 static double spacing_of(const struct ts_axis *axis)

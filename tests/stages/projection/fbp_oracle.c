@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/stages/projection/backproject_oracle.h"
 #include "tests/stages/projection/fan_fbp_oracle.h"
 #include "tests/stages/projection/filter_oracle.h"

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "stages/projection/fbp.h"
 #include "stages/projection/rebin.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/reconstruction/fourier.h"
 #include "tests/support/stage_run.h"
 

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/backproject.h"
-#include "stages/projection/fbp.h"
 #include "stages/projection/rebin.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/reconstruction/fourier.h"
 #include "stages/scan/stitch.h"
 #include "tests/support/scan_check.h"

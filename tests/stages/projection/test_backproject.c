@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stages/geometry/view_angles.h"
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/backproject.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/stages/projection/backproject_oracle.h"
 #include "tests/support/adjoint_check.h"
 #include "tests/support/scan_check.h"

@@ -6,8 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stages/projection/backproject.h"
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/stages/projection/backproject_oracle.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/backproject.h"
 #include "stages/projection/filter.h"
 #include "stages/projection/radon.h"
 #include "tests/stages/projection/fbp_oracle.h"

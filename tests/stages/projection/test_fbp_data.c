@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/support/hdf5_data.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/stages/projection/fan_fbp_oracle.h"
 #include "tests/support/radon_scene.h"
 #include "tests/support/scan_check.h"

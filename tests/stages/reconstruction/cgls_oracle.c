@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stages/reconstruction/cgls.h"
+#include "stages/reconstruction/iterate.h"
 #include "tests/stages/projection/scan_oracle.h"
 #include "tests/stages/reconstruction/iterate_tables.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stages/reconstruction/cgls.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/fbp.h"
 #include "stages/projection/radon.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/stages/reconstruction/fourier_oracle.h"
 #include "tests/support/scan_check.h"
 #include "tests/support/stage_run.h"

@@ -18,8 +18,7 @@
 #include <string.h>
 
 #include "datasets/phantom.h"
-#include "stages/projection/backproject.h"
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/reconstruction/fourier.h"
 #include "stages/reconstruction/sirt.h"
 #include "stages/scan/center.h"

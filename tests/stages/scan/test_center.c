@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "pipeline/plan/plan.h"
-#include "stages/projection/fbp.h"
 #include "stages/projection/rebin.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/stages/scan/center_oracle.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/disc_scan.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/scan/center.h"
 #include "stages/scan/stitch.h"
 #include "tests/support/disc_scan.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/scan/center.h"
 #include "stages/scan/center_strip.h"
 #include "stages/values/digits.h"

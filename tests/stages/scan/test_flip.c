@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "tests/stages/scan/flip_oracle.h"
 #include "tests/support/stage_run.h"
 

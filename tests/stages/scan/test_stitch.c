@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/projection/fbp.h"
+#include "stages/projection/reconstruction.h"
 #include "stages/reconstruction/fourier.h"
 #include "stages/scan/center.h"
 #include "tests/stages/scan/stitch_oracle.h"

@@ -2,9 +2,11 @@
  *
  * The tables of `histogram`, and distances between histograms.
  */
-#include "stages/counting/histogram_tables.h"
+#include "stages/histogram/histogram_tables.h"
 
 #include <math.h>
+
+#include "stages/values/scope.h"
 
 int ts_histogram_table(bool reference, int table)
 {
@@ -12,8 +14,7 @@ int ts_histogram_table(bool reference, int table)
     return table >= TABLE_LABEL_COUNTS && !reference ? table - distances : table;
 }
 
-int ts_histogram_tables(const struct stage_context *context, const struct histogram_layout *layout,
-                        struct stage_table out[STAGE_TABLES])
+int ts_histogram_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     static const struct {
         const char *name, *doc;
@@ -36,36 +37,32 @@ int ts_histogram_tables(const struct stage_context *context, const struct histog
         [TABLE_OTHER_OUTSIDE] = {"other_outside", "values with such a label below the first edge, above the last one, "
                                                   "and not numbers"},
     };
-    const int64_t n_bins = layout->n_bins, n_labels = layout->n_labels;
-    const struct ts_axis axes[TABLES] = {
-        [TABLE_COUNTS] = {.kind = TS_AXIS_BIN, .n = n_bins, .unit = ""},
-        [TABLE_EDGES] = {.kind = TS_AXIS_BIN, .n = n_bins + 1, .unit = ""},
-        [TABLE_REFERENCE] = {.kind = TS_AXIS_BIN, .n = n_bins, .unit = ""},
-        [TABLE_DISTANCES] = {.kind = TS_AXIS_ITEM, .n = DISTANCES, .unit = ""},
-        [TABLE_LABEL_COUNTS] = {.kind = TS_AXIS_BIN, .n = n_bins, .unit = ""},
-        [TABLE_OTHER_COUNTS] = {.kind = TS_AXIS_BIN, .n = n_bins, .unit = ""},
-        [TABLE_OTHER_OUTSIDE] = {.kind = TS_AXIS_ITEM, .n = BINS_EXTRA_SLOTS, .unit = ""},
+    const struct histogram_params *params = context->params;
+    const bool reference = context->references[HISTOGRAM_REFERENCE - 1] != NULL;
+    const bool labels = context->references[HISTOGRAM_LABELS - 1] != NULL;
+    const struct {
+        enum ts_axis_kind kind;
+        int64_t n;
+    } axes[TABLES] = {
+        [TABLE_COUNTS] = {TS_AXIS_BIN, params->bins},
+        [TABLE_EDGES] = {TS_AXIS_BIN, params->bins + 1},
+        [TABLE_REFERENCE] = {TS_AXIS_BIN, params->bins},
+        [TABLE_DISTANCES] = {TS_AXIS_ITEM, DISTANCES},
+        [TABLE_LABEL_COUNTS] = {TS_AXIS_BIN, params->bins},
+        [TABLE_OTHER_COUNTS] = {TS_AXIS_BIN, params->bins},
+        [TABLE_OTHER_OUTSIDE] = {TS_AXIS_ITEM, BINS_EXTRA_SLOTS},
     };
     int n = 0;
     for (int i = 0; i < TABLES; i++) {
         const bool of_labels = i >= TABLE_LABEL_COUNTS, of_reference = i >= TABLE_REFERENCE && !of_labels;
         const bool in_values = i == TABLE_EDGES || i == TABLE_WASSERSTEIN, real = in_values || i == TABLE_DISTANCES;
-        if ((of_labels && layout->n_labels == 0) || (of_reference && !layout->reference))
+        if ((of_labels && !labels) || (of_reference && !reference))
             continue;
-        struct ts_image *image = &out[n].image;
-        out[n].name = texts[i].name;
-        out[n].doc = texts[i].doc;
-        *image = (struct ts_image){.dtype = real ? TS_F64 : TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
-        if (in_values) {
-            image->quantity = context->in.quantity;
-            image->unit = context->in.unit;
-        }
-        if (layout->per_slice)
-            image->axes[image->rank++] = context->in.axes[0];
+        out[n] = ts_scope_table(context, texts[i].name, texts[i].doc, real ? TS_F64 : TS_U64, in_values);
         if (of_labels && i < TABLE_OTHER_COUNTS)
-            image->axes[image->rank++] = (struct ts_axis){.kind = TS_AXIS_ITEM, .n = n_labels, .unit = ""};
+            ts_scope_axis(&out[n], TS_AXIS_ITEM, params->n_labels);
         if (axes[i].n > 0)
-            image->axes[image->rank++] = axes[i];
+            ts_scope_axis(&out[n], axes[i].kind, axes[i].n);
         n++;
     }
     return n;

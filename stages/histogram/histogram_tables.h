@@ -2,11 +2,10 @@
  *
  * The tables of `histogram`: which there are, where each is among them, and the distances of two histograms.
  */
-#ifndef STAGES_COUNTING_HISTOGRAM_TABLES_H
-#define STAGES_COUNTING_HISTOGRAM_TABLES_H
+#ifndef STAGES_HISTOGRAM_HISTOGRAM_TABLES_H
+#define STAGES_HISTOGRAM_HISTOGRAM_TABLES_H
 
-#include "stages/counting/bins.h"
-#include "stages/engine/stage.h"
+#include "stages/histogram/histogram.h"
 
 /* _REFERENCE to _WASSERSTEIN only with a reference, _LABEL_COUNTS and all that follow only with labels. */
 enum {
@@ -28,14 +27,8 @@ enum {
 };
 enum { DISTANCE_TOTAL_VARIATION, DISTANCE_KOLMOGOROV_SMIRNOV, DISTANCES };
 
-/* What says which tables there are, and how large. */
-struct histogram_layout {
-    int64_t n_bins, n_labels; /* n_labels 0: without labels */
-    bool per_slice, reference;
-};
-/* As tables() of a stage's reduction. */
-int ts_histogram_tables(const struct stage_context *context, const struct histogram_layout *layout,
-                        struct stage_table tables[STAGE_TABLES]);
+/* tables() of the reduction. */
+int ts_histogram_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES]);
 /* Where a table is among those that the stage has, with or without a reference. */
 int ts_histogram_table(bool reference, int table);
 /* Total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as shares of the values that are

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The calls of a driver on a CUDA device. Reductions: partials stay on the device over all slabs of a round. Then
+ * either the stage's own launcher makes the results there, or the partials are copied to the host, the stage's finish()
+ * makes the results and they are copied back.
+ */
+#include "cuda/device/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "cuda/device/driver_bytes.h"
+#include "cuda/device/fft.h"
+#include "cuda/device/launch.h"
+#include "stages/engine/border.h"
+
+struct cuda_driver {
+    struct stage_driver base;
+    struct cuda_session *session;
+    const struct stage_cuda *cuda;
+    bool per_slice, finishes;
+    bool begun[STAGE_INPUTS];
+    void *partials[STAGE_INPUTS];
+    struct ts_image tables[STAGE_TABLES]; /* whole, of those that the map writes */
+    int n_tables;
+    void *results, *scratch, *constants, *pinned;
+    void *outside; /* a slice of the border's constant, where the stage pads with one */
+    struct cuda_fft *transforms[STAGE_TRANSFORMS];
+    size_t host_result_bytes, constants_bytes;
+    struct cuda_timer *timer;
+};
+
+static struct cuda_driver *cuda_of(struct stage_driver *driver)
+{
+    return (struct cuda_driver *)driver;
+}
+
+/* ---- set-up ------------------------------------------------------------------------------------ */
+
+static enum ts_status fill(struct cuda_driver *driver, void *at, size_t bytes)
+{
+    return ts_cuda_fill(driver->session, CUDA_COMPUTE, at, 0, bytes);
+}
+
+/* Device memory that starts out as zeros. */
+static enum ts_status take_cleared(struct cuda_driver *driver, size_t bytes, void **at)
+{
+    *at = ts_cuda_take(driver->session, bytes);
+    return *at ? fill(driver, *at, bytes) : TS_RUN_FAILED;
+}
+
+static enum ts_status copy_and_wait(struct cuda_driver *driver, enum cuda_direction direction, void *to,
+                                    const void *from, size_t bytes)
+{
+    const enum ts_status status = ts_cuda_copy(driver->session, CUDA_COMPUTE, direction, to, from, bytes);
+    return status == TS_OK ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : status;
+}
+
+/* Partials start out as zeros because the gaps between those of slices are copied along. */
+static enum ts_status create_reduction(struct cuda_driver *driver)
+{
+    const struct stage_context *context = &driver->base.context;
+    const int64_t slab = driver->base.slab_slices;
+    enum ts_status status = TS_OK;
+    driver->per_slice = ts_stage_reduces_slices(context);
+    driver->finishes = ts_cuda_finishes(context);
+    driver->host_result_bytes = context->stage->reduction->result_bytes(context);
+    for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
+        const size_t bytes = ts_cuda_partials_bytes(context, input, slab);
+        if (bytes > 0)
+            status = take_cleared(driver, bytes, &driver->partials[input]);
+    }
+    return status == TS_OK ? take_cleared(driver, ts_cuda_results_bytes(context, slab), &driver->results) : status;
+}
+
+/* Memory on the device for the tables that the map writes, whole. */
+static enum ts_status create_tables(struct cuda_driver *driver)
+{
+    const struct stage_table *tables;
+    enum ts_status status = TS_OK;
+    driver->n_tables = ts_stage_reduced_map_tables(driver->base.reduced, &tables);
+    for (int i = 0; status == TS_OK && i < driver->n_tables; i++) {
+        driver->tables[i] = tables[i].image;
+        status = take_cleared(driver, ts_image_bytes(&tables[i].image), &driver->tables[i].data);
+    }
+    return status;
+}
+
+enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *base)
+{
+    const struct cuda_driver *driver = cuda_of(base);
+    const struct stage_table *tables;
+    enum ts_status status = TS_OK;
+    if (driver->n_tables == 0)
+        return TS_OK;
+    ts_stage_reduced_map_tables(base->reduced, &tables);
+    for (int i = 0; status == TS_OK && i < driver->n_tables; i++)
+        status = ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_TO_HOST, tables[i].image.data, driver->tables[i].data,
+                              ts_image_bytes(&tables[i].image));
+    return status == TS_OK ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : status;
+}
+
+static enum ts_status create_transforms(struct cuda_driver *driver)
+{
+    const struct stage_context *context = &driver->base.context;
+    struct fft_shape shapes[STAGE_TRANSFORMS];
+    const int n = ts_cuda_transforms(context, shapes);
+    void *work = ts_cuda_take(driver->session, ts_cuda_transforms_bytes(context, false));
+    enum ts_status status = work ? TS_OK : TS_RUN_FAILED;
+    for (int i = 0; status == TS_OK && i < n; i++)
+        status = ts_cuda_fft_create(driver->session, context->stage->name, &shapes[i], work, context->diag,
+                                    &driver->transforms[i]);
+    return status;
+}
+
+static enum ts_status write_constants(struct cuda_driver *driver)
+{
+    const struct stage_context *context = &driver->base.context;
+    if (driver->constants_bytes == 0)
+        return TS_OK;
+    driver->cuda->constants(context, driver->pinned);
+    return copy_and_wait(driver, CUDA_TO_DEVICE, driver->constants, driver->pinned,
+                         driver->cuda->constants_bytes(context));
+}
+
+/* The slice of the border's constant is made on the host. */
+static enum ts_status create_outside(struct cuda_driver *driver)
+{
+    const struct stage_context *context = &driver->base.context;
+    const size_t bytes = ts_cuda_outside_bytes(context);
+    if (bytes == 0)
+        return TS_OK;
+    driver->outside = ts_cuda_take(driver->session, bytes);
+    if (!driver->outside)
+        return TS_RUN_FAILED;
+    void *slice = ts_memory_aligned(bytes);
+    if (!slice)
+        return ts_diag_no_memory(context->diag, bytes);
+    ts_constant_fill(slice, context->in.dtype, ts_stage_reach(context).constant, (int64_t)ts_slice_count(&context->in));
+    const enum ts_status status = copy_and_wait(driver, CUDA_TO_DEVICE, driver->outside, slice, bytes);
+    free(slice);
+    return status;
+}
+
+static enum ts_status create_on_device(struct cuda_driver *driver)
+{
+    const struct stage_context *context = &driver->base.context;
+    const int64_t slab = driver->base.slab_slices;
+    driver->constants_bytes = ts_cuda_constants_bytes(context);
+    driver->pinned = ts_cuda_take_pinned(driver->session, ts_cuda_pinned_bytes(context, slab));
+    driver->scratch = ts_cuda_take(driver->session, ts_cuda_scratch_bytes(context, slab));
+    driver->constants = ts_cuda_take(driver->session, driver->constants_bytes);
+    enum ts_status status = driver->pinned && driver->scratch && driver->constants ? TS_OK : TS_RUN_FAILED;
+    if (status == TS_OK)
+        status = create_transforms(driver);
+    if (status == TS_OK)
+        status = write_constants(driver);
+    if (status == TS_OK)
+        status = create_outside(driver);
+    if (status == TS_OK && context->stage->reduction)
+        status = create_reduction(driver);
+    return status == TS_OK && driver->base.reduced ? create_tables(driver) : status;
+}
+
+static enum ts_status renew(struct stage_driver *base)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct stage_context *context = &base->context;
+    const struct stage_table *tables;
+    const int n = base->reduced ? ts_stage_reduced_map_tables(base->reduced, &tables) : 0;
+    if (ts_cuda_constants_bytes(context) != driver->constants_bytes)
+        return ts_diag_error(context->diag, TS_RUN_FAILED,
+                             &(struct diag_site){.code = "found-sizes", .stage = context->set->owner},
+                             "its constants would have another size with the axes that an earlier stage found");
+    for (int i = 0; i < n; i++)
+        memcpy(driver->tables[i].axes, tables[i].image.axes, sizeof driver->tables[i].axes);
+    return write_constants(driver);
+}
+
+static void destroy(struct stage_driver *base)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    for (int i = 0; i < STAGE_TRANSFORMS; i++)
+        ts_cuda_fft_destroy(driver->transforms[i]);
+    ts_driver_clear(base);
+    free(driver);
+}
+
+static enum ts_status restart(struct stage_driver *base)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct stage_context *context = &base->context;
+    if (!context->stage->reduction)
+        return TS_OK;
+    ts_stage_reduced_destroy(base->reduced);
+    base->reduced = NULL;
+    base->context.round = 0;
+    base->context.result = NULL;
+    memset(driver->begun, 0, sizeof driver->begun);
+    const enum ts_status status = fill(driver, driver->results, ts_cuda_results_bytes(context, base->slab_slices));
+    return status == TS_OK ? ts_stage_reduced_create(context, base->slab_slices, &base->reduced) : status;
+}
+
+/* ---- work -------------------------------------------------------------------------------------- */
+
+static struct cuda_call call_of(const struct cuda_driver *driver)
+{
+    return (struct cuda_call){.stream = ts_cuda_stream(driver->session, CUDA_COMPUTE),
+                              .scratch = driver->scratch,
+                              .constants = driver->constants,
+                              .result = driver->results,
+                              .transforms = driver->transforms};
+}
+
+void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer)
+{
+    cuda_of(driver)->timer = timer;
+}
+
+/* Begins or ends a stretch of work that is timed. */
+static enum ts_status mark(struct cuda_driver *driver, enum ts_status status)
+{
+    struct cuda_timer *timer = driver->timer;
+    if (status != TS_OK || !timer || timer->n >= CUDA_TIMER_EVENTS)
+        return status;
+    return ts_cuda_event_record(driver->session, timer->events[timer->n++], CUDA_COMPUTE);
+}
+
+static enum ts_status add(struct stage_driver *base, int input, const struct ts_image *slices)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct cuda_reduction *reduction = driver->cuda->reduction;
+    const size_t bytes = reduction->partial_bytes(&base->context, input);
+    const struct cuda_call call = call_of(driver);
+    if (bytes == 0)
+        return TS_OK;
+    enum ts_status status = mark(driver, TS_OK);
+    if (status == TS_OK && !driver->begun[input])
+        status = fill(driver, driver->partials[input], bytes);
+    driver->begun[input] = true;
+    if (status == TS_OK)
+        status = reduction->reduce(&base->context, input, slices, driver->partials[input], &call);
+    return mark(driver, status);
+}
+
+/* Copies to pinned memory and waits. */
+static enum ts_status fetch(struct cuda_driver *driver, const void *from, size_t bytes)
+{
+    return copy_and_wait(driver, CUDA_TO_HOST, driver->pinned, from, bytes);
+}
+
+/* Copies the host's n results to the device, where each starts a stride after the last. */
+static enum ts_status send_results(struct cuda_driver *driver, const void *results, int64_t n)
+{
+    const size_t stride = ts_cuda_result_stride(&driver->base.context), bytes = driver->host_result_bytes;
+    for (int64_t i = 0; i < n; i++)
+        memcpy((char *)driver->pinned + (size_t)i * stride, (const char *)results + (size_t)i * bytes, bytes);
+    return copy_and_wait(driver, CUDA_TO_DEVICE, driver->results, driver->pinned, (size_t)n * stride);
+}
+
+static enum ts_status finish_on_host(struct cuda_driver *driver)
+{
+    const struct cuda_reduction *reduction = driver->cuda->reduction;
+    const struct stage_context *context = &driver->base.context;
+    struct stage_reduced *reduced = driver->base.reduced;
+    enum ts_status status = TS_OK;
+    for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
+        const size_t bytes = driver->begun[input] ? reduction->partial_bytes(context, input) : 0;
+        if (bytes == 0)
+            continue;
+        status = fetch(driver, driver->partials[input], bytes);
+        if (status == TS_OK)
+            reduction->collect(context, input, driver->pinned, ts_stage_reduced_total(reduced, input));
+    }
+    if (status == TS_OK)
+        status = ts_stage_reduced_finish(reduced);
+    if (status == TS_OK)
+        status = send_results(
+            driver, driver->per_slice ? ts_stage_reduced_reference_result(reduced) : ts_stage_reduced_result(reduced),
+            1);
+    return status;
+}
+
+static enum ts_status finish(struct stage_driver *base)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct cuda_call call = call_of(driver);
+    base->context.result = ts_stage_reduced_result(base->reduced);
+    enum ts_status status = driver->finishes ? mark(driver, TS_OK) : finish_on_host(driver);
+    if (driver->finishes && status == TS_OK)
+        status = mark(driver,
+                      driver->cuda->reduction->finish(&base->context, driver->partials[0], driver->results, 1, &call));
+    memset(driver->begun, 0, sizeof driver->begun);
+    base->context.round++;
+    return status;
+}
+
+static size_t slice_stride(const struct cuda_driver *driver)
+{
+    return ts_cuda_stride(driver->cuda->reduction->partial_bytes(&driver->base.context, 0));
+}
+
+/* The total of slice i, for ts_stage_reduced_slices(). */
+static void collect_slice(const void *of_driver, int64_t i, void *total)
+{
+    const struct cuda_driver *driver = of_driver;
+    const char *partial = (const char *)driver->pinned + (size_t)i * slice_stride(driver);
+    driver->cuda->reduction->collect(&driver->base.context, 0, partial, total);
+}
+
+/* collect() and the stage's finish() for every slice of a slab, and the results back to the device. */
+static enum ts_status finish_slices(struct cuda_driver *driver, int round, int64_t z_first, int64_t n)
+{
+    struct stage_reduced *reduced = driver->base.reduced;
+    enum ts_status status = fetch(driver, driver->partials[0], (size_t)n * slice_stride(driver));
+    if (status == TS_OK)
+        status = ts_stage_reduced_slices(reduced, round, z_first, n, collect_slice, driver);
+    return status == TS_OK ? send_results(driver, ts_stage_reduced_result(reduced), n) : status;
+}
+
+static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_image *slices)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct cuda_reduction *reduction = driver->cuda->reduction;
+    struct stage_context *context = &base->context;
+    const struct cuda_call call = call_of(driver);
+    const int64_t n = slices->axes[0].n;
+    const int rounds = ts_stage_rounds(context), before = context->round;
+    enum ts_status status = TS_OK;
+    for (int round = 0; status == TS_OK && round < rounds; round++) {
+        context->round = round;
+        status = mark(driver, TS_OK);
+        if (status == TS_OK && (!reduction->overwrites || !reduction->overwrites(context)))
+            status = fill(driver, driver->partials[0], (size_t)n * slice_stride(driver));
+        if (status == TS_OK)
+            status = reduction->reduce(context, 0, slices, driver->partials[0], &call);
+        if (status == TS_OK && driver->finishes)
+            status = reduction->finish(context, driver->partials[0], driver->results, n, &call);
+        status = mark(driver, status);
+        if (status == TS_OK && !driver->finishes)
+            status = finish_slices(driver, round, slices->z_first, n);
+    }
+    context->round = before;
+    return status;
+}
+
+static enum ts_status map(struct stage_driver *base, const struct ts_image *slices, struct ts_image *out)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct cuda_call call = call_of(driver);
+    struct ts_image rows[STAGE_TABLES];
+    base->context.result = base->reduced ? ts_stage_reduced_result(base->reduced) : NULL;
+    for (int i = 0; i < driver->n_tables; i++)
+        rows[i] = ts_image_slices(&driver->tables[i], out->z_first, out->axes[0].n);
+    base->context.tables = rows;
+    const enum ts_status status = mark(driver, TS_OK);
+    return status == TS_OK ? mark(driver, driver->cuda->map(&base->context, slices, out, &call)) : status;
+}
+
+static enum ts_status copy(struct stage_driver *base, void *to, const void *from, size_t bytes)
+{
+    const struct cuda_driver *driver = cuda_of(base);
+    return ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_ON_DEVICE, to, from ? from : driver->outside, bytes);
+}
+
+static const struct stage_driver_calls calls = {.add = add,
+                                                .finish = finish,
+                                                .reduce_slices = reduce_slices,
+                                                .map = map,
+                                                .copy = copy,
+                                                .restart = restart,
+                                                .renew = renew,
+                                                .destroy = destroy};
+
+enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct stage_context *context,
+                                     int64_t slab_slices, void *padded, struct stage_driver **result)
+{
+    struct cuda_driver *driver = calloc(1, sizeof *driver);
+    *result = NULL;
+    if (!driver)
+        return ts_diag_no_memory(context->diag, sizeof *driver);
+    driver->session = session;
+    driver->cuda = context->stage->cuda;
+    enum ts_status status = ts_driver_init(&driver->base, &calls, context, slab_slices, padded);
+    if (status == TS_OK)
+        status = create_on_device(driver);
+    if (status == TS_OK)
+        *result = &driver->base;
+    else
+        destroy(&driver->base);
+    return status;
+}

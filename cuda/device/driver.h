@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Drivers (stages/engine/driver.h) on a CUDA device: a stage's constants, scratch and reduction there, and its calls on
+ * slabs that are already on the device. Everything is enqueued on the session's CUDA_COMPUTE queue; the host waits only
+ * where the stage's own finish() runs on the host.
+ */
+#ifndef CUDA_DEVICE_DRIVER_H
+#define CUDA_DEVICE_DRIVER_H
+
+#include "cuda/device/session.h"
+#include "stages/engine/execute.h"
+
+/* Device bytes that ts_cuda_driver_create will take, and host bytes that it adds (most of them pinned), known at plan
+ * time; `padded` not counted. */
+size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_slices);
+size_t ts_cuda_driver_host_bytes(const struct stage_context *context, int64_t slab_slices);
+/* Bytes that partials, results and constants take over the bus when n slices are reduced and mapped once, in a run. */
+size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n);
+
+/* A driver on the session's device, which is the context's, for slabs of at most slab_slices. What the context points
+ * to must outlive the driver, and the session too, which owns the device memory. padded: on the device, as
+ * ts_driver_padded_bytes() says; drivers may share it. */
+enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct stage_context *context,
+                                     int64_t slab_slices, void *padded, struct stage_driver **driver);
+/* Copies the tables that the map wrote to driver->reduced; waits for the queue. */
+enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver);
+
+/* Records a pair of events around each stretch of work on the device from now on, for benchmarks. NULL: no more. */
+enum { CUDA_TIMER_EVENTS = 64 };
+struct cuda_timer {
+    struct cuda_event *events[CUDA_TIMER_EVENTS];
+    int n; /* recorded; further ones are left out */
+};
+void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer);
+
+/* ts_stage_apply on the context's device: images in host memory. Checks that nothing was written around the output. */
+enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
+                             struct stage_reduced **reduced);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A kernel that does nothing, whose attributes tell what the device in use runs of this build. It is never launched.
+ */
+#include "cuda/device/launch.cuh"
+
+extern "C" {
+#include "cuda/device/code.h"
+}
+
+static __global__ void nothing()
+{
+}
+
+int ts_cuda_running_code(int *code)
+{
+    cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, nothing);
+    *code = error == cudaSuccess ? attributes.ptxVersion : 0;
+    return error;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps of a stage on any device, and the calls of the CPU: images in host memory, each call done when it returns.
+ */
+#include "stages/engine/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "stages/engine/border.h"
+#include "stages/engine/prepare.h"
+#include "stages/engine/traits.h"
+
+/* ---- set-up ------------------------------------------------------------------------------------ */
+
+size_t ts_driver_padded_bytes(const struct stage_context *context, int64_t n)
+{
+    const int64_t halo = ts_stage_reach(context).halo;
+    return halo == 0 ? 0 : (size_t)(n + 2 * halo) * ts_slice_bytes(&context->in);
+}
+
+size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    return context->stage->scratch_bytes ? context->stage->scratch_bytes(context, n) : 0;
+}
+
+enum ts_status ts_driver_init(struct stage_driver *driver, const struct stage_driver_calls *calls,
+                              const struct stage_context *context, int64_t slab_slices, void *padded)
+{
+    *driver = (struct stage_driver){.calls = calls, .context = *context, .slab_slices = slab_slices, .padded = padded};
+    const enum ts_status status = ts_stage_transforms_create(&driver->context);
+    if (status != TS_OK || !ts_stage_has_state(context))
+        return status;
+    return ts_stage_reduced_create(&driver->context, slab_slices, &driver->reduced);
+}
+
+void ts_driver_clear(struct stage_driver *driver)
+{
+    ts_stage_reduced_destroy(driver->reduced);
+    ts_stage_transforms_destroy(&driver->context);
+}
+
+void ts_driver_destroy(struct stage_driver *driver)
+{
+    if (driver)
+        driver->calls->destroy(driver);
+}
+
+enum ts_status ts_driver_restart(struct stage_driver *driver)
+{
+    return driver->calls->restart(driver);
+}
+
+enum ts_status ts_driver_renew(struct stage_driver *driver, const struct stage_context *context)
+{
+    if (!driver)
+        return TS_OK;
+    driver->context.in = context->in;
+    driver->context.out = context->out;
+    const enum ts_status status = driver->reduced ? ts_stage_reduced_renew(driver->reduced, &driver->context) : TS_OK;
+    return status == TS_OK && driver->calls->renew ? driver->calls->renew(driver) : status;
+}
+
+struct stage_reduced *ts_driver_reduced_take(struct stage_driver *driver)
+{
+    struct stage_reduced *reduced = driver->reduced;
+    driver->reduced = NULL;
+    return reduced;
+}
+
+/* ---- reductions -------------------------------------------------------------------------------- */
+
+enum ts_status ts_driver_add(struct stage_driver *driver, int input, const struct ts_image *slices)
+{
+    return driver->calls->add(driver, input, slices);
+}
+
+enum ts_status ts_driver_finish(struct stage_driver *driver)
+{
+    return driver->calls->finish(driver);
+}
+
+enum ts_status ts_driver_reduce_slices(struct stage_driver *driver, const struct ts_image *slices)
+{
+    return driver->calls->reduce_slices(driver, slices);
+}
+
+static enum ts_status reduce_input(struct stage_driver *driver, int input, stage_feed *feed, void *from)
+{
+    const int64_t nz = ts_stage_input(&driver->context, input)->axes[0].n, slab = driver->slab_slices;
+    enum ts_status status = TS_OK;
+    for (int64_t z = 0; status == TS_OK && z < nz; z += slab) {
+        struct ts_image slices[STAGE_INPUTS];
+        status = feed(from, input, z, nz - z < slab ? nz - z : slab, slices);
+        if (status == TS_OK)
+            status = ts_driver_add(driver, input, slices);
+    }
+    return status;
+}
+
+enum ts_status ts_driver_reduce(struct stage_driver *driver, stage_feed *feed, void *from)
+{
+    const struct stage_context *context = &driver->context;
+    const int rounds = ts_stage_reduces_volumes(context) ? ts_stage_rounds(context) : 0;
+    enum ts_status status = TS_OK;
+    for (int round = 0; status == TS_OK && round < rounds; round++) {
+        for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
+            if (ts_stage_reduces_volume(context, input))
+                status = reduce_input(driver, input, feed, from);
+        if (status == TS_OK)
+            status = ts_driver_finish(driver);
+    }
+    return status;
+}
+
+/* ---- slabs ------------------------------------------------------------------------------------- */
+
+/* The part that holds slice z, or NULL. */
+static const struct ts_image *part_of(const struct ts_image *parts, int n_parts, int64_t z)
+{
+    for (int i = 0; i < n_parts; i++)
+        if (z >= parts[i].z_first && z < parts[i].z_first + parts[i].axes[0].n)
+            return &parts[i];
+    return NULL;
+}
+
+/* One copy for each run of slices that are neighbors in the slab and in a part. */
+enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts, int64_t z,
+                             int64_t n, struct ts_image *padded)
+{
+    const struct stage_reach reach = ts_stage_reach(&driver->context);
+    const struct ts_image *whole = &driver->context.in;
+    const int64_t nz = whole->axes[0].n, first = z - reach.halo, count = n + 2 * reach.halo;
+    const struct ts_image *holder = part_of(parts, n_parts, first);
+    *padded = *whole;
+    padded->axes[0].n = count;
+    padded->z_first = first;
+    padded->data = driver->padded;
+    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
+        padded->data = ts_slice_data(holder, first - holder->z_first);
+        return TS_OK;
+    }
+    enum ts_status status = TS_OK;
+    for (int64_t k = 0, run; status == TS_OK && k < count; k += run) {
+        const int64_t index = ts_border_index(first + k, nz, reach.border);
+        const struct ts_image *part = index < 0 ? NULL : part_of(parts, n_parts, index);
+        for (run = 1; part && k + run < count && index + run < part->z_first + part->axes[0].n &&
+                      ts_border_index(first + k + run, nz, reach.border) == index + run;)
+            run++;
+        status = driver->calls->copy(driver, ts_slice_data(padded, k),
+                                     part ? ts_slice_data(part, index - part->z_first) : NULL,
+                                     (size_t)run * ts_slice_bytes(whole));
+    }
+    return status;
+}
+
+enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
+                              struct ts_image slices[STAGE_INPUTS], struct ts_image *out)
+{
+    enum ts_status status = TS_OK;
+    if (ts_stage_reduces_slices(&driver->context))
+        status = ts_driver_reduce_slices(driver, slices);
+    if (status != TS_OK || !driver->context.stage->map)
+        return status;
+    status = ts_driver_pad(driver, parts, n_parts, out->z_first, out->axes[0].n, &slices[0]);
+    return status == TS_OK ? driver->calls->map(driver, slices, out) : status;
+}
+
+enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_images *images,
+                             struct stage_context *context, struct ts_image *out)
+{
+    const int64_t nz = context->in.axes[0].n, slab = driver->slab_slices;
+    enum ts_status status = ts_driver_reduce(driver, images->feed, images->from);
+    if (status == TS_OK && ts_stage_finds_axes(context)) {
+        status = ts_stage_find_axes(context, ts_stage_reduced_result(driver->reduced));
+        memcpy(out->axes, context->out.axes, sizeof out->axes);
+        if (status == TS_OK)
+            status = ts_driver_renew(driver, context);
+    }
+    for (int64_t z = 0; status == TS_OK && z < nz; z += slab)
+        status = images->slab(images->from, z, nz - z < slab ? nz - z : slab);
+    return status;
+}
+
+/* ---- the CPU ----------------------------------------------------------------------------------- */
+
+struct host_driver {
+    struct stage_driver base;
+    struct stage_buffers buffers, own; /* used; and of these, allocated here */
+};
+
+static enum ts_status host_add(struct stage_driver *driver, int input, const struct ts_image *slices)
+{
+    ts_stage_reduced_add(driver->reduced, input, slices);
+    return TS_OK;
+}
+
+static enum ts_status host_finish(struct stage_driver *driver)
+{
+    return ts_stage_reduced_finish(driver->reduced);
+}
+
+static enum ts_status host_reduce_slices(struct stage_driver *driver, const struct ts_image *slices)
+{
+    return ts_stage_reduced_slab(driver->reduced, slices);
+}
+
+static enum ts_status host_map(struct stage_driver *driver, const struct ts_image *slices, struct ts_image *out)
+{
+    const struct host_driver *host = (const struct host_driver *)driver;
+    struct ts_image rows[STAGE_TABLES];
+    const struct stage_table *tables;
+    const int n = driver->reduced ? ts_stage_reduced_map_tables(driver->reduced, &tables) : 0;
+    for (int i = 0; i < n; i++)
+        rows[i] = ts_image_slices(&tables[i].image, out->z_first, out->axes[0].n);
+    driver->context.result = driver->reduced ? ts_stage_reduced_result(driver->reduced) : NULL;
+    driver->context.tables = rows;
+    return driver->context.stage->map(&driver->context, slices, out, host->buffers.scratch);
+}
+
+static enum ts_status host_copy(struct stage_driver *driver, void *to, const void *from, size_t bytes)
+{
+    const struct ts_image *in = &driver->context.in;
+    if (from)
+        memcpy(to, from, bytes);
+    else
+        ts_constant_fill(to, in->dtype, ts_stage_reach(&driver->context).constant, (int64_t)ts_slice_count(in));
+    return TS_OK;
+}
+
+static enum ts_status host_restart(struct stage_driver *driver)
+{
+    if (!ts_stage_has_state(&driver->context))
+        return TS_OK;
+    ts_stage_reduced_destroy(driver->reduced);
+    return ts_stage_reduced_create(&driver->context, driver->slab_slices, &driver->reduced);
+}
+
+static void host_destroy(struct stage_driver *driver)
+{
+    struct host_driver *host = (struct host_driver *)driver;
+    ts_driver_clear(driver);
+    free(host->own.padded);
+    free(host->own.scratch);
+    free(host);
+}
+
+const struct stage_driver_calls ts_driver_host = {.add = host_add,
+                                                  .finish = host_finish,
+                                                  .reduce_slices = host_reduce_slices,
+                                                  .map = host_map,
+                                                  .copy = host_copy,
+                                                  .restart = host_restart,
+                                                  .destroy = host_destroy};
+
+static enum ts_status create_buffers(struct host_driver *host, int64_t slab_slices)
+{
+    const size_t padded = ts_driver_padded_bytes(&host->base.context, slab_slices);
+    const size_t scratch = ts_driver_scratch_bytes(&host->base.context, slab_slices);
+    host->own = (struct stage_buffers){ts_memory_aligned(padded), ts_memory_aligned(scratch)};
+    host->buffers = host->own;
+    host->base.padded = host->own.padded;
+    return host->own.padded && host->own.scratch ? TS_OK : ts_diag_no_memory(host->base.context.diag, padded + scratch);
+}
+
+enum ts_status ts_driver_create(const struct stage_context *context, int64_t slab_slices,
+                                const struct stage_buffers *buffers, struct stage_driver **driver)
+{
+    struct host_driver *host = calloc(1, sizeof *host);
+    *driver = NULL;
+    if (!host)
+        return ts_diag_no_memory(context->diag, sizeof *host);
+    enum ts_status status =
+        ts_driver_init(&host->base, &ts_driver_host, context, slab_slices, buffers ? buffers->padded : NULL);
+    if (buffers)
+        host->buffers = *buffers;
+    else if (status == TS_OK && context->stage->map)
+        status = create_buffers(host, slab_slices);
+    if (status == TS_OK)
+        *driver = &host->base;
+    else
+        host_destroy(&host->base);
+    return status;
+}
