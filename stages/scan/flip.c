@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flip: (z, view, detector) with the detectors in the opposite order; y[d] = x[n - 1 - d], mirrored about the rotation
- * axis: u becomes -u.
+ * flip: y[d] = x[n - 1 - d] in every row of (z, view, detector), which mirrors the detector about the rotation axis:
+ * the position u becomes -u, and the axis stays at position 0. Values are moved by their size, so that three functions
+ * serve every dtype.
  */
 #include "stages/scan/flip.h"
 

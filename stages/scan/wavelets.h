@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orthogonal wavelets with compact support.
+ * Orthogonal wavelets with compact support, for the method fourier-wavelet of `ring`.
  */
 #ifndef STAGES_SCAN_WAVELETS_H
 #define STAGES_SCAN_WAVELETS_H
