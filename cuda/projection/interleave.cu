@@ -40,7 +40,7 @@ static __global__ void __launch_bounds__(TILE *TILE_ROWS)
     }
 }
 
-/* The same back, of rows without margins. */
+/* Does the reverse, for rows without margins. grid: the same. */
 static __global__ void __launch_bounds__(TILE *TILE_ROWS)
     separate(const float *in, int n, int64_t n_rows, int64_t n_columns, float *out)
 {

@@ -24,7 +24,7 @@ struct cuda_ray {
     int32_t along_rows;
 };
 
-/* What the kernels know of a scan. */
+/* The scan as the kernels know it. */
 struct cuda_joseph {
     struct beam_geometry grid;
     struct ts_beam beam;

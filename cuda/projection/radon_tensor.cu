@@ -48,7 +48,7 @@ struct tensor_size {
     bool along_rows;
 };
 
-/* What a warp keeps in shared memory: its views' rays, and the windows in work. */
+/* The shared memory of a warp: its views' rays, and the windows in work. */
 struct warp_share {
     double base[VIEWS], slope[VIEWS], reach[VIEWS]; /* lowest ray's position on line 0, per line; to the highest */
     float4 x[TENSOR_PLACES];                        /* of views 0, 2, 1, 3: lowest ray's position in the window */

@@ -80,7 +80,7 @@ static bool is_tensor(const struct stage_context *context)
     return params_of(context)->method == BACK_METHOD_TENSOR || params_of(context)->method == BACK_METHOD_TENSOR_SPLIT;
 }
 
-/* Whether Joseph's weights are summed for many slices at once. */
+/* True where Joseph's weights are summed for many slices at once. */
 static bool is_side_by_side(const struct stage_context *context)
 {
     return params_of(context)->method != BACK_METHOD_PIXEL;

@@ -12,10 +12,10 @@ extern "C" {
 #include "stages/projection/row_filter.h"
 }
 
-/* The response, for call->constants. */
+/* Bytes of the response, and writing it, for call->constants. */
 size_t ts_cuda_row_filter_constants_bytes(const struct stage_context *context, const struct row_filter *filter);
 void ts_cuda_row_filter_constants(const struct stage_context *context, const struct row_filter *filter, void *host);
-/* For call->transforms[0]; returns how many. */
+/* Describes call->transforms[0]; returns how many there are. */
 int ts_cuda_row_filter_transforms(const struct stage_context *context, const struct row_filter *filter,
                                   struct fft_shape shapes[STAGE_TRANSFORMS]);
 size_t ts_cuda_row_filter_scratch(const struct stage_context *context, const struct row_filter *filter);

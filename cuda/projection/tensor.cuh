@@ -92,7 +92,7 @@ static __device__ __forceinline__ uint32_t ts_cuda_tensor_pack(float low, float 
     return pair;
 }
 
-/* Where this thread's two sums lie in a window, counted from its first sample on. */
+/* The places of this thread's two sums in a window, counted from its first sample on. */
 struct tensor_window {
     float x[2]; /* sums lane / 4 and lane / 4 + 8 */
     float unit; /* SCALED: from one sample to the next, in the unit of x */

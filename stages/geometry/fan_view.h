@@ -41,7 +41,7 @@ struct fan_place {
     double at, weight;
 };
 
-/* How the views lie on the circle. */
+/* The places of the views on the circle. */
 struct fan_range {
     bool whole;            /* a whole turn */
     double first, degrees; /* else from here on, over so many degrees */

@@ -32,7 +32,7 @@ bool ts_avx512_there(void)
            __builtin_cpu_supports("avx512cd");
 }
 
-/* The indices of eight positions, from the margin on; *past: the ways to the next samples. */
+/* Returns the indices of eight positions, from the margin on. *past: the ways to the next samples. */
 INLINE_VECTORS __m256i split(__m512d at, __m256 *past)
 {
     const __m512d shifted = _mm512_add_pd(at, _mm512_set1_pd(BLOCK_MARGIN));
@@ -61,7 +61,7 @@ INLINE_VECTORS __m512i join_indices(__m256i left, __m256i right)
     return _mm512_inserti64x4(_mm512_castsi256_si512(left), right, 1);
 }
 
-/* The samples at 16 indices and those behind them, all within the two vectors that begin at `lowest`. */
+/* Finds the samples at 16 indices and those behind them, all within the two vectors that begin at `lowest`. */
 INLINE_VECTORS void permute(const float *samples, int32_t lowest, __m512i index, __m512 *below, __m512 *above)
 {
     const __m512 here = _mm512_loadu_ps(samples + lowest), further = _mm512_loadu_ps(samples + lowest + WIDE);
@@ -70,7 +70,7 @@ INLINE_VECTORS void permute(const float *samples, int32_t lowest, __m512i index,
     *above = _mm512_permutex2var_ps(here, _mm512_add_epi32(place, _mm512_set1_epi32(1)), further);
 }
 
-/* The first of the 16 sums at `to` += partial, as many as there are. */
+/* Adds partial sums to the first `left` of the 16 sums at `to`. */
 INLINE_VECTORS void add_sums(float *to, int64_t left, __m512 partial)
 {
     const __mmask16 mask = (__mmask16)(left < WIDE ? (1U << left) - 1 : 0xFFFFU);
@@ -95,7 +95,8 @@ INLINE_VECTORS __m256i crossings_of(const struct rays *rays, int half, double li
     return split(clamp(at, rays->high), past);
 }
 
-/* The sample before that of the lowest crossing, where there is one: rounding may put a ray beside its neighbor. */
+/* Returns the sample before that of the lowest crossing, where there is one: rounding may put a ray beside its
+ * neighbor. */
 INLINE_VECTORS int32_t lowest_of(const struct rays *rays, double line)
 {
     const __m128d first = _mm_set_sd(rays->base_first + line * rays->step_first),
@@ -104,7 +105,7 @@ INLINE_VECTORS int32_t lowest_of(const struct rays *rays, double line)
     return index - (index > 0);
 }
 
-/* What 16 rays take from a line that begins at `samples`. near: all of it lies within two vectors. */
+/* Returns the samples of 16 rays on a line that begins at `samples`. near: all of them lie within two vectors. */
 INLINE_VECTORS __m512 samples_of(const struct rays *rays, const float *samples, double line, bool near)
 {
     __m256 past_left, past_right;
@@ -120,8 +121,8 @@ INLINE_VECTORS __m512 samples_of(const struct rays *rays, const float *samples, 
     return _mm512_add_ps(below, _mm512_mul_ps(join(past_left, past_right), _mm512_sub_ps(above, below)));
 }
 
-/* How far the last ray is from the first on a line. NAN where others do not lie between them, as in fans whose detector
- * pixels lie on both sides of the source. */
+/* Returns how far the last ray is from the first on a line; NAN where others do not lie between them, as in fans whose
+ * detector pixels lie on both sides of the source. */
 INLINE_VECTORS double span_on(const struct rays *rays, double line, bool fan)
 {
     const double first = rays->base_first + line * rays->step_first, last = rays->base_last + line * rays->step_last;
@@ -198,7 +199,7 @@ INLINE_VECTORS __m256i places_of(const struct line *line, __m512d pixel, bool in
     return split(inside ? at : clamp(at, high), past);
 }
 
-/* The two samples beside each of 16 pixels from `first` on, weighed. */
+/* Returns the weighed sum of the two samples beside each of 16 pixels from `first` on. */
 INLINE_VECTORS __m512 sum_of(const struct line *line, __m512d left, double first, bool inside, __m512d high)
 {
     const double at = line->start + (first + line->lowest) * line->step;

@@ -193,7 +193,7 @@ struct job {
     bool by_avx512; /* one slice alone is summed by stages/projection/avx512.h */
 };
 
-/* Rows of pixels of several slices, over all blocks of views. */
+/* Backprojects rows of pixels of several slices, over all blocks of views. */
 static void backproject_rows(const void *data, const struct slice_part *part, float *sums, float *samples)
 {
     const struct job *job = data;

@@ -16,7 +16,7 @@
 
 enum { SUM_BYTES = 8 << 20 }; /* of the sums that one thread has in work */
 
-/* What every part of the work needs to know. */
+/* The work that all parts share. */
 struct projection {
     const struct ts_image *in;
     struct ts_image *out;
@@ -134,7 +134,7 @@ static bool has_run(const struct joseph_rays *rays, int64_t view, bool along_row
     return false;
 }
 
-/* The sums of a part's views, slices side by side, to the sinogram. */
+/* Writes the sums of a part's views, slices side by side, to the sinogram. */
 static void write_sums(const struct projection *projection, const struct slice_part *part, const float *sums,
                        float *lengths)
 {
@@ -151,7 +151,7 @@ static void write_sums(const struct projection *projection, const struct slice_p
     }
 }
 
-/* The views of several slices, over all blocks of rows and of columns. */
+/* Projects views of several slices, over all blocks of rows and of columns. */
 static void project_views(const void *job, const struct slice_part *part, float *sums, float *samples)
 {
     const struct projection *projection = job;

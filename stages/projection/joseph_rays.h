@@ -57,8 +57,8 @@ ALWAYS_INLINE void find_rays(const struct joseph_rays *rays, int64_t view, const
     }
 }
 
-/* Where the rays of a run cross the lines of a block: a sample's index within the block, and the weight of the next
- * sample. */
+/* The crossings of the rays of a run with the lines of a block: a sample's index within the block, and the weight of
+ * the next sample. */
 struct crossings {
     int32_t index[BLOCK_LINES][DETECTOR_RUN];
     float weight[BLOCK_LINES][DETECTOR_RUN];

@@ -80,7 +80,7 @@ enum { VIEW_SCRATCH_BYTES = 24 };
 struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *scratch);
 void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *scratch);
 
-/* On the CPU: as the functions of struct stage. */
+/* On the CPU these are the functions of struct stage. */
 int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
 size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_reconstruction_map(const struct stage_context *context, const struct ts_image *in,

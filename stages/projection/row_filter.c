@@ -171,7 +171,7 @@ struct fft_shape ts_row_filter_shape(const struct row_filter *filter)
     return (struct fft_shape){.rank = 1, .real = true, .n = {ts_row_filter_padded(filter->n)}, .batch = 1};
 }
 
-/* What one thread works in. */
+/* The buffers of one thread. */
 struct row {
     float *samples, *spectrum;
     void *work; /* of the transform */

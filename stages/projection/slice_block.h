@@ -10,7 +10,7 @@
 #include "core/image.h"
 #include "core/memory.h"
 
-/* For parts of loops that are compiled for several levels of the processor: the part is compiled with the loop. */
+/* Marks parts of loops that are compiled for several levels of the processor: they are compiled with the loop. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 enum {

@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) void kernel_at(const float terms[GR
 }
 _Static_assert(GRID_TERMS == 8, "as many as kernel_at() knows");
 
-/* Where the taps around a point begin, from ceil(position - GRID_TAPS / 2) on. */
+/* The first of the taps around a point, at ceil(position - GRID_TAPS / 2). */
 struct corner {
     int64_t row, column;
 };

@@ -128,10 +128,9 @@ const struct stage sirt_stage = {
         "with the number of iterations, so that stopping early smooths. Each slice stops for itself. Line integrals "
         "over mm give attenuation in 1/mm.\n\n"
         "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for `pixel`): both take "
-        "the very "
-        "same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
-        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like "
-        "radians are an error, and so are views that all look in one direction, one alone included.\n\n"
+        "the very same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
+        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like radians "
+        "are an error, and so are views that all look in one direction, one alone included.\n\n"
         "The table `residual` has the relative residual after 0, 1, ... iterations, the last of them that of the image "
         "itself, which takes a projection of its own at the end. `tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration, and one projection more.",

@@ -21,7 +21,7 @@ enum { MOST_DEGREES = 10 }; /* between views whose movement is compared */
  * is the highest of thousands of trials, in spreads of noise's concordance. */
 static const double noise_correlation = 4.5, noise_spreads = 5;
 
-/* The best of the trials, in half pixels, refined; the noise that so many values may reach. */
+/* Finds the best of the trials, which are half pixels apart, and refines it. `noise` is that of one value. */
 static struct center_found best_of(const struct center_search *search, const double *measure, double moved,
                                    double noise, int n_pairs)
 {
@@ -44,7 +44,7 @@ static double degree(const struct center_search *search, int64_t view)
 
 /* ---- opposite ---------------------------------------------------------------------------------- */
 
-/* How far views i and j are from half a turn apart, in degrees. */
+/* Returns how far views i and j are from half a turn apart, in degrees. */
 static double off_half_turn(const struct ts_axis *views, int64_t i, int64_t j)
 {
     return fabs(fabs(ts_view_degree(views, j) - ts_view_degree(views, i)) - 180);
@@ -218,7 +218,7 @@ int64_t ts_center_overlap_lacks(const struct ts_axis *views)
     return lacking;
 }
 
-/* Pairs of opposite views, spread over all that there are. */
+/* Finds pairs of opposite views, spread over all that there are. */
 static void overlap_pairs(const struct ts_axis *views, struct center_pairs *pairs)
 {
     int64_t all = 0, n = 0;

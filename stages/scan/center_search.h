@@ -24,7 +24,7 @@ struct center_search {
 /* Returns the number of trial centers, (n_detectors - 1) / 2 + (i - n / 2) * step for i < n. */
 int64_t ts_center_trials(double search, double step);
 
-/* What a search finds. `noise` is the confidence that white noise without an object reaches: a rule of thumb, fitted
+/* The result of a search. `noise` is the confidence that white noise without an object reaches: a rule of thumb, fitted
  * to random sinograms of 8 x 8 to 300 x 512, that none of 24,000 passed. */
 struct center_found {
     double center, noise;
@@ -80,9 +80,9 @@ struct center_found ts_center_by_overlap(const struct center_search *search, dou
 
 /* ---- an object that is cut off: center_truncation.c --------------------------------------------- */
 
-/* How much of the object the first and the last end of the row see, as shares of the most that is seen anywhere: from 0
- * (air) to 1. Line integrals and transmissions are compared with those of air; for counts and intensities, whose value
- * in air is not known, it is how much they change from view to view. */
+/* The parts of the object that the first and the last end of the row see, as shares of the most that is seen anywhere:
+ * from 0 (air) to 1. Line integrals and transmissions are compared with those of air; for counts and intensities, whose
+ * value in air is not known, it is how much they change from view to view. */
 struct center_truncation {
     double first, last;
 };

@@ -74,7 +74,7 @@ struct elements {
     double weight, squares; /* sums of the weights and of their squares */
 };
 
-/* What one search works in. */
+/* The buffers of one search. */
 struct buffers {
     float *z; /* the image that is transformed, complex */
     void *work;

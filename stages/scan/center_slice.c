@@ -17,7 +17,7 @@
 
 enum { APART = 3 }; /* trials between a minimum and its rival, at least */
 
-/* What the searches found. */
+/* The findings of the searches. */
 struct look {
     struct center_truncation truncation;
     bool cut_off;
@@ -109,8 +109,7 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
     ts_diag_hint(slice->context->diag,
                  "look at it with strip: true, or give the center; what the rows lack shows in a reconstruction as "
                  "well, less so with `pad: {}` before it; in a whole turn with the axis near an end of the detector "
-                 "`method: overlap` "
-                 "finds it");
+                 "`method: overlap` finds it");
 }
 
 static void warn_if_doubtful(const struct center_slice *slice, const struct look *look)

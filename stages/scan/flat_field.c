@@ -301,14 +301,13 @@ const struct stage flat_field_stage = {
         "      darks: {exchange: scan.h5, frames: darks}\n"
         "    stages:\n"
         "      - flat_field: {flats: flats, darks: darks}\n\n"
-        "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive number (a dead pixel, "
-        "a flat of zeros, NaN) has no transmission: `dead` says what it gives, and the table `dead` counts such "
-        "pixels in every slice; a run ends with a note of their sum, and with an error where all are dead. Nothing "
-        "else is changed: transmissions of noise "
-        "at or below 0 and above 1 stay as "
-        "they are, and are the matter of `minus_log`. The frames of a scan before and after the projections are "
-        "combined into one; a beam that drifts is not followed: `air` after this stage takes that out, from the "
-        "detectors beside the object. `air` alone is for scans without flats.\n\n"
+        "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive number (a dead pixel, a "
+        "flat of zeros, NaN) has no transmission: `dead` says what it gives, and the table `dead` counts such pixels "
+        "in every slice; a run ends with a note of their sum, and with an error where all are dead. Nothing else is "
+        "changed: transmissions of noise at or below 0 and above 1 stay as they are, and are the matter of "
+        "`minus_log`. The frames of a scan before and after the projections are combined into one; a beam that drifts "
+        "is not followed: `air` after this stage takes that out, from the detectors beside the object. `air` alone is "
+        "for scans without flats.\n\n"
         "Cost: one pass; the frames are read with the slices.",
     .axes = AXES_SINOGRAM,
     .beams = TS_ANY_BEAM,

@@ -142,23 +142,10 @@ static void views_down(const struct ring_level *level, const float *low, int len
     }
 }
 
-/* Makes c from t: row 2 m + odd is the sum of every second coefficient of the synthesis filter times the rows from m
- * on. */
-static void views_up(const struct ring_level *level, const float *low, int length, const float *t, float *c,
-                     int threads)
-{
-    const int64_t n = level->detectors;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t row = 0; row < level->views; row++) {
-        memset(c + row * n, 0, (size_t)n * sizeof *c);
-        for (int q = 0; q < length / 2; q++)
-            add_scaled(c + row * n, t + (row / 2 + q) * n, low[1 - row % 2 + 2 * q], n);
-    }
-}
-
-/* Does the same for the finest level, and writes image - c. */
-static void subtract_up(const struct ring_level *level, const float *low, int length, const float *t,
-                        const float *image, float *out, int threads)
+/* Makes c from t, and writes it, or image - c where there is an image: row 2 m + odd of c is the sum of every second
+ * coefficient of the synthesis filter times the rows of t from m on. */
+static void views_up(const struct ring_level *level, const float *low, int length, const float *t, const float *image,
+                     float *out, int threads)
 {
     const int64_t n = level->detectors;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -169,7 +156,7 @@ static void subtract_up(const struct ring_level *level, const float *low, int le
             for (int q = 0; q < length / 2; q++)
                 add_scaled(c, t + (row / 2 + q) * n + first, low[1 - row % 2 + 2 * q], run);
             for (int64_t i = 0; i < run; i++)
-                out[row * n + first + i] = image[row * n + first + i] - c[i];
+                out[row * n + first + i] = image ? image[row * n + first + i] - c[i] : c[i];
         }
 }
 
@@ -290,10 +277,7 @@ static void clean_slice(const struct stage_context *context, const struct ring_l
         const struct ring_level *level = &levels->at[i];
         float *next = i % 2 ? scratch->odd : scratch->even; /* of the level above */
         detectors_up(level, filters, length, c, scratch->parts + level->part, scratch->half, scratch, context);
-        if (i > 0)
-            views_up(level, filters, length, scratch->half, next, threads);
-        else
-            subtract_up(level, filters, length, scratch->half, image, out, threads);
+        views_up(level, filters, length, scratch->half, i > 0 ? NULL : image, i > 0 ? next : out, threads);
         c = next;
     }
 }
