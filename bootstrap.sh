@@ -36,20 +36,25 @@ need() {
     fi
 }
 
+# The release is built for what this machine can run: without a GPU the CPU program, with one that GPU's machine code. A
+# bundle goes to other machines and gets every architecture of the preset; so do other presets, which say what they want.
 build_program() {
-    local tests=$1 log=build/$preset.log
+    local tests=$1 log=build/$preset.log options=()
     mkdir -p build
-    if ! command -v nvcc /usr/local/cuda/bin/nvcc >/dev/null && [ -z "${CUDACXX:-}" ]; then
-        echo "no CUDA toolkit found: building the CPU program"
-    fi
-    local architectures=()
-    # For the GPU of this machine alone, where there is one; a bundle gets all that the preset names.
     if [ "$command" != bundle ] && nvidia-smi -L >/dev/null 2>&1; then
-        architectures=(-DCMAKE_CUDA_ARCHITECTURES=native)
+        options=(-DCMAKE_CUDA_ARCHITECTURES=native)
+    elif [ "$command" != bundle ] && [ "$preset" = release ]; then
+        echo "this machine has no NVIDIA GPU: building the CPU program (./bootstrap.sh bundle builds for GPUs, too)"
+        options=(-DTOMOSTAGE_CUDA=off)
     fi
-    cmake --preset "$preset" -DTOMOSTAGE_TESTS="$tests" "${architectures[@]}" >"$log" 2>&1 && cmake --build "$build" >>"$log" 2>&1 ||
+    if [[ "${options[*]}" != *TOMOSTAGE_CUDA=off ]]; then
+        if nvcc=$(find_nvcc); then export CUDACXX=$nvcc; else echo "no CUDA toolkit found: building the CPU program"; fi
+    fi
+    cmake --preset "$preset" -DTOMOSTAGE_TESTS="$tests" "${options[@]}" >"$log" 2>&1 && cmake --build "$build" >>"$log" 2>&1 ||
         { tail -n 40 "$log" >&2; exit 1; }
 }
+
+find_nvcc() { command -v "${CUDACXX:-nvcc}" || command -v /usr/local/cuda/bin/nvcc; }
 
 demo() {
     local start=$SECONDS
@@ -79,8 +84,19 @@ run_tests() {
     ctest --test-dir "$build" --output-on-failure "${@}"
 }
 
+# Seconds of one core that the build took where it was measured (x86-64, 3 GHz): the CPU's part with its tests, what is
+# common to all CUDA architectures, and each of them.
+cpu_seconds=180 cuda_seconds=80 architecture_seconds=130
+announce_bundle() {
+    local n cores=$(nproc) seconds=$cpu_seconds
+    n=$(sed -n '/"name": "'"$preset"'"/,/}/s/.*"CMAKE_CUDA_ARCHITECTURES": "\([^"]*\)".*/\1/p' CMakePresets.json | tr ';' '\n' | wc -l)
+    ! find_nvcc >/dev/null || seconds=$((seconds + cuda_seconds + n * architecture_seconds))
+    echo "building for the CPU and $n CUDA architectures: about $((seconds / cores / 60 + 1)) minutes on $cores cores (log: build/$preset.log)"
+}
+
 make_bundle() {
     need "${packages[@]}" "${test_packages[@]}"
+    announce_bundle
     build_program ON
     cmake --build "$build" --target package >>"build/$preset.log" 2>&1 || { tail -n 40 "build/$preset.log" >&2; exit 1; }
     local archive
@@ -99,6 +115,6 @@ test) run_tests "${@:2}" ;;
 bundle) make_bundle ;;
 new-stage) exec python3 tests/house/new_stage.py "${@:2}" ;;
 build) need "${packages[@]}"; build_program OFF ;;
-peers) need "${packages[@]}" "${test_packages[@]}" "${peer_packages[@]}"; build_program ON; TOMOSTAGE_BUILD=$build bash tests/peers/run.sh ;;
+peers) need "${packages[@]}" "${test_packages[@]}" "${peer_packages[@]}"; build_program ON; bash tests/peers/run.sh "$build" ;;
 *) sed -n '3,9s/^# \{0,1\}//p' "$0"; [ "$command" = help ] || exit 2 ;;
 esac

@@ -58,6 +58,12 @@ void *ts_arena_alloc(struct arena *arena, size_t bytes)
     return result;
 }
 
+void *ts_arena_copy(struct arena *arena, const void *items, size_t n, size_t item_bytes)
+{
+    void *copy = ts_arena_alloc(arena, n * item_bytes);
+    return copy && n > 0 ? memcpy(copy, items, n * item_bytes) : copy;
+}
+
 char *ts_arena_text(struct arena *arena, const char *text, size_t length)
 {
     char *copy = ts_arena_alloc(arena, length + 1);

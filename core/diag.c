@@ -155,7 +155,7 @@ static bool has_place(struct ts_diag *diag, enum ts_severity severity)
     return true;
 }
 
-/* With the lock held. */
+/* Adds a record; the caller holds the lock. */
 __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum ts_severity severity,
                                                       enum ts_status status, const struct diag_site *site,
                                                       const char *format, va_list arguments)
@@ -187,36 +187,32 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
     }
 }
 
+/* What the three functions below do with their arguments. */
+#define ADD(severity, status)                                                                                          \
+    do {                                                                                                               \
+        va_list arguments;                                                                                             \
+        va_start(arguments, format);                                                                                   \
+        pthread_mutex_lock(&diag->lock);                                                                               \
+        add(diag, severity, status, site, format, arguments);                                                          \
+        pthread_mutex_unlock(&diag->lock);                                                                             \
+        va_end(arguments);                                                                                             \
+    } while (0)
+
 enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status, const struct diag_site *site,
                              const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    pthread_mutex_lock(&diag->lock);
-    add(diag, TS_ERROR, status, site, format, arguments);
-    pthread_mutex_unlock(&diag->lock);
-    va_end(arguments);
+    ADD(TS_ERROR, status);
     return status;
 }
 
 void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    pthread_mutex_lock(&diag->lock);
-    add(diag, TS_WARNING, TS_OK, site, format, arguments);
-    pthread_mutex_unlock(&diag->lock);
-    va_end(arguments);
+    ADD(TS_WARNING, TS_OK);
 }
 
 void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    pthread_mutex_lock(&diag->lock);
-    add(diag, TS_NOTE, TS_OK, site, format, arguments);
-    pthread_mutex_unlock(&diag->lock);
-    va_end(arguments);
+    ADD(TS_NOTE, TS_OK);
 }
 
 enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
@@ -257,6 +253,13 @@ void ts_text_escape(char *out, size_t size, const char *text)
     }
     if (size > 0)
         out[used] = '\0';
+}
+
+void ts_text_print(FILE *stream, const char *before, const char *text)
+{
+    char out[2048];
+    ts_text_escape(out, sizeof out, text);
+    fprintf(stream, "%s%s", before, out);
 }
 
 /* The line that the span points into, without its end; NULL where the text has no such line. */

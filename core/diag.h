@@ -46,5 +46,7 @@ void ts_diag_print_json(const struct ts_diag *diag, FILE *stream);
 /* Copies text into out (of `size` bytes) with control characters and what is not UTF-8 as \xHH; for text that comes
  * from files. Backslashes stay, as DICOM sets values apart by them: text that was escaped before comes out as it is. */
 void ts_text_escape(char *out, size_t size, const char *text);
+/* Prints `before` as it is, then the text escaped so, at most 2 KB of it. */
+void ts_text_print(FILE *stream, const char *before, const char *text);
 
 #endif

@@ -130,71 +130,26 @@ struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int
     return view;
 }
 
+#define LOAD(suffix, type)                                                                                             \
+    case TS_##suffix:                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = (__typeof__(*out))((const type *)data)[i];                                                        \
+        break;
+
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n)
 {
     switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix: {                                                                                                \
-        const type *in = data;                                                                                         \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = (float)in[i];                                                                                     \
-        break;                                                                                                         \
-    }
-        TS_IMAGE_DTYPES(CASE)
-        CASE(U64, uint64_t)
-        CASE(F64, double)
-#undef CASE
+        TS_IMAGE_DTYPES(LOAD)
+        LOAD(U64, uint64_t)
+        LOAD(F64, double)
     }
 }
 
 void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n)
 {
     switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix: {                                                                                                \
-        const type *in = data;                                                                                         \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = (double)in[i];                                                                                    \
-        break;                                                                                                         \
-    }
-        TS_IMAGE_DTYPES(CASE)
-        CASE(U64, uint64_t)
-        CASE(F64, double)
-#undef CASE
-    }
-}
-
-void ts_store_f32(void *data, enum ts_dtype dtype, const float *in, size_t n)
-{
-    double low, high;
-    ts_dtype_range(dtype, &low, &high);
-    switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix: {                                                                                                \
-        type *out = data;                                                                                              \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const double value = rint((double)in[i]);                                                                  \
-            out[i] = (type)(!(value == value) ? 0 : value < low ? low : value > high ? high : value);                  \
-        }                                                                                                              \
-        break;                                                                                                         \
-    }
-        CASE(U8, uint8_t)
-        CASE(I8, int8_t)
-        CASE(U16, uint16_t)
-        CASE(I16, int16_t)
-        CASE(U32, uint32_t)
-        CASE(I32, int32_t)
-#undef CASE
-    case TS_F32:
-        memcpy(data, in, n * sizeof *in);
-        break;
-    case TS_F64:
-        for (size_t i = 0; i < n; i++)
-            ((double *)data)[i] = (double)in[i];
-        break;
-    case TS_U64:
-        for (size_t i = 0; i < n; i++)
-            ((uint64_t *)data)[i] = in[i] > 0 ? (uint64_t)in[i] : 0;
-        break;
+        TS_IMAGE_DTYPES(LOAD)
+        LOAD(U64, uint64_t)
+        LOAD(F64, double)
     }
 }

@@ -52,11 +52,9 @@ static inline double ts_axis_spacing(const struct ts_axis *axis)
 /* First element of slice z, counted within `image`. */
 void *ts_slice_data(const struct ts_image *image, int64_t z);
 
-/* Reads n elements as float or double / writes n doubles. Writing to integers rounds half to even and
- * saturates; NaN becomes 0. */
+/* Converts n elements of any dtype to float or to double. */
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n);
 void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n);
-void ts_store_f32(void *data, enum ts_dtype dtype, const float *in, size_t n);
 
 /* Loops marked so are compiled for several x86-64 levels and chosen at load time. Without FMA contraction all
  * give the same bytes. */

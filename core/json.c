@@ -114,6 +114,12 @@ void ts_json_bool(struct json *json, bool value)
     fputs(value ? "true" : "false", json->stream);
 }
 
+void ts_json_open_member(struct json *json, const char *key, char bracket)
+{
+    ts_json_key(json, key);
+    ts_json_open(json, bracket);
+}
+
 void ts_json_member_text(struct json *json, const char *key, const char *text)
 {
     ts_json_key(json, key);

@@ -32,6 +32,8 @@ void ts_json_text(struct json *json, const char *text); /* NULL: null */
 void ts_json_integer(struct json *json, int64_t value);
 void ts_json_real(struct json *json, double value); /* the shortest text that reads back as the same double */
 void ts_json_bool(struct json *json, bool value);
+/* A member whose value is an object or an array, which stays open. */
+void ts_json_open_member(struct json *json, const char *key, char bracket);
 /* Key and value of an object's member. */
 void ts_json_member_text(struct json *json, const char *key, const char *text);
 void ts_json_member_integer(struct json *json, const char *key, int64_t value);

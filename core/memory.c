@@ -15,3 +15,14 @@ void *ts_memory_zeroed(size_t bytes)
     void *memory = ts_memory_aligned(bytes);
     return memory ? memset(memory, 0, bytes) : NULL;
 }
+
+void *ts_memory_grow(void *items, size_t n, size_t *capacity, size_t item_bytes)
+{
+    enum { FIRST = 64 };
+    if (n < *capacity)
+        return items;
+    const size_t longer = *capacity > 0 ? 2 * *capacity : FIRST;
+    void *grown = reallocarray(items, longer, item_bytes);
+    *capacity = grown ? longer : *capacity;
+    return grown;
+}

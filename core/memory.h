@@ -29,5 +29,8 @@ static inline void *ts_layout_add(struct memory_layout *layout, size_t bytes)
 /* NULL where memory is out or bytes cannot be rounded up. 0 bytes give a valid pointer. */
 void *ts_memory_aligned(size_t bytes);
 void *ts_memory_zeroed(size_t bytes);
+/* Returns an array with a place for item n: `items`, of which n are in use, or a larger one that takes its place, twice
+ * as long. *capacity is its length (0 for NULL). NULL where memory is out; `items` then stays as it is. */
+void *ts_memory_grow(void *items, size_t n, size_t *capacity, size_t item_bytes);
 
 #endif

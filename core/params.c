@@ -6,39 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *field(const struct param_set *set, const struct param *row)
+size_t ts_param_bytes(enum param_kind kind)
 {
-    return (unsigned char *)set->values + row->offset;
+    static const size_t bytes[] = {
+        [PARAM_INTEGER] = sizeof(int64_t),
+        [PARAM_REAL] = sizeof(double),
+        [PARAM_CHOICE] = sizeof(int32_t),
+        [PARAM_BOOL] = sizeof(bool),
+        [PARAM_TEXT] = sizeof(const char *),
+        [PARAM_TEXTS] = sizeof(struct ts_texts),
+        [PARAM_NUMBERS] = sizeof(struct ts_numbers),
+        [PARAM_REFERENCE] = sizeof(struct ts_reference),
+    };
+    return bytes[kind];
+}
+
+void *ts_param_field(const struct param_set *set, size_t i)
+{
+    return (unsigned char *)set->values + set->rows[i].offset;
 }
 
 void ts_params_init(struct param_set *set)
 {
     for (size_t i = 0; i < set->n_rows; i++) {
         const struct param *row = &set->rows[i];
-        void *at = field(set, row);
-        if (row->required || row->optional || row->derived)
-            continue;
-        switch (row->kind) {
-        case PARAM_INTEGER:
-            *(int64_t *)at = row->init.i;
-            break;
-        case PARAM_REAL:
-            *(double *)at = row->init.r;
-            break;
-        case PARAM_CHOICE:
-            *(int32_t *)at = row->init.choice;
-            break;
-        case PARAM_BOOL:
-            *(bool *)at = row->init.b;
-            break;
-        case PARAM_TEXT:
-            *(const char **)at = row->init.text;
-            break;
-        case PARAM_TEXTS:
-        case PARAM_NUMBERS:
-        case PARAM_REFERENCE:
-            break;
-        }
+        if (!row->required && !row->optional && !row->derived && row->kind <= PARAM_TEXT) /* lists have no init */
+            memcpy(ts_param_field(set, i), &row->init, ts_param_bytes(row->kind));
     }
 }
 
@@ -151,7 +144,7 @@ static enum ts_status check_number(const struct param_set *set, const struct par
 enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag)
 {
     const struct param *row = &set->rows[i];
-    const void *at = field(set, row);
+    const void *at = ts_param_field(set, i);
     switch (row->kind) {
     case PARAM_INTEGER:
         return check_number(set, row, (double)*(const int64_t *)at, diag);
@@ -229,7 +222,7 @@ static int format_numbers(const struct ts_numbers *numbers, char *out, size_t si
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
 {
     const struct param *row = &set->rows[i];
-    const void *at = field(set, row);
+    const void *at = ts_param_field(set, i);
     if (size > 0)
         out[0] = '\0';
     switch (row->kind) {

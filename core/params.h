@@ -61,7 +61,7 @@ struct param {
     bool required;
     bool optional;       /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */
     const char *derived; /* formula, computed by the stage's resolve() from the input or from other parameters */
-    struct {             /* else: this value. Set the one of the kind. */
+    union {              /* else: this value. Set the one of the kind. */
         int64_t i;
         double r;
         int32_t choice;
@@ -95,6 +95,10 @@ struct param_set {
     uint32_t idle;                    /* bit i: row i plays no part with the values of the others; not recorded */
 };
 
+/* Bytes of a field of this kind. */
+size_t ts_param_bytes(enum param_kind kind);
+/* The field of row i in the parameter struct. */
+void *ts_param_field(const struct param_set *set, size_t i);
 /* Fills every row that has an init value. */
 void ts_params_init(struct param_set *set);
 const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index);

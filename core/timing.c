@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/search.h"
+
 static double read_clock(clockid_t clock)
 {
     struct timespec time;
@@ -21,12 +23,6 @@ double ts_thread_seconds(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double middle(const double *sorted, int n)
 {
     return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
@@ -34,7 +30,7 @@ static double middle(const double *sorted, int n)
 
 double ts_median(double *seconds, int n)
 {
-    qsort(seconds, (size_t)n, sizeof *seconds, by_size);
+    qsort(seconds, (size_t)n, sizeof *seconds, ts_compare_doubles);
     return middle(seconds, n);
 }
 

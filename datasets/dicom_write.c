@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file/file_bytes.h"
+
 #define CT_IMAGE_STORAGE "1.2.840.10008.5.1.4.1.1.2"
 #define EXPLICIT_LITTLE_ENDIAN "1.2.840.10008.1.2.1"
 /* A day on which no patient was scanned: documented, and the same in every file. */
@@ -176,31 +178,15 @@ static void put_image(struct header *header, const struct ct_series *series, int
     put_text(header, 0x00281054, "LO", "HU");
 }
 
-static bool write_all(int fd, const void *data, size_t bytes)
-{
-    const unsigned char *from = data;
-    while (bytes > 0) {
-        ssize_t count = write(fd, from, bytes);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return false;
-        from += count;
-        bytes -= (size_t)count;
-    }
-    return true;
-}
-
-static bool write_pixels(int fd, const uint16_t *stored, size_t n)
+static bool write_pixels(int fd, const uint16_t *stored, size_t n, uint64_t offset)
 {
     uint16_t block[4096];
-    for (size_t done = 0; done < n;) {
-        const size_t count = n - done < 4096 ? n - done : 4096;
+    for (size_t done = 0, count; done < n; done += count) {
+        count = n - done < 4096 ? n - done : 4096;
         for (size_t i = 0; i < count; i++)
             block[i] = htole16(stored[done + i]);
-        if (!write_all(fd, block, count * sizeof *block))
+        if (!ts_file_write_at(fd, block, count * sizeof *block, offset + done * sizeof *block))
             return false;
-        done += count;
     }
     return true;
 }
@@ -216,7 +202,7 @@ enum ts_status ts_ct_write(const char *path, const struct ct_series *series, int
     put_element(&header, 0x7FE00010, "OW", (uint32_t)(2 * n));
 
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 && write_all(fd, header.bytes, header.n) && write_pixels(fd, stored, n);
+    bool ok = fd >= 0 && ts_file_write_at(fd, header.bytes, header.n, 0) && write_pixels(fd, stored, n, header.n);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         ok = false;

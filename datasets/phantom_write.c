@@ -29,42 +29,36 @@ struct job {
     char patient_name[64], patient_id[64], description[65], identity[512];
 };
 
-static enum ts_status check_size(const char *name, int64_t value, int64_t max, struct ts_diag *diag)
-{
-    if (value >= 1 && value <= max)
-        return TS_OK;
-    return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "phantom-size"},
-                         "%s: %lld is outside [1, %lld] pixel", name, (long long)value, (long long)max);
-}
-
-static enum ts_status check_length(const char *name, double value, double min, double max, const char *unit,
-                                   struct ts_diag *diag)
-{
-    if (value >= min && value <= max)
-        return TS_OK;
-    return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "phantom-size"},
-                         "%s: %g is outside [%g, %g] %s", name, value, min, max, unit);
-}
-
 static enum ts_status check_options(const struct phantom_options *options, struct ts_diag *diag)
 {
-    enum ts_status status = check_size("nx", options->nx, SIDE_MAX, diag);
-    if (status == TS_OK)
-        status = check_size("ny", options->ny, SIDE_MAX, diag);
-    if (status == TS_OK)
-        status = check_size("nz", options->nz, SLICES_MAX, diag);
+    const struct diag_site site = {.code = "phantom-size"};
     /* The length of the pixel data is a 32-bit number, and must be even. */
-    if (status == TS_OK && options->nx * options->ny > (INT64_C(1) << 31) - 1)
-        status = check_size("nx * ny", options->nx * options->ny, (INT64_C(1) << 31) - 1, diag);
-    if (status == TS_OK)
-        status = check_length("spacing_x_mm", options->spacing_x_mm, 1e-4, 1000, "mm", diag);
-    if (status == TS_OK)
-        status = check_length("spacing_y_mm", options->spacing_y_mm, 1e-4, 1000, "mm", diag);
-    if (status == TS_OK)
-        status = check_length("spacing_z_mm", options->spacing_z_mm, 1e-4, 1000, "mm", diag);
-    if (status == TS_OK)
-        status = check_length("noise_hu", options->noise_hu, 0, 1000, "HU", diag);
-    return status;
+    const int64_t most = (INT64_C(1) << 31) - 1;
+    const bool sides = options->nx <= SIDE_MAX && options->ny <= SIDE_MAX;
+    const struct {
+        const char *name;
+        int64_t value, max;
+    } sizes[] = {{"nx", options->nx, SIDE_MAX},
+                 {"ny", options->ny, SIDE_MAX},
+                 {"nz", options->nz, SLICES_MAX},
+                 {"nx * ny", sides ? options->nx * options->ny : 1, most}};
+    const struct {
+        const char *name;
+        double value, min, max;
+        const char *unit;
+    } lengths[] = {{"spacing_x_mm", options->spacing_x_mm, 1e-4, 1000, "mm"},
+                   {"spacing_y_mm", options->spacing_y_mm, 1e-4, 1000, "mm"},
+                   {"spacing_z_mm", options->spacing_z_mm, 1e-4, 1000, "mm"},
+                   {"noise_hu", options->noise_hu, 0, 1000, "HU"}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].value < 1 || sizes[i].value > sizes[i].max)
+            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %lld is outside [1, %lld] pixel", sizes[i].name,
+                                 (long long)sizes[i].value, (long long)sizes[i].max);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (!(lengths[i].value >= lengths[i].min && lengths[i].value <= lengths[i].max))
+            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %g is outside [%g, %g] %s", lengths[i].name,
+                                 lengths[i].value, lengths[i].min, lengths[i].max, lengths[i].unit);
+    return TS_OK;
 }
 
 static enum ts_status unknown_phantom(const char *name, struct ts_diag *diag)
@@ -121,11 +115,18 @@ static bool file_path(char out[PATH_BYTES], const char *folder, int64_t z)
     return length > 0 && length < PATH_BYTES;
 }
 
+/* The UID of one part of the phantom, such as "study". */
+static void make_uid(const struct job *job, const char *part, char out[CT_UID_BYTES])
+{
+    char text[600];
+    snprintf(text, sizeof text, "%s %s", job->identity, part);
+    ts_ct_uid(out, text);
+}
+
 static void describe(struct job *job)
 {
     const struct phantom_options *options = job->options;
     const char *name = job->phantom->name;
-    char text[600];
     snprintf(job->identity, sizeof job->identity, "tomostage phantom %s %lld %lld %lld %.17g %.17g %.17g %.17g %llu",
              name, (long long)options->nx, (long long)options->ny, (long long)options->nz, options->spacing_x_mm,
              options->spacing_y_mm, options->spacing_z_mm, options->noise_hu, (unsigned long long)options->seed);
@@ -144,12 +145,9 @@ static void describe(struct job *job)
         .spacing_y_mm = options->spacing_y_mm,
         .spacing_z_mm = options->spacing_z_mm,
     };
-    snprintf(text, sizeof text, "%s study", job->identity);
-    ts_ct_uid(job->series.study, text);
-    snprintf(text, sizeof text, "%s series", job->identity);
-    ts_ct_uid(job->series.series, text);
-    snprintf(text, sizeof text, "%s frame of reference", job->identity);
-    ts_ct_uid(job->series.frame_of_reference, text);
+    make_uid(job, "study", job->series.study);
+    make_uid(job, "series", job->series.series);
+    make_uid(job, "frame of reference", job->series.frame_of_reference);
 }
 
 /* splitmix64 of G. Steele, D. Lea and C. Flood (2014). */
@@ -187,14 +185,14 @@ static void to_stored(const struct phantom_options *options, int64_t z, const do
 static enum ts_status write_slice(const struct job *job, int64_t z, double *hu, uint16_t *stored, struct ts_diag *diag)
 {
     const struct phantom_options *options = job->options;
-    char path[PATH_BYTES], text[600], instance[CT_UID_BYTES];
+    char path[PATH_BYTES], part[40], instance[CT_UID_BYTES];
     const double position_mm[3] = {-0.5 * (double)(options->nx - 1) * options->spacing_x_mm,
                                    -0.5 * (double)(options->ny - 1) * options->spacing_y_mm,
                                    ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm};
     ts_phantom_render(job->phantom, options, z, hu);
     to_stored(options, z, hu, stored, (size_t)(options->nx * options->ny));
-    snprintf(text, sizeof text, "%s instance %lld", job->identity, (long long)z);
-    ts_ct_uid(instance, text);
+    snprintf(part, sizeof part, "instance %lld", (long long)z);
+    make_uid(job, part, instance);
     if (!file_path(path, job->folder, z))
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "path-too-long"},
                              "the path of the folder is too long");

@@ -20,6 +20,7 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib import patheffects  # noqa: E402
 
 HEAD = """tomostage: 1
 input: {{dicom: {data}/ct/philips_head_5mm_mixed/dicom, series: 6}}
@@ -31,6 +32,14 @@ stages:
   - save: {{name: equalized}}
   - radon: {{views: 180}}
 output: {{hdf5: head.h5}}
+"""
+SOFT = """tomostage: 1
+input: {{dicom: {data}/ct/philips_head_5mm_mixed/dicom}}
+stages:
+  - box: {{radius: 1}}
+  - statistics: {{}}
+  - window: {{center: 40, width: 400, unit: HU}}
+output: {{hdf5: soft.h5}}
 """
 TOOTH = """tomostage: 1
 input: {{exchange: {data}/projections/tomopy_tooth/tooth.h5, pixel_size: 0.001}}
@@ -63,8 +72,11 @@ def scale_bar(axes, length, unit, width):
     """A bar of `length` in units of the axes, near the lower left corner of an image that is `width` wide."""
     low, high = axes.get_ylim()
     x, y = width * 0.05, low + (high - low) * 0.06
-    axes.plot([x, x + length], [y, y], color="white", linewidth=3, solid_capstyle="butt")
-    axes.text(x + length / 2, y + (high - low) * 0.02, f"{length:g} {unit}", color="white", ha="center", va="bottom", fontsize=8)
+    edge = [patheffects.withStroke(linewidth=5, foreground="black")]
+    axes.plot([x, x + length], [y, y], color="white", linewidth=3, solid_capstyle="butt", path_effects=edge)
+    edge = [patheffects.withStroke(linewidth=2, foreground="black")]
+    axes.text(x + length / 2, y + (high - low) * 0.02, f"{length:g} {unit}", color="white", ha="center", va="bottom", fontsize=8,
+              path_effects=edge)
 
 
 def picture(axes, file, group, z, title, bar, label, low=None, high=None):
@@ -107,13 +119,21 @@ def histogram(axes, file, title):
 
 def readme(program, data, folder, out):
     with run(program, folder, "head", HEAD.format(data=data)) as file:
-        z = file["/entry/smooth/data"].shape[0] // 2
+        z = (file["/entry/smooth/data"].shape[0] - 1) // 2
         figure, axes = plt.subplots(2, 2, figsize=(10, 8.2), constrained_layout={"w_pad": 0.12, "h_pad": 0.08})
         picture(axes[0, 0], file, "smooth", z, f"slice {z} of a head phantom, smoothed by box", 50, "HU", -1000, 800)
         picture(axes[0, 1], file, "equalized", z, "the same slice after equalize", 50, "equalized value (1)", 0, 1)
         histogram(axes[1, 0], file, "histogram of the volume, and the curve of equalize")
         sinogram(axes[1, 1], file, "data", z, "its sinogram by radon, 180 views", "line integral (mm)")
         figure.savefig(os.path.join(out, "demo.png"), dpi=90)
+
+
+def soft(program, data, folder, out):
+    with run(program, folder, "soft", SOFT.format(data=data)) as file:
+        z = (file["/entry/data/data"].shape[0] - 1) // 2
+        figure, axes = plt.subplots(figsize=(5.4, 4.4), constrained_layout=True)
+        picture(axes, file, "data", z, f"slice {z}, window of 400 HU about 40 HU", 50, "gray (1)", 0, 1)
+        figure.savefig(os.path.join(out, "tutorial-head.png"), dpi=90)
 
 
 def tooth(program, data, folder, out):
@@ -129,4 +149,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as scratch:
         readme(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
+        soft(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         tooth(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])

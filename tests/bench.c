@@ -1,64 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tomostage-bench: the benchmark of the stages with their errors against the naive double oracles of tests/stages.
- * The program `tomostage bench` hands over to this one. With --apply it runs a stage once over raw values in a file, so
- * that a script can compare them with other tools.
+ * tomostage-bench: the commands `bench` and `study` with the naive oracles in double precision of tests/stages.
+ * tomostage hands its whole command line over to this program where it is installed. Two commands are for scripts that
+ * compare with other tools: `apply` runs a stage once over raw values in a file, `image` writes the values that would
+ * be timed. Without the name of a command, `bench` is meant.
  */
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/omp_wait.h"
 #include "pipeline/bench/bench.h"
+#include "pipeline/study/study.h"
 #include "stages/engine/execute.h"
 #include "tests/support/oracles.h"
 
-static const char usage[] =
-    "usage: tomostage-bench [STAGE [--parameters 'a=1 b=name']] [--dtype NAME] [--values ct|uniform|constant|checker]\n"
-    "                       [--size ZxYxX] [--runs N] [--threads N] [--device auto|cpu|cuda|cuda:N] [--json]\n"
-    "                       [--save FILE.json] [--plot FILE.svg]\n"
-    "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--parameters ...] --apply IN OUT\n"
-    "       tomostage-bench --stage NAME --dtype NAME --size ZxYxX [--values ...] --image OUT\n"
-    "\n"
-    "With --size a device is timed on that size; without it, what takes long on some of the slices. --runs 1 times "
-    "one\n"
-    "run after the first.\n"
-    "--parameters 'a=1|a=2 method=*' are two cases, the second with every method.\n"
-    "--image writes the values that would be timed. IN holds values to compute on, z slowest, in the machine's byte\n"
-    "order; OUT receives those of the result, or of the first table where the stage passes its image on.\n";
+static struct bench_request arguments = BENCH_REQUEST_DEFAULT;
+static const struct command_option options[] = {BENCH_CASE_OPTIONS};
+static const struct command apply_command, image_command;
 
-struct arguments {
-    struct bench_request request;
-    const char *in, *out, *image;
-};
-
-static bool parse(int argc, char **argv, struct arguments *arguments)
-{
-    enum { APPLY = BENCH_OPTIONS_END, IMAGE };
-    static const struct option options[] = {BENCH_OPTIONS,
-                                            {"stage", required_argument, NULL, BENCH_STAGE},
-                                            {"apply", required_argument, NULL, APPLY},
-                                            {"image", required_argument, NULL, IMAGE},
-                                            {0}};
-    struct bench_request *request = &arguments->request;
-    *arguments = (struct arguments){.request = {.dtype = -1, .values = -1, .oracles = ts_oracles_of}};
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        if (option == APPLY)
-            arguments->in = optarg;
-        else if (option == IMAGE)
-            arguments->image = optarg;
-        else if (!ts_bench_option(request, option, optarg))
-            return false;
-    if (arguments->in && optind < argc)
-        arguments->out = argv[optind++];
-    else if (!request->stage && optind < argc)
-        request->stage = argv[optind++];
-    const bool one_case = request->stage && request->dtype >= 0 && request->nz;
-    return (!arguments->image || one_case) && (!arguments->in || (arguments->out && one_case)) && optind == argc &&
-           (!request->parameters || request->stage);
-}
-
-/* ---- one run over a file ----------------------------------------------------------------------- */
+/* ---- files of raw values ------------------------------------------------------------------------- */
 
 static bool read_whole(const char *path, void *data, size_t bytes)
 {
@@ -69,11 +29,13 @@ static bool read_whole(const char *path, void *data, size_t bytes)
     return complete;
 }
 
-static bool write_whole(const char *path, const void *data, size_t bytes)
+static enum ts_status write_whole(const char *path, const void *data, size_t bytes, struct ts_diag *diag)
 {
     FILE *file = fopen(path, "wb");
     const bool complete = file && fwrite(data, 1, bytes, file) == bytes;
-    return file && !fclose(file) && complete;
+    if (file && !fclose(file) && complete)
+        return TS_OK;
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "could not write %s", path);
 }
 
 static enum ts_status apply_prepared(struct stage_context *context, const struct ts_image *in, const char *path)
@@ -82,88 +44,105 @@ static enum ts_status apply_prepared(struct stage_context *context, const struct
     struct stage_reduced *reduced = NULL;
     const struct stage_table *tables;
     out.data = malloc(ts_image_bytes(&out) + 1);
-    enum ts_status status = out.data ? ts_stage_apply(context, in, &out, NULL, 0, &reduced) : TS_RUN_FAILED;
+    enum ts_status status = out.data ? ts_oracle_apply(context, in, &out, &reduced) : TS_RUN_FAILED;
     const struct ts_image *result = &out;
     if (status == TS_OK && !context->stage->map)
         result = reduced && ts_stage_reduced_tables(reduced, &tables) > 0 ? &tables[0].image : in;
-    if (status == TS_OK && !write_whole(path, result->data, ts_image_bytes(result)))
-        status = ts_diag_error(context->diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
-                               "could not write %s", path);
+    if (status == TS_OK)
+        status = write_whole(path, result->data, ts_image_bytes(result), context->diag);
     ts_stage_reduced_destroy(reduced);
     free(out.data);
     return status;
 }
 
-static enum ts_status apply(const struct bench_case *which, const struct arguments *arguments, struct ts_diag *diag)
+static enum ts_status apply_case(const struct bench_case *which, const char *in_path, const char *out_path,
+                                 struct ts_diag *diag)
 {
-    const struct stage *stage = which->stage;
-    const char *parameters = arguments->request.parameters;
-    struct stage_context context;
-    struct param_set set = {.rows = stage->params,
-                            .n_rows = stage->n_params,
-                            .owner = stage->name,
-                            .values = calloc(1, stage->params_bytes + 1)};
+    struct bench_stage ready = {0};
     struct ts_image in = ts_bench_image(which);
-    enum ts_status status = set.values && in.data ? TS_OK : ts_diag_no_memory(diag, ts_image_bytes(&in));
-    if (status == TS_OK && !read_whole(arguments->in, in.data, ts_image_bytes(&in)))
+    enum ts_status status = in.data ? TS_OK : ts_diag_no_memory(diag, ts_image_bytes(&in));
+    if (status == TS_OK && !read_whole(in_path, in.data, ts_image_bytes(&in)))
         status = ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "wrong-size"},
-                               "%s does not hold %zu bytes", arguments->in, ts_image_bytes(&in));
+                               "%s does not hold %zu bytes", in_path, ts_image_bytes(&in));
     if (status == TS_OK)
-        status = ts_bench_assign(&set, parameters ? parameters : "", diag);
+        status = ts_bench_prepare(&ready, which, &in, 1, NULL, diag);
     if (status == TS_OK)
-        status = ts_stage_prepare(stage, &set, &in, NULL, 1, NULL, diag, &context);
-    if (status == TS_OK)
-        status = apply_prepared(&context, &in, arguments->out);
+        status = apply_prepared(&ready.context, &in, out_path);
     free(in.data);
-    ts_bench_params_clear(&set);
+    ts_bench_stage_clear(&ready);
     return status;
 }
 
 static enum ts_status write_image(const struct bench_case *which, const char *path, struct ts_diag *diag)
 {
     struct ts_image image = ts_bench_image(which);
-    enum ts_status status = TS_OK;
     if (!image.data)
         return ts_diag_no_memory(diag, ts_image_bytes(&image));
-    if (!write_whole(path, image.data, ts_image_bytes(&image)))
-        status =
-            ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "could not write %s", path);
+    const enum ts_status status = write_whole(path, image.data, ts_image_bytes(&image), diag);
     free(image.data);
     return status;
 }
 
-static enum ts_status carry_out(const struct arguments *arguments, struct ts_diag *diag)
+/* ---- commands ------------------------------------------------------------------------------------ */
+
+/* Both commands: with three operands the stage is applied. */
+static int run(char **operands)
 {
-    const struct bench_request *request = &arguments->request;
-    if (!arguments->in && !arguments->image)
-        return ts_bench_run(request, stdout, diag);
-    const struct bench_case which = {.stage = ts_stage_find(request->stage),
-                                     .dtype = (enum ts_dtype)request->dtype,
-                                     .values = (enum bench_values)(request->values < 0 ? BENCH_CT : request->values),
-                                     .nz = request->nz,
-                                     .ny = request->ny,
-                                     .nx = request->nx};
+    const bool applies = operands[2] != NULL;
+    const struct command *command = applies ? &apply_command : &image_command;
+    struct bench_case which = {.stage = ts_stage_find(operands[0]),
+                               .dtype = (enum ts_dtype)arguments.dtype,
+                               .values = (enum bench_values)(arguments.values < 0 ? BENCH_CT : arguments.values),
+                               .nz = arguments.nz,
+                               .ny = arguments.ny,
+                               .nx = arguments.nx};
+    const char *parameters = arguments.parameters ? arguments.parameters : "";
     if (!which.stage)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-stage"}, "there is no stage '%s'",
-                             request->stage);
-    return arguments->image ? write_image(&which, arguments->image, diag) : apply(&which, arguments, diag);
+        return ts_command_wrong_stage(command, operands[0]);
+    if (arguments.dtype < 0 || !arguments.nz)
+        return ts_command_wrong(command, "--dtype and --size are missing");
+    if (snprintf(which.parameters, sizeof which.parameters, "%s", parameters) >= (int)sizeof which.parameters)
+        return ts_command_wrong(command, "the parameters have more than %zu characters", sizeof which.parameters - 1);
+    struct ts_diag *diag = ts_command_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    const enum ts_status status =
+        applies ? apply_case(&which, operands[1], operands[2], diag) : write_image(&which, operands[1], diag);
+    return ts_command_finish_take(diag, status, false);
 }
+
+static const struct command apply_command = {
+    .program = "tomostage-bench",
+    .name = "apply",
+    .usage = "STAGE IN OUT --dtype TYPE --size ZxYxX [--parameters 'A=1 B=name']",
+    .summary = "run a stage once over raw values",
+    .help =
+        "IN holds values to compute on, z slowest, in the machine's byte order; OUT receives those of the result, or "
+        "of\nthe first table where the stage passes its image on.\n",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {3, 3, "a STAGE, IN or OUT"},
+    .run = run,
+};
+
+static const struct command image_command = {
+    .program = "tomostage-bench",
+    .name = "image",
+    .usage = "STAGE OUT --dtype TYPE --size ZxYxX [--values NAME]",
+    .summary = "write the values that a stage would be timed on",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {2, 2, "a STAGE or OUT"},
+    .run = run,
+};
+
+static const struct command *const commands[] = {&ts_bench_command, &ts_study_command, &apply_command, &image_command};
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments;
     ts_omp_wait_asleep(argv);
-    if (!parse(argc, argv, &arguments)) {
-        fputs(usage, stderr);
-        return TS_BAD_CHAIN;
-    }
-    struct ts_diag *diag = ts_diag_create();
-    if (!diag) {
-        fputs("tomostage-bench: error: out of memory\n", stderr);
-        return TS_RUN_FAILED;
-    }
-    const enum ts_status status = carry_out(&arguments, diag);
-    ts_diag_print(diag, stderr);
-    ts_diag_destroy(diag);
-    return (int)status;
+    ts_command_json_find(argc, argv);
+    ts_bench_use_oracles(ts_oracle_compare);
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
+        if (!strcmp(argv[1], commands[i]->name))
+            return ts_command_output_end(ts_command_run(commands[i], argc - 1, argv + 1));
+    return ts_command_output_end(ts_command_run(&ts_bench_command, argc, argv));
 }

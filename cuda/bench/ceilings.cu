@@ -9,6 +9,7 @@
 #include "cuda/device/launch.cuh"
 
 extern "C" {
+#include "core/timing.h"
 #include "cuda/bench/ceilings.h"
 }
 
@@ -78,7 +79,7 @@ struct measure {
     cudaTextureObject_t texture;
 };
 
-enum work { WORK_COPY, WORK_MEMCPY, WORK_READ, WORK_TEXTURE };
+enum work { WORK_COPY, WORK_MEMCPY, WORK_READ, WORK_TEXTURE, WORKS };
 
 static void launch(const struct measure *measure, enum work work)
 {
@@ -98,21 +99,18 @@ static void launch(const struct measure *measure, enum work work)
     case WORK_TEXTURE:
         texture_kernel<<<measure->blocks * 4, THREADS, 0, stream>>>((float *)second, measure->texture);
         break;
+    default:
+        break;
     }
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
 }
 
 /* Median seconds of the work, after three runs to warm up. */
 static enum ts_status seconds_of(const struct measure *measure, enum work work, double *seconds)
 {
-    float ms[REPEATS];
+    double times[REPEATS];
     enum ts_status status = TS_OK;
     for (int i = -3; status == TS_OK && i < REPEATS; i++) {
+        float ms = 0;
         ts_cuda_delay(measure->session, measure->diag);
         ts_cuda_event_record(measure->session, measure->start, CUDA_COMPUTE);
         launch(measure, work);
@@ -121,10 +119,10 @@ static enum ts_status seconds_of(const struct measure *measure, enum work work, 
         if (status == TS_OK)
             status = ts_cuda_wait(measure->session, CUDA_COMPUTE);
         if (status == TS_OK)
-            status = ts_cuda_elapsed_ms(measure->session, measure->start, measure->end, &ms[i < 0 ? 0 : i]);
+            status = ts_cuda_elapsed_ms(measure->session, measure->start, measure->end, &ms);
+        times[i < 0 ? 0 : i] = 1e-3 * (double)ms;
     }
-    qsort(ms, REPEATS, sizeof *ms, by_size);
-    *seconds = 1e-3 * ms[REPEATS / 2];
+    *seconds = ts_median(times, REPEATS);
     return status;
 }
 
@@ -155,20 +153,14 @@ static enum ts_status create_texture(struct measure *measure, cudaArray_t *array
 
 static enum ts_status measure_all(struct measure *measure, struct cuda_ceilings *ceilings)
 {
-    double copy = 1, memcpy_seconds = 1, read = 1, texture = 1;
+    double seconds[WORKS] = {1, 1, 1, 1};
     cudaArray_t array = NULL;
     enum ts_status status = create_texture(measure, &array);
-    if (status == TS_OK)
-        status = seconds_of(measure, WORK_COPY, &copy);
-    if (status == TS_OK)
-        status = seconds_of(measure, WORK_MEMCPY, &memcpy_seconds);
-    if (status == TS_OK)
-        status = seconds_of(measure, WORK_READ, &read);
-    if (status == TS_OK)
-        status = seconds_of(measure, WORK_TEXTURE, &texture);
-    ceilings->copy = 2 * (double)measure->half / fmin(copy, memcpy_seconds);
-    ceilings->read = (double)measure->half / read;
-    ceilings->texture = (double)((int64_t)measure->blocks * 4 * THREADS * TEXTURE_SAMPLES) / texture;
+    for (int work = 0; status == TS_OK && work < WORKS; work++)
+        status = seconds_of(measure, (enum work)work, &seconds[work]);
+    ceilings->copy = 2 * (double)measure->half / fmin(seconds[WORK_COPY], seconds[WORK_MEMCPY]);
+    ceilings->read = (double)measure->half / seconds[WORK_READ];
+    ceilings->texture = (double)((int64_t)measure->blocks * 4 * THREADS * TEXTURE_SAMPLES) / seconds[WORK_TEXTURE];
     if (measure->texture)
         cudaDestroyTextureObject(measure->texture);
     if (array)

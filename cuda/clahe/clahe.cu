@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clahe on a CUDA device: what both rules share. The tables that a row or a column takes, with their weights, are
- * worked out on the host by the CPU's own code and copied once a run, so that both devices use the same floats.
+ * clahe on a CUDA device: what both rules share. The CPU's own code finds on the host which tables a row or a column
+ * takes, with their weights, and they are copied once a run, so that both devices use the same floats. No kernel stands
+ * here: clahe_opencv_stream.cu, clahe_opencv.cu and clahe_skimage.cu have them.
  */
 #include "cuda/clahe/clahe.cuh"
 
@@ -12,18 +13,16 @@ struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, cons
 {
     const struct clahe_run run = ts_clahe_describe(context);
     const struct neighbor *near = (const struct neighbor *)(call ? call->constants : NULL);
-    struct clahe_tiles tiles;
-    tiles.ny = (int)run.ny;
-    tiles.nx = (int)run.nx;
-    tiles.tiles_y = (int)run.tiles_y;
-    tiles.tiles_x = (int)run.tiles_x;
-    tiles.height = (int)run.tile_height;
-    tiles.width = (int)run.tile_width;
-    tiles.values = (int)run.values;
-    tiles.clip = run.clip_count < CLAHE_NO_CLIP ? (int)run.clip_count : CLAHE_NO_CLIP;
-    tiles.near_y = near;
-    tiles.near_x = near ? near + run.ny : NULL;
-    return tiles;
+    return {.ny = (int)run.ny,
+            .nx = (int)run.nx,
+            .tiles_y = (int)run.tiles_y,
+            .tiles_x = (int)run.tiles_x,
+            .height = (int)run.tile_height,
+            .width = (int)run.tile_width,
+            .values = (int)run.values,
+            .clip = run.clip_count < CLAHE_NO_CLIP ? (int)run.clip_count : CLAHE_NO_CLIP,
+            .near_y = near,
+            .near_x = near ? near + run.ny : NULL};
 }
 
 int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n)
@@ -68,5 +67,4 @@ const struct stage_cuda clahe_cuda = {
     .constants = constants,
     .scratch_bytes = scratch_bytes,
     .map = map,
-    .reduction = NULL,
 };

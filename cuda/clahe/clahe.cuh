@@ -13,7 +13,7 @@ extern "C" {
 
 enum { CLAHE_NO_CLIP = 0x7FFFFFFF };
 
-/* Of one slice. */
+/* The tiles of one slice. */
 struct clahe_tiles {
     int ny, nx, tiles_y, tiles_x, height, width; /* of a tile: height, width */
     int values;                                  /* of a table */
@@ -21,13 +21,13 @@ struct clahe_tiles {
     const struct neighbor *near_y, *near_x;      /* device: the stage's constants */
 };
 
-/* call NULL: without the neighbors. */
+/* The tiles without the neighbors where call is NULL. */
 struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, const struct cuda_call *call);
 
 /* Slices that one round of kernels takes, so that their tables stay a moderate piece of memory. */
 int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n);
 
-/* Of one map() of n slices. */
+/* Scratch of one map() of n slices, and its launch, by each rule. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_clahe_opencv(const struct stage_context *context, const struct ts_image *in,
                                     struct ts_image *out, const struct cuda_call *call);
@@ -35,7 +35,18 @@ size_t ts_cuda_clahe_skimage_bytes(const struct stage_context *context, int64_t 
 enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const struct ts_image *in,
                                      struct ts_image *out, const struct cuda_call *call);
 
-/* Sample i >= 0 of n under the border rule `mirror`. */
+/* ---- between the two kernels of OpenCV's rule ----------------------------------------------------- */
+
+/* Whether the device and the tiles allow the kernel that keeps its tables on the multiprocessor. */
+bool ts_cuda_clahe_stream_fits(const struct stage_context *context, const struct clahe_tiles *tiles);
+/* Maps all slices of 8-bit images; of 16-bit images those with low values, and sets wide[z] of the others to 1. */
+enum ts_status ts_cuda_clahe_stream(const struct stage_context *context, const struct clahe_tiles *tiles,
+                                    const struct ts_image *in, struct ts_image *out, uint32_t *wide,
+                                    const struct cuda_call *call);
+
+/* ---- on the device -------------------------------------------------------------------------------- */
+
+/* The sample that stands for sample i >= 0 of n under the border rule `mirror`. */
 static __device__ inline int clahe_mirror(int i, int n)
 {
     if (i < n)
@@ -47,7 +58,7 @@ static __device__ inline int clahe_mirror(int i, int n)
 }
 
 /* Calls visit(index within the slice, whether this is the sample itself and no mirror image of it) for every sample of
- * the tile; the warps of the block share the rows, narrow rows share a warp. */
+ * the tile. The warps of the block share the rows, and narrow rows share a warp. */
 template <typename VISIT>
 static __device__ inline void clahe_visit_tile(const struct clahe_tiles &tiles, int tile, const VISIT &visit)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenCV's rule of clahe on a CUDA device, any number of tiles and values: stages/clahe/clahe_opencv.c with its bytes.
- * Slices that clahe_opencv_stream.cu can take go there; what it leaves, and all others, to the kernel of this file,
- * which takes some slices at a time:
+ * OpenCV's rule of clahe on a CUDA device for any number of tiles and values, with the bytes of
+ * stages/clahe/clahe_opencv.c. clahe_opencv_stream.cu takes the slices that it can; the kernel of this file does the
+ * others, some slices at a time:
  *
- * Tables: a block makes the table of one tile, in windows of WINDOW keys whose counts lie in shared memory; where the
- * tile's pixels span no more than a window they are counted once, else once a window for what is cut off and once for
- * the sums. Then, behind a barrier of the grid, a warp maps rows with four lookups a pixel, which the caches serve.
- * Memory: each pixel is read twice and written once, and 2 bytes for each value of a tile that lies in the range of the
- * pixels around it. 512 threads, two blocks an SM where both find room: counting waits for memory, and the sums for
- * barriers.
+ * A block makes the table of one tile, in windows of WINDOW keys whose counts lie in shared memory; where the tile's
+ * pixels span no more than a window they are counted once, else, for each window, once to cut and once to sum. Then,
+ * behind a barrier of the grid, a warp maps rows with four lookups a pixel, which the caches serve.
+ *
+ * Memory traffic: each pixel is read twice and written once, and 2 bytes are written for each value of a tile that lies
+ * in the range of the pixels around it. 512 threads a block, two blocks a multiprocessor where both fit: counting waits
+ * for memory, and summing for barriers.
  */
 #include <cooperative_groups.h>
 
 #include "cuda/clahe/clahe.cuh"
-#include "cuda/clahe/clahe_opencv.cuh"
 #include "cuda/device/occupancy.cuh"
-#include "cuda/values/block_scan.cuh"
+#include "cuda/values/reductions.cuh"
 
 enum { WINDOW = 8192, THREADS = 512, BLOCKS_A_PROCESSOR = 2, WARP_KEYS = 128, MAX_BATCH = 64 };
 
@@ -30,12 +30,12 @@ template <typename T> struct wide_job {
     float scale;
 };
 
-/* What is cut off goes to all bins evenly (each), the rest of the division to bins 0, step, 2 step, ... */
+/* The counts that are cut off go to all bins evenly (each), the rest of the division to bins 0, step, 2 step, ... */
 struct excess {
     uint32_t each, rest, step;
 };
 
-/* The lowest and the highest value of a tile, and of the pixels that its table maps. */
+/* Finds the lowest and the highest value of a tile, and of the pixels that its table maps. */
 template <typename T>
 static __device__ void find_range(const struct clahe_tiles &tiles, int tile, const T *slice, uint32_t range[2])
 {
@@ -151,7 +151,7 @@ static __device__ void make_table(const struct wide_job<T> &job, int tile, const
     }
 }
 
-/* One warp. tables: of the slice. */
+/* Maps a row by the tables of its slice. The lanes of one warp call it. */
 template <typename T>
 static __device__ void map_row(const struct clahe_tiles &tiles, int y, const T *tables, const T *in, T *out)
 {
@@ -170,7 +170,7 @@ static __device__ void map_row(const struct clahe_tiles &tiles, int y, const T *
     }
 }
 
-/* The next slices to take, from *z on; returns how many. */
+/* Lists the next slices to take, from *z on; returns how many. */
 static __device__ int list_slices(const uint32_t *wide, int64_t n, int batch, int64_t *z, int64_t *list)
 {
     int listed = 0;
@@ -227,7 +227,7 @@ static int64_t batch_of(size_t bytes, int64_t n)
     return batch < MAX_BATCH ? batch : (int64_t)MAX_BATCH;
 }
 
-/* Slices that the other kernel may leave here are told by their entries of `wide`, behind the tables. */
+/* The entries of `wide`, behind the tables, mark slices that the other kernel leaves to this one. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n)
 {
     const struct clahe_tiles tiles = ts_cuda_clahe_tiles(context, NULL);
@@ -242,7 +242,7 @@ static enum ts_status launch_wide(const struct stage_context *context, const str
                                   const struct ts_image *in, struct ts_image *out, const uint32_t *wide,
                                   const struct cuda_call *call)
 {
-    struct wide_job<T> job = {
+    struct wide_job<T> job {
     };
     job.tiles = *tiles;
     job.in = (const T *)in->data;

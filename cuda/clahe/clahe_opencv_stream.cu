@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenCV's rule of clahe where a slice's values lie below KEYS x TILE_THREADS (4,096 of u16, all of u8) and a tile has
- * fewer than 65,536 pixels: one kernel, no table leaves the multiprocessor.
+ * OpenCV's rule of clahe in one kernel whose tables never leave the multiprocessor, where a slice's values lie below
+ * KEYS x TILE_THREADS (4,096 of u16, all of u8) and a tile has fewer than 65,536 pixels.
  *
- * A region is what lies between four tile centers. A block goes down a slice, or a part of its regions, row of regions
- * by row of regions: it makes the tables of the next row of tiles and maps the pixels between these and the tables
+ * A region lies between four tile centers. A block goes down a slice, or a part of its regions, one row of regions
+ * after the other: it makes the tables of the next row of tiles and maps the pixels between these and the tables
  * before. An entry of shared memory holds both tables' levels of one value (the upper tile's in the low half), so that
- * a pixel costs two lookups, left and right. Counts are 32 bits wide: the hardware joins equal addresses of a warp only
- * in additions of one. TILE_THREADS threads make one table after the other, waiting only for each other, KEYS
- * neighboring keys each, whose counts stay in registers between the cut and the sums. A slice with a higher value is
- * left to the other kernel: its entry of `wide` is set.
+ * a pixel costs two lookups, left and right. Counts are 32 bits wide, because the hardware joins equal addresses of a
+ * warp only in additions of one. TILE_THREADS threads make one table after the other and wait only for each other; each
+ * has KEYS neighboring keys, whose counts stay in registers between the cut and the sums. A slice with a higher value
+ * is left to the other kernel, and its entry of `wide` is set.
  *
- * Memory: 2 reads of a pixel, of which the second-level cache serves one, and a write. One block of 1024 threads an SM
- * for 12-bit values in eight tiles across: its tables take 128 KiB, the counts of four tiles 64 KiB.
+ * Memory traffic: 2 reads a pixel, of which the second-level cache serves one, and a write. One block of 1,024 threads
+ * a multiprocessor for 12-bit values in eight tiles across: its tables take 128 KiB, the counts of four tiles 64 KiB.
  */
-#include "cuda/clahe/clahe_opencv.cuh"
 #include "cuda/clahe/clahe_stream.cuh"
 
-/* Asks for the lines of the next row of tiles while the last one is mapped. */
+/* Prefetches the lines of the next row of tiles while the last one is mapped. */
 template <typename T>
 static __device__ void prefetch_tiles(const struct clahe_tiles &tiles, const struct stream_part &part, int tile_row,
                                       const T *slice)
@@ -43,7 +42,7 @@ static __device__ inline struct weight weight_of(float weight)
     return made;
 }
 
-/* The levels of one value in the left and the right tables (SELECT: which half), mixed as OpenCV does. */
+/* Mixes the levels of one value in the left and the right tables as OpenCV does, from the SELECTed half of an entry. */
 template <uint32_t SELECT>
 static __device__ inline float mix(uint32_t left, uint32_t right, const struct weight &a, const struct weight &b)
 {
@@ -64,8 +63,9 @@ template <typename T, int V> static __device__ inline void store_pixels(T *to, c
                                            __byte_perm(levels[2], levels[3], 0x0040), 0x5410));
 }
 
-/* Maps V pixels from `y` on down to y_end in steps. ONE: beyond the outer centers, where both levels are the last made
- * ones. No result is above the last level, even by half: the weights add up to 1, give or take a rounding. */
+/* Maps V pixels from `y` on down to y_end in steps. ONE: the pixels lie beyond the outer centers, where both levels are
+ * those of the last table. No result exceeds the last level by half, because the weights add up to 1 but for a
+ * rounding. */
 template <typename T, int V, int RANGE, bool ONE>
 static __device__ inline void map_columns(const struct stream_job &job, int region, int x, uint32_t left,
                                           uint32_t distance, int y, int y_end, int step, const T *slice, T *out)
@@ -130,7 +130,7 @@ static __device__ void map_region_row(const struct stream_job &job, const struct
     }
 }
 
-/* Of a tile: more than make its table where that is small. */
+/* Threads that count a tile: more than make its table where that is small. */
 static __host__ __device__ constexpr int count_threads(int tile_threads)
 {
     return tile_threads < 128 ? 128 : tile_threads;
@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     for (int i = (int)threadIdx.x; i < together * RANGE; i += (int)blockDim.x)
         part.counts[i] = 0;
     __syncthreads();
-    /* With tiles of any width, groups without a tile come to the barriers of the others: racecheck loses count else. */
+    /* With tiles of any width, groups without a tile come to the barriers of the others, or racecheck miscounts. */
     const int idle = V > 1 ? 0 : local;
     int made = max(part.row - 1, 0) - 1; /* the last row of tiles that has tables */
     for (int region = part.row; region < part.row_end; region++) {
@@ -198,7 +198,7 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
 
 /* ---- launches ----------------------------------------------------------------------------------- */
 
-/* True where every group of PIXELS lies in one region and one tile, and in the image. */
+/* Whether every group of PIXELS lies in one region and one tile, and in the image. */
 static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *in, const struct ts_image *out)
 {
     const float inverse = 1.0f / (float)tiles.width;
@@ -212,11 +212,10 @@ static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *i
     return true;
 }
 
-/* Threads and tables a block that the device's shared memory allows; false: none. */
-static bool choose_block(const struct device_numbers *device, int table_bytes, int tile_threads, int *threads,
-                         int *tables)
+/* Chooses the threads and tables of a block that the device's shared memory allows; false: none. */
+static bool choose_block(const struct device_numbers *device, bool bytes, int *threads, int *tables)
 {
-    const int reserved = 1024; /* static */
+    const int reserved = 1024 /* static */, table_bytes = bytes ? 1024 : 16384, tile_threads = bytes ? 32 : 256;
     for (*threads = MAX_THREADS; *threads >= 256; *threads /= 2) {
         *tables = (device->block_shared_bytes - reserved) / table_bytes - *threads / count_threads(tile_threads);
         if (*tables >= 9 || (*tables >= 2 && *threads == 256))
@@ -225,7 +224,7 @@ static bool choose_block(const struct device_numbers *device, int table_bytes, i
     return false;
 }
 
-/* Enough blocks for the device: parts of slices where there are few, with tables made twice at their borders. */
+/* Makes enough blocks for the device: few slices are cut into parts, whose border tables are made twice. */
 static void split_slices(struct stream_job *job, int64_t n, int multiprocessors)
 {
     const int rows = job->tiles.tiles_y + 1, columns = job->tiles.tiles_x + 1;
@@ -250,23 +249,21 @@ template <typename T, int V, int KEYS, int TILE_THREADS>
 static enum ts_status launch(const struct stage_context *context, const struct stream_job &job, int64_t n, int threads,
                              const struct cuda_call *call)
 {
+    auto *const kernel = stream_slices<T, V, KEYS, TILE_THREADS>;
     const size_t shared =
         (size_t)(job.tables + threads / count_threads(TILE_THREADS)) * (KEYS * TILE_THREADS) * sizeof(uint32_t);
-    const enum ts_status status =
-        ts_cuda_shared(context, (const void *)stream_slices<T, V, KEYS, TILE_THREADS>, shared);
+    const enum ts_status status = ts_cuda_shared(context, (const void *)kernel, shared);
     if (status != TS_OK)
         return status;
-    const unsigned blocks = (unsigned)(n * job.row_groups * job.column_groups);
-    stream_slices<T, V, KEYS, TILE_THREADS><<<blocks, threads, shared, call->stream>>>(job);
+    kernel<<<(unsigned)(n * job.row_groups * job.column_groups), threads, shared, call->stream>>>(job);
     return ts_cuda_launched(context, "clahe_opencv: stream");
 }
 
 bool ts_cuda_clahe_stream_fits(const struct stage_context *context, const struct clahe_tiles *tiles)
 {
     int threads, tables;
-    const bool bytes = context->in.dtype == TS_U8;
     return (int64_t)tiles->height * tiles->width < 65536 &&
-           choose_block(context->device, bytes ? 1024 : 16384, bytes ? 32 : 256, &threads, &tables);
+           choose_block(context->device, context->in.dtype == TS_U8, &threads, &tables);
 }
 
 enum ts_status ts_cuda_clahe_stream(const struct stage_context *context, const struct clahe_tiles *tiles,
@@ -284,7 +281,7 @@ enum ts_status ts_cuda_clahe_stream(const struct stage_context *context, const s
     job.scale = (float)(tiles->values - 1) / (float)((int64_t)tiles->height * tiles->width);
     job.inverse_y = 1.0f / (float)tiles->height;
     job.inverse_x = 1.0f / (float)tiles->width;
-    choose_block(context->device, bytes ? 1024 : 16384, bytes ? 32 : 256, &threads, &job.tables);
+    choose_block(context->device, bytes, &threads, &job.tables);
     split_slices(&job, n, context->device->multiprocessors);
     if (bytes)
         return vectors ? launch<uint8_t, PIXELS, 8, 32>(context, job, n, threads, call)

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scikit-image's rule of clahe on a CUDA device: stages/clahe/clahe_skimage.c with its values, every operation in
+ * scikit-image's rule of clahe on a CUDA device, with the values of stages/clahe/clahe_skimage.c: every operation is in
  * double or float as there.
  *
- * tables: a block makes the table of one tile and leaves the bin of every pixel for the next kernel. Counts lie in
- * shared memory, or, beyond SHARED_BINS bins, in the scratch. 256 threads: the default number of bins.
- * interpolate: a thread maps pixels with four lookups each, and the block the span of its results.
- * stretch: in place, one thread a pixel.
- * Memory: a pixel of b bytes moves b to find the slice's range, b + 2 for the bins, 2 + 4 for the mixed value and 8 to
- * stretch it (floats 4 more, to find NaN).
+ * make_tables: a block makes the table of one tile and leaves the bin of every pixel for the next kernel. Counts lie in
+ * shared memory, or, beyond SHARED_BINS bins, in the scratch.
+ * interpolate: a thread maps pixels with four lookups each, and the block finds the span of its results.
+ * stretch: a thread stretches pixels in place.
+ *
+ * Memory traffic: a pixel of b bytes moves b to find the slice's range, b + 2 for the bins, 2 + 4 for the mixed value
+ * and 8 to stretch it (floats 4 more, to find NaN). 256 threads a block, which is the default number of bins.
  */
 #include "cuda/clahe/clahe.cuh"
-#include "cuda/values/block_scan.cuh"
+#include "cuda/values/reductions.cuh"
 #include "cuda/values/value_range.cuh"
-#include "cuda/values/warp_range.cuh"
 
 enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* of a block */ };
 
-/* Of a slice; zero bytes before its kernels. */
+/* The kernels keep here what they find of a slice; it starts as zero bytes. */
 struct slice_state {
     struct cuda_value_range range;
     uint32_t not_low, high; /* of the mixed values: ~ of the lowest, and the highest */
 };
 
-/* As struct gray_scale of the CPU. */
+/* This is struct gray_scale of the CPU. */
 struct gray_scale {
     double low, span, factor, level_low, level_span;
 };
@@ -46,7 +46,7 @@ static __device__ struct gray_scale gray_scale_of(const struct cuda_value_range 
     return scale;
 }
 
-/* EXACT: u8 and u16, whose levels are whole numbers by themselves. */
+/* EXACT: for u8 and u16, whose levels are whole numbers. */
 template <bool EXACT>
 static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double value, uint32_t bin_size)
 {
@@ -58,8 +58,8 @@ static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double 
     return (uint32_t)gray / bin_size;
 }
 
-/* One warp. Passes of single counts: each step hands out one to every step-th bin that is open, from bin `first` on.
- * Where no bin is open nothing more can change. */
+/* Distributes the excess in passes of single counts: each step gives one to every step-th bin that is open, from bin
+ * `first` on, until no bin is open. The lanes of one warp call it. */
 static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t excess, int open)
 {
     for (int64_t before = excess + 1; excess > 0 && excess != before;) {
@@ -81,7 +81,7 @@ static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t
     }
 }
 
-/* One warp. cut_counts() of the CPU: what is done to one bin depends on the others through sums only. */
+/* This is cut_counts() of the CPU, done by one warp: what happens to a bin depends on the others through sums only. */
 static __device__ void cut_counts(uint32_t *counts, int n, uint32_t limit)
 {
     uint32_t cut = 0;
@@ -120,7 +120,8 @@ static __device__ void write_table(const uint32_t *counts, int n, double scale, 
     }
 }
 
-/* Block (tile, slice). open_counts: of this batch, tiles.values a block, where shared memory does not hold them. */
+/* The grid has tiles and slices. open_counts has tiles.values counts for each block, where shared memory does not hold
+ * them. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     make_tables(struct clahe_tiles tiles, double table_scale, const T *in, enum ts_dtype dtype, const char *states,
@@ -153,7 +154,7 @@ static __global__ void __launch_bounds__(THREADS)
     write_table(counts, n, table_scale, sums, tables + block * n);
 }
 
-/* The span of a block's integers joins the slice's. */
+/* Widens the slice's span by a block's integers. */
 static __device__ void join_span(uint32_t low, uint32_t high, struct slice_state *state)
 {
     __shared__ uint32_t span[2];
@@ -175,7 +176,8 @@ static __device__ void join_span(uint32_t low, uint32_t high, struct slice_state
     }
 }
 
-/* Blocks (x, rows, slice). Each of the four products is rounded to float before the sum, whose fraction is dropped. */
+/* The grid has columns, rows and slices. Each of the four products is rounded to float before the sum, whose fraction
+ * is dropped. */
 static __global__ void __launch_bounds__(THREADS)
     interpolate(struct clahe_tiles tiles, const uint16_t *bins, const uint16_t *tables, char *states,
                 size_t state_stride, float *out)
@@ -208,7 +210,7 @@ static __global__ void __launch_bounds__(THREADS)
     join_span(low, high, (struct slice_state *)(states + blockIdx.z * state_stride));
 }
 
-/* Blocks (pixels, slice). in: NULL where no value is NaN. */
+/* The grid has pixels and slices. `in` is NULL where no value can be NaN. */
 static __global__ void __launch_bounds__(THREADS)
     stretch(const float *in, const char *states, size_t state_stride, size_t pixels, float *out)
 {
@@ -224,7 +226,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- launches ----------------------------------------------------------------------------------- */
 
-/* The scratch of a batch: states of all slices, then tables, bins and open counts of as many as the batch has. */
+/* The scratch holds the states of all slices, then the tables, bins and open counts of a batch. */
 struct parts {
     size_t state_stride, table_bytes, bin_bytes, open_bytes;
     int64_t batch;
@@ -254,7 +256,7 @@ struct batch {
     struct parts parts;
     struct clahe_tiles tiles;
     const void *in;
-    char *states, *room;
+    char *states, *buffer;
     float *out;
     int64_t n; /* slices */
 };
@@ -268,8 +270,8 @@ static enum ts_status run_batch(const struct stage_context *context, const struc
     const size_t pixels = (size_t)tiles.ny * tiles.nx, stride = parts.state_stride;
     const size_t shared = tiles.values <= SHARED_BINS ? (size_t)tiles.values * sizeof(uint32_t) : 0;
     const double scale = (double)(CLAHE_GRAY_LEVELS - 1) / (double)((int64_t)tiles.height * tiles.width);
-    uint16_t *tables = (uint16_t *)batch->room;
-    uint16_t *bins = (uint16_t *)(batch->room + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch));
+    uint16_t *tables = (uint16_t *)batch->buffer;
+    uint16_t *bins = (uint16_t *)(batch->buffer + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch));
     uint32_t *open = (uint32_t *)((char *)bins + ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch));
     const dim3 tile_grid((unsigned)(tiles.tiles_y * tiles.tiles_x), n);
 #define TABLES(type)                                                                                                   \
@@ -303,7 +305,7 @@ enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const 
     batch.parts = parts_of(context, n);
     batch.tiles = ts_cuda_clahe_tiles(context, call);
     char *states = (char *)call->scratch;
-    batch.room = states + batch.parts.state_stride * (size_t)n;
+    batch.buffer = states + batch.parts.state_stride * (size_t)n;
     cudaMemsetAsync(states, 0, batch.parts.state_stride * (size_t)n, call->stream);
     enum ts_status status = ts_cuda_value_range_add(context, in, states, true, batch.parts.state_stride, call);
     for (int64_t z = 0; status == TS_OK && z < n; z += batch.parts.batch) {

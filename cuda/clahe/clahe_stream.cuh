@@ -6,7 +6,7 @@
 #define CUDA_CLAHE_CLAHE_STREAM_CUH
 
 #include "cuda/clahe/clahe.cuh"
-#include "cuda/values/block_scan.cuh"
+#include "cuda/values/reductions.cuh"
 
 enum {
     MOST_TILES = 64, /* along an axis */
@@ -28,7 +28,7 @@ struct stream_job {
     int row_groups, column_groups, tables;
 };
 
-/* What a block has: regions, tiles along x, and the shared memory. */
+/* A block's part of a slice: regions, tiles along x, and the shared memory. */
 struct stream_part {
     int row, row_end, tile, tile_end;
     int x, x_end; /* pixels of its regions */
@@ -101,7 +101,7 @@ static __device__ inline uint32_t entry_at(const struct pixels<T, V> &pixels, in
     return base + (shift >= 2 ? key >> (shift - 2) : key << 2);
 }
 
-/* Reading and counting at an address within shared memory: the compiler's own would add a base each time. */
+/* These read and count at an address within shared memory; the compiler's own code would add a base each time. */
 static __device__ inline uint32_t load_shared(uint32_t address)
 {
     uint32_t value;
@@ -114,14 +114,14 @@ static __device__ inline void count_shared(uint32_t address)
     asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(address) : "memory");
 }
 
-/* Keeps the compiler from working this sum out anew wherever it is added to. */
+/* Keeps the compiler from computing this sum again wherever it is added to. */
 static __device__ inline uint32_t kept(uint32_t sum)
 {
     asm("" : "+r"(sum));
     return sum;
 }
 
-/* Returns the bits of the values or'ed, as words. */
+/* Counts the pixels; returns the bits of their values or'ed, as words. */
 template <typename T, int V, int RANGE>
 static __device__ inline uint32_t count_pixels(const struct pixels<T, V> &pixels, uint32_t table)
 {
@@ -135,7 +135,7 @@ static __device__ inline uint32_t count_pixels(const struct pixels<T, V> &pixels
     return bits;
 }
 
-/* Waits for the others of THREADS neighboring threads. */
+/* A barrier of THREADS neighboring threads. */
 template <int THREADS> static __device__ inline void group_barrier(void)
 {
     if constexpr (THREADS == 32)
@@ -179,7 +179,7 @@ static __device__ uint32_t count_tile(const struct clahe_tiles &tiles, const T *
     return sizeof(T) == 1 ? 0 : bits & ~((RANGE - 1) * 0x10001u);
 }
 
-/* Of 1 to 65,536; at most 2^-23 off. */
+/* 1 / value for 1 to 65,536, at most 2^-23 off. */
 static __device__ inline float reciprocal_of(float value)
 {
     float reciprocal;
@@ -187,14 +187,14 @@ static __device__ inline float reciprocal_of(float value)
     return reciprocal;
 }
 
-/* How singles are handed out: one to the keys 0, step, 2 step, ..., `rest` in all. */
+/* Single counts go to the keys 0, step, 2 step, ..., `rest` in all. */
 struct singles {
     float inverse; /* 1 / step, no less; 0: none */
     uint32_t most; /* bits of 2^23 + rest - 1 */
 };
 
-/* The quotient of two whole numbers below 2^17 misses the next one by 1 / rest at least, which is more than the errors
- * of a float reciprocal (2^-23 of it): half of that is room enough on both sides. */
+/* The quotient of two whole numbers below 2^17 misses the next one by 1 / rest at least, which is more than twice the
+ * error of a float reciprocal (2^-23 of it): adding half of it is safe on both sides. */
 static __device__ inline struct singles share_singles(uint32_t rest, uint32_t values)
 {
     struct singles singles = {0, two_23};
@@ -215,26 +215,26 @@ template <int KEYS> static __device__ inline uint32_t singles_below(const struct
     return KEYS == 16 ? bits : min(bits, singles.most);
 }
 
-/* One level. biased: the bits of 2^23 plus the counts up to the key. The sum and the product are float operations of
- * their own: fma(2^23 + n, scale, -2^23 scale) is n * scale rounded once. No level is above the last, since no sum is
- * above the pixels of a tile. */
+/* Makes one level. `biased` has the bits of 2^23 plus the counts up to the key. fma(2^23 + n, scale, -2^23 scale) is
+ * n * scale rounded once, as the CPU's product is. No level exceeds the last, since no sum exceeds the pixels of a
+ * tile. */
 static __device__ inline uint32_t level_of(uint32_t biased, float scale, float shift)
 {
     return __float_as_uint(__fmaf_rn(__uint_as_float(biased), scale, shift) + 8388608.0f);
 }
 
-/* What a thread knows of its KEYS keys, in groups of four. Group i of memory is group (i + turn) of the keys, so that
+/* The counts of a thread's KEYS keys, in groups of four. Group i of memory is group (i + rotation) of the keys, so that
  * the lanes of a warp reach all banks. */
 template <int KEYS> struct thread_keys {
     enum { GROUPS = KEYS / 4 };
     uint32_t counts[GROUPS][4];
-    uint32_t sums[GROUPS]; /* of groups, in their order of memory */
-    uint32_t turn, first;  /* first: the lowest key */
+    uint32_t sums[GROUPS];    /* of groups, in their order of memory */
+    uint32_t rotation, first; /* first: the lowest key */
 };
 
 template <int KEYS> static __device__ inline uint32_t group_key(const struct thread_keys<KEYS> &keys, int i)
 {
-    return keys.first + (i + keys.turn) % keys.GROUPS * 4;
+    return keys.first + (i + keys.rotation) % keys.GROUPS * 4;
 }
 
 /* The levels of a thread's keys take the high halves of the pairs; `below`: cut counts of the keys before them. What
@@ -251,13 +251,13 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
 #pragma unroll
     for (uint32_t i = 0; i < keys.GROUPS; i++) {
         all += keys.sums[i];
-        below += i + keys.turn >= keys.GROUPS ? keys.sums[i] : 0;
+        below += i + keys.rotation >= keys.GROUPS ? keys.sums[i] : 0;
     }
 #pragma unroll
     for (uint32_t i = 0; i < keys.GROUPS; i++) {
         const uint32_t key = group_key(keys, (int)i);
         const float value = (float)key;
-        uint32_t counted = (i + keys.turn == keys.GROUPS ? below -= all : below) + each * key;
+        uint32_t counted = (i + keys.rotation == keys.GROUPS ? below -= all : below) + each * key;
         uint4 *pair = (uint4 *)(pairs + key), made = *pair;
 #define NEXT(half, j)                                                                                                  \
     counted += keys.counts[i][j] + each;                                                                               \
@@ -272,8 +272,8 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
     }
 }
 
-/* TILE_THREADS threads turn the counts of a tile, table `local` of them, into levels and clear them. `thread`: among
- * these. Starts behind a barrier. makes: false where there is no tile. */
+/* TILE_THREADS threads turn the counts of a tile (table `local`) into levels and clear them. `thread` is the index
+ * among them; `makes` is false where there is no tile. Call it behind a barrier. */
 template <int KEYS, int TILE_THREADS>
 static __device__ void make_table(const struct stream_job &job, const struct stream_part &part, int tile, int local,
                                   int thread, bool makes)
@@ -284,7 +284,7 @@ static __device__ void make_table(const struct stream_job &job, const struct str
     const uint32_t clip = (uint32_t)job.tiles.clip;
     struct thread_keys<KEYS> keys;
     keys.first = (uint32_t)thread * KEYS;
-    keys.turn = threadIdx.x / (32 / KEYS) % keys.GROUPS;
+    keys.rotation = threadIdx.x / (32 / KEYS) % keys.GROUPS;
     uint32_t *counts = part.counts + local * RANGE, cut = 0, sum = 0;
 #pragma unroll
     for (int i = 0; i < keys.GROUPS; i++) {

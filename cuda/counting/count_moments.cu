@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over the counts c of the keys k of a slice: c k, c k^2 and c log|v|, integers exactly; and the values at the
+ * Sums over the counts c of the keys k of a slice: c k and c k^2 (exact integers) and c log|v|; and the values at the
  * ranks of percentiles.
  *
- * Sums: a block takes two slices, a thread every 512th key of both, so that a logarithm is read once for two counts;
- * then the threads fan in. 4 bytes read a key and slice, and 4 of the logarithms, which stay in the second cache.
- * Ranks: a block a slice, a thread a run of neighbors. 512 and 1,024 threads a block: a slice has 256 or 65,536 keys.
+ * Sums: a block takes two slices, so that a logarithm is read once for two counts; a thread takes every 512th key of
+ * both, and then the threads fan in. Memory traffic: 4 bytes read for each key and slice, and 8 for the logarithm,
+ * which stays in the second cache. Ranks: one block for each slice, a thread takes a run of neighboring keys. A slice
+ * has 256 or 65,536 keys, which 512 threads (for ranks 1,024) read in few rounds.
  */
 #include "cuda/counting/count_moments.cuh"
 
@@ -14,7 +15,7 @@
 
 enum { THREADS = 512, SLICES = 2 };
 
-/* Sums below 2^64: a slice has fewer than 2^32 pixels. */
+/* All sums stay below 2^64, because a slice has fewer than 2^32 pixels. */
 struct count_moments {
     uint64_t keys, squares; /* of the keys */
     uint64_t n, n_zero, n_negative;
@@ -31,8 +32,8 @@ static __device__ void ts_cuda_join(struct count_moments *into, const struct cou
     into->logs += from->logs;
 }
 
-/* Struct cuda_slice_counts of each slice, and what goes where; strides in bytes. */
-struct count_job {
+/* The counts are struct cuda_slice_counts of each slice; strides are in bytes. */
+struct sum_job {
     const char *counts;
     char *out;
     size_t counts_stride, out_stride;
@@ -40,12 +41,12 @@ struct count_job {
     uint32_t n_keys;
 };
 
-static __device__ const struct cuda_slice_counts *counts_of(const struct count_job &job, int64_t slice)
+static __device__ const struct cuda_slice_counts *counts_of(const struct sum_job &job, int64_t slice)
 {
     return (const struct cuda_slice_counts *)(job.counts + slice * job.counts_stride);
 }
 
-static __global__ void __launch_bounds__(THREADS) sum_counts(struct count_job job, const double *logs, int64_t n_slices)
+static __global__ void __launch_bounds__(THREADS) sum_counts(struct sum_job job, const double *logs, int64_t n_slices)
 {
     __shared__ struct count_moments shared[THREADS / 2];
     const int64_t first = (int64_t)blockIdx.x * SLICES;
@@ -84,33 +85,27 @@ static __global__ void __launch_bounds__(THREADS) sum_counts(struct count_job jo
 }
 
 static __global__ void __launch_bounds__(RANK_THREADS)
-    find_values(struct count_job job, const double *percents, int n_percentiles)
+    find_values(struct sum_job job, const double *percents, int n_percentiles)
 {
     const struct cuda_slice_counts *counts = counts_of(job, blockIdx.x);
     struct percentile_ends *ends = (struct percentile_ends *)(job.out + blockIdx.x * job.out_stride);
-    const uint32_t run = (job.n_keys + RANK_THREADS - 1) / RANK_THREADS, first = threadIdx.x * run;
-    uint64_t sum = 0, n;
-    for (uint32_t key = first; key < first + run && key < job.n_keys; key++)
-        sum += ts_cuda_slice_count(counts, key);
-    const uint64_t before = ts_cuda_sum_before(sum, &n);
+    const auto count = [counts](uint32_t key) { return ts_cuda_slice_count(counts, key); };
+    const struct key_run run = ts_cuda_key_run(count, job.n_keys);
     for (int i = 0; i < 2 * n_percentiles; i++) {
-        uint64_t rank = ts_cuda_rank(n, percents[i / 2], i % 2);
-        if (rank < before || rank >= before + sum)
-            continue;
-        uint32_t key = first;
-        for (rank -= before; rank >= ts_cuda_slice_count(counts, key); key++)
-            rank -= ts_cuda_slice_count(counts, key);
-        ends->keys[i] = key;
+        uint64_t rank = ts_cuda_rank(run.total, percents[i / 2], i % 2);
+        uint32_t key;
+        if (ts_cuda_key_at(count, run, &rank, &key))
+            ends->keys[i] = key;
     }
     if (threadIdx.x == 0)
-        ends->n = n;
+        ends->n = run.total;
 }
 
-static struct count_job job_of(enum ts_dtype dtype, const void *counts, void *out, size_t stride)
+static struct sum_job job_of(enum ts_dtype dtype, const void *counts, void *out, size_t stride)
 {
     double low, high;
     ts_dtype_range(dtype, &low, &high);
-    struct count_job job = {.counts = (const char *)counts, .out = (char *)out, .out_stride = stride};
+    struct sum_job job = {.counts = (const char *)counts, .out = (char *)out, .out_stride = stride};
     job.counts_stride = ts_cuda_stride(ts_cuda_value_counts_bytes(dtype, true));
     job.lowest = (int32_t)low;
     job.n_keys = ts_value_counts_keys(dtype);
@@ -166,7 +161,7 @@ void ts_cuda_count_moments_collect(enum ts_dtype dtype, const void *copied, stru
     moments->n_zero = from.n_zero;
     moments->n_negative = from.n_negative;
     moments->log_rest = from.logs;
-    /* From keys to values = keys + low. */
+    /* Values are keys + low. */
     const __int128 n = (__int128)from.n, keys = (__int128)from.keys, least = (__int128)low;
     ts_moments_of_sums(moments, keys + least * n, (__int128)from.squares + 2 * least * keys + least * least * n);
     ts_value_range_merge(range, &own);

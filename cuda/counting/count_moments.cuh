@@ -14,16 +14,17 @@ extern "C" {
 #include "stages/values/value_range.h"
 }
 
-/* Bytes of what follows from the counts of one slice. */
+/* Bytes of the moments of one slice. */
 size_t ts_cuda_count_moments_bytes(void);
-/* The logarithms that the launcher wants on the device: of the absolute value of every key, 0 for zero. */
+/* The logarithms that ts_cuda_count_moments() reads on the device: of the absolute value of every key, 0 for zero. */
 size_t ts_cuda_count_logs_bytes(enum ts_dtype dtype);
 void ts_cuda_count_logs(enum ts_dtype dtype, double *logs);
-/* counts: n slices' partials of ts_cuda_value_counts. Writes the moments of slice i to (char *)moments + i * stride. */
+/* Enqueues the moments of slice i to (char *)moments + i * stride. `counts` are n slices' partials of
+ * ts_cuda_value_counts(). */
 enum ts_status ts_cuda_count_moments(const struct stage_context *context, enum ts_dtype dtype, const void *counts,
                                      int64_t n, const double *logs, void *moments, size_t stride,
                                      const struct cuda_call *call);
-/* Writes the ends of the percentiles of slice i, struct percentile_ends, to (char *)ends + i * stride. */
+/* Enqueues struct percentile_ends of slice i to (char *)ends + i * stride. */
 enum ts_status ts_cuda_count_ends(const struct stage_context *context, enum ts_dtype dtype, const void *counts,
                                   int64_t n, const double *percents, int n_percentiles, void *ends, size_t stride,
                                   const struct cuda_call *call);

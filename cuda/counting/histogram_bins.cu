@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bins of equal width from counts of single values, so that the bins alone come down to the host: what ts_bins_fold()
- * makes of the same counts, number by number. A bin is a run of keys, key(value) = value - lowest value of the type,
- * from key(ceil(edge)) to before that of the next edge; edges are worked out in double as on the host, where they are
- * not integers anyway.
+ * Makes bins of equal width from counts of single values, so that the bins alone go to the host: the numbers are those
+ * that ts_bins_fold() makes of the same counts. A bin is a run of keys, key(value) = value - lowest value of the type,
+ * from key(ceil(edge)) to before that of the next edge; edges that are not integers are computed in double as on the
+ * host.
  *
  * 1, 2, 4, ... or 32 lanes sum the keys of a bin, as many as it has keys, so that neighboring lanes read neighboring
- * counts; all threads of the block do where a bin has more than WIDE_KEYS, and for what lies outside of the bins.
- * Traffic: 4 bytes read a key between the lowest and the highest of a slice (8 a key of a volume), fresh from the
- * kernel that counted and so mostly from the second cache, and as many written a bin. 512 threads: four blocks are all
- * that a multiprocessor holds, and 512 slices are then on the device at once.
+ * counts; all threads of the block sum a bin of more than WIDE_KEYS, and what lies outside of the bins. Memory traffic:
+ * 4 bytes read for each key between the lowest and the highest of a slice (8 for each key of a volume), mostly from the
+ * second cache because the counts are new, and as many written for each bin. 512 threads a block: four blocks fill a
+ * multiprocessor, and the device works on about 512 slices at once.
  */
 #include "cuda/counting/histogram_bins.cuh"
 #include "cuda/device/occupancy.cuh"
@@ -18,7 +18,7 @@ enum { BINNING_THREADS = 512, BINNING_BLOCKS = 4, BINNING_WARPS = BINNING_THREAD
 /* A block makes at least so many bins. */
 enum { LEAST_BINS = 8 };
 
-/* Counts of the keys first + i, with i in [low, high]. */
+/* The counts of the keys first + i, with i in [low, high]. */
 template <typename type> struct counted_keys {
     const type *counts;
     uint32_t first, low, high; /* low > high: there are none */
@@ -47,7 +47,7 @@ static __device__ type lane_sum(const struct counted_keys<type> &keys, uint32_t 
     return sum;
 }
 
-/* Over 2^k lanes that stand side by side; all lanes of the warp come here. */
+/* Returns the sum over 2^k lanes that stand side by side. All lanes of the warp call it. */
 template <typename type> static __device__ type join_lanes(type sum, uint32_t lanes)
 {
     for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
@@ -55,7 +55,7 @@ template <typename type> static __device__ type join_lanes(type sum, uint32_t la
     return sum;
 }
 
-/* In all threads; all of the block come here. */
+/* Returns the sum to all threads. All threads of the block call it. */
 template <typename type>
 static __device__ type block_sum(const struct counted_keys<type> &keys, uint32_t begin, uint32_t end,
                                  struct binning_shared<type> *shared)
@@ -73,7 +73,7 @@ static __device__ type block_sum(const struct counted_keys<type> &keys, uint32_t
 
 /* ---- keys -------------------------------------------------------------------------------------- */
 
-/* Narrows [low, high] to the first and the last count that is not zero. All threads of the block come here. */
+/* Narrows [low, high] to the first and the last count that is not zero. All threads of the block call it. */
 static __device__ void find_keys(struct counted_keys<uint64_t> &keys, struct binning_shared<uint64_t> *shared)
 {
     uint32_t low = UINT32_MAX, high = 0;
@@ -100,17 +100,15 @@ static __device__ void find_keys(struct counted_keys<uint64_t> &keys, struct bin
     keys.high = shared->high;
 }
 
-/* A partial of a slice says which keys it has, */
-static __device__ void open_keys(const struct binning_job &job, const char *counts, struct counted_keys<uint32_t> &keys,
-                                 struct binning_shared<uint32_t> *shared)
+/* A partial of a slice states which keys it has. */
+static __device__ void open_keys(const struct binning_job &, const char *counts, struct counted_keys<uint32_t> &keys,
+                                 struct binning_shared<uint32_t> *)
 {
     const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)counts;
-    (void)job;
-    (void)shared;
     keys = {slice->counts, 0, slice->low, slice->high};
 }
 
-/* and all others are looked through where that matters. */
+/* All other counts are searched, where that matters. */
 static __device__ void open_keys(const struct binning_job &job, const char *counts, struct counted_keys<uint64_t> &keys,
                                  struct binning_shared<uint64_t> *shared)
 {
@@ -119,7 +117,7 @@ static __device__ void open_keys(const struct binning_job &job, const char *coun
         find_keys(keys, shared);
 }
 
-/* As ts_bins_init_data() has it. */
+/* The bins of ts_bins_init_data(). */
 static __device__ struct bins bins_between(double low, double high, int64_t n)
 {
     struct bins bins = {low, high, 0, 0, n};
@@ -139,7 +137,7 @@ static __device__ uint32_t first_key(const struct binning_job &job, double edge)
     return first >> job.log2_group;
 }
 
-/* Where the bins begin and end. */
+/* The keys at which the bins begin and end. */
 struct key_edges {
     struct bins bins;
     uint32_t end; /* the last bin is closed: it ends before the first value above high */
@@ -159,7 +157,7 @@ static __device__ struct key_edges edges_of(const struct binning_job &job, const
     return edges;
 }
 
-/* Of n + 1 edges. */
+/* The first key at or above edge i of n + 1 edges. */
 static __device__ uint32_t edge_key(const struct binning_job &job, const struct key_edges &edges, uint32_t i)
 {
     if (i == edges.bins.n)
@@ -236,8 +234,8 @@ static __global__ void __launch_bounds__(BINNING_THREADS, TS_CUDA_BLOCKS(BINNING
 enum ts_status ts_cuda_histogram_bins(const struct stage_context *context, const struct binning_job *job, int64_t n,
                                       const struct cuda_call *call)
 {
-    const int64_t room = (int64_t)context->device->multiprocessors * BINNING_BLOCKS / n;
-    const int64_t useful = (job->bins.n + LEAST_BINS - 1) / LEAST_BINS, parts = room < useful ? room : useful;
+    const int64_t share = (int64_t)context->device->multiprocessors * BINNING_BLOCKS / n;
+    const int64_t useful = (job->bins.n + LEAST_BINS - 1) / LEAST_BINS, parts = share < useful ? share : useful;
     const dim3 grid((unsigned)n, (unsigned)(parts > 1 ? parts : 1));
     if (job->of_slices)
         bin_counted<uint32_t><<<grid, BINNING_THREADS, 0, call->stream>>>(*job);

@@ -3,19 +3,19 @@
  * Count, sum, sum of squared deviations, product, smallest and largest of the finite values of every slice, in double.
  *
  * two-level: a thread takes a run of about the square root of the slice's size (at most RUN_MOST values), 16 values at
- * a time, the block's threads side by side in memory; sums and squares are of the differences from the mean of the
- * run's first 16 values. The runs of a block fan in, and a second kernel joins the blocks' results. fan-in: a
- * thread starts with two single values, 512 apart in a tile of 1,024, and everything fans in from there: log2(n) joins
+ * a time, and the block's threads read side by side; it sums the differences from the mean of the run's first 16
+ * values, and their squares. The runs of a block fan in, and a second kernel joins the blocks' results. fan-in: a
+ * thread starts with two single values, 512 apart in a tile of 1,024, and everything fans in from there, log2(n) joins
  * deep.
  *
- * That one pass is enough: with the center c the mean of k of a run's n values, (c - mean)^2 <= S/k, where S is the sum
+ * One pass is enough: with the center c the mean of k of a run's n values, (c - mean)^2 <= S/k, where S is the sum
  * of squared deviations; so sum (v - c)^2 = S + n (c - mean)^2 <= S (1 + n/k) = 17 S for n = 256 and k = 16, and taking
  * n (c - mean)^2 off again loses less than 17 (n + 2) 2^-53 < 5e-13 of S. Runs are joined by Chan, Golub and LeVeque
  * (1983), with means as center + offset, so that only their small differences are rounded.
  *
- * 4 bytes read a pixel; about 15 instructions a value, 4 of them in double. 128 threads a block, 8 blocks a
- * multiprocessor: 64 registers a thread keep the sums and 64 bytes of loads in flight, and while the runs of one block
- * fan in the others read. Measured with other shapes: docs/performance.md.
+ * Memory traffic: 4 bytes read a pixel. A value takes about 15 instructions, 4 of them in double. 128 threads a block
+ * and 8 blocks a multiprocessor leave 64 registers a thread, which keep the sums and 64 bytes of loads in flight, and
+ * while the runs of one block fan in the others read. docs/performance.md has measurements of other shapes.
  */
 #include "cuda/counting/moments.cuh"
 
@@ -35,7 +35,7 @@ enum {
 
 /* ---- two-level ---------------------------------------------------------------------------------- */
 
-/* What one launch works on: slices of n values, cut into n_parts parts of `part` values each. Part p of slice z goes to
+/* The work of one launch: slices of n values, cut into n_parts parts of `part` values each. Part p of slice z goes to
  * out + z * out_stride + p * sizeof(struct cuda_moments). */
 struct moments_job {
     const void *data; /* the values; or moments, in_stride bytes a slice */
@@ -50,7 +50,7 @@ template <typename type> static __device__ cuda_moments<type> *place(const struc
     return (struct cuda_moments<type> *)(job.out + slice * job.out_stride) + part;
 }
 
-/* The thread's 16 values at `at`, four apart by a vector of every thread of the block. */
+/* Loads the thread's 16 values: four vectors of 4, each followed by those of the other threads of the block. */
 template <typename type, bool wide> static __device__ void load_group(type values[GROUP], const type *at)
 {
 #pragma unroll
@@ -64,7 +64,7 @@ template <typename type, bool wide> static __device__ void load_group(type value
         }
 }
 
-/* The same where the part ends inside the group; left: values from `at` on. */
+/* The same where the part ends inside the group, after `left` values from `at` on. */
 template <typename type> static __device__ unsigned load_some(type values[GROUP], const type *at, int64_t left)
 {
     unsigned present = 0;
@@ -77,21 +77,10 @@ template <typename type> static __device__ unsigned load_some(type values[GROUP]
     return present;
 }
 
-/* Joins n parts, each thread every THREADS-th, then the threads fan in: into thread 0's *moments. */
-template <typename sum_type>
-static __device__ void join_all(struct cuda_moments<sum_type> *moments, const struct cuda_moments<sum_type> *parts,
-                                int64_t n, struct cuda_moments<sum_type> *shared)
-{
-    clear(moments);
-    for (int64_t i = threadIdx.x; i < n; i += THREADS)
-        ts_cuda_join(moments, &parts[i]);
-    ts_cuda_fan_in(moments, shared, n < THREADS ? (int)n : THREADS);
-}
-
 template <typename type, bool wide>
 static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job job)
 {
-    typedef typename sum_of<type>::sum_type sum_type;
+    typedef sum_of<type> sum_type;
     __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
     const type *slice = (const type *)job.data + blockIdx.x / job.n_parts * job.n;
     const int64_t first = blockIdx.x % job.n_parts * job.part;
@@ -118,7 +107,7 @@ static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job
         *place<sum_type>(job) = moments;
 }
 
-/* A block joins job.part moments of a slice. */
+/* A block joins job.part moments of a slice: each thread every THREADS-th, then the threads fan in. */
 template <typename sum_type> static __global__ void join_runs(struct moments_job job)
 {
     __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
@@ -127,24 +116,17 @@ template <typename sum_type> static __global__ void join_runs(struct moments_job
     const struct cuda_moments<sum_type> *parts =
         (const struct cuda_moments<sum_type> *)((const char *)job.data + slice * job.in_stride) + first;
     struct cuda_moments<sum_type> moments;
-    join_all(&moments, parts, n, shared);
+    clear(&moments);
+    for (int64_t i = threadIdx.x; i < n; i += THREADS)
+        ts_cuda_join(&moments, &parts[i]);
+    ts_cuda_fan_in(&moments, shared, n < THREADS ? (int)n : THREADS);
     if (threadIdx.x == 0)
         *place<sum_type>(job) = moments;
 }
 
 /* ---- fan-in ------------------------------------------------------------------------------------- */
 
-static __device__ double single_sum(float value)
-{
-    return (double)value;
-}
-
-template <typename type> static __device__ uint64_t single_sum(type value)
-{
-    return (uint64_t)(int64_t)value;
-}
-
-/* Of one value, of nothing past the end of the slice. */
+/* The moments of value i of a slice of n, of nothing past its end. */
 template <typename type, typename sum_type>
 static __device__ void single(struct cuda_moments<sum_type> *moments, const type *slice, int64_t i, int64_t n)
 {
@@ -160,7 +142,7 @@ static __device__ void single(struct cuda_moments<sum_type> *moments, const type
     moments->center = (double)value;
     moments->product = factor((double)value, value == 0);
     normalize(&moments->product, &moments->exponent);
-    moments->sum = single_sum(value);
+    moments->sum = std::is_same<type, float>::value ? (sum_type)value : (sum_type)(int64_t)value;
     moments->n = 1;
     moments->n_zero = value == 0;
     moments->low = moments->high = ts_cuda_order_key(value);
@@ -168,7 +150,7 @@ static __device__ void single(struct cuda_moments<sum_type> *moments, const type
 
 template <typename type> static __global__ void __launch_bounds__(TILE_THREADS) fan_in_values(struct moments_job job)
 {
-    typedef typename sum_of<type>::sum_type sum_type;
+    typedef sum_of<type> sum_type;
     __shared__ struct cuda_moments<sum_type> shared[TILE_THREADS / 2];
     const type *slice = (const type *)job.data + blockIdx.x / job.n_parts * job.n;
     const int64_t first = blockIdx.x % job.n_parts * TILE + threadIdx.x;
@@ -212,7 +194,7 @@ size_t ts_cuda_moments_bytes(void)
     return sizeof(struct cuda_moments<double>);
 }
 
-/* Moments of the parts of n slices; with fan-in twice, the second time for the parts of those. */
+/* The scratch holds the moments of the parts of n slices, and those of the parts of these parts. */
 size_t ts_cuda_moments_scratch_bytes(int64_t slice_pixels, enum reduction_method method, int64_t n)
 {
     const int64_t parts = ts_cuda_parts(slice_pixels, part_length(slice_pixels, method));
@@ -235,20 +217,20 @@ static enum ts_status launch_values(const struct stage_context *context, int64_t
     return ts_cuda_launched(context, "sum_runs");
 }
 
-/* Until one is left of each slice. */
+/* Joins the parts until one is left of each slice. */
 template <typename sum_type>
 static enum ts_status join_parts(const struct stage_context *context, int64_t n_slices, enum reduction_method method,
                                  struct moments_job job, char *moments, size_t stride, cudaStream_t stream)
 {
     const size_t bytes = ts_cuda_moments_bytes();
-    char *const rooms[2] = {job.out, job.out + job.out_stride * (size_t)n_slices};
+    char *const buffers[2] = {job.out, job.out + job.out_stride * (size_t)n_slices};
     enum ts_status status = TS_OK;
     for (int pass = 0; status == TS_OK && job.n_parts > 1; pass++) {
         const bool fans_in = method == REDUCTION_FAN_IN;
         const int64_t parts = ts_cuda_parts(job.n_parts, TILE);
         struct moments_job next = {.data = job.out, .n = job.n_parts, .part = TILE, .n_parts = parts};
         next.in_stride = job.out_stride;
-        next.out = parts == 1 ? moments : rooms[1 - pass % 2];
+        next.out = parts == 1 ? moments : buffers[1 - pass % 2];
         next.out_stride = parts == 1 ? stride : (size_t)parts * bytes;
         if (fans_in)
             fan_in_parts<sum_type><<<(unsigned)(n_slices * parts), TILE_THREADS, 0, stream>>>(next);
@@ -267,10 +249,10 @@ enum ts_status ts_cuda_moments(const struct stage_context *context, const struct
     struct moments_job job = {.data = slices->data, .n = n, .part = part, .n_parts = ts_cuda_parts(n, part)};
     job.out = (char *)(job.n_parts == 1 ? moments : call->scratch);
     job.out_stride = job.n_parts == 1 ? stride : (size_t)job.n_parts * ts_cuda_moments_bytes();
-    enum ts_status status = slices->dtype == TS_F32 ? launch_values<float>(context, n_slices, method, job, call->stream)
-                            : slices->dtype == TS_I32
-                                ? launch_values<int32_t>(context, n_slices, method, job, call->stream)
-                                : launch_values<uint32_t>(context, n_slices, method, job, call->stream);
+    enum ts_status status;
+#define LAUNCH(type) status = launch_values<type>(context, n_slices, method, job, call->stream)
+    TS_CUDA_DTYPES_32(slices->dtype, LAUNCH)
+#undef LAUNCH
     if (status != TS_OK)
         return status;
     if (slices->dtype == TS_F32)
@@ -280,7 +262,7 @@ enum ts_status ts_cuda_moments(const struct stage_context *context, const struct
 
 /* ---- on the host -------------------------------------------------------------------------------- */
 
-/* The sum that is `sum` modulo 2^64 and nearest to the number known to 1 part in 10^12. */
+/* Returns the number that is `sum` modulo 2^64 and nearest to `nearly`, which is known to 1 part in 10^12. */
 static __int128 whole_sum(uint64_t sum, double nearly)
 {
     const double period = 18446744073709551616.0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stages/counting/moments.h and value_range.h on the device: moments and range of every slice of 32-bit integers or
- * floats, in one pass.
+ * stages/counting/moments.h and stages/values/value_range.h on the device: moments and range of every slice of 32-bit
+ * integers or floats, in one pass.
  */
 #ifndef CUDA_COUNTING_MOMENTS_CUH
 #define CUDA_COUNTING_MOMENTS_CUH
@@ -13,23 +13,12 @@ extern "C" {
 #include "stages/values/value_range.h"
 }
 
-/* Of floats the sum is a double, of integers it is exact modulo 2^64. 11 words of 8 bytes: an odd number, so that
- * neighbors in shared memory lie in other banks. */
-template <typename sum_type> struct cuda_moments {
-    double center, offset, deviations; /* mean = center + offset; sum of (v - mean)^2 */
-    double product;                    /* of the finite values that are not zero, times 2^exponent: in +-[1, 2) */
-    sum_type sum;
-    int64_t exponent;
-    uint64_t n, n_zero, n_nan, n_infinite; /* n: finite */
-    uint32_t low, high;                    /* order keys */
-};
-
 /* Bytes of the moments of one slice. */
 size_t ts_cuda_moments_bytes(void);
 /* Scratch for n slices of slice_pixels values. */
 size_t ts_cuda_moments_scratch_bytes(int64_t slice_pixels, enum reduction_method method, int64_t n);
-/* Enqueues the moments of slice i of `slices` (data on the device) to (char *)moments + i * stride, where zero bytes
- * are expected. */
+/* Enqueues the moments of slice i of `slices` (data on the device) to (char *)moments + i * stride, which must be zero
+ * bytes before. */
 enum ts_status ts_cuda_moments(const struct stage_context *context, const struct ts_image *slices,
                                enum reduction_method method, void *moments, size_t stride,
                                const struct cuda_call *call);

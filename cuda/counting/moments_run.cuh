@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The moments of one thread's run of values, 16 at a time, and how the moments of runs are joined. Included by
- * cuda/counting/moments.cu, which says why this is exact enough.
+ * The moments of one thread's run of values, 16 at a time, and how the moments of runs are joined.
+ * cuda/counting/moments.cu includes this, and says why it is exact enough.
  */
 #ifndef CUDA_COUNTING_MOMENTS_RUN_CUH
 #define CUDA_COUNTING_MOMENTS_RUN_CUH
 
-#include "cuda/counting/moments.cuh"
-#include "cuda/values/order_keys.cuh"
+#include "cuda/values/value_keys.cuh"
 
 enum { GROUP = 16 }; /* values that a thread takes at a time: 4 vectors */
 
-template <typename type> struct sum_of {
-    typedef uint64_t sum_type;
-};
-template <> struct sum_of<float> {
-    typedef double sum_type;
+template <typename type>
+using sum_of = typename std::conditional<std::is_same<type, float>::value, double, uint64_t>::type;
+
+/* The sum of floats is a double, that of integers is exact modulo 2^64. The struct has 11 words of 8 bytes: an odd
+ * number, so that neighbors in shared memory lie in other banks. */
+template <typename sum_type> struct cuda_moments {
+    double center, offset, deviations; /* mean = center + offset; sum of (v - mean)^2 */
+    double product;                    /* of the finite values that are not zero, times 2^exponent: in +-[1, 2) */
+    sum_type sum;
+    int64_t exponent;
+    uint64_t n, n_zero, n_nan, n_infinite; /* n: finite */
+    uint32_t low, high;                    /* order keys */
 };
 
 /* ---- one run ------------------------------------------------------------------------------------ */
@@ -42,17 +48,16 @@ static __device__ double factor(double value, bool is_zero)
     return __hiloint2double(is_zero ? 0x3FF00000 : __double2hiint(value), __double2loint(value));
 }
 
-static __device__ void widen(struct run<float> *run, float value)
-{
-    run->low = fminf(run->low, value);
-    run->high = fmaxf(run->high, value);
-}
-
 template <typename type> static __device__ void widen(struct run<type> *run, type value)
 {
-    run->low = min(run->low, value);
-    run->high = max(run->high, value);
-    run->whole_sum += (uint64_t)(int64_t)value;
+    if constexpr (std::is_same<type, float>::value) {
+        run->low = fminf(run->low, value);
+        run->high = fmaxf(run->high, value);
+    } else {
+        run->low = min(run->low, value);
+        run->high = max(run->high, value);
+        run->whole_sum += (uint64_t)(int64_t)value;
+    }
 }
 
 template <typename type> static __device__ double add(struct run<type> *run, type value)
@@ -67,17 +72,12 @@ template <typename type> static __device__ double add(struct run<type> *run, typ
 }
 
 /* A value of the type near the mean: floats and integers of up to 32 bits are exact in double. */
-static __device__ double center_of(double mean, float)
+template <typename type> static __device__ double center_of(double mean)
 {
-    return (double)(float)mean;
+    return std::is_same<type, float>::value ? (double)(float)mean : rint(mean);
 }
 
-template <typename type> static __device__ double center_of(double mean, type)
-{
-    return rint(mean);
-}
-
-/* All present and finite. Products of four: between 2^-596 and 2^512. */
+/* All values are present and finite. Products of four lie between 2^-596 and 2^512. */
 template <typename type> static __device__ void add_all(struct run<type> *run, const type values[GROUP])
 {
     if (run->n == 0) {
@@ -85,7 +85,7 @@ template <typename type> static __device__ void add_all(struct run<type> *run, c
 #pragma unroll
         for (int i = 0; i < GROUP; i++)
             sum += (double)values[i];
-        run->center = center_of(sum * (1.0 / GROUP), values[0]);
+        run->center = center_of<type>(sum * (1.0 / GROUP));
     }
 #pragma unroll
     for (int i = 0; i < GROUP; i += 4) {
@@ -99,7 +99,7 @@ template <typename type> static __device__ void add_all(struct run<type> *run, c
     run->n += GROUP;
 }
 
-/* Bit i of `present`: value i is there. */
+/* Bit i of `present` says that value i is there. */
 template <typename type>
 static __device__ void add_some(struct run<type> *run, const type values[GROUP], unsigned present)
 {
@@ -119,7 +119,7 @@ static __device__ void add_some(struct run<type> *run, const type values[GROUP],
         }
     }
     if (run->n == 0 && finite)
-        run->center = center_of(sum / __popc(finite), values[0]);
+        run->center = center_of<type>(sum / __popc(finite));
 #pragma unroll
     for (int i = 0; i < GROUP; i++)
         if (finite >> i & 1) {
@@ -129,28 +129,14 @@ static __device__ void add_some(struct run<type> *run, const type values[GROUP],
     run->n += (uint32_t)__popc(finite);
 }
 
-static __device__ bool all_finite(const float values[GROUP])
+template <typename type> static __device__ bool all_finite(const type values[GROUP])
 {
     float zero = 0;
+    if constexpr (std::is_same<type, float>::value)
 #pragma unroll
-    for (int i = 0; i < GROUP; i++)
-        zero = __fmaf_rn(values[i], 0.0f, zero); /* NaN from the first that is not finite on */
+        for (int i = 0; i < GROUP; i++)
+            zero = __fmaf_rn(values[i], 0.0f, zero); /* NaN from the first that is not finite on */
     return zero == 0;
-}
-
-template <typename type> static __device__ bool all_finite(const type *)
-{
-    return true;
-}
-
-static __device__ double total_of(const struct run<float> *run, double)
-{
-    return run->n * run->center + run->sum;
-}
-
-template <typename type> static __device__ uint64_t total_of(const struct run<type> *run, uint64_t)
-{
-    return run->whole_sum;
 }
 
 template <typename type, typename sum_type>
@@ -161,7 +147,10 @@ static __device__ void end_run(const struct run<type> *run, struct cuda_moments<
     moments->offset = run->sum / n;
     moments->deviations = run->squares - run->sum * run->sum / n;
     moments->product = run->product;
-    moments->sum = total_of(run, (sum_type)0);
+    if constexpr (std::is_same<type, float>::value)
+        moments->sum = run->n * run->center + run->sum;
+    else
+        moments->sum = run->whole_sum;
     moments->exponent = run->exponent;
     moments->n = run->n;
     moments->n_zero = run->n_zero;
@@ -171,29 +160,18 @@ static __device__ void end_run(const struct run<type> *run, struct cuda_moments<
     moments->high = run->n ? ts_cuda_order_key(run->high) : 0;
 }
 
-static __device__ void open_range(struct run<float> *run)
-{
-    run->low = INFINITY;
-    run->high = -INFINITY;
-}
-
-static __device__ void open_range(struct run<uint32_t> *run)
-{
-    run->low = UINT32_MAX;
-    run->high = 0;
-}
-
-static __device__ void open_range(struct run<int32_t> *run)
-{
-    run->low = INT32_MAX;
-    run->high = INT32_MIN;
-}
-
+/* The range starts empty: low is above all values, high below. */
 template <typename type> static __device__ void begin_run(struct run<type> *run)
 {
     *run = {};
     run->product = 1;
-    open_range(run);
+    if constexpr (std::is_same<type, float>::value) {
+        run->low = INFINITY;
+        run->high = -INFINITY;
+    } else {
+        run->low = std::is_signed<type>::value ? INT32_MAX : UINT32_MAX;
+        run->high = std::is_signed<type>::value ? INT32_MIN : 0;
+    }
 }
 
 /* ---- joins -------------------------------------------------------------------------------------- */

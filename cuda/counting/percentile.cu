@@ -2,24 +2,24 @@
  *
  * Order statistics by order keys of 32 bits.
  *
- * histogram: the upper halves of the keys are written as 16-bit values and counted as those are (4 bytes read, 2
- * written and read again a value; the halves of NaN and infinities belong to no finite value and are left out of the
- * counts); then the lower halves of the values in the buckets of the ranks, in global memory (4 bytes read). A thread
- * takes every grid-th value; lanes of a warp with the same counter add once. Slice by slice, a block of 1,024 threads
- * finds the ranks in a table of 65,536 counts, 64 a thread. sort: the keys are written (4 bytes read, 4 written a
- * value), sorted (cuda/values/radix_sort.cu) and the ranks looked up.
+ * histogram: writes the upper halves of the keys as 16-bit values and counts those (4 bytes read a value, 2 written and
+ * read again; the halves of NaN and infinities belong to no finite value and are left out); then counts the lower
+ * halves of the values in the buckets of the ranks, in global memory (4 bytes read). A thread takes every grid-th
+ * value; lanes of a warp with the same counter add once. Slice by slice, a block of 1,024 threads finds the ranks in a
+ * table of 65,536 counts, 64 for each thread. sort: writes the keys (4 bytes read, 4 written a value), sorts them
+ * (cuda/values/radix_sort.cu) and looks the ranks up.
  *
- * 256 threads a block: any multiple of a warp does, memory is the limit.
+ * 256 threads a block: memory is the limit, and any multiple of a warp reaches it.
  */
 #include "cuda/counting/percentile.cuh"
 
 #include "cuda/counting/ranks.cuh"
-#include "cuda/values/order_keys.cuh"
 #include "cuda/values/radix_sort.cuh"
+#include "cuda/values/value_keys.cuh"
 
 enum { THREADS = 256, VALUES_A_THREAD = 16, KEYS = VALUE_COUNTS_KEYS_16 };
 
-/* Slices that go through the tables or the sort at once; it bounds the scratch. */
+/* The pixels and slices that go through the tables or the sort at once are limited, which bounds the scratch. */
 static const int64_t group_pixels = (int64_t)1 << 24;
 enum { GROUP_MOST = 16 };
 
@@ -35,7 +35,7 @@ template <typename type> static __global__ void write_upper(const type *values, 
         upper[i] = (uint16_t)(ts_cuda_order_key(values[i]) >> 16);
 }
 
-/* Values that are not finite come last. */
+/* The keys of values that are not finite come last. */
 template <typename type> static __global__ void write_keys(const type *values, uint32_t *keys, int64_t n)
 {
     const int64_t step = (int64_t)gridDim.x * THREADS;
@@ -43,18 +43,31 @@ template <typename type> static __global__ void write_keys(const type *values, u
         keys[i] = ts_cuda_is_finite(values[i]) ? ts_cuda_order_key(values[i]) : UINT32_MAX;
 }
 
-/* Counts of the lower halves in the buckets of `search`, one search and one set of tables a slice; strides in bytes. */
-struct lower_job {
+/* The work on slices of n values each: where the parts of each slice lie, strides in bytes. */
+struct rank_job {
+    const double *percents;
+    int n_percentiles;
+    bool floats;
     int64_t n;
-    const char *search;
-    char *tables;
-    size_t search_stride, tables_stride;
+    const char *counts; /* of upper halves: struct cuda_slice_counts */
+    char *search, *tables, *ends;
+    size_t counts_stride, search_stride, tables_stride, ends_stride;
 };
 
-template <typename type> static __global__ void count_lower(const type *values, struct lower_job job)
+static __device__ struct percentile_search *search_of(const struct rank_job &job, unsigned slice)
 {
-    const struct percentile_search *search =
-        (const struct percentile_search *)(job.search + blockIdx.y * job.search_stride);
+    return (struct percentile_search *)(job.search + slice * job.search_stride);
+}
+
+static __device__ struct percentile_ends *ends_of(const struct rank_job &job, unsigned slice)
+{
+    return (struct percentile_ends *)(job.ends + slice * job.ends_stride);
+}
+
+/* Counts the lower halves in the buckets of the search, one search and one set of tables a slice. */
+template <typename type> static __global__ void count_lower(const type *values, struct rank_job job)
+{
+    const struct percentile_search *search = search_of(job, blockIdx.y);
     unsigned long long *tables = (unsigned long long *)(job.tables + blockIdx.y * job.tables_stride);
     const int64_t step = (int64_t)gridDim.x * THREADS;
     values += blockIdx.y * job.n;
@@ -74,50 +87,33 @@ template <typename type> static __global__ void count_lower(const type *values, 
 
 /* ---- ranks -------------------------------------------------------------------------------------- */
 
-struct find_job {
-    const double *percents;
-    int n_percentiles;
-    bool floats;
-    const char *counts; /* of upper halves: struct cuda_slice_counts */
-    char *search, *tables, *ends;
-    size_t counts_stride, search_stride, tables_stride, ends_stride;
-};
-
-/* Number of values with the upper half `key`. */
-static __device__ uint64_t upper_count(const struct find_job &job, const struct cuda_slice_counts *counts, uint32_t key)
-{
-    return job.floats && (key < FLOAT_LEAST || key > FLOAT_MOST) ? 0 : ts_cuda_slice_count(counts, key);
-}
-
-/* A block a slice: in which upper halves the ranks lie. */
-static __global__ void __launch_bounds__(RANK_THREADS) find_buckets(struct find_job job)
+/* Finds in which upper halves the ranks lie, with one block for each slice. */
+static __global__ void __launch_bounds__(RANK_THREADS) find_buckets(struct rank_job job)
 {
     const struct cuda_slice_counts *counts =
         (const struct cuda_slice_counts *)(job.counts + blockIdx.x * job.counts_stride);
-    struct percentile_search *search = (struct percentile_search *)(job.search + blockIdx.x * job.search_stride);
-    struct percentile_ends *ends = (struct percentile_ends *)(job.ends + blockIdx.x * job.ends_stride);
+    struct percentile_search *search = search_of(job, blockIdx.x);
     __shared__ uint16_t upper[PERCENTILE_BUCKETS_MAX];
-    const uint32_t run = KEYS / RANK_THREADS, first = threadIdx.x * run;
-    uint64_t sum = 0, n;
-    for (uint32_t key = first; key < first + run; key++) {
-        sum += upper_count(job, counts, key);
+    const bool floats = job.floats;
+    const auto count = [counts, floats](uint32_t key) -> uint64_t {
+        return floats && (key < FLOAT_LEAST || key > FLOAT_MOST) ? 0 : ts_cuda_slice_count(counts, key);
+    };
+    const struct key_run run = ts_cuda_key_run(count, KEYS);
+    const uint64_t n = run.total;
+    for (uint32_t key = threadIdx.x; key < KEYS; key += RANK_THREADS)
         search->bucket_of[key] = 0;
-    }
-    const uint64_t before = ts_cuda_sum_before(sum, &n);
-    for (int i = 0; i < 2 * job.n_percentiles; i++) {
-        uint64_t rank = n ? ts_cuda_rank(n, job.percents[i / 2], i % 2) : 0;
-        if (n == 0 || rank < before || rank >= before + sum)
+    for (int i = 0; n > 0 && i < 2 * job.n_percentiles; i++) {
+        uint64_t rank = ts_cuda_rank(n, job.percents[i / 2], i % 2);
+        uint32_t key;
+        if (!ts_cuda_key_at(count, run, &rank, &key))
             continue;
-        uint32_t key = first;
-        for (rank -= before; rank >= upper_count(job, counts, key); key++)
-            rank -= upper_count(job, counts, key);
         search->rank[i] = rank;
         upper[i] = (uint16_t)key;
     }
     __syncthreads();
     if (threadIdx.x > 0)
         return;
-    ends->n = n;
+    ends_of(job, blockIdx.x)->n = n;
     search->n_buckets = 0;
     for (int i = 0; n > 0 && i < 2 * job.n_percentiles; i++) {
         if (search->bucket_of[upper[i]] == 0) {
@@ -128,36 +124,30 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_buckets(struct find_
     }
 }
 
-/* A block a slice (x) and rank (y): the key at the rank within its bucket. */
-static __global__ void __launch_bounds__(RANK_THREADS) find_keys(struct find_job job)
+/* Finds the key at a rank within its bucket, with one block for each slice (x) and rank (y). */
+static __global__ void __launch_bounds__(RANK_THREADS) find_keys(struct rank_job job)
 {
-    const struct percentile_search *search =
-        (const struct percentile_search *)(job.search + blockIdx.x * job.search_stride);
-    struct percentile_ends *ends = (struct percentile_ends *)(job.ends + blockIdx.x * job.ends_stride);
-    const uint32_t run = KEYS / RANK_THREADS, first = threadIdx.x * run;
-    uint64_t sum = 0, total;
+    const struct percentile_search *search = search_of(job, blockIdx.x);
+    struct percentile_ends *ends = ends_of(job, blockIdx.x);
     if (ends->n == 0)
         return;
     const int bucket = search->bucket[blockIdx.y];
     const uint64_t *counts = (const uint64_t *)(job.tables + blockIdx.x * job.tables_stride) + (size_t)bucket * KEYS;
-    for (uint32_t key = first; key < first + run; key++)
-        sum += counts[key];
-    const uint64_t before = ts_cuda_sum_before(sum, &total);
+    const auto count = [counts](uint32_t key) { return counts[key]; };
+    const struct key_run run = ts_cuda_key_run(count, KEYS);
     uint64_t rank = search->rank[blockIdx.y];
-    if (rank < before || rank >= before + sum)
-        return;
-    uint32_t key = first;
-    for (rank -= before; rank >= counts[key]; key++)
-        rank -= counts[key];
-    ends->keys[blockIdx.y] = (uint32_t)search->upper[bucket] << 16 | key;
+    uint32_t key;
+    if (ts_cuda_key_at(count, run, &rank, &key))
+        ends->keys[blockIdx.y] = (uint32_t)search->upper[bucket] << 16 | key;
 }
 
-/* A block a slice, a thread a rank: looks the keys up among n sorted ones, those that are not finite at the end. */
-static __global__ void pick_keys(struct find_job job, const uint32_t *keys, int64_t n)
+/* Looks the keys up among sorted ones, of which those that are not finite come last, with one block for each slice and
+ * a thread for each rank. */
+static __global__ void pick_keys(struct rank_job job, const uint32_t *keys)
 {
-    struct percentile_ends *ends = (struct percentile_ends *)(job.ends + blockIdx.x * job.ends_stride);
-    uint64_t low = 0, high = (uint64_t)n; /* the first that is not finite lies in [low, high] */
-    keys += blockIdx.x * n;
+    struct percentile_ends *ends = ends_of(job, blockIdx.x);
+    uint64_t low = 0, high = (uint64_t)job.n; /* the first that is not finite lies in [low, high] */
+    keys += blockIdx.x * job.n;
     while (job.floats && low < high) {
         const uint64_t middle = (low + high) / 2;
         if (keys[middle] >> 16 > FLOAT_MOST)
@@ -201,7 +191,7 @@ static size_t count_scratch_bytes(const struct stage_context *context, bool per_
            ts_cuda_stride(ts_cuda_value_counts_scratch_bytes(context, &halves, per_slice, n));
 }
 
-/* Scratch: the halves, then that of the counting. */
+/* The scratch holds the halves, then that of the counting. */
 static enum ts_status count_upper(const struct stage_context *context, const struct ts_image *slices, bool per_slice,
                                   void *partials, void *scratch, const struct cuda_call *call)
 {
@@ -209,27 +199,22 @@ static enum ts_status count_upper(const struct stage_context *context, const str
     const struct ts_image halves = halves_of(slices, scratch);
     struct cuda_call counting = *call;
     counting.scratch = (char *)scratch + halves_bytes(context, slices->axes[0].n);
-    if (slices->dtype == TS_F32)
-        write_upper<<<grid_of(n), THREADS, 0, call->stream>>>((const float *)slices->data, (uint16_t *)scratch, n);
-    else if (slices->dtype == TS_I32)
-        write_upper<<<grid_of(n), THREADS, 0, call->stream>>>((const int32_t *)slices->data, (uint16_t *)scratch, n);
-    else
-        write_upper<<<grid_of(n), THREADS, 0, call->stream>>>((const uint32_t *)slices->data, (uint16_t *)scratch, n);
+#define WRITE(type)                                                                                                    \
+    write_upper<<<grid_of(n), THREADS, 0, call->stream>>>((const type *)slices->data, (uint16_t *)scratch, n)
+    TS_CUDA_DTYPES_32(slices->dtype, WRITE)
+#undef WRITE
     const enum ts_status status = ts_cuda_launched(context, "write_upper");
     return status == TS_OK ? ts_cuda_value_counts(context, &halves, per_slice, partials, &counting) : status;
 }
 
-/* n_searches searches over job->n values each. */
+/* Enqueues n_searches searches over job.n values each. */
 static enum ts_status count_buckets(const struct stage_context *context, const struct ts_image *slices,
-                                    const struct lower_job *job, int64_t n_searches, cudaStream_t stream)
+                                    const struct rank_job &job, int64_t n_searches, cudaStream_t stream)
 {
-    const dim3 grid(grid_of(job->n), (unsigned)n_searches);
-    if (slices->dtype == TS_F32)
-        count_lower<<<grid, THREADS, 0, stream>>>((const float *)slices->data, *job);
-    else if (slices->dtype == TS_I32)
-        count_lower<<<grid, THREADS, 0, stream>>>((const int32_t *)slices->data, *job);
-    else
-        count_lower<<<grid, THREADS, 0, stream>>>((const uint32_t *)slices->data, *job);
+    const dim3 grid(grid_of(job.n), (unsigned)n_searches);
+#define COUNT(type) count_lower<<<grid, THREADS, 0, stream>>>((const type *)slices->data, job)
+    TS_CUDA_DTYPES_32(slices->dtype, COUNT)
+#undef COUNT
     return ts_cuda_launched(context, "count_lower");
 }
 
@@ -249,10 +234,10 @@ enum ts_status ts_cuda_percentile_add(const struct stage_context *context, int r
 {
     if (round == 0)
         return count_upper(context, slices, false, partial, call->scratch, call);
-    struct lower_job job = {.n = (int64_t)ts_image_count(slices)};
-    job.search = (const char *)search;
+    struct rank_job job = {.n = (int64_t)ts_image_count(slices)};
+    job.search = (char *)search;
     job.tables = (char *)partial;
-    return count_buckets(context, slices, &job, 1, call->stream);
+    return count_buckets(context, slices, job, 1, call->stream);
 }
 
 void ts_cuda_percentile_collect(int round, enum ts_dtype dtype, int n_percentiles, const void *partial, void *total)
@@ -261,28 +246,18 @@ void ts_cuda_percentile_collect(int round, enum ts_dtype dtype, int n_percentile
         memcpy(total, partial, ts_cuda_percentile_bytes(1, n_percentiles));
         return;
     }
-    /* A count of nothing stands where no value is finite. */
-    const uint64_t *counts = (const uint64_t *)partial;
-    struct value_counts *finite = (struct value_counts *)total;
-    uint32_t low = dtype == TS_F32 ? FLOAT_LEAST : 0, high = dtype == TS_F32 ? FLOAT_MOST : KEYS - 1;
-    ts_value_counts_init(finite, TS_U16);
-    while (low < high && counts[low] == 0)
-        low++;
-    while (high > low && counts[high] == 0)
-        high--;
-    finite->low = low;
-    finite->high = high;
-    for (uint32_t key = low; key <= high; key++)
-        finite->n += finite->counts[key] = counts[key];
+    const uint32_t first = dtype == TS_F32 ? FLOAT_LEAST : 0, end = dtype == TS_F32 ? FLOAT_MOST + 1 : KEYS;
+    ts_cuda_value_counts_place(TS_U16, (const uint64_t *)partial + first, first, end - first,
+                               (struct value_counts *)total);
 }
 
 /* ---- slice by slice ------------------------------------------------------------------------------ */
 
-/* Where things stand in the scratch of one group of slices. */
+/* Offsets in the scratch of one group of slices, which starts with the halves or the sort's keys. */
 struct ends_layout {
     int64_t slices; /* of a group */
     size_t counts_stride, search_stride, tables_stride;
-    size_t halves, counts, search, tables, bytes; /* offsets; halves also for the sort's keys */
+    size_t counts, search, tables, bytes;
 };
 
 static struct ends_layout layout_of(const struct stage_context *context, enum percentile_method method,
@@ -315,28 +290,18 @@ size_t ts_cuda_percentile_ends_scratch_bytes(const struct stage_context *context
 }
 
 static enum ts_status count_group(const struct stage_context *context, const struct ts_image *slices,
-                                  const struct ends_layout *layout, struct find_job job, const struct cuda_call *call)
+                                  const struct rank_job &job, const struct cuda_call *call)
 {
-    char *scratch = (char *)call->scratch;
-    const int64_t n = slices->axes[0].n, pixels = (int64_t)ts_slice_count(slices);
-    const struct lower_job lower = {.n = pixels,
-                                    .search = scratch + layout->search,
-                                    .tables = scratch + layout->tables,
-                                    .search_stride = layout->search_stride,
-                                    .tables_stride = layout->tables_stride};
-    job.counts = scratch + layout->counts;
-    job.search = scratch + layout->search;
-    job.tables = scratch + layout->tables;
-    enum ts_status status = count_upper(context, slices, true, scratch + layout->counts, scratch, call);
+    const int64_t n = slices->axes[0].n;
+    enum ts_status status = count_upper(context, slices, true, (void *)job.counts, call->scratch, call);
     if (status != TS_OK)
         return status;
     find_buckets<<<(unsigned)n, RANK_THREADS, 0, call->stream>>>(job);
     status = ts_cuda_launched(context, "find_buckets");
-    if (status == TS_OK &&
-        cudaMemsetAsync(job.tables, 0, (size_t)n * layout->tables_stride, call->stream) != cudaSuccess)
+    if (status == TS_OK && cudaMemsetAsync(job.tables, 0, (size_t)n * job.tables_stride, call->stream) != cudaSuccess)
         status = ts_cuda_launched(context, "clear_buckets");
     if (status == TS_OK)
-        status = count_buckets(context, slices, &lower, n, call->stream);
+        status = count_buckets(context, slices, job, n, call->stream);
     if (status == TS_OK) {
         find_keys<<<dim3((unsigned)n, 2 * (unsigned)job.n_percentiles), RANK_THREADS, 0, call->stream>>>(job);
         status = ts_cuda_launched(context, "find_keys");
@@ -345,22 +310,19 @@ static enum ts_status count_group(const struct stage_context *context, const str
 }
 
 static enum ts_status sort_group(const struct stage_context *context, const struct ts_image *slices,
-                                 const struct ends_layout *layout, const struct find_job &job,
+                                 const struct ends_layout *layout, const struct rank_job &job,
                                  const struct cuda_call *call)
 {
     uint32_t *keys = (uint32_t *)call->scratch;
-    const int64_t n = slices->axes[0].n, pixels = (int64_t)ts_slice_count(slices), count = n * pixels;
-    if (slices->dtype == TS_F32)
-        write_keys<<<grid_of(count), THREADS, 0, call->stream>>>((const float *)slices->data, keys, count);
-    else if (slices->dtype == TS_I32)
-        write_keys<<<grid_of(count), THREADS, 0, call->stream>>>((const int32_t *)slices->data, keys, count);
-    else
-        write_keys<<<grid_of(count), THREADS, 0, call->stream>>>((const uint32_t *)slices->data, keys, count);
+    const int64_t n = slices->axes[0].n, count = n * job.n;
+#define WRITE(type) write_keys<<<grid_of(count), THREADS, 0, call->stream>>>((const type *)slices->data, keys, count)
+    TS_CUDA_DTYPES_32(slices->dtype, WRITE)
+#undef WRITE
     enum ts_status status = ts_cuda_launched(context, "write_keys");
     if (status == TS_OK)
-        status = ts_cuda_radix_sort(context, keys, (char *)call->scratch + layout->counts, pixels, n, call->stream);
+        status = ts_cuda_radix_sort(context, keys, (char *)call->scratch + layout->counts, job.n, n, call->stream);
     if (status == TS_OK) {
-        pick_keys<<<(unsigned)n, 2 * (unsigned)job.n_percentiles, 0, call->stream>>>(job, keys, pixels);
+        pick_keys<<<(unsigned)n, 2 * (unsigned)job.n_percentiles, 0, call->stream>>>(job, keys);
         status = ts_cuda_launched(context, "pick_keys");
     }
     return status;
@@ -372,7 +334,12 @@ enum ts_status ts_cuda_percentile_ends(const struct stage_context *context, enum
 {
     const int64_t n = slices->axes[0].n;
     const struct ends_layout layout = layout_of(context, method, n_percentiles, n);
-    struct find_job job = {.percents = percents, .n_percentiles = n_percentiles, .floats = slices->dtype == TS_F32};
+    char *const scratch = (char *)call->scratch;
+    struct rank_job job = {.percents = percents, .n_percentiles = n_percentiles, .floats = slices->dtype == TS_F32};
+    job.n = (int64_t)ts_slice_count(slices);
+    job.counts = scratch + layout.counts;
+    job.search = scratch + layout.search;
+    job.tables = scratch + layout.tables;
     job.counts_stride = layout.counts_stride;
     job.search_stride = layout.search_stride;
     job.tables_stride = layout.tables_stride;
@@ -382,7 +349,7 @@ enum ts_status ts_cuda_percentile_ends(const struct stage_context *context, enum
         const struct ts_image group = ts_image_slices(slices, z, n - z < layout.slices ? n - z : layout.slices);
         job.ends = (char *)ends + (size_t)z * stride;
         status = method == PERCENTILE_SORT ? sort_group(context, &group, &layout, job, call)
-                                           : count_group(context, &group, &layout, job, call);
+                                           : count_group(context, &group, job, call);
     }
     return status;
 }

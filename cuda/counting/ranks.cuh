@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks of percentiles, and where they lie in counts that a block holds in runs. As stages/counting/percentile.c.
+ * The ranks of percentiles, as stages/counting/percentile.c defines them, and the keys at ranks, among counts of keys
+ * that a block of RANK_THREADS threads looks at in runs of neighbors.
  */
 #ifndef CUDA_COUNTING_RANKS_CUH
 #define CUDA_COUNTING_RANKS_CUH
 
-#include "cuda/device/launch.cuh"
+#include "cuda/values/reductions.cuh"
 
 enum { RANK_THREADS = 1024 };
 
@@ -17,22 +18,35 @@ static __device__ inline uint64_t ts_cuda_rank(uint64_t n, double percent, bool 
     return next && rank + 1 < n ? rank + 1 : rank;
 }
 
-/* The sum of the values of the block's earlier threads; *total that of all. All RANK_THREADS call it. */
-static __device__ inline uint64_t ts_cuda_sum_before(uint64_t value, uint64_t *total)
+/* A thread's run of keys from `first` on: how many values have these keys, smaller keys, and any key. */
+struct key_run {
+    uint32_t first;
+    uint64_t sum, before, total;
+};
+
+/* Sums count(key) over the keys below n_keys. All threads of the block call it. */
+template <typename COUNT> static __device__ inline struct key_run ts_cuda_key_run(const COUNT &count, uint32_t n_keys)
 {
-    __shared__ uint64_t sums[RANK_THREADS];
-    sums[threadIdx.x] = value;
-    __syncthreads();
-    for (unsigned stride = 1; stride < RANK_THREADS; stride *= 2) {
-        const uint64_t before = threadIdx.x >= stride ? sums[threadIdx.x - stride] : 0;
-        __syncthreads();
-        sums[threadIdx.x] += before;
-        __syncthreads();
-    }
-    *total = sums[RANK_THREADS - 1];
-    const uint64_t before = sums[threadIdx.x] - value;
-    __syncthreads();
-    return before;
+    __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
+    const uint32_t length = (n_keys + RANK_THREADS - 1) / RANK_THREADS;
+    struct key_run run = {threadIdx.x * length};
+    for (uint32_t key = run.first; key < run.first + length && key < n_keys; key++)
+        run.sum += count(key);
+    run.before = block_exclusive_sum(run.sum, warp_sums, &run.total);
+    return run;
+}
+
+/* Whether the value at *rank has a key of this run; finds the key, and turns *rank into the rank among its values. */
+template <typename COUNT>
+static __device__ inline bool ts_cuda_key_at(const COUNT &count, const struct key_run &run, uint64_t *rank,
+                                             uint32_t *key)
+{
+    if (*rank < run.before || *rank >= run.before + run.sum)
+        return false;
+    *key = run.first;
+    for (*rank -= run.before; *rank >= count(*key); ++*key)
+        *rank -= count(*key);
+    return true;
 }
 
 #endif

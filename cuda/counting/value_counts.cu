@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by slice: chooses the
- * kernel (value_counts_8.cuh, value_counts_16.cuh) and how blocks share the pixels out.
- *
- * Devices whose blocks cannot have 140 KiB of shared memory count 16-bit values by value_counts_passes.cuh.
+ * kernel and how blocks share the pixels. What a thread computes, the memory traffic and the sizes of blocks stand
+ * with the kernels: value_counts_8.cuh for bytes, value_counts_16.cuh and value_counts_16_volume.cuh for 16-bit values,
+ * and value_counts_passes.cuh for devices whose blocks cannot have 140 KiB of shared memory.
  */
+#include "cuda/counting/value_counts.cuh"
+
 #include "cuda/counting/value_counts_16_volume.cuh"
 #include "cuda/counting/value_counts_8.cuh"
 #include "cuda/counting/value_counts_passes.cuh"
 
 enum { MOST_GRID_SLICES = 65535, LEAST_PIXELS = 8192, LEAST_BYTES = 131072 };
 
-/* One block a slice: its lowest and highest key with a count. */
+/* Finds the lowest and highest key with a count, with one block for each slice. A thread looks at 4 keys at a time. */
 static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys)
 {
     struct cuda_slice_counts *slice = (struct cuda_slice_counts *)((char *)partials + blockIdx.x * stride);
@@ -51,7 +53,7 @@ size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
     return ts_cuda_group_counts_bytes(dtype, 0, per_slice);
 }
 
-/* Of count_16_volume: the tables of the blocks, and whether they left one. */
+/* Scratch of count_16_volume: the tables of the blocks, and whether they left one. */
 static size_t tables_bytes(const struct stage_context *context)
 {
     const size_t blocks = (size_t)context->device->multiprocessors;
@@ -61,7 +63,7 @@ static size_t tables_bytes(const struct stage_context *context)
 static const size_t wide_bytes = sizeof(struct words_shared) + sizeof(uint32_t) * PACKED_WORDS;
 
 /* Whether blocks can have the table that 16-bit values take. */
-static bool roomy(const struct stage_context *context)
+static bool fits_wide(const struct stage_context *context)
 {
     return context->device->block_shared_bytes >= (int)wide_bytes;
 }
@@ -70,36 +72,34 @@ size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, c
                                           bool per_slice, int64_t n)
 {
     (void)n;
-    return per_slice || ts_dtype_bytes(image->dtype) == 1 || !roomy(context) ? 0 : tables_bytes(context);
+    return per_slice || ts_dtype_bytes(image->dtype) == 1 || !fits_wide(context) ? 0 : tables_bytes(context);
 }
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
 /* Blocks that share one slice: as many as the device holds at once, each with enough to do. */
-static uint32_t parts_of(const struct count_job &job, int64_t resident, uint64_t least_pixels)
+static uint32_t parts_of(const struct count_job &job, int64_t at_once, uint64_t least_pixels)
 {
-    const int64_t free = resident / job.n_slices, useful = (int64_t)(job.slice_pixels / least_pixels);
+    const int64_t free = at_once / job.n_slices, useful = (int64_t)(job.slice_pixels / least_pixels);
     const int64_t parts = free < useful ? free : useful;
     return (uint32_t)(parts > 1 ? parts : 1);
 }
 
 static unsigned grid_slices(const struct count_job &job)
 {
-    const int64_t most = MOST_GRID_SLICES;
-    return (unsigned)(job.n_slices < most ? job.n_slices : most);
+    return (unsigned)(job.n_slices < MOST_GRID_SLICES ? job.n_slices : (int64_t)MOST_GRID_SLICES);
 }
 
 static enum ts_status launch_8(const struct stage_context *context, const struct count_job &job, bool own,
                                cudaStream_t stream)
 {
-    /* Four times as many blocks as there is room for even out what some of them wait. */
+    /* Four times as many blocks as the device holds even out what some of them wait. */
     const int64_t wanted = (int64_t)context->device->multiprocessors * BYTES_BLOCKS * 4;
-    if (own) {
-        count_8<COUNT_OWN><<<dim3(1, grid_slices(job)), BYTES_THREADS, 0, stream>>>(job);
-    } else {
-        const dim3 grid(parts_of(job, wanted, LEAST_BYTES), grid_slices(job));
-        count_8<COUNT_ADD><<<grid, BYTES_THREADS, 0, stream>>>(job);
-    }
+    const dim3 grid(own ? 1 : parts_of(job, wanted, LEAST_BYTES), grid_slices(job));
+    if (own)
+        count_8<true><<<grid, BYTES_THREADS, 0, stream>>>(job);
+    else
+        count_8<false><<<grid, BYTES_THREADS, 0, stream>>>(job);
     return ts_cuda_launched(context, "count_8");
 }
 
@@ -114,7 +114,7 @@ static enum ts_status share_16(const struct stage_context *context, const struct
 
 static enum ts_status launch_16(const struct stage_context *context, const struct count_job &job, cudaStream_t stream)
 {
-    const int64_t resident = context->device->multiprocessors;
+    const int64_t processors = context->device->multiprocessors;
     const size_t window_bytes = sizeof(struct words_shared) + (sizeof(uint32_t) << LOG2_WINDOW_TABLE);
     const bool whole = job.n_keys <= 1u << LOG2_WINDOW_TABLE;
     void (*const kernel)(struct count_job) = whole ? count_16_windows<true> : count_16_windows<false>;
@@ -126,14 +126,14 @@ static enum ts_status launch_16(const struct stage_context *context, const struc
     kernel<<<(unsigned)job.n_slices, WINDOW_THREADS, window_bytes, stream>>>(job);
     status = ts_cuda_launched(context, "count_16_windows");
     if (status == TS_OK && !whole) {
-        const unsigned blocks = (unsigned)(job.n_slices < resident ? job.n_slices : resident);
+        const unsigned blocks = (unsigned)(job.n_slices < processors ? job.n_slices : processors);
         count_16_packed<<<blocks, WIDE_THREADS, wide_bytes, stream>>>(job);
         status = ts_cuda_launched(context, "count_16_packed");
     }
     return status;
 }
 
-/* One long slice. */
+/* Counts the volume as one long slice. */
 static enum ts_status launch_volume(const struct stage_context *context, const struct count_job &counts,
                                     const struct cuda_call *call)
 {
@@ -169,7 +169,7 @@ static enum ts_status launch(const struct stage_context *context, const struct c
     const cudaStream_t stream = call->stream;
     if (job.bytes == 1)
         return launch_8(context, job, own, stream);
-    if (!roomy(context))
+    if (!fits_wide(context))
         return launch_passes(context, job, stream);
     if (own)
         return launch_16(context, job, stream);
@@ -179,14 +179,13 @@ static enum ts_status launch(const struct stage_context *context, const struct c
 static enum ts_status count_volume(const struct stage_context *context, const struct count_job &job,
                                    const struct cuda_call *call)
 {
-    /* One long slice, in pieces of which a block counts far less than 2^32 pixels. */
+    /* The volume is one long slice, cut into pieces of which a block counts far less than 2^32 pixels. */
     const uint64_t all = job.slice_pixels * (uint64_t)job.n_slices;
     const uint64_t most = (uint64_t)context->device->multiprocessors << 30;
-    const size_t pixel_bytes = job.bytes;
     enum ts_status status = TS_OK;
     for (uint64_t done = 0; status == TS_OK && done < all; done += most) {
         struct count_job piece = job;
-        piece.data = (const char *)job.data + done * pixel_bytes;
+        piece.data = (const char *)job.data + done * job.bytes;
         piece.slice_pixels = all - done < most ? all - done : most;
         piece.n_slices = 1;
         status = launch(context, piece, false, call);
@@ -197,17 +196,16 @@ static enum ts_status count_volume(const struct stage_context *context, const st
 static enum ts_status count_slices(const struct stage_context *context, const struct count_job &job,
                                    const struct cuda_call *call)
 {
-    const cudaStream_t stream = call->stream;
     const bool bytes = job.bytes == 1;
     const bool enough = job.n_slices > context->device->multiprocessors * (bytes ? BYTES_BLOCKS : 1) / 2;
-    const bool own = enough && (bytes || (roomy(context) && job.slice_pixels <= words_own_pixels));
+    const bool own = enough && (bytes || (fits_wide(context) && job.slice_pixels <= words_own_pixels));
     if (own)
         return launch(context, job, true, call);
-    if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, stream) != cudaSuccess)
+    if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, call->stream) != cudaSuccess)
         return ts_cuda_launched(context, "clearing of counts");
     enum ts_status status = launch(context, job, false, call);
     if (status == TS_OK) {
-        find_range<<<(unsigned)job.n_slices, 1024, 0, stream>>>(job.partials, job.stride, job.n_keys);
+        find_range<<<(unsigned)job.n_slices, 1024, 0, call->stream>>>(job.partials, job.stride, job.n_keys);
         status = ts_cuda_launched(context, "find_range");
     }
     return status;

@@ -5,34 +5,22 @@
  *
  * Two forms of partial result:
  *   volume: uint64_t counts[n_keys] of all slices so far. Zero bytes are an empty count; each call adds.
- *   slice:  struct cuda_slice_counts, one a slice, ts_cuda_stride(ts_cuda_value_counts_bytes()) bytes apart. Each call
- *           overwrites them, whatever they held: a reduction need not have them cleared.
+ *   slice:  struct cuda_slice_counts for each slice, ts_cuda_stride(ts_cuda_value_counts_bytes()) bytes apart. Each
+ *           call overwrites them, so that a reduction need not have them cleared.
  * Counts are exact, so the bytes do not depend on how the slices are grouped.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_CUH
 
-#include "cuda/device/launch.cuh"
+#include "cuda/counting/slice_counts.cuh"
 
 extern "C" {
 #include "stages/counting/value_counts.h"
 }
 
-struct cuda_slice_counts {
-    uint32_t low, high; /* keys of the lowest and the highest value of the slice */
-    uint32_t reserved[2];
-    uint32_t counts[]; /* n_keys, valid within [low, high] only */
-};
-
-/* How often the value with this key occurs in the slice. */
-static inline __host__ __device__ uint32_t ts_cuda_slice_count(const struct cuda_slice_counts *slice, uint32_t key)
-{
-    return key >= slice->low && key <= slice->high ? slice->counts[key] : 0;
-}
-
-/* 16-bit values may be counted in groups of 2^log2_group neighboring keys: partials then have n_keys >> log2_group
- * counts, for bins that hold whole groups. 0: each value by itself. Keys outside of [first, last] may be counted as the
- * nearer of the two, where that is faster: for bins that need not tell them apart. */
+/* 16-bit values may be counted in groups of 2^log2_group neighboring keys (0: each value by itself), for bins that hold
+ * whole groups: partials then have n_keys >> log2_group counts. Keys outside of [first, last] may be counted as the
+ * nearer of the two where that is faster, for bins that hold all of them. */
 struct value_groups {
     uint32_t log2_group, first, last;
 };
@@ -40,7 +28,7 @@ struct value_groups {
 /* Bytes of one partial. */
 size_t ts_cuda_group_counts_bytes(enum ts_dtype dtype, uint32_t log2_group, bool per_slice);
 size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice);
-/* Scratch of one call on n slices of the image (any slices of it: only its dtype and slice shape count). */
+/* Scratch of one call on n slices of the image, whose dtype and slice shape alone matter. */
 size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, const struct ts_image *image,
                                           bool per_slice, int64_t n);
 /* Enqueues the counting of `slices` (data on the device, dtype u8, i8, u16 or i16) into the volume's partial or into
@@ -53,7 +41,7 @@ enum ts_status ts_cuda_group_counts(const struct stage_context *context, const s
 /* Turns a partial copied to the host into the flushed counts of the host (ts_value_counts_bytes(dtype) bytes). */
 void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial,
                                   struct value_counts *counts);
-/* The same of n counts of the keys from `first` on. */
+/* The same for n counts of the keys from `first` on. */
 void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,
                                 struct value_counts *counts);
 

@@ -9,16 +9,16 @@
  * and an eye on every carry.
  *
  * A thread adds the 8 pixels of a vector at a time (one add of 4 or more where the vector holds one value or two in
- * turns), with the next two to four vectors on their way. 2 bytes read a pixel.
+ * turns), with the next two to four vectors in flight. Memory traffic: 2 bytes read a pixel.
  *
- * count_16_windows: one block a slice, 512 threads and 40 KiB, so that four fit on a multiprocessor: while one looks,
- * waits or writes the others count. It leaves slices that need more keys to the next kernel.
+ * count_16_windows: one block for each slice, of 512 threads and 40 KiB, so that four fit on a multiprocessor: while
+ * one looks, waits or writes the others count. It leaves slices that need more keys to the next kernel.
  *
- * count_16_packed: one block a slice, 1,024 threads and 136 KiB, so that one fits on a multiprocessor; the next slice
- * is on its way while the counts of the last are written.
+ * count_16_packed: one block for each slice, of 1,024 threads and 136 KiB, so that one fits on a multiprocessor; the
+ * next slice is loaded while the counts of the last are written.
  *
- * count_16_shared: blocks share slices; value_counts_16_volume.cuh does the same for one long slice. 1,024 threads and
- * 136 KiB: the larger the table, the more copies for the lanes, and the fewer tables to add up.
+ * count_16_shared: blocks share slices; value_counts_16_volume.cuh does the same for one long slice. Blocks have 1,024
+ * threads and 136 KiB, because a larger table has more copies for the lanes, and there are fewer tables to add up.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_16_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_16_CUH
@@ -27,18 +27,18 @@
 #include "cuda/device/occupancy.cuh"
 
 enum { WINDOW_THREADS = 512, WINDOW_BLOCKS = 4, WINDOW_LOADS = 2, LOG2_WINDOW_TABLE = 13, LOG2_NARROWEST = 10 };
-/* Each sample of a slice is 32 bytes read from memory, and again when their turn comes. */
+/* Each sample of a slice costs 32 bytes read from memory, which are read again when they are counted. */
 enum { WINDOW_SAMPLES = 128 };
 enum { WIDE_THREADS = 1024, WIDE_LOADS = 4 };
-/* So few pixels are counted before a large table is cleared and summed. */
+/* So few pixels take a small table: clearing and summing a large one would take longer than counting them. */
 enum { FEW_PIXELS = 16384, LOG2_FEW = 13 };
 /* A slice that one block owns has at most this many pixels: then its carries fit into the list. */
 static const uint64_t words_own_pixels = UINT64_C(1) << 26;
 
 /* ---- looking ----------------------------------------------------------------------------------- */
 
-/* Which of n_samples vectors of the span thread threadIdx.x looks at: one of its own part; not the same column in every
- * row. n_vectors or more: none. */
+/* Returns which vector of the span this thread samples: one in its own part, and not the same column in every row.
+ * n_vectors or more: none. */
 static __device__ uint32_t sample_at(const struct pixel_span<uint16_t> &span, uint32_t n_samples)
 {
     const uint32_t share = span.n_vectors / n_samples, jitter = (threadIdx.x * 2654435761u) >> 8;
@@ -56,13 +56,12 @@ static __device__ uint4 load_sample(const struct pixel_span<uint16_t> &span, uin
     return vector;
 }
 
-/* The lowest and the highest key of a vector. */
+/* Widens [*low, *high] by the keys of a vector. */
 static __device__ void vector_range(const struct count_job &job, const uint4 &vector, uint32_t *low, uint32_t *high)
 {
-    const uint32_t x = keys_of(job, vector.x), y = keys_of(job, vector.y);
-    const uint32_t z = keys_of(job, vector.z), w = keys_of(job, vector.w);
-    const uint32_t least = __vminu2(__vminu2(x, y), __vminu2(z, w));
-    const uint32_t most = __vmaxu2(__vmaxu2(x, y), __vmaxu2(z, w));
+    const uint4 keys = vector_keys_of(job, vector);
+    const uint32_t least = __vminu2(__vminu2(keys.x, keys.y), __vminu2(keys.z, keys.w));
+    const uint32_t most = __vmaxu2(__vmaxu2(keys.x, keys.y), __vmaxu2(keys.z, keys.w));
     *low = min(*low, min(least & 0xFFFF, least >> 16));
     *high = max(*high, max(most & 0xFFFF, most >> 16));
 }
@@ -78,7 +77,7 @@ static __device__ void sample_range(const struct count_job &job, struct words_sh
     widen_range(&shared->sampled_low, &shared->sampled_high, low, high);
 }
 
-/* The narrowest window that holds the sample, with what room is left on both sides of it; or all keys, packed. */
+/* Chooses the narrowest window that holds the sample and centers it on the sample; or all keys, packed. */
 static __device__ void choose_form(struct words_counter &counter, uint32_t low, uint32_t high)
 {
     const uint32_t span = high + 1 - low, n_keys = counter.job.n_keys;
@@ -120,20 +119,6 @@ static __device__ struct words_counter open_counter(const struct count_job &job,
 
 /* ---- counting ---------------------------------------------------------------------------------- */
 
-/* The next vectors that a thread counts. */
-template <int loads> struct vector_ring {
-    uint4 next[loads];
-};
-
-template <int loads, int threads>
-static __device__ void fill_ring(struct vector_ring<loads> &ring, const struct pixel_span<uint16_t> &span)
-{
-#pragma unroll
-    for (uint32_t load = 0; load < loads; load++)
-        if (threadIdx.x + load * threads < span.n_vectors)
-            ring.next[load] = load_vector(span.vectors + threadIdx.x + load * threads);
-}
-
 static __device__ uint32_t pixels_of(const struct pixel_span<uint16_t> &span)
 {
     return span.n_head + span.n_vectors * 8 + span.n_tail;
@@ -156,10 +141,10 @@ static __device__ void count_ends(const struct words_counter &counter, const str
         count_pixel<place>(counter, key_of(counter.job, load_pixel(span.tail + threadIdx.x)));
 }
 
-/* What the table holds: value_counts_16_table.cuh; whole: a window that is all keys. */
+/* The table holds a window or packed counts (value_counts_16_table.cuh). FORM_WHOLE is a window that is all keys. */
 enum table_form { FORM_WINDOW, FORM_WHOLE, FORM_PACKED };
 
-/* Loads the vector that comes `loads` later, of this span or of the following one. */
+/* The vectors that come `loads` later, in this span or in the following one. */
 struct ring_source {
     const uint4 *from;
     uint32_t next, end;
@@ -173,7 +158,7 @@ static __device__ void reload(struct vector_ring<loads> &ring, const struct ring
 }
 
 /* Counts the span, whose first vectors are in the ring, and leaves the first of `following` there. at_once: all loads
- * of a round come before its adds, else each in its turn. */
+ * of a round come before its adds; else each load comes before its own adds. */
 template <enum note_place place, enum table_form form, bool at_once, int loads, int threads>
 static __device__ void count_span(const struct words_counter &counter, const struct pixel_span<uint16_t> &span,
                                   const struct pixel_span<uint16_t> &following, struct vector_ring<loads> &ring)
@@ -207,7 +192,7 @@ static __device__ void count_span(const struct words_counter &counter, const str
     }
 }
 
-/* The span again, with all keys and every carry noted, into a table that is cleared first. */
+/* Counts the span again, with all keys and every carry noted, into a table that it clears first. */
 template <enum note_place place>
 static __device__ void count_again(struct words_counter &counter, const struct pixel_span<uint16_t> &span)
 {
@@ -225,7 +210,7 @@ static __device__ void count_again(struct words_counter &counter, const struct p
 
 /* ---- kernels ----------------------------------------------------------------------------------- */
 
-/* low > high: this slice is left to count_16_packed. */
+/* Marks the slice by low > high, which leaves it to count_16_packed. */
 static __device__ void leave_slice(const struct words_counter &counter)
 {
     if (threadIdx.x == 0) {
@@ -240,7 +225,8 @@ static __global__ void __launch_bounds__(WINDOW_THREADS, TS_CUDA_BLOCKS(WINDOW_T
     count_16_windows(struct count_job job)
 {
     struct words_counter counter = open_counter(job, blockIdx.x, LOG2_WINDOW_TABLE);
-    const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, counter.slice, 0, 1), none = {
+    const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, counter.slice, 0, 1);
+    const struct pixel_span<uint16_t> none {
     };
     struct vector_ring<WINDOW_LOADS> ring;
     fill_ring<WINDOW_LOADS, WINDOW_THREADS>(ring, span);
@@ -269,7 +255,7 @@ static __global__ void __launch_bounds__(WINDOW_THREADS, TS_CUDA_BLOCKS(WINDOW_T
         write_slice(counter, 0);
 }
 
-/* The first slice from `slice` on, among those of this block, that was left. */
+/* Returns the first slice from `slice` on, among those of this block, that was left. */
 static __device__ int64_t next_left(const struct count_job &job, int64_t slice)
 {
     for (; slice < job.n_slices; slice += gridDim.x) {
@@ -284,18 +270,16 @@ static __device__ int64_t next_left(const struct count_job &job, int64_t slice)
 static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct count_job job)
 {
     struct words_counter counter = open_counter(job, next_left(job, blockIdx.x), LOG2_PACKED);
-    struct pixel_span<uint16_t> span = {
-    };
     struct vector_ring<WIDE_LOADS> ring;
     bool carefully = false;
     if (counter.slice >= job.n_slices)
         return;
-    span = span_of<uint16_t>(job, counter.slice, 0, 1);
+    struct pixel_span<uint16_t> span = span_of<uint16_t>(job, counter.slice, 0, 1);
     fill_ring<WIDE_LOADS, WIDE_THREADS>(ring, span);
     clear_table(counter);
     while (counter.slice < job.n_slices) {
         const int64_t next = next_left(job, counter.slice + gridDim.x);
-        struct pixel_span<uint16_t> following = {
+        struct pixel_span<uint16_t> following {
         };
         if (next < job.n_slices)
             following = span_of<uint16_t>(job, next, 0, 1);
@@ -319,8 +303,8 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct
 /* Counts the block's share of the slice into a cleared table; outliers and what carried go to the partial. */
 static __device__ void count_share(struct words_counter &counter)
 {
-    const struct pixel_span<uint16_t> span = span_of<uint16_t>(counter.job, counter.slice, blockIdx.x, gridDim.x),
-                                      none = {
+    const struct pixel_span<uint16_t> span = span_of<uint16_t>(counter.job, counter.slice, blockIdx.x, gridDim.x);
+    const struct pixel_span<uint16_t> none {
     };
     const uint4 sample = load_sample(span, WIDE_THREADS);
     struct vector_ring<WIDE_LOADS> ring;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of 16-bit counting in shared memory (value_counts_16.cuh says what for) and how pixels are added to it.
+ * The table of 16-bit counting in shared memory (value_counts_16.cuh says why) and how pixels are added to it.
  *
  * window: 32-bit counts of the keys [first, first + 2^log2_keys), each in 2^log2_copies copies that the lanes of a warp
  *         share out. Keys outside are outliers.
@@ -12,24 +12,24 @@
 #ifndef CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH
 
-#include "cuda/counting/value_counts_job.cuh"
+#include "cuda/counting/count_job.cuh"
 
 enum { WORDS_NOTES = 2048, PACKED_WORDS = 32768, LOG2_PACKED = 15 };
 
-/* A note: what happened, and to which key (for carries: which word of the table). */
+/* A note says what happened, and to which key (for carries: to which word of the table). */
 enum { NOTE_OUTLIER = 0, NOTE_LOWER_CARRY = 1 << 16, NOTE_UPPER_CARRY = 2 << 16, NOTE_BORROW = 3 << 16 };
 enum { NOTE_KINDS = 3 << 16 };
 
-/* In dynamic shared memory; the table follows. */
+/* The start of dynamic shared memory; the table follows. */
 struct words_shared {
     uint32_t notes[WORDS_NOTES];
     uint32_t n_notes, sum;
-    uint32_t low, high;                 /* of the keys that were written out */
-    uint32_t sampled_low, sampled_high; /* of the slice that is to come */
+    uint32_t low, high;                 /* keys that were written out */
+    uint32_t sampled_low, sampled_high; /* keys of the sample of the next slice */
     uint32_t reserved[2];
 };
 
-/* Where outliers and carries go: to the list of the block, or to the partial at once. */
+/* Outliers and carries go to the list of the block, or to the partial at once. */
 enum note_place { TO_LIST, TO_PARTIAL };
 
 struct words_counter {
@@ -64,8 +64,8 @@ static __device__ void add_note(const struct words_counter &counter, uint32_t ki
     }
 }
 
-/* Lanes that add the same to the same place would wait for each other: one of them adds for all. Returns what this lane
- * is to add; any set of lanes may come here together. */
+/* Lanes that add the same to the same place would wait for each other, so one of them adds for all. Returns what this
+ * lane must add; any set of lanes may call it together. */
 static __device__ uint32_t add_for_all(uint32_t pair, uint32_t n)
 {
     const unsigned lanes = __activemask();
@@ -87,11 +87,11 @@ static __device__ void count_windowed(const struct words_counter &counter, uint3
         add_note<place>(counter, NOTE_OUTLIER, key);
 }
 
-/* What the pixels of a window have in common, worked out once. */
+/* These are the same for all pixels of a window, and computed once. */
 struct window_lanes {
     char *table;
-    uint32_t shift, mask; /* from a key in the lower half of a word to bytes of the table */
-    uint32_t offset;      /* of the lane's own copy */
+    uint32_t shift, mask; /* turn a key in the lower half of a word into bytes of the table */
+    uint32_t offset;      /* bytes to the lane's own copy */
     uint32_t outside2;    /* bits that no key of the window has, in both halves */
     uint32_t first2;
 };
@@ -124,7 +124,7 @@ static __device__ void count_outlying(const struct words_counter &counter, uint3
     count_windowed<place>(counter, keys >> 16);
 }
 
-/* Of a window that is all keys. */
+/* For a window that is all keys. */
 static __device__ void count_whole_vector(const struct words_counter &counter, const struct window_lanes &lanes,
                                           const uint4 &vector)
 {
@@ -139,8 +139,9 @@ template <enum note_place place>
 static __device__ void count_window_vector(const struct words_counter &counter, const struct window_lanes &lanes,
                                            const uint4 &vector)
 {
-    const uint32_t x = keys_of(counter.job, vector.x) - lanes.first2, y = keys_of(counter.job, vector.y) - lanes.first2;
-    const uint32_t z = keys_of(counter.job, vector.z) - lanes.first2, w = keys_of(counter.job, vector.w) - lanes.first2;
+    const uint4 keys = vector_keys_of(counter.job, vector);
+    const uint32_t x = keys.x - lanes.first2, y = keys.y - lanes.first2;
+    const uint32_t z = keys.z - lanes.first2, w = keys.w - lanes.first2;
     if (((x | y | z | w) & lanes.outside2) != 0) {
         count_outlying<place>(counter, vector.x);
         count_outlying<place>(counter, vector.y);
@@ -185,23 +186,22 @@ static __device__ void count_pair_noting(const struct words_counter &counter, ui
 template <enum note_place place, bool blindly>
 static __device__ void count_packed_vector(const struct words_counter &counter, const uint4 &vector)
 {
-    const uint32_t x = keys_of(counter.job, vector.x), y = keys_of(counter.job, vector.y);
-    const uint32_t z = keys_of(counter.job, vector.z), w = keys_of(counter.job, vector.w);
-    if (x == y && z == w && x == z) {
-        const uint32_t n = add_for_all(x, 4);
+    const uint4 keys = vector_keys_of(counter.job, vector);
+    if (keys.x == keys.y && keys.z == keys.w && keys.x == keys.z) {
+        const uint32_t n = add_for_all(keys.x, 4);
         if (n > 0)
-            count_pair_noting<place>(counter, x, n);
+            count_pair_noting<place>(counter, keys.x, n);
     } else if (blindly) {
         char *table = (char *)counter.table;
-        count_blindly(table, x);
-        count_blindly(table, y);
-        count_blindly(table, z);
-        count_blindly(table, w);
+        count_blindly(table, keys.x);
+        count_blindly(table, keys.y);
+        count_blindly(table, keys.z);
+        count_blindly(table, keys.w);
     } else {
-        count_pair_noting<place>(counter, x, 1);
-        count_pair_noting<place>(counter, y, 1);
-        count_pair_noting<place>(counter, z, 1);
-        count_pair_noting<place>(counter, w, 1);
+        count_pair_noting<place>(counter, keys.x, 1);
+        count_pair_noting<place>(counter, keys.y, 1);
+        count_pair_noting<place>(counter, keys.z, 1);
+        count_pair_noting<place>(counter, keys.w, 1);
     }
 }
 

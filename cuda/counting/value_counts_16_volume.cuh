@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * counts[value xor bias] += 1 over all pixels of a 16-bit volume: one block a multiprocessor, 1,024 threads and 136 KiB
- * (value_counts_16.cuh says how they count), each with an equal share. 2 bytes read a pixel.
+ * counts[value xor bias] += 1 over all pixels of a 16-bit volume. Each multiprocessor has one block of 1,024 threads
+ * and 136 KiB (value_counts_16.cuh says how a thread counts), with an equal share of the pixels. Memory traffic: 2
+ * bytes read a pixel.
  *
  * Counts of a window are few, and are added to the volume's at once. Tables of all keys are not: 132 of them would
  * be 8.6 million additions. Blocks leave them in scratch, packed, wait for one another, and each sums a strip of all
@@ -14,7 +15,7 @@
 
 enum { STRIP_VECTORS = 64, STRIP_GROUPS = WIDE_THREADS / STRIP_VECTORS };
 
-/* Behind the volume's counts; all zero before a launch and after. */
+/* The gate stands behind the volume's counts; it is zero before a launch and after. */
 struct volume_gate {
     uint32_t arrived, left;
 };
@@ -28,10 +29,10 @@ struct volume_job {
     struct count_job counts;
     struct volume_gate *gate;
     struct left_table *tables; /* scratch: one a block */
-    uint32_t *packed;          /* scratch: whether a block left its table */
+    uint32_t *packed;          /* scratch: whether each block left its table */
 };
 
-/* Says that this block's counts are where they belong. Threads of the block: all. */
+/* Reports that this block's counts are where they belong. All threads of the block call it. */
 static __device__ void arrive(const struct volume_job &job)
 {
     __threadfence();

@@ -7,9 +7,9 @@
 #define CUDA_COUNTING_VALUE_COUNTS_16_WRITE_CUH
 
 #include "cuda/counting/value_counts_16_table.cuh"
-#include "cuda/values/warp_range.cuh"
+#include "cuda/values/reductions.cuh"
 
-/* Widens [*low, *high] of the block by what its threads found; all threads of a warp come here. */
+/* Widens [*low, *high] of the block by what its threads found; all threads of a warp call it. */
 static __device__ void widen_range(uint32_t *low, uint32_t *high, uint32_t found_low, uint32_t found_high)
 {
     found_low = ts_cuda_warp_lowest(found_low);
@@ -36,7 +36,7 @@ static __device__ void clear_table(const struct words_counter &counter)
         vectors[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Sum of the copies of key `at` of the window; they are cleared for the next slice. */
+/* Returns the sum of the copies of key `at` of the window, and clears them for the next slice. */
 static __device__ uint32_t take_copies(const struct words_counter &counter, uint32_t at)
 {
     const uint32_t copies = 1u << counter.log2_copies;
@@ -115,7 +115,7 @@ static __device__ void add_notes(const struct words_counter &counter)
 
 /* ---- a slice of one's own ---------------------------------------------------------------------- */
 
-/* Takes what carries left in the upper counts away again. */
+/* Subtracts what carries left in the upper counts. */
 static __device__ void mend_carries(const struct words_counter &counter, uint32_t n_notes)
 {
     for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
@@ -152,8 +152,8 @@ static __device__ void write_packed(const struct words_counter &counter)
     add_to_sum(counter.shared, sum);
 }
 
-/* Only the range that occurs: sums take the place of the first copies until it is known. The table is not used again.
- */
+/* Writes only the range that occurs: until it is known, sums take the place of the first copies. The table is not used
+ * again. */
 static __device__ void write_window(const struct words_counter &counter)
 {
     const uint32_t keys = 1u << counter.log2_keys;
@@ -172,7 +172,7 @@ static __device__ void write_window(const struct words_counter &counter)
         counts[key] = counter.table[(key - counter.first) << counter.log2_copies];
 }
 
-/* Keys between the outliers and what was written have counts, too: none. */
+/* Keys between the outliers and what was written have a count, too, which is 0. */
 static __device__ void clear_gaps(const struct words_counter &counter, uint32_t n_notes)
 {
     struct words_shared *shared = counter.shared;

@@ -4,16 +4,16 @@
  *
  * A block keeps one table for every lane of a warp, at table[key * 32 + lane]: lane l only ever touches bank l of
  * shared memory, so that no values, however distributed, make lanes wait for each other. A thread adds the 16 pixels of
- * a vector at a time, four vectors in flight. 1 byte read a pixel. 512 threads a block, four blocks (128 KiB of tables)
- * on a multiprocessor: as many threads as it holds, and while one block sums its tables the others read.
+ * a vector at a time, with two vectors in flight. Memory traffic: 1 byte read a pixel. 512 threads a block let four
+ * blocks (128 KiB of tables) fill a multiprocessor, and while one block sums its tables the others read.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_8_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_8_CUH
 
-#include "cuda/counting/value_counts_job.cuh"
+#include "cuda/counting/count_job.cuh"
 #include "cuda/device/occupancy.cuh"
 
-enum { BYTES_THREADS = 512, BYTES_BLOCKS = 4, BYTES_LOADS = 2, BYTES_TABLE = 256 * 32 };
+enum { BYTES_THREADS = 512, BYTES_BLOCKS = 4, BYTES_LOADS = 2, BYTES_TABLE = VALUE_COUNTS_KEYS_8 * 32 };
 
 static __device__ void count_byte_word(char *lane_table, uint32_t word)
 {
@@ -24,21 +24,8 @@ static __device__ void count_byte_word(char *lane_table, uint32_t word)
     atomicAdd((uint32_t *)(lane_table + (word >> 17 & keys)), 1u);
 }
 
-/* The next vectors that a thread counts. */
-struct byte_ring {
-    uint4 next[BYTES_LOADS];
-};
-
-static __device__ void fill_bytes(struct byte_ring &ring, const struct pixel_span<uint8_t> &span)
-{
-#pragma unroll
-    for (uint32_t load = 0; load < BYTES_LOADS; load++)
-        if (threadIdx.x + load * BYTES_THREADS < span.n_vectors)
-            ring.next[load] = load_vector(span.vectors + threadIdx.x + load * BYTES_THREADS);
-}
-
-static __device__ void count_bytes(const struct pixel_span<uint8_t> &span, struct byte_ring &ring, uint32_t *table,
-                                   uint32_t bias)
+static __device__ void count_bytes(const struct pixel_span<uint8_t> &span, struct vector_ring<BYTES_LOADS> &ring,
+                                   uint32_t *table, uint32_t bias)
 {
     char *lane_table = (char *)(table + threadIdx.x % 32);
     const uint32_t bias4 = bias * 0x01010101;
@@ -63,7 +50,8 @@ static __device__ void count_bytes(const struct pixel_span<uint8_t> &span, struc
         atomicAdd((uint32_t *)(lane_table + ((uint32_t)(span.tail[threadIdx.x] ^ bias) << 7)), 1u);
 }
 
-/* Sum of the lanes of a key; they are cleared for the next slice. Threads start at different lanes: no conflicts. */
+/* Returns the sum of the lanes' counts of a key, and clears them for the next slice. Threads start at different lanes,
+ * so that they meet in no bank. */
 static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
 {
     uint32_t sum = 0;
@@ -75,7 +63,9 @@ static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
     return sum;
 }
 
-template <enum count_mode mode>
+/* own: one block counts whole slices and overwrites their partials. Else several blocks share a slice (or the volume,
+ * which is one long slice) and add to its cleared partial. */
+template <bool own>
 static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THREADS, BYTES_BLOCKS))
     count_8(struct count_job job)
 {
@@ -83,8 +73,8 @@ static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THR
     __shared__ uint32_t low, high;
     const uint32_t key = threadIdx.x;
     struct pixel_span<uint8_t> span = span_of<uint8_t>(job, blockIdx.y, blockIdx.x, gridDim.x);
-    struct byte_ring ring;
-    fill_bytes(ring, span);
+    struct vector_ring<BYTES_LOADS> ring;
+    fill_ring<BYTES_LOADS, BYTES_THREADS>(ring, span);
     for (uint32_t i = threadIdx.x; i < BYTES_TABLE; i += BYTES_THREADS)
         table[i] = 0;
     for (int64_t slice = blockIdx.y; slice < job.n_slices; slice += gridDim.y) {
@@ -96,13 +86,13 @@ static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THR
         count_bytes(span, ring, table, job.bias);
         if (slice + gridDim.y < job.n_slices) {
             span = span_of<uint8_t>(job, slice + gridDim.y, blockIdx.x, gridDim.x);
-            fill_bytes(ring, span);
+            fill_ring<BYTES_LOADS, BYTES_THREADS>(ring, span);
         }
         __syncthreads();
         const uint32_t n = key < VALUE_COUNTS_KEYS_8 ? take_lanes(table, key) : 0;
         struct cuda_slice_counts *out =
             (struct cuda_slice_counts *)((char *)job.partials + (uint64_t)slice * job.stride);
-        if (mode == COUNT_ADD) {
+        if (!own) {
             if (n > 0)
                 add_count(job, slice, key, n);
             continue;

@@ -8,23 +8,18 @@
  * with 64 KiB and values of all 16 bits. Where the keys need half the table or less it holds copies, for different
  * lanes, so that fewer of them meet in a counter.
  *
- * A thread adds the 8 pixels of a vector at a time, in one add where all are the same. 2 bytes read a pixel and pass,
- * the first time from memory, then mostly from cache. 1,024 threads and all shared memory that a block may have: the
- * larger the table, the fewer passes.
+ * A thread adds the 8 pixels of a vector at a time, in one add where all are the same. Memory traffic: 2 bytes read for
+ * each pixel and pass, the first time from memory, then mostly from cache. A block has 1,024 threads and all the shared
+ * memory that it may have, because a larger table takes fewer passes.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_PASSES_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_PASSES_CUH
 
-#include "cuda/counting/value_counts_job.cuh"
-#include "cuda/values/warp_range.cuh"
+#include "cuda/counting/count_job.cuh"
+#include "cuda/values/reductions.cuh"
 
-/* PASS_RESERVED: bytes of shared memory that are not the table's. */
+/* PASS_RESERVED bytes of shared memory are not the table's. */
 enum { PASS_THREADS = 1024, PASS_RESERVED = 256, PASS_MOST_LOG2_COPIES = 5 };
-
-struct pass_table {
-    uint32_t *counts;
-    uint32_t first, keys, log2_copies;
-};
 
 static __device__ void widen_pass(uint32_t *low, uint32_t *high, const struct count_job &job, uint32_t word)
 {
@@ -33,7 +28,7 @@ static __device__ void widen_pass(uint32_t *low, uint32_t *high, const struct co
     *high = max(*high, max(a, b));
 }
 
-/* The lowest and the highest key of the span; low > high where it is empty. All threads of the block come here. */
+/* Finds the lowest and the highest key of the span; low > high where it is empty. All threads of the block call it. */
 static __device__ void find_pass_range(const struct count_job &job, const struct pixel_span<uint16_t> &span,
                                        uint32_t range[2])
 {
@@ -46,10 +41,9 @@ static __device__ void find_pass_range(const struct count_job &job, const struct
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < span.n_vectors; i += PASS_THREADS) {
         const uint4 vector = load_vector(span.vectors + i);
-        widen_pass(&low, &high, job, vector.x);
-        widen_pass(&low, &high, job, vector.y);
-        widen_pass(&low, &high, job, vector.z);
-        widen_pass(&low, &high, job, vector.w);
+        const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
+        for (int k = 0; k < 4; k++)
+            widen_pass(&low, &high, job, words[k]);
     }
     if (threadIdx.x < span.n_head)
         widen_pass(&low, &high, job, load_pixel(span.head + threadIdx.x) * 0x10001u);
@@ -64,38 +58,28 @@ static __device__ void find_pass_range(const struct count_job &job, const struct
     __syncthreads();
 }
 
-static __device__ void count_pass_key(const struct pass_table &table, uint32_t key, uint32_t n)
-{
-    const uint32_t at = key - table.first;
-    if (at < table.keys)
-        atomicAdd(&table.counts[at << table.log2_copies | (threadIdx.x & ((1u << table.log2_copies) - 1))], n);
-}
-
-static __device__ void count_pass_vector(const struct pass_table &table, const struct count_job &job,
+static __device__ void count_pass_vector(const struct block_table &table, const struct count_job &job,
                                          const uint4 &vector)
 {
     const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
     if (((words[0] ^ words[1]) | (words[0] ^ words[2]) | (words[0] ^ words[3]) |
          (words[0] ^ __byte_perm(words[0], 0, 0x1032))) == 0) {
-        count_pass_key(table, keys_of(job, words[0]) & 0xFFFF, 8);
+        count_key(table, keys_of(job, words[0]) & 0xFFFF, 8);
         return;
     }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const uint32_t keys = keys_of(job, words[i]);
-        count_pass_key(table, keys & 0xFFFF, 1);
-        count_pass_key(table, keys >> 16, 1);
+        count_key(table, keys & 0xFFFF, 1);
+        count_key(table, keys >> 16, 1);
     }
 }
 
-/* The keys of one pass, from the cleared table to the slice's partial. All threads of the block come here. */
+/* Counts the keys of one pass and adds them to the slice's partial. All threads of the block call it. */
 static __device__ void count_pass(const struct count_job &job, int64_t slice, const struct pixel_span<uint16_t> &span,
-                                  const struct pass_table &table)
+                                  const struct block_table &table)
 {
-    const uint32_t copies = 1u << table.log2_copies;
-    for (uint32_t i = threadIdx.x; i < table.keys << table.log2_copies; i += PASS_THREADS)
-        table.counts[i] = 0;
-    __syncthreads();
+    clear_counts(table);
     for (uint32_t i = threadIdx.x; i < span.n_vectors; i += 2 * PASS_THREADS) {
         const bool both = i + PASS_THREADS < span.n_vectors;
         const uint4 one = load_vector(span.vectors + i),
@@ -105,14 +89,12 @@ static __device__ void count_pass(const struct count_job &job, int64_t slice, co
             count_pass_vector(table, job, two);
     }
     if (threadIdx.x < span.n_head)
-        count_pass_key(table, key_of(job, load_pixel(span.head + threadIdx.x)), 1);
+        count_key(table, key_of(job, load_pixel(span.head + threadIdx.x)), 1);
     if (threadIdx.x < span.n_tail)
-        count_pass_key(table, key_of(job, load_pixel(span.tail + threadIdx.x)), 1);
+        count_key(table, key_of(job, load_pixel(span.tail + threadIdx.x)), 1);
     __syncthreads();
-    for (uint32_t key = threadIdx.x; key < table.keys; key += PASS_THREADS) {
-        uint32_t sum = 0;
-        for (uint32_t i = 0; i < copies; i++) /* from a start that differs in neighboring threads: no conflicts */
-            sum += table.counts[key << table.log2_copies | ((i + threadIdx.x) & (copies - 1))];
+    for (uint32_t key = threadIdx.x; key < table.n; key += PASS_THREADS) {
+        const uint32_t sum = sum_copies(table, key);
         if (sum > 0)
             add_count(job, slice, table.first + key, sum);
     }
@@ -126,13 +108,13 @@ static __global__ void __launch_bounds__(PASS_THREADS) count_16_passes(struct co
     __shared__ uint32_t range[2];
     for (int64_t slice = blockIdx.y; slice < job.n_slices; slice += gridDim.y) {
         const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, slice, blockIdx.x, gridDim.x);
-        struct pass_table table = {(uint32_t *)memory};
+        struct block_table table = {(uint32_t *)memory};
         find_pass_range(job, span, range);
         const uint32_t low = range[0], high = range[1];
-        for (table.first = low; table.first <= high; table.first += table.keys) {
-            table.keys = min(high - table.first + 1, n_counters);
+        for (table.first = low; table.first <= high; table.first += table.n) {
+            table.n = min(high - table.first + 1, n_counters);
             for (table.log2_copies = 0; table.log2_copies < PASS_MOST_LOG2_COPIES; table.log2_copies++)
-                if (table.keys << (table.log2_copies + 1) > n_counters)
+                if (table.n << (table.log2_copies + 1) > n_counters)
                     break;
             count_pass(job, slice, span, table);
         }

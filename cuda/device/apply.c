@@ -90,7 +90,7 @@ static enum ts_status check_guards(const struct apply *apply, const unsigned cha
     return TS_OK;
 }
 
-/* Maps one slab between guards, once what was enqueued so far has left slices[0] to it. */
+/* Runs one slab whose output lies between guards. */
 static enum ts_status map_slab(struct apply *apply, const struct ts_image *padded, struct ts_image slices[STAGE_INPUTS],
                                struct ts_image *out)
 {
@@ -123,14 +123,16 @@ static enum ts_status slab(void *from, int64_t z, int64_t n)
     const int64_t halo = ts_stage_reach(apply->context).halo;
     struct ts_image slices[STAGE_INPUTS], padded;
     enum ts_status status = feed(apply, 0, z, n, slices);
-    if (!apply->context->stage->cuda->map)
+    if (status != TS_OK || !apply->context->stage->map)
         return status == TS_OK ? ts_driver_slab(apply->driver, NULL, 0, slices, NULL) : status;
-    if (status == TS_OK)
+    padded = slices[0];
+    if (halo > 0) {
         status = ts_driver_pad(&apply->pads, apply->in, 1, z, n, &padded);
-    if (status == TS_OK)
-        status = upload(apply, 0, &padded);
-    padded.data = apply->inputs[0];
-    slices[0].data = ts_slice_data(&padded, halo);
+        if (status == TS_OK)
+            status = upload(apply, 0, &padded);
+        padded.data = apply->inputs[0];
+        slices[0].data = ts_slice_data(&padded, halo);
+    }
     struct ts_image out = ts_image_slices(apply->out, z, n);
     return status == TS_OK ? map_slab(apply, &padded, slices, &out) : status;
 }

@@ -16,54 +16,76 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <type_traits>
+
 extern "C" {
 #include "cuda/device/launch.h"
 }
 
-/* Calls MACRO(C type) for the image's dtype: one instantiation of a template a dtype. */
+#define TS_CUDA_CASE(label, ...)                                                                                       \
+    case label:                                                                                                        \
+        __VA_ARGS__;                                                                                                   \
+        break;
+
+/* Calls MACRO(C type) for the image's dtype, so that a template is instantiated once for each dtype. */
 #define TS_CUDA_DTYPES(dtype, MACRO)                                                                                   \
     switch (dtype) {                                                                                                   \
-    case TS_U8:                                                                                                        \
-        MACRO(uint8_t);                                                                                                \
-        break;                                                                                                         \
-    case TS_I8:                                                                                                        \
-        MACRO(int8_t);                                                                                                 \
-        break;                                                                                                         \
-    case TS_U16:                                                                                                       \
-        MACRO(uint16_t);                                                                                               \
-        break;                                                                                                         \
-    case TS_I16:                                                                                                       \
-        MACRO(int16_t);                                                                                                \
-        break;                                                                                                         \
-    case TS_U32:                                                                                                       \
-        MACRO(uint32_t);                                                                                               \
-        break;                                                                                                         \
-    case TS_I32:                                                                                                       \
-        MACRO(int32_t);                                                                                                \
-        break;                                                                                                         \
+        TS_CUDA_CASE(TS_U8, MACRO(uint8_t))                                                                            \
+        TS_CUDA_CASE(TS_I8, MACRO(int8_t))                                                                             \
+        TS_CUDA_CASE(TS_U16, MACRO(uint16_t))                                                                          \
+        TS_CUDA_CASE(TS_I16, MACRO(int16_t))                                                                           \
+        TS_CUDA_CASE(TS_U32, MACRO(uint32_t))                                                                          \
+        TS_CUDA_CASE(TS_I32, MACRO(int32_t))                                                                           \
     default:                                                                                                           \
         MACRO(float);                                                                                                  \
-        break;                                                                                                         \
     }
 
-/* The same for stages that only move values: one instantiation an element size. */
+/* The same where integers of 8 and 16 bits go another way: u32, i32 and f32 alone. */
+#define TS_CUDA_DTYPES_32(dtype, MACRO)                                                                                \
+    switch (dtype) {                                                                                                   \
+        TS_CUDA_CASE(TS_U32, MACRO(uint32_t))                                                                          \
+        TS_CUDA_CASE(TS_I32, MACRO(int32_t))                                                                           \
+    default:                                                                                                           \
+        MACRO(float);                                                                                                  \
+    }
+
+/* The same where only the bits matter: float, or the unsigned integer that is as wide as a value. */
+#define TS_CUDA_BIT_TYPES(dtype, MACRO)                                                                                \
+    switch (dtype) {                                                                                                   \
+    case TS_U8:                                                                                                        \
+        TS_CUDA_CASE(TS_I8, MACRO(uint8_t))                                                                            \
+    case TS_U16:                                                                                                       \
+        TS_CUDA_CASE(TS_I16, MACRO(uint16_t))                                                                          \
+    case TS_U32:                                                                                                       \
+        TS_CUDA_CASE(TS_I32, MACRO(uint32_t))                                                                          \
+    default:                                                                                                           \
+        MACRO(float);                                                                                                  \
+    }
+
+/* The same for stages that only move values: one instantiation for each element size. */
 #define TS_CUDA_WORDS(dtype, MACRO)                                                                                    \
     switch (ts_dtype_bytes(dtype)) {                                                                                   \
-    case 1:                                                                                                            \
-        MACRO(uint8_t);                                                                                                \
-        break;                                                                                                         \
-    case 2:                                                                                                            \
-        MACRO(uint16_t);                                                                                               \
-        break;                                                                                                         \
+        TS_CUDA_CASE(1, MACRO(uint8_t))                                                                                \
+        TS_CUDA_CASE(2, MACRO(uint16_t))                                                                               \
     default:                                                                                                           \
         MACRO(uint32_t);                                                                                               \
-        break;                                                                                                         \
     }
+
+/* What one access moves: 4, 8 or 16 bytes. */
+template <int BYTES>
+using cuda_word =
+    typename std::conditional<BYTES == 4, uint32_t, typename std::conditional<BYTES == 8, uint2, uint4>::type>::type;
 
 /* ceil(a / b) of positive numbers. */
 static inline __host__ __device__ int64_t ts_cuda_parts(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+/* Blocks of so many threads that the device holds at once, as far as threads are the limit. */
+static inline int64_t ts_cuda_blocks_at_once(const struct stage_context *context, int threads)
+{
+    return (int64_t)context->device->multiprocessors * (context->device->threads / threads);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/available.h"
 #include "cuda/device/code.h"
 #include "cuda/device/launch.h"
 
@@ -254,20 +255,6 @@ struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda
     return session->streams[queue];
 }
 
-/* Memory that the system reports as available; 0 where it does not report it. */
-static size_t host_memory_available(void)
-{
-    char line[128];
-    unsigned long long kibibytes = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && kibibytes == 0 && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) != 1)
-            kibibytes = 0;
-    if (file)
-        fclose(file);
-    return (size_t)kibibytes << 10;
-}
-
 static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, bool pinned)
 {
     size_t available = 0, total = 0;
@@ -276,7 +263,7 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
     if (pinned) {
         ts_diag_error(session->diag, TS_RUN_FAILED, &site,
                       "%.1f MiB of pinned host memory could not be taken: %.1f MiB of memory are available",
-                      mebibytes(bytes), mebibytes(host_memory_available()));
+                      mebibytes(bytes), mebibytes((size_t)ts_memory_available()));
         return ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
     }
     if (session->bytes > 0)

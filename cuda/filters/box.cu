@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CUDA side of the stage box: one launcher a method, each in a file of its own, where its kernels, their threads
- * and their memory traffic are described. Methods that work axis by axis hold what stands between two passes in
- * scratch: 4 or 8 bytes a pixel, in 3D twice.
+ * The CUDA side of the stage box. Each method has a launcher in a file of its own, where its kernels, their threads and
+ * their memory traffic are described; this one describes the image to them and chooses. Methods that work axis by axis
+ * hold the sums between two passes in scratch: 4 or 8 bytes a pixel, in 3D twice.
  */
 #include "cuda/filters/box.cuh"
 
@@ -66,5 +66,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 extern "C" {
-const struct stage_cuda box_cuda = {NULL, NULL, scratch_bytes, map, NULL};
+const struct stage_cuda box_cuda = {.scratch_bytes = scratch_bytes, .map = map};
 }

@@ -15,7 +15,7 @@ extern "C" {
 #include "stages/filters/box.h"
 }
 
-/* One call: out is nz x ny x nx, in the same with `reach` more slices at both ends (0: 2D). */
+/* The output is nz x ny x nx, the input has `reach` more slices at both ends (0: 2D). */
 struct box_sizes {
     int64_t nz, ny, nx;
     int radius, reach, border;
@@ -26,7 +26,7 @@ struct box_mean {
     int64_t count; /* samples of a sum */
 };
 
-/* How a method's launcher is called. */
+/* The work of a method's launcher. */
 struct box_launch {
     const struct stage_context *context;
     const void *in;
@@ -36,16 +36,12 @@ struct box_launch {
     struct box_sizes sizes;
     int64_t z_first;      /* index in the volume of the first output slice */
     struct box_mean mean; /* of the whole window */
-    bool wide;            /* sums of 8- and 16-bit values need int64_t */
+    bool wide;            /* whether sums of 8- and 16-bit values need int64_t */
 };
 
 /* Elements that stand between the passes of T: sums, or means of floats. */
-template <typename T, typename SUM> struct box_between {
-    typedef SUM type;
-};
-template <> struct box_between<float, double> {
-    typedef float type;
-};
+template <typename T, typename SUM>
+using box_between = typename std::conditional<std::is_same<T, float>::value, float, SUM>::type;
 
 static inline __device__ void box_store(float *out, double sum, struct box_mean mean)
 {
@@ -63,7 +59,7 @@ template <typename T, typename SUM> static inline __device__ void box_store(T *o
     }
 }
 
-/* The end of a pass that is not the last. */
+/* Ends a pass that is not the last. */
 template <typename SUM> static inline __device__ void box_keep(SUM *out, SUM sum, struct box_mean)
 {
     *out = sum;
@@ -108,7 +104,7 @@ static inline unsigned box_blocks(struct box_sizes sizes)
     return (unsigned)(ts_cuda_parts(sizes.nx, BOX_BLOCK_X) * ts_cuda_parts(sizes.ny, BOX_BLOCK_Y) * sizes.nz);
 }
 
-/* The whole window, or that along one axis. */
+/* `count` is that of the whole window, or of a window along one axis. */
 static inline struct box_mean box_mean_of(double count)
 {
     const struct box_mean mean = {1.0 / count, (int64_t)count};
@@ -118,19 +114,19 @@ static inline struct box_mean box_mean_of(double count)
 /* Bytes of one image between two passes. */
 size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
 
-/* What methods work with that go axis by axis (z in 3D, x, y), with images between the passes in scratch: of integers
- * sums, of floats means. outside: beyond the rows, and beyond the columns, of what a pass reads; the first pass over
- * an image reads the constant itself. */
+/* For methods that go axis by axis (z in 3D, x, y), with images between the passes in scratch, which hold sums of
+ * integers or means of floats. outside_rows and _columns stand beyond the rows and the columns that a pass reads; the
+ * first pass over an image reads the constant itself. */
 template <typename T, typename SUM> struct box_passes {
-    typedef typename box_between<T, SUM>::type between;
+    typedef box_between<T, SUM> between;
     between *slices, *rows; /* after the pass along z, along x */
     between outside_rows, outside_columns;
-    struct box_mean line, last; /* of a pass, and of the one along y */
+    struct box_mean line, last; /* of a pass, and of the last one, along y */
 };
 
 template <typename T, typename SUM>
 static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *launch) {
-    typedef typename box_between<T, SUM>::type between;
+    typedef box_between<T, SUM> between;
     const struct box_params *params = (const struct box_params *)launch->context->params;
     const bool sums = (T)0.5 == 0;
     const between window = (between)(2 * launch->sizes.radius + 1), factor = sums ? window : 1;
@@ -144,38 +140,34 @@ static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *l
     return passes;
 }
 
-/* MACRO(T, SUM) for the image's dtype. */
-#define BOX_TYPES(launch, MACRO)                                                                                       \
-    switch ((launch)->context->in.dtype) {                                                                             \
-        BOX_NARROW_CASE(launch, TS_U8, uint8_t, MACRO)                                                                 \
-        BOX_NARROW_CASE(launch, TS_I8, int8_t, MACRO)                                                                  \
-        BOX_NARROW_CASE(launch, TS_U16, uint16_t, MACRO)                                                               \
-        BOX_NARROW_CASE(launch, TS_I16, int16_t, MACRO)                                                                \
-    case TS_U32:                                                                                                       \
-        MACRO(uint32_t, int64_t);                                                                                      \
-        break;                                                                                                         \
-    case TS_I32:                                                                                                       \
-        MACRO(int32_t, int64_t);                                                                                       \
-        break;                                                                                                         \
-    default:                                                                                                           \
-        MACRO(float, double);                                                                                          \
-        break;                                                                                                         \
-    }
-#define BOX_NARROW_CASE(launch, DTYPE, T, MACRO)                                                                       \
-    case DTYPE:                                                                                                        \
-        if ((launch)->wide)                                                                                            \
-            MACRO(T, int64_t);                                                                                         \
-        else                                                                                                           \
-            MACRO(T, int32_t);                                                                                         \
-        break;
+/* One launcher for each method, in box_direct.cu (direct, unrolled), box_separable.cu, box_running.cu, box_tile.cu and
+ * box_fused.cu. */
+typedef enum ts_status
+box_launcher(const struct box_launch *launch);
+box_launcher ts_cuda_box_direct, ts_cuda_box_unrolled, ts_cuda_box_separable, ts_cuda_box_running, ts_cuda_box_tile,
+    ts_cuda_box_fused;
 
-/* cuda/filters/box_direct.cu, box_separable.cu, box_running.cu, box_tile.cu, box_fused.cu */
-enum ts_status
-ts_cuda_box_direct(const struct box_launch *launch);
-enum ts_status ts_cuda_box_unrolled(const struct box_launch *launch);
-enum ts_status ts_cuda_box_separable(const struct box_launch *launch);
-enum ts_status ts_cuda_box_running(const struct box_launch *launch);
-enum ts_status ts_cuda_box_tile(const struct box_launch *launch);
-enum ts_status ts_cuda_box_fused(const struct box_launch *launch);
+/* Defines the launcher `name`, which returns function<T, SUM>(launch) for the image's dtype. */
+#define BOX_LAUNCHER(name, function)                                                                                   \
+    enum ts_status name(const struct box_launch *launch)                                                               \
+    {                                                                                                                  \
+        const bool wide = launch->wide;                                                                                \
+        switch (launch->context->in.dtype) {                                                                           \
+        case TS_U8:                                                                                                    \
+            return wide ? function<uint8_t, int64_t>(launch) : function<uint8_t, int32_t>(launch);                     \
+        case TS_I8:                                                                                                    \
+            return wide ? function<int8_t, int64_t>(launch) : function<int8_t, int32_t>(launch);                       \
+        case TS_U16:                                                                                                   \
+            return wide ? function<uint16_t, int64_t>(launch) : function<uint16_t, int32_t>(launch);                   \
+        case TS_I16:                                                                                                   \
+            return wide ? function<int16_t, int64_t>(launch) : function<int16_t, int32_t>(launch);                     \
+        case TS_U32:                                                                                                   \
+            return function<uint32_t, int64_t>(launch);                                                                \
+        case TS_I32:                                                                                                   \
+            return function<int32_t, int64_t>(launch);                                                                 \
+        default:                                                                                                       \
+            return function<float, double>(launch);                                                                    \
+        }                                                                                                              \
+    }
 
 #endif

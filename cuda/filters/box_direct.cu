@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box by its definition: one thread adds the whole window of one pixel. Each sample is read (2 radius + 1)^2 times, or
- * ^3, nearly always from a cache; device memory sees one read and one write a pixel while the rows of a window stay in
- * the caches. Blocks of 32 x 8: a warp reads along x, and 8 rows share their windows through the first cache.
+ * box by its definition: one thread adds the whole window of one pixel. Memory traffic: each sample is read
+ * (2 radius + 1)^2 times, or ^3, nearly always from a cache; device memory sees one read and one write a pixel while
+ * the rows of a window stay in the caches. Blocks of 32 x 8: a warp reads along x, and 8 rows share their windows
+ * through the first cache.
  *
  *     direct    any radius
  *     unrolled  radius 1: loops of 3 known when compiling, floats summed as float (6 roundings at most)
  */
 #include "cuda/filters/box.cuh"
 
-/* Sum of 2 radius + 1 samples of one row around x. */
+/* Returns the sum of 2 radius + 1 samples of one row around x. */
 template <typename T, typename SUM>
 static __device__ SUM row_sum(const T *row, int64_t x, struct box_sizes sizes, T outside)
 {
@@ -43,24 +44,15 @@ static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
     box_store(out + (at.z * sizes.ny + at.y) * sizes.nx + at.x, sum, mean);
 }
 
-template <typename T> struct unrolled_sum {
-    typedef int32_t type;
-};
-template <> struct unrolled_sum<uint32_t> {
-    typedef int64_t type;
-};
-template <> struct unrolled_sum<int32_t> {
-    typedef int64_t type;
-};
-template <> struct unrolled_sum<float> {
-    typedef float type;
-};
+template <typename T>
+using unrolled_sum = typename std::conditional<std::is_same<T, float>::value, float,
+                                               typename std::conditional<sizeof(T) == 4, int64_t, int32_t>::type>::type;
 
 template <typename T, int REACH>
 static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
     unrolled(const T *in, T *out, struct box_sizes sizes, T outside, struct box_mean mean)
 {
-    typedef typename unrolled_sum<T>::type SUM;
+    typedef unrolled_sum<T> SUM;
     const struct box_pixel at = box_pixel_of_thread(sizes);
     if (!at.inside)
         return;
@@ -91,32 +83,24 @@ static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
         box_store(to, sum, mean);
 }
 
-enum ts_status ts_cuda_box_direct(const struct box_launch *launch)
+template <typename T, typename SUM> static enum ts_status launch_direct(const struct box_launch *launch)
 {
     const struct box_params *params = (const struct box_params *)launch->context->params;
-    const dim3 block(BOX_BLOCK_X, BOX_BLOCK_Y);
-#define LAUNCH(T, SUM)                                                                                                 \
-    direct<T, SUM><<<box_blocks(launch->sizes), block, 0, launch->stream>>>(                                           \
-        (const T *)launch->in, (T *)launch->out, launch->sizes, (T)params->constant, launch->mean)
-    BOX_TYPES(launch, LAUNCH)
-#undef LAUNCH
+    direct<T, SUM><<<box_blocks(launch->sizes), dim3(BOX_BLOCK_X, BOX_BLOCK_Y), 0, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, launch->sizes, (T)params->constant, launch->mean);
     return ts_cuda_launched(launch->context, "direct");
 }
+BOX_LAUNCHER(ts_cuda_box_direct, launch_direct)
 
 enum ts_status ts_cuda_box_unrolled(const struct box_launch *launch)
 {
     const struct box_params *params = (const struct box_params *)launch->context->params;
-    const dim3 block(BOX_BLOCK_X, BOX_BLOCK_Y);
-#define LAUNCH_REACH(T, REACH)                                                                                         \
-    unrolled<T, REACH><<<box_blocks(launch->sizes), block, 0, launch->stream>>>(                                       \
-        (const T *)launch->in, (T *)launch->out, launch->sizes, (T)params->constant, launch->mean)
 #define LAUNCH(T)                                                                                                      \
-    if (launch->sizes.reach)                                                                                           \
-        LAUNCH_REACH(T, 1);                                                                                            \
-    else                                                                                                               \
-        LAUNCH_REACH(T, 0)
+    (launch->sizes.reach                                                                                               \
+         ? unrolled<T, 1>                                                                                              \
+         : unrolled<T, 0>)<<<box_blocks(launch->sizes), dim3(BOX_BLOCK_X, BOX_BLOCK_Y), 0, launch->stream>>>(          \
+        (const T *)launch->in, (T *)launch->out, launch->sizes, (T)params->constant, launch->mean)
     TS_CUDA_DTYPES(launch->context->in.dtype, LAUNCH)
 #undef LAUNCH
-#undef LAUNCH_REACH
     return ts_cuda_launched(launch->context, "unrolled");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box, method `fused`: each pixel is read once from device memory and written once. Four kernels, by window and dtype:
+ * box, method `fused`: each pixel is read once from device memory and written once. There are four kernels, chosen by
+ * window and dtype:
  *
  *     box_fused_small.cuh    2D, radius 1 to 8: a warp a tile, sums in registers
  *     box_fused_rows.cuh     2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a warp goes down the
@@ -8,14 +9,14 @@
  *     box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums
  *     box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a tile
  *
- * Radius 0 copies. What a thread computes, the traffic and the sizes of blocks stand in those files.
+ * What a thread computes, the memory traffic and the sizes of blocks stand in those files; this one cuts the image and
+ * launches. Radius 0 is left to the method `direct`, which then copies.
  */
 #include "cuda/filters/box_fused_march.cuh"
 #include "cuda/filters/box_fused_rows.cuh"
 #include "cuda/filters/box_fused_small.cuh"
 #include "cuda/filters/box_fused_volume.cuh"
 
-/* Samples of 8 and 16 bits are unsigned to the kernels: the sign bit of signed ones is turned. */
 static uint32_t sign_of(enum ts_dtype dtype)
 {
     return dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : dtype == TS_I32 ? 0x80000000u : 0;
@@ -31,22 +32,21 @@ static bool is_aligned(const struct box_launch *launch)
 static struct box_divisor divisor_of(const struct box_launch *launch)
 {
     const uint64_t count = (uint64_t)launch->mean.count;
-    const uint64_t highest = launch->context->in.dtype == TS_U8 || launch->context->in.dtype == TS_I8 ? 255 : 65535;
+    const uint64_t highest = ts_dtype_bytes(launch->context->in.dtype) == 1 ? 255 : 65535;
     struct box_divisor divisor = {0, 0, 0};
     box_divisor_of(count, count * highest + count / 2, &divisor);
     return divisor;
 }
 
-static struct small_plan small_plan_of(const struct box_launch *launch, int rows)
+/* A plan that knows the image, and is zero otherwise. */
+template <typename plan_type> static plan_type plan_of(const struct box_launch *launch)
 {
     const struct box_sizes sizes = launch->sizes;
-    struct small_plan plan = {};
+    plan_type plan = {};
     plan.nz = sizes.nz;
     plan.ny = (int)sizes.ny;
     plan.nx = (int)sizes.nx;
     plan.border = sizes.border;
-    plan.strips = (int)ts_cuda_parts(sizes.nx, small_width(sizes.radius));
-    plan.tiles = (int)ts_cuda_parts(sizes.ny, rows);
     plan.aligned = is_aligned(launch);
     plan.sign = sign_of(launch->context->in.dtype);
     plan.scale = (float)launch->mean.scale;
@@ -75,36 +75,31 @@ template <typename T> static constexpr int small_blocks(int radius)
 
 template <typename T, int R> static enum ts_status launch_small(const struct box_launch *launch)
 {
-    const struct small_plan plan = small_plan_of(launch, small_rows<T>(R) * SMALL_WARPS);
+    struct small_plan plan = plan_of<struct small_plan>(launch);
+    plan.strips = (int)ts_cuda_parts(plan.nx, small_width(R));
+    plan.tiles = (int)ts_cuda_parts(plan.ny, small_rows<T>(R) * SMALL_WARPS);
     const unsigned blocks = (unsigned)(plan.strips * (int64_t)plan.tiles * plan.nz);
     fused_small<T, R, small_rows<T>(R), small_blocks<T>(R)><<<blocks, 32 * SMALL_WARPS, 0, launch->stream>>>(
         (const T *)launch->in, (T *)launch->out, plan, outside_of<T>(launch));
     return ts_cuda_launched(launch->context, "fused_small");
 }
 
-/* START: of a chunk, in rows: those before the first output, and what it takes to get going. */
+/* A chunk costs START rows: those before the first output, and the time to fill the pipeline. */
 template <typename T, int R> static enum ts_status launch_rows(const struct box_launch *launch)
 {
     enum { LANES = 32, OUTPUT_LANES = 30, START = 2 * R + 12, SHORT_CHUNK = 16 };
     const struct device_numbers *const device = launch->context->device;
-    const struct box_sizes sizes = launch->sizes;
-    const int lanes = (int)(sizes.nx / ROWS_COLUMNS);
-    struct rows_plan plan = {};
-    plan.nz = sizes.nz;
-    plan.ny = (int)sizes.ny;
-    plan.nx = (int)sizes.nx;
-    plan.border = sizes.border;
+    struct rows_plan plan = plan_of<struct rows_plan>(launch);
+    const int lanes = plan.nx / ROWS_COLUMNS;
     plan.strips = lanes <= LANES ? 1 : (int)ts_cuda_parts(lanes, OUTPUT_LANES);
     const size_t ring = (size_t)ROWS_WARPS * (2 * R + 1) * 512 * sizeof(T), reserved = 1024;
     const int fit = device->shared_bytes / (int)(ring + reserved);
     const int64_t places = (int64_t)device->multiprocessors * ROWS_WARPS * (fit < ROWS_BLOCKS ? fit : ROWS_BLOCKS);
-    /* As measured: short chunks where their start is cheap. */
-    plan.chunks = R <= 2 ? (int)ts_cuda_parts(sizes.ny, SHORT_CHUNK)
-                         : ts_box_parts(plan.strips * plan.nz, sizes.ny, places, START);
-    plan.chunk = (int)ts_cuda_parts(sizes.ny, plan.chunks);
-    plan.sign = sign_of(launch->context->in.dtype);
+    /* Short chunks are faster where their start is cheap, as measured. */
+    plan.chunks =
+        R <= 2 ? (int)ts_cuda_parts(plan.ny, SHORT_CHUNK) : ts_box_parts(plan.strips * plan.nz, plan.ny, places, START);
+    plan.chunk = (int)ts_cuda_parts(plan.ny, plan.chunks);
     plan.outside = (uint32_t)(T)(outside_of<T>(launch) ^ (T)plan.sign);
-    plan.divisor = divisor_of(launch);
     const uint32_t sign = plan.sign * (sizeof(T) == 2 ? 0x00010001u : 0x01010101u);
     const int64_t blocks = ts_cuda_parts((int64_t)plan.strips * plan.chunks * plan.nz, ROWS_WARPS);
     fused_rows<T, R>
@@ -119,39 +114,21 @@ static bool has_rows(const struct box_launch *launch)
            ((uintptr_t)launch->in | (uintptr_t)launch->out) % sizeof(uint4) == 0;
 }
 
-template <typename T, int R> static enum ts_status launch_near(const struct box_launch *launch)
+/* The kernel for radius R, or those for larger ones. */
+template <typename T, int R = 1> static enum ts_status small(const struct box_launch *launch)
 {
+    if constexpr (R < BOX_SMALL_MAX_RADIUS)
+        if (launch->sizes.radius > R)
+            return small<T, R + 1>(launch);
     if constexpr (sizeof(T) <= 2)
         if (has_rows(launch))
             return launch_rows<T, R>(launch);
     return launch_small<T, R>(launch);
 }
 
-template <typename T> static enum ts_status small(const struct box_launch *launch)
-{
-    switch (launch->sizes.radius) {
-    case 1:
-        return launch_near<T, 1>(launch);
-    case 2:
-        return launch_near<T, 2>(launch);
-    case 3:
-        return launch_near<T, 3>(launch);
-    case 4:
-        return launch_near<T, 4>(launch);
-    case 5:
-        return launch_near<T, 5>(launch);
-    case 6:
-        return launch_near<T, 6>(launch);
-    case 7:
-        return launch_near<T, 7>(launch);
-    default:
-        return launch_near<T, 8>(launch);
-    }
-}
-
-/* As measured: rows that a thread adds in the pass down the columns, of floats one column's, of integers those of two;
- * a tile's rows are a multiple of it, because the last bits of a float sum depend on who adds it. Blocks of a
- * multiprocessor that the registers must allow. */
+/* Rows that a thread adds in the pass down the columns (for floats of one column, for integers of two), and blocks of a
+ * multiprocessor that the registers must allow, as measured. A tile's rows are a multiple of the first, because the
+ * last bits of a float sum depend on which thread adds it. */
 template <typename T> static constexpr int volume_stretch(int radius)
 {
     const bool few = BOX_VOLUME_ROWS(sizeof(T), radius) == 16;
@@ -176,20 +153,12 @@ template <typename T, int R> static enum ts_status launch_volume(const struct bo
     constexpr bool TOGETHER = BOX_VOLUME_TOGETHER(sizeof(T), R);
     const struct device_numbers *const device = launch->context->device;
     const struct box_sizes sizes = launch->sizes;
-    struct volume_plan plan = {};
+    struct volume_plan plan = plan_of<struct volume_plan>(launch);
     ts_box_volume(launch->context->in.dtype, R, device, &plan.cut);
-    plan.nz = sizes.nz;
-    plan.ny = (int)sizes.ny;
-    plan.nx = (int)sizes.nx;
-    plan.border = sizes.border;
     plan.across = (int)ts_cuda_parts(sizes.nx, BOX_VOLUME_COLUMNS);
     plan.down = (int)ts_cuda_parts(sizes.ny, ROWS);
     plan.z_first = launch->z_first;
-    plan.aligned = is_aligned(launch);
     plan.wide = plan.aligned && sizes.nx % 8 == 0 && (uintptr_t)launch->out % (8 * sizeof(T)) == 0;
-    plan.sign = sign_of(launch->context->in.dtype);
-    plan.scale = (float)launch->mean.scale;
-    plan.divisor = divisor_of(launch);
     auto *const kernel = fused_volume<T, R, ROWS, volume_stretch<T>(R), LOADS, TOGETHER, volume_blocks<T>(R)>;
     const enum ts_status status = ts_cuda_shared(launch->context, (const void *)kernel, plan.cut.bytes);
     if (status != TS_OK)
@@ -204,26 +173,12 @@ template <typename T, int R> static enum ts_status launch_volume(const struct bo
     return ts_cuda_launched(launch->context, "fused_volume");
 }
 
-template <typename T> static enum ts_status volume(const struct box_launch *launch)
+template <typename T, int R = 1> static enum ts_status volume(const struct box_launch *launch)
 {
-    switch (launch->sizes.radius) {
-    case 1:
-        return launch_volume<T, 1>(launch);
-    case 2:
-        return launch_volume<T, 2>(launch);
-    case 3:
-        return launch_volume<T, 3>(launch);
-    case 4:
-        return launch_volume<T, 4>(launch);
-    case 5:
-        return launch_volume<T, 5>(launch);
-    case 6:
-        return launch_volume<T, 6>(launch);
-    case 7:
-        return launch_volume<T, 7>(launch);
-    default:
-        return launch_volume<T, 8>(launch);
-    }
+    if constexpr (R < BOX_VOLUME_MAX_RADIUS)
+        if (launch->sizes.radius > R)
+            return volume<T, R + 1>(launch);
+    return launch_volume<T, R>(launch);
 }
 
 template <typename T, typename SUM, int THREADS, bool GATHER>
@@ -231,7 +186,7 @@ static enum ts_status launch_march(const struct box_launch *launch, struct march
 {
     const T outside = outside_of<T>(launch);
     const SUM beyond =
-        ((T)0.5 != 0 ? (SUM)outside : (SUM)(T)((uint32_t)outside ^ plan.bias)) * (SUM)(2 * plan.radius + 1);
+        ((T)0.5 != 0 ? (SUM)outside : (SUM)(T)((uint32_t)outside ^ plan.sign)) * (SUM)(2 * plan.radius + 1);
     const unsigned blocks = (unsigned)((int64_t)plan.cut.strips * plan.cut.chunks * launch->sizes.nz);
     const enum ts_status status =
         ts_cuda_shared(launch->context, (const void *)fused_march<T, SUM, THREADS, GATHER>, plan.cut.bytes);
@@ -247,19 +202,14 @@ template <typename T, typename SUM> static enum ts_status march(const struct box
     enum { FEW = 128, MANY = 512, MOST_BLOCKS = sizeof(SUM) == 4 ? 5 : 2 };
     const struct stage_context *const context = launch->context;
     const struct box_sizes sizes = launch->sizes;
-    struct march_plan plan = {};
+    struct march_plan plan = plan_of<struct march_plan>(launch);
     ts_box_march(context->in.dtype, sizes.radius, sizes.ny, sizes.nx, context->device, &plan.cut);
     plan.slice = sizes.ny * sizes.nx;
-    plan.ny = (int)sizes.ny;
-    plan.nx = (int)sizes.nx;
     plan.radius = sizes.radius;
-    plan.border = sizes.border;
     /* Other borders follow from the columns that a strip at the image's edge has. */
     plan.beyond = plan.cut.strips > 1 && sizes.border == BORDER_WRAP;
-    plan.bias = sign_of(context->in.dtype);
-    plan.divisor = divisor_of(launch);
     plan.mean = launch->mean;
-    if ((T)0.5 == 0) { /* the cut does not show */
+    if ((T)0.5 == 0) { /* integer sums do not depend on the cut */
         const int fit = context->device->shared_bytes / (int)(plan.cut.bytes + 1024);
         const int places = context->device->multiprocessors * (fit < 1 ? 1 : fit < MOST_BLOCKS ? fit : MOST_BLOCKS);
         const int chunks = ts_box_parts(plan.cut.strips * sizes.nz, sizes.ny, places, sizes.radius + 12);
@@ -268,7 +218,7 @@ template <typename T, typename SUM> static enum ts_status march(const struct box
             plan.cut.chunk = (int)ts_cuda_parts(sizes.ny, chunks);
         }
     }
-    const bool gather = plan.beyond || !is_aligned(launch);
+    const bool gather = plan.beyond || !plan.aligned;
     if (plan.cut.threads == FEW)
         return gather ? launch_march<T, SUM, FEW, true>(launch, plan) : launch_march<T, SUM, FEW, false>(launch, plan);
     return gather ? launch_march<T, SUM, MANY, true>(launch, plan) : launch_march<T, SUM, MANY, false>(launch, plan);

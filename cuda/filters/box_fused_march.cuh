@@ -11,10 +11,10 @@
  *     row sums     P(x + radius + 1) - P(x - radius); each thread has every THREADS-th column. Outside the image P
  *                  follows from itself by the border rule (march_ends_of).
  *
- * Device memory sees one read and one write a pixel, the second cache 2 radius rows a chunk and, where a strip is not
- * the whole row, 2 radius columns a strip more; and the leaving rows of those warps whose ring shared memory has no
- * room for. That cache moves little more than a copy needs: hence the ring. Two blocks a multiprocessor share its
- * shared memory, so that one computes while the other waits.
+ * Memory traffic: one read and one write a pixel. The second cache serves another 2 radius rows for each chunk and,
+ * where a strip is not the whole row, 2 radius columns for each strip, and the leaving rows of the warps whose ring
+ * does not fit in shared memory. That cache moves little more than a copy needs: hence the ring. Two blocks share the
+ * shared memory of a multiprocessor, so that one computes while the other waits.
  *
  * Integers are exact in 32 or 64 bits. Floats are summed in double; a NaN or an infinity stays in such sums, so a chunk
  * that met one is done over, adding every window anew. (M. J. McDonnell, 1981; F. C. Crow, 1984.)
@@ -31,7 +31,7 @@ template <typename SUM> struct __align__(16) march_four
     SUM sums[4];
 };
 
-/* P of any index, from what P has inside: sign P(place) + whole P(n) + first P(1) + last P(n - 1) + outside times a
+/* P of any index follows from P inside: sign P(place) + whole P(n) + first P(1) + last P(n - 1) + outside times a
  * column of constants. */
 struct march_ends {
     int place, sign, whole, first, last, outside;
@@ -57,24 +57,24 @@ static __device__ __noinline__ struct march_ends march_ends_of(int i, int n, int
         }
         return ends;
     }
-    const int turn = i >= 0 ? i / period : -((period - 1 - i) / period), rest = i - turn * period;
+    const int periods = i >= 0 ? i / period : -((period - 1 - i) / period), rest = i - periods * period;
     const bool back = rest > n;
     ends.place = !back ? rest : border == BORDER_MIRROR ? 2 * n - 1 - rest : 2 * n - rest;
     ends.sign = back ? -1 : 1;
-    ends.whole = border == BORDER_REFLECT ? 2 * turn + (back ? 2 : 0) : turn + (back ? 1 : 0);
+    ends.whole = border == BORDER_REFLECT ? 2 * periods + (back ? 2 : 0) : periods + (back ? 1 : 0);
     if (border == BORDER_MIRROR) {
-        ends.first = -turn;
-        ends.last = turn + (back ? 1 : 0);
+        ends.first = -periods;
+        ends.last = periods + (back ? 1 : 0);
     }
     return ends;
 }
 
-template <typename SUM, typename T> static __device__ __forceinline__ SUM march_sample(T value, uint32_t bias)
+template <typename SUM, typename T> static __device__ __forceinline__ SUM march_sample(T value, uint32_t sign)
 {
     if constexpr ((T)0.5 != 0)
         return (SUM)value;
     else
-        return (SUM)(T)(value ^ (T)bias);
+        return (SUM)(T)(value ^ (T)sign);
 }
 
 template <typename T, typename SUM>
@@ -84,11 +84,11 @@ static __device__ __forceinline__ T march_mean(SUM sum, const struct march_plan 
         return (T)sum * (T)plan->mean.scale;
     } else if constexpr (sizeof(SUM) == 4) {
         const uint32_t quotient = __umulhi(sum + plan->divisor.half, plan->divisor.factor) >> plan->divisor.shift;
-        return (T)quotient ^ (T)plan->bias;
+        return (T)quotient ^ (T)plan->sign;
     } else {
         T mean;
         box_store(&mean, (int64_t)sum, plan->mean);
-        return mean ^ (T)plan->bias;
+        return mean ^ (T)plan->sign;
     }
 }
 
@@ -103,7 +103,7 @@ template <typename SUM> static __device__ __forceinline__ SUM march_product(int 
 
 /* ---- a chunk ------------------------------------------------------------------------------------ */
 
-/* Column sums of the first window's rows but the last, with the row before them, which leaves first. */
+/* Makes the column sums of the first window's rows but the last, and of the row before them, which leaves first. */
 template <typename T, typename SUM, bool GATHER>
 static __device__ __forceinline__ void march_start(const struct march_plan *plan, struct march_rows rows,
                                                    const struct march_columns<T, GATHER> *columns,
@@ -123,7 +123,7 @@ static __device__ __forceinline__ void march_start(const struct march_plan *plan
             if (plan->border == BORDER_CONSTANT)
                 march_fill(&quads[k], rows.start[t + k], columns->outside);
             for (int i = 0; i < 4; i++)
-                sums[i] += march_sample<SUM, T>(quads[k].values[i], plan->bias);
+                sums[i] += march_sample<SUM, T>(quads[k].values[i], plan->sign);
             if (ring->keeps)
                 ring->begin[(t + k) * ring->stride] = quads[k];
         }
@@ -132,7 +132,7 @@ static __device__ __forceinline__ void march_start(const struct march_plan *plan
         march_ask(ring->begin + k * ring->stride, columns, rows.leave[k]);
 }
 
-/* The entering rows from output row j on. */
+/* Loads the entering rows from output row j on. */
 template <typename T, bool GATHER>
 static __device__ __forceinline__ void march_enter(const struct march_columns<T, GATHER> *columns, const int *enter,
                                                    box_quad<T> (&quads)[MARCH_ROWS])
@@ -146,7 +146,7 @@ static __device__ __forceinline__ void march_enter(const struct march_columns<T,
         quads[k] = march_row(columns, rows[k]);
 }
 
-/* Column sums of output rows j .. j + MARCH_ROWS - 1, as prefix sums of the thread's four, whose totals go to
+/* Makes the column sums of output rows j .. j + MARCH_ROWS - 1, as prefix sums of the thread's four, whose totals go to
  * `offsets`. */
 template <typename T, typename SUM, int THREADS, bool GATHER>
 static __device__ __forceinline__ void march_down(const struct march_plan *plan, struct march_rows rows, int j,
@@ -187,8 +187,8 @@ static __device__ __forceinline__ void march_down(const struct march_plan *plan,
     for (int k = 0; k < MARCH_ROWS; k++) {
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            sums[i] += march_sample<SUM, T>(entering[k].values[i], plan->bias) -
-                       march_sample<SUM, T>(leaving[k].values[i], plan->bias);
+            sums[i] += march_sample<SUM, T>(entering[k].values[i], plan->sign) -
+                       march_sample<SUM, T>(leaving[k].values[i], plan->sign);
         SUM *const to = prefix[k].sums;
         to[0] = sums[0];
         to[1] = sums[0] + sums[1];
@@ -198,13 +198,13 @@ static __device__ __forceinline__ void march_down(const struct march_plan *plan,
     }
 }
 
-/* Totals of the threads into sums of those before: one warp a row. */
+/* Turns the threads' totals into the sums of the threads before, with one warp for each row. */
 template <typename SUM, int THREADS> static __device__ __forceinline__ void march_scan(SUM *offsets)
 {
     const int lane = threadIdx.x & 31;
 #pragma unroll
-    for (int turn = 0; turn < MARCH_ROWS; turn += THREADS / 32) {
-        const int row = turn + (int)(threadIdx.x >> 5);
+    for (int round = 0; round < MARCH_ROWS; round += THREADS / 32) {
+        const int row = round + (int)(threadIdx.x >> 5);
         if (row >= MARCH_ROWS)
             break;
         SUM carried = 0;
@@ -229,8 +229,8 @@ template <typename SUM, int THREADS> static __device__ __forceinline__ void marc
     }
 }
 
-/* What most windows over an edge take, in 8 bytes: the places of both ends, and whether they count negative; `whole` of
- * both. Others are worked out when it is their turn. */
+/* Most windows over an edge are described by 8 bytes: the places of both ends, whether each counts negative, and
+ * `whole` of both. The others are computed when they are used. */
 enum { MARCH_HIGH_NEGATIVE = 1, MARCH_LOW_NEGATIVE = 2, MARCH_OTHERS = 4, MARCH_WHOLE = 8 /* and the bits above */ };
 
 template <typename T>
@@ -248,7 +248,7 @@ static __device__ void march_fill_ends(int2 *ends, const struct march_strip<T> *
     }
 }
 
-/* Sums of the windows around column x in MARCH_ROWS rows, of which one end or both lie outside the strip. */
+/* Sums windows in MARCH_ROWS rows, of which one end or both lie outside the strip. */
 template <typename T, typename SUM, int LENGTH>
 static __device__ __forceinline__ void march_edge(const struct march_strip<T> *strip, int2 packed, const SUM *rows,
                                                   SUM (&sums)[MARCH_ROWS])
@@ -284,20 +284,20 @@ static __device__ __forceinline__ void march_other_edge(const struct march_strip
     }
 }
 
-/* A bit for each turn of march_across in which a window of the warp reaches outside the strip. */
+/* Returns a bit for each round of march_across in which a window of the warp reaches outside the strip. */
 template <typename T, int THREADS>
 static __device__ unsigned march_edges(const struct march_strip<T> *strip, const struct march_plan *plan)
 {
     unsigned edges = 0;
-    for (int turn = 0; turn < MARCH_COLUMNS; turn++) {
-        const int x = min(strip->out_first + turn * THREADS + (int)threadIdx.x, strip->out_end - 1) - strip->first;
+    for (int round = 0; round < MARCH_COLUMNS; round++) {
+        const int x = min(strip->out_first + round * THREADS + (int)threadIdx.x, strip->out_end - 1) - strip->first;
         const bool reaches = x < plan->radius || x + plan->radius >= strip->columns;
-        edges |= __any_sync(0xFFFFFFFF, reaches) ? 1u << turn : 0;
+        edges |= __any_sync(0xFFFFFFFF, reaches) ? 1u << round : 0;
     }
     return edges;
 }
 
-/* Means of the windows of output rows j on; ALL: there are MARCH_ROWS of them. */
+/* Writes the means of the windows of output rows j on. ALL: there are MARCH_ROWS of them. */
 template <typename T, typename SUM, int THREADS, bool ALL>
 static __device__ __forceinline__ void march_across(const struct march_strip<T> *strip, const struct march_plan *plan,
                                                     unsigned edges, const int2 *ends, const SUM *rows, SUM beyond,
@@ -313,24 +313,24 @@ static __device__ __forceinline__ void march_across(const struct march_strip<T> 
     for (int k = 0; k < MARCH_ROWS; k++)
         to[k] = strip->out + (int64_t)(strip->row + j * strip->step) * plan->nx + first + k * pitch;
 #pragma unroll
-    for (int turn = 0; turn < MARCH_COLUMNS; turn++) {
-        if (first + turn * THREADS >= strip->out_end)
+    for (int round = 0; round < MARCH_COLUMNS; round++) {
+        if (first + round * THREADS >= strip->out_end)
             break;
         SUM sums[MARCH_ROWS];
-        if (!(edges >> turn & 1)) {
+        if (!(edges >> round & 1)) {
             SUM lows[MARCH_ROWS];
 #pragma unroll
             for (int k = 0; k < MARCH_ROWS; k++) {
-                sums[k] = high[k * LENGTH + turn * THREADS];
-                lows[k] = low[k * LENGTH + turn * THREADS];
+                sums[k] = high[k * LENGTH + round * THREADS];
+                lows[k] = low[k * LENGTH + round * THREADS];
             }
 #pragma unroll
             for (int k = 0; k < MARCH_ROWS; k++)
                 sums[k] -= lows[k];
         } else {
-            const int2 packed = ends[turn * THREADS + threadIdx.x];
+            const int2 packed = ends[round * THREADS + threadIdx.x];
             if (packed.y & MARCH_OTHERS)
-                march_other_edge<T, SUM, LENGTH>(strip, plan, rows, beyond, first + turn * THREADS, sums);
+                march_other_edge<T, SUM, LENGTH>(strip, plan, rows, beyond, first + round * THREADS, sums);
             else
                 march_edge<T, SUM, LENGTH>(strip, packed, rows, sums);
         }
@@ -338,12 +338,12 @@ static __device__ __forceinline__ void march_across(const struct march_strip<T> 
         for (int k = 0; k < MARCH_ROWS; k++) {
             const T mean = march_mean<T, SUM>(sums[k], plan);
             if (ALL || k < left)
-                __stcs(to[k] + turn * THREADS, mean);
+                __stcs(to[k] + round * THREADS, mean);
         }
     }
 }
 
-/* The chunk once more, every window added anew. */
+/* Does the chunk once more, and adds every window anew. */
 static __device__ __noinline__ void march_repair(const float *in, float *out, const struct march_plan *plan,
                                                  float outside, double *sums)
 {
@@ -371,7 +371,7 @@ static __device__ __noinline__ void march_repair(const float *in, float *out, co
     }
 }
 
-/* beyond: sum of a column outside the image. */
+/* `beyond` is the sum of a column outside the image. */
 template <typename T, typename SUM, int THREADS, bool GATHER>
 static __global__ void __launch_bounds__(THREADS, THREADS > 128      ? 1
                                                   : sizeof(SUM) == 8 ? 2

@@ -2,23 +2,21 @@
  *
  * How a block of box_fused_march.cuh reads: its strip and chunk, the rows of the image that its rows stand for, the
  * 4 columns of a thread, and the ring of leaving rows. A row costs a thread one access of 4 values where rows start at
- * multiples of 4 and the strip lies inside the image, else 4. What a thread keeps in shared memory nobody else reads,
- * so that there is no barrier.
+ * multiples of 4 and the strip lies inside the image, else 4. There is no barrier, because no other thread reads what a
+ * thread keeps in shared memory.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_READ_CUH
 #define CUDA_FILTERS_BOX_FUSED_READ_CUH
 
-#include "cuda/filters/box_fused.cuh"
+#include "cuda/filters/box_quad.cuh"
 
 enum { MARCH_ROWS = BOX_MARCH_ROWS, MARCH_COLUMNS = BOX_MARCH_COLUMNS };
 
-struct march_plan {
+struct march_plan : box_image {
     int64_t slice; /* elements */
-    int ny, nx, radius, border;
+    int radius;
     struct box_march cut;
-    bool beyond;   /* strips own columns outside the image */
-    uint32_t bias; /* signed integers are done as unsigned ones: the sign bit */
-    struct box_divisor divisor;
+    bool beyond; /* strips own columns outside the image */
     struct box_mean mean;
 };
 
@@ -84,7 +82,7 @@ static __device__ struct march_columns<T, GATHER> march_columns_of(const struct 
     return columns;
 }
 
-/* A row, where y >= 0; one outside the image is filled with the constant when its turn comes (march_fill). */
+/* Loads row y >= 0. A row outside the image is filled with the constant when it is used (march_fill). */
 template <typename T, bool GATHER>
 static __device__ __forceinline__ box_quad<T> march_row(const struct march_columns<T, GATHER> *columns, int y)
 {
@@ -95,7 +93,7 @@ static __device__ __forceinline__ box_quad<T> march_row(const struct march_colum
         for (int i = 0; i < 4; i++)
             quad.values[i] = columns->from[i] < 0 ? columns->outside : row[columns->from[i]];
     } else {
-        quad.raw = *(const typename box_raw<sizeof(T)>::type *)row;
+        quad.raw = *(const box_word<T> *)row;
     }
     return quad;
 }
@@ -119,15 +117,15 @@ static __device__ void march_fill_rows(struct march_rows rows, const struct marc
 {
     for (int j = threadIdx.x; j < plan->cut.table; j += blockDim.x) {
         const int row = strip->row + min(j, strip->rows - 1) * strip->step, distance = plan->radius * strip->step;
-        rows.enter[j] = box_border(row + distance, plan->ny, plan->border);
-        rows.leave[j] = box_border(row - distance - strip->step, plan->ny, plan->border);
+        rows.enter[j] = ts_cuda_border_apart(row + distance, plan->ny, plan->border);
+        rows.leave[j] = ts_cuda_border_apart(row - distance - strip->step, plan->ny, plan->border);
     }
     for (int j = threadIdx.x; j <= 2 * plan->radius; j += blockDim.x)
-        rows.start[j] = box_border(strip->row + (j - 1 - plan->radius) * strip->step, plan->ny, plan->border);
+        rows.start[j] = ts_cuda_border_apart(strip->row + (j - 1 - plan->radius) * strip->step, plan->ny, plan->border);
 }
 
-/* Of a thread: the leaving rows of the next steps. One that keeps its samples has the rows of a window, and puts the
- * entering row into the place of the leaving one; others have those of a step, and ask for the row that leaves a step
+/* The leaving rows of a thread's next steps. A thread that keeps its samples has the rows of a window, and puts the
+ * entering row into the place of the leaving one; others have the rows of a step, and load the row that leaves a step
  * later. */
 template <typename T> struct march_ring {
     box_quad<T> *begin, *end, *next;
@@ -154,7 +152,7 @@ static __device__ __forceinline__ box_quad<T> *march_next(box_quad<T> *slot, con
     return slot == ring->end ? ring->begin : slot;
 }
 
-/* Global to shared memory past the registers where there is such a way. */
+/* Copies from global to shared memory, past the registers where the device can do so. */
 template <typename T, bool GATHER>
 static __device__ __forceinline__ void march_ask(box_quad<T> *to, const struct march_columns<T, GATHER> *columns, int y)
 {
@@ -170,7 +168,7 @@ static __device__ __forceinline__ void march_ask(box_quad<T> *to, const struct m
 #endif
     *to = march_row(columns, y);
 }
-/* All that the thread asked for is there. */
+/* Waits until all that the thread asked for is there. */
 static __device__ __forceinline__ void march_await(void)
 {
 #if __CUDA_ARCH__ >= 800

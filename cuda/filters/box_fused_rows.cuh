@@ -1,32 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * box in one pass for radius 1 to 8 over rows of 8- and 16-bit integers whose length is a multiple of 16. A warp owns
- * a strip of 32 x 16 columns, 16 a lane, and a chunk of rows, and goes down the chunk (every second chunk: up):
+ * a strip of 32 x 16 columns, 16 for each lane, and a chunk of rows, and goes down the chunk (in every second chunk
+ * up):
  *
  *     column sums  each lane adds the entering row to its 16 sums and subtracts the leaving one, which it kept in a
- *                  ring in shared memory; nobody else reads there, so there is no barrier. Entering rows are asked for
- *                  ROWS_AHEAD rows before.
- *     row sums     prefix sums of the lane's 16; what a window takes of the lanes beside comes by shuffles.
+ *                  ring in shared memory; no other lane reads there, so there is no barrier. Entering rows are loaded
+ *                  ROWS_AHEAD rows ahead.
+ *     row sums     a lane makes prefix sums of its 16; what a window takes from the lanes beside comes by shuffles.
  *
- * Device memory sees one read and one write a pixel, the second cache 2 radius rows a chunk more and, where a row is
- * longer than 512, two lanes of 32. All is exact; the mean is a multiplication. 2 warps a block, because nothing is
- * shared between them.
+ * Memory traffic: one read and one write a pixel; the second cache serves another 2 radius rows for each chunk and,
+ * where a row is longer than 512, two lanes of 32. All sums are exact, and the mean is a multiplication. A block has 2
+ * warps, because warps share nothing.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_ROWS_CUH
 #define CUDA_FILTERS_BOX_FUSED_ROWS_CUH
 
-#include "cuda/filters/box_fused.cuh"
+#include "cuda/filters/box_quad.cuh"
 
-/* ROWS_BLOCKS: that the registers of a multiprocessor must allow, as measured. */
+/* The registers of a multiprocessor must allow ROWS_BLOCKS blocks, as measured. */
 enum { ROWS_WARPS = 2, ROWS_COLUMNS = 16, ROWS_AHEAD = 4, ROWS_BLOCKS = 8 };
 
-struct rows_plan {
-    int64_t nz;
-    int ny, nx, border;
+struct rows_plan : box_image {
     int strips, chunks, chunk; /* of a row; of a slice; rows */
-    uint32_t sign;             /* bit of signed integers, which are done as unsigned ones */
-    uint32_t outside;          /* the constant, done likewise */
-    struct box_divisor divisor;
+    uint32_t outside;          /* the constant, with its sign bit flipped likewise */
 };
 
 /* A lane's 16 columns of a row. */
@@ -75,7 +72,7 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_pack(const uint32_
     return row;
 }
 
-/* Where a lane stands. Lanes beside a strip's outputs only lend their sums. */
+/* Where a lane stands. Lanes beside a strip's outputs only sum for the others. */
 struct rows_lane {
     int column;      /* of the first that it reads */
     int left, right; /* lanes beside it */
@@ -98,8 +95,8 @@ static __device__ __forceinline__ struct rows_lane rows_lane_of(int strip, const
     return at;
 }
 
-/* Sums of the 1 .. R columns beyond the row's end, where prefix[i] is the sum of the lane's first i columns; beyond: of
- * a column outside. */
+/* Sums the 1 .. R columns beyond the row's end. prefix[i] is the sum of the lane's first i columns, `beyond` that of a
+ * column outside. */
 template <int R>
 static __device__ __forceinline__ void rows_before(const uint32_t (&prefix)[17], int border, uint32_t beyond,
                                                    uint32_t (&sums)[R + 1])
@@ -123,7 +120,7 @@ static __device__ __forceinline__ void rows_behind(const uint32_t (&prefix)[17],
                                              : i * beyond;
 }
 
-/* Means of the windows around a lane's 16 columns. */
+/* Makes the means of the windows around a lane's 16 columns. */
 template <int R>
 static __device__ __forceinline__ void rows_across(const uint32_t (&sums)[16], const struct rows_lane *at,
                                                    const struct rows_plan *plan, uint32_t (&means)[16])
@@ -160,13 +157,13 @@ static __device__ __forceinline__ void rows_across(const uint32_t (&sums)[16], c
     }
 }
 
-/* The row of the image that row t of the march stands for (t = 0: radius rows before the first output). */
+/* Loads row y, or the row of the image that stands for it. */
 template <typename T>
 static __device__ __forceinline__ struct rows_sixteen<T> rows_load(const T *columns, int y,
                                                                    const struct rows_plan *plan) {
     struct rows_sixteen<T> row;
     if (y < 0 || y >= plan->ny)
-        y = box_border(y, plan->ny, plan->border);
+        y = ts_cuda_border_apart(y, plan->ny, plan->border);
     const uint4 *from = (const uint4 *)(columns + (int64_t)max(y, 0) * plan->nx);
 #pragma unroll
     for (int part = 0; part < (int)sizeof(T); part++)
@@ -174,7 +171,7 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_load(const T *colu
     return row;
 }
 
-/* Row y outside the image, with border constant. */
+/* Replaces row y by the constant where it lies outside the image, with border constant. */
 template <typename T>
 static __device__ __forceinline__ void rows_fill(int y, const struct rows_plan *plan, uint32_t (&samples)[16])
 {
@@ -183,7 +180,7 @@ static __device__ __forceinline__ void rows_fill(int y, const struct rows_plan *
             samples[i] = plan->outside;
 }
 
-/* sign: that of plan, in all values of a word. */
+/* `sign` is that of the plan, in all values of a word. */
 template <typename T, int R>
 static __global__ void __launch_bounds__(32 * ROWS_WARPS, ROWS_BLOCKS)
     fused_rows(const T *in, T *out, const __grid_constant__ struct rows_plan plan, uint32_t sign)

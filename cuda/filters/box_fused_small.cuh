@@ -1,56 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box in one pass for radius 1 to 8: each pixel is read once from device memory and written once. A warp makes a tile
- * of 30 x 4 (from radius 5: 28 x 4) columns and ROWS rows: every lane loads 4 columns of ROWS + 2 radius rows at once
- * (16 bytes a row and lane for floats), adds down the columns in registers, and takes what it needs of its neighbors'
- * sums from lanes beside it. Outer lanes and rows are read again by the tiles around, from the caches: 4 warps one
- * below the other are a block. There is no state from tile to tile, no shared memory and no barrier: what counts is
- * that many loads are under way at once.
+ * box in one pass for radius 1 to 8. A warp makes a tile of 30 x 4 (from radius 5: 28 x 4) columns and ROWS rows: every
+ * lane loads 4 columns of ROWS + 2 radius rows at once (16 bytes for each row of floats), adds down the columns in
+ * registers, and takes what it needs of its neighbors' sums from lanes beside it. There is no state from tile to tile,
+ * no shared memory and no barrier, so that many loads are in flight at once.
  *
- * Integers of 8 and 16 bits: 32-bit sums, exact; the mean is a multiplication (289 * 65535 < 2^25). Floats: the same
- * tree of additions in every window, 13 roundings at most one after the other.
+ * Memory traffic: each pixel is read once from device memory and written once; the tiles around a tile read its outer
+ * lanes and rows again, from the caches. Hence a block is 4 warps, one below the other.
+ *
+ * Sums of 8- and 16-bit integers are exact in 32 bits, and the mean is a multiplication (289 * 65535 < 2^25). Floats
+ * have the same tree of additions in every window, at most 13 roundings one after the other.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_SMALL_CUH
 #define CUDA_FILTERS_BOX_FUSED_SMALL_CUH
 
-#include "cuda/filters/box_fused.cuh"
+#include "cuda/filters/box_quad.cuh"
 
-enum { SMALL_WARPS = 4, SMALL_MAX_RADIUS = 8 };
+enum { SMALL_WARPS = 4 };
 
-/* Columns of outputs of a warp: its outer lanes only lend theirs. */
+/* Columns of outputs of a warp: its outer lanes only sum for the others. */
 static inline __host__ __device__ constexpr int small_width(int radius)
 {
     return 4 * (32 - 2 * ((radius + 3) / 4));
 }
 
-struct small_plan {
-    int64_t nz;
-    int ny, nx, border;
+struct small_plan : box_image {
     int strips, tiles; /* of a row, blocks of rows of a slice */
-    bool aligned;      /* rows start at multiples of 4 elements */
-    uint32_t sign;     /* bit of signed integers */
-    float scale;
-    struct box_divisor divisor; /* up to radius 8 it has no shift */
 };
 
-/* What samples are summed as. */
-template <typename T> struct small_sum {
-    typedef uint32_t type;
-};
-template <> struct small_sum<float> {
-    typedef float type;
-};
-
-/* Signed integers are done as unsigned ones, with the sign bit turned. */
-template <typename T> static __device__ __forceinline__ uint32_t small_sample(T value, uint32_t sign)
+/* Samples become unsigned integers, or stay floats. */
+template <typename T> static __device__ __forceinline__ box_sum<T> small_sample(T value, uint32_t sign)
 {
-    return (uint32_t)value ^ sign;
-}
-static __device__ __forceinline__ float small_sample(float value, uint32_t)
-{
-    return value;
+    if constexpr (std::is_same<T, float>::value)
+        return value;
+    else
+        return (uint32_t)value ^ sign;
 }
 
+/* Up to radius 8 the divisor of a square window has no shift. */
 template <typename T> static __device__ __forceinline__ T small_mean(uint32_t sum, const struct small_plan *plan)
 {
     return (T)(__umulhi(sum + plan->divisor.half, plan->divisor.factor) ^ plan->sign);
@@ -60,19 +47,7 @@ template <typename T> static __device__ __forceinline__ T small_mean(float sum, 
     return sum * plan->scale;
 }
 
-/* Sums down the columns: sums[j] of samples[j .. j + 2 R]. */
-template <int R, int ROWS>
-static __device__ __forceinline__ void small_columns(const uint32_t (&samples)[ROWS + 2 * R], uint32_t (&sums)[ROWS])
-{
-    sums[0] = 0;
-#pragma unroll
-    for (int k = 0; k <= 2 * R; k++)
-        sums[0] += samples[k];
-#pragma unroll
-    for (int j = 1; j < ROWS; j++)
-        sums[j] = sums[j - 1] + samples[j + 2 * R] - samples[j - 1];
-}
-/* Floats: of sums of 2, 4, 8 and 16 samples, those that the window is made of. */
+/* Sums of floats down the columns: sums[j] of samples[j .. j + 2 R], made of the sums of 2, 4, 8 and 16 samples. */
 template <int R, int ROWS>
 static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS + 2 * R], float (&sums)[ROWS])
 {
@@ -98,8 +73,8 @@ static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS
     }
 }
 
-/* Sums of 2 R + 1 column sums around each of a lane's four, in place: what is needed of the lanes before are the ends
- * of their four, of the lanes behind the starts. */
+/* Sums 2 R + 1 column sums around each of a lane's four, in place. The lanes before contribute the ends of their four,
+ * the lanes behind the starts. */
 template <int R, typename V> static __device__ __forceinline__ void small_row(V (&s)[4])
 {
     const V ends[5] = {0, s[3], s[2] + s[3], s[1] + (s[2] + s[3]), (s[0] + s[1]) + (s[2] + s[3])};
@@ -140,8 +115,7 @@ template <int R, typename V> static __device__ __forceinline__ void small_row(V 
     }
 }
 
-/* How a lane gets its 4 columns: four side by side in memory, as they are or the other way round; one by one; or
- * without memory. */
+/* A lane gets its 4 columns as four side by side in memory, in order or reversed; one by one; or without memory. */
 enum small_way { SMALL_STRAIGHT, SMALL_REVERSED, SMALL_SINGLY, SMALL_CONSTANT };
 struct small_columns_from {
     enum small_way way;
@@ -160,7 +134,7 @@ static __device__ __forceinline__ struct small_columns_from small_columns_of(int
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        from.columns[i] = box_border(column + i, plan->nx, plan->border);
+        from.columns[i] = ts_cuda_border_apart(column + i, plan->nx, plan->border);
     const int first = from.columns[0], last = from.columns[3];
     if (plan->aligned && last == first + 3 && first % 4 == 0) {
         from.column = first;
@@ -173,12 +147,12 @@ static __device__ __forceinline__ struct small_columns_from small_columns_of(int
     return from;
 }
 
-/* Rows first .. first + N - 1 of the lane's columns. */
+/* Loads rows first .. first + N - 1 of the lane's columns. */
 template <typename T, int N>
 static __device__ __forceinline__ void small_load(const T *slice, int first, const struct small_columns_from *from,
                                                   T outside, const struct small_plan *plan, box_quad<T> (&quads)[N])
 {
-    typedef typename box_raw<sizeof(T)>::type RAW;
+    typedef box_word<T> RAW;
     const bool near = from->way <= SMALL_REVERSED, far = from->way == SMALL_SINGLY;
     if (first >= 0 && first + N <= plan->ny) {
         const T *at = slice + (int64_t)first * plan->nx + (near ? from->column : 0);
@@ -196,7 +170,7 @@ static __device__ __forceinline__ void small_load(const T *slice, int first, con
     } else {
         /* Lane k knows the row that stands for row first + k. */
         const int lane = threadIdx.x & 31;
-        const int my_row = box_border(first + (lane < N ? lane : 0), plan->ny, plan->border);
+        const int my_row = ts_cuda_border_apart(first + (lane < N ? lane : 0), plan->ny, plan->border);
 #pragma unroll
         for (int k = 0; k < N; k++) {
             const int y = __shfl_sync(0xFFFFFFFF, my_row, k);
@@ -220,17 +194,16 @@ static __device__ __forceinline__ void small_load(const T *slice, int first, con
     }
 }
 
-/* Column sums of a tile. */
-template <int R, int ROWS, typename T, typename V>
-static __device__ __forceinline__ void small_tile(const box_quad<T> (&quads)[ROWS + 2 * R], uint32_t sign,
-                                                  V (&sums)[ROWS][4])
+/* Column sums of a tile of floats. */
+template <int R, int ROWS>
+static __device__ __forceinline__ void small_tile(const box_quad<float> (&quads)[ROWS + 2 * R], float (&sums)[ROWS][4])
 {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        V samples[ROWS + 2 * R], columns[ROWS];
+        float samples[ROWS + 2 * R], columns[ROWS];
 #pragma unroll
         for (int k = 0; k < ROWS + 2 * R; k++)
-            samples[k] = small_sample(quads[k].values[i], sign);
+            samples[k] = quads[k].values[i];
         small_columns<R, ROWS>(samples, columns);
 #pragma unroll
         for (int j = 0; j < ROWS; j++)
@@ -238,7 +211,7 @@ static __device__ __forceinline__ void small_tile(const box_quad<T> (&quads)[ROW
     }
 }
 
-/* Four means of a row. */
+/* Writes four means of a row. */
 template <typename T, int R, typename V>
 static __device__ __forceinline__ void small_finish(V (&sums)[4], const struct small_plan *plan, bool writes,
                                                     int column, T *to)
@@ -251,7 +224,7 @@ static __device__ __forceinline__ void small_finish(V (&sums)[4], const struct s
     if (!writes)
         return;
     if (plan->aligned) {
-        *(typename box_raw<sizeof(T)>::type *)to = means.raw;
+        *(box_word<T> *)to = means.raw;
     } else {
         for (int i = 0; i < 4 && column + i < plan->nx; i++)
             to[i] = means.values[i];
@@ -262,7 +235,7 @@ template <typename T, int R, int ROWS, int BLOCKS>
 static __global__ void __launch_bounds__(32 * SMALL_WARPS, BLOCKS)
     fused_small(const T *in, T *out, const __grid_constant__ struct small_plan plan, T outside)
 {
-    typedef typename small_sum<T>::type V;
+    typedef box_sum<T> V;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const unsigned tile = blockIdx.x / plan.strips;
     const int first = (int)(tile % plan.tiles) * (ROWS * SMALL_WARPS) + warp * ROWS;
@@ -276,9 +249,9 @@ static __global__ void __launch_bounds__(32 * SMALL_WARPS, BLOCKS)
     small_load(in + slice, first - R, &from, outside, &plan, quads);
     const bool writes = lane >= halo && lane < 32 - halo && column < plan.nx;
     T *to = out + slice + (int64_t)first * plan.nx + column;
-    if constexpr ((T)0.5 != 0) {
-        V sums[ROWS][4];
-        small_tile<R, ROWS>(quads, plan.sign, sums);
+    if constexpr (std::is_same<T, float>::value) {
+        float sums[ROWS][4];
+        small_tile<R, ROWS>(quads, sums);
 #pragma unroll
         for (int j = 0; j < ROWS; j++, to += plan.nx)
             small_finish<T, R>(sums[j], &plan, writes && first + j < plan.ny, column, to);

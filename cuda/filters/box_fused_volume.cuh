@@ -12,27 +12,22 @@
  * with barriers between the first three; or, TOGETHER, with one barrier a step, which adds the columns of slice k - 1
  * and the rows of slice k - 2.
  *
- * Device memory sees one read and one write a pixel, plus 2 radius slices a chunk; the tiles' halos come from the
- * second cache, (64 + 2 radius)(ROWS + 2 radius) reads for 64 ROWS outputs. A block has 8 ROWS threads: the ring of a
- * large window takes most of a multiprocessor's shared memory, that of a small one leaves room for blocks side by side.
+ * Memory traffic: one read and one write a pixel, plus 2 radius slices for each chunk; the tiles' halos come from the
+ * second cache, (64 + 2 radius)(ROWS + 2 radius) reads for 64 ROWS outputs. A block has 8 ROWS threads, one for each
+ * run of 8 columns: the ring of a large window takes most of a multiprocessor's shared memory, that of a small one lets
+ * several blocks share it.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_VOLUME_CUH
 #define CUDA_FILTERS_BOX_FUSED_VOLUME_CUH
 
-#include "cuda/filters/box_fused_small.cuh"
 #include "cuda/filters/box_fused_volume_sums.cuh"
 
-struct volume_plan {
-    int64_t nz; /* output slices */
-    int ny, nx, border;
+struct volume_plan : box_image {
     int across, down; /* tiles */
     struct box_volume cut;
     int chunk; /* slices */
     int64_t z_first;
-    bool aligned, wide; /* 4 columns are one access, 8 are */
-    uint32_t sign;
-    float scale;
-    struct box_divisor divisor;
+    bool wide; /* 8 columns are one access */
 };
 
 template <typename T> static __device__ __forceinline__ T volume_mean(uint32_t total, const struct volume_plan *plan)
@@ -44,40 +39,31 @@ template <typename T> static __device__ __forceinline__ T volume_mean(float tota
     return total * plan->scale;
 }
 
-/* Of signed integers the sign bit is turned. */
-static __device__ __forceinline__ float volume_turned_sign(float value, uint32_t)
+/* Return one sample, or four, with the sign bits of signed integers flipped. */
+template <typename T> static __device__ __forceinline__ T volume_flipped(T value, uint32_t sign)
 {
-    return value;
+    if constexpr (std::is_same<T, float>::value)
+        return value;
+    else
+        return (T)(value ^ sign);
 }
-static __device__ __forceinline__ uint16_t volume_turned_sign(uint16_t value, uint32_t sign)
+template <typename T> static __device__ __forceinline__ box_word<T> volume_flipped_word(box_word<T> word, uint32_t sign)
 {
-    return (uint16_t)(value ^ sign);
-}
-static __device__ __forceinline__ uint8_t volume_turned_sign(uint8_t value, uint32_t sign)
-{
-    return (uint8_t)(value ^ sign);
-}
-static __device__ __forceinline__ uint4 volume_turned_sign(uint4 four, uint32_t)
-{
-    return four;
-}
-static __device__ __forceinline__ uint2 volume_turned_sign(uint2 four, uint32_t sign)
-{
-    return make_uint2(four.x ^ sign * 0x00010001u, four.y ^ sign * 0x00010001u);
-}
-static __device__ __forceinline__ uint32_t volume_turned_sign(uint32_t four, uint32_t sign)
-{
-    return four ^ sign * 0x01010101u;
+    if constexpr (sizeof(T) == 1)
+        word ^= sign * 0x01010101u;
+    if constexpr (sizeof(T) == 2)
+        word = make_uint2(word.x ^ sign * 0x00010001u, word.y ^ sign * 0x00010001u);
+    return word;
 }
 
-/* Where a tile's samples come from: the image's columns and rows of the tile's, -1 for the constant. */
+/* The image's columns and rows that the tile's samples come from, -1 for the constant. */
 struct volume_from {
     const int *columns, *rows;
     int quads; /* of four samples, in the tile */
 };
 
-/* What a thread loads of a slice: the quads threadIdx.x + i THREADS of the tile, rows first. at: in the slice, or -1
- * where there is none; to: in the tile, or -1. */
+/* A thread loads the quads threadIdx.x + i THREADS of the tile, rows first, from at[i] of the slice (-1: there is none)
+ * to to[i] of the tile (-1: there is none). */
 template <int LOADS> struct volume_quads {
     int at[LOADS], to[LOADS];
 };
@@ -104,7 +90,7 @@ static __device__ __forceinline__ void volume_keep(const box_quad<T> (&next)[LOA
 #pragma unroll
     for (int i = 0; i < LOADS; i++)
         if (quads->to[i] >= 0)
-            *(typename box_raw<sizeof(T)>::type *)(tile + quads->to[i]) = volume_turned_sign(next[i].raw, sign);
+            *(box_word<T> *)(tile + quads->to[i]) = volume_flipped_word<T>(next[i].raw, sign);
 }
 
 /* Quads without samples of the image keep what `next` had. */
@@ -115,7 +101,7 @@ static __device__ __forceinline__ void volume_load(const T *slice, const struct 
 #pragma unroll
     for (int i = 0; i < LOADS; i++)
         if (quads->at[i] >= 0)
-            next[i].raw = *(const typename box_raw<sizeof(T)>::type *)(slice + quads->at[i]);
+            next[i].raw = *(const box_word<T> *)(slice + quads->at[i]);
 }
 
 /* Rows that do not start at multiples of 4: sample by sample, all of a thread's before it waits for the first. */
@@ -138,7 +124,7 @@ static __device__ __noinline__ void volume_gather(const T *slice, struct volume_
     for (int i = 0; i < LOADS; i++) {
         const int quad = (int)threadIdx.x + i * THREADS;
         for (int k = 0; k < 4 && quad < from.quads; k++)
-            tile[quad / QUADS * BOX_VOLUME_PITCH(R) + quad % QUADS * 4 + k] = volume_turned_sign(values[i][k], sign);
+            tile[quad / QUADS * BOX_VOLUME_PITCH(R) + quad % QUADS * 4 + k] = volume_flipped(values[i][k], sign);
     }
 }
 
@@ -192,7 +178,7 @@ static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOL
 #pragma unroll
         for (int half = 0; half < 2; half++)
             if (4 * half < left)
-                *(typename box_raw<sizeof(T)>::type *)(to + 4 * half) = halves[half].raw;
+                *(box_word<T> *)(to + 4 * half) = halves[half].raw;
     }
 }
 
@@ -227,24 +213,24 @@ static __device__ bool volume_tables(const struct volume_plan *plan, const struc
     bool elsewhere = !plan->aligned;
     for (int i = threadIdx.x; i < WIDTH; i += THREADS) {
         const bool needed = part->x_tile + i < plan->nx + BOX_VOLUME_HALO(R);
-        const int x = needed ? box_border(part->x_tile + i, plan->nx, plan->border) : -1;
+        const int x = needed ? ts_cuda_border_apart(part->x_tile + i, plan->nx, plan->border) : -1;
         columns[i] = x;
         elsewhere |= !wraps && x >= 0 && (x < part->x_tile || x >= part->x_tile + WIDTH);
     }
     for (int i = threadIdx.x; i < ROWS + 2 * R; i += THREADS) {
-        rows[i] = box_border(part->y_first - R + i, plan->ny, plan->border);
+        rows[i] = ts_cuda_border_apart(part->y_first - R + i, plan->ny, plan->border);
         for (int k = WIDTH; k < PITCH; k++)
             tile[i * PITCH + k] = other[i * PITCH + k] = constant;
     }
     return __syncthreads_or(elsewhere);
 }
 
-/* S: rows of a thread in the pass down the columns. BLOCKS: of a multiprocessor that the registers must allow. */
+/* A thread adds S rows in the pass down the columns; the registers must allow BLOCKS blocks of a multiprocessor. */
 template <typename T, int R, int ROWS, int S, int LOADS, bool TOGETHER, int BLOCKS>
 static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
     fused_volume(const T *in, T *out, const __grid_constant__ struct volume_plan plan, T outside)
 {
-    typedef typename small_sum<T>::type V;
+    typedef box_sum<T> V;
     enum { THREADS = ROWS * VOLUME_RUNS, WIDTH = BOX_VOLUME_WIDTH(R), QUADS = WIDTH / 4 };
     extern __shared__ __align__(16) char shared[];
     T *tile = (T *)shared, *tile_before = TOGETHER ? (T *)(shared + plan.cut.sums / 2) : tile;
@@ -255,7 +241,7 @@ static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
     const struct volume_part part = volume_part_of<R, ROWS>(&plan);
     const int64_t slice = (int64_t)plan.ny * plan.nx;
     const bool wraps = plan.border == BORDER_WRAP;
-    const bool gathers = volume_tables<T, R, ROWS>(&plan, &part, wraps, volume_turned_sign(outside, plan.sign), columns,
+    const bool gathers = volume_tables<T, R, ROWS>(&plan, &part, wraps, volume_flipped(outside, plan.sign), columns,
                                                    rows, tile, tile_before);
     struct volume_quads<LOADS> quads;
     volume_find<R, THREADS>(from, plan.nx, part.x_tile, wraps, &quads);
@@ -273,7 +259,7 @@ static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
     if (!gathers)
         volume_load(in, &quads, next);
     /* Step k loads slice k. TOGETHER: it adds down the columns of slice k - 1 and along the rows of slice k - 2; what
-     * comes before slice 0 and after the last is not used. Else of the same, with barriers between. */
+     * comes before slice 0 and after the last is not used. Else it adds those of slice k, with barriers between. */
     enum { BEHIND = TOGETHER ? 2 : 0 };
     for (int k = 0; k < part.slices + BEHIND; k++, in += slice) {
         V samples[S + 2 * R], column_sums[VOLUME_RUN + 2 * R], sums[VOLUME_RUN], totals[VOLUME_RUN];

@@ -3,22 +3,22 @@
  * Sums of box_fused_volume.cuh: down the columns of a tile, along its rows, and over the slices of a window.
  *
  * Integers (8 and 16 bits) add what enters and subtract what leaves, exactly. Floats never subtract, so that neither
- * where a chunk starts nor a NaN of another window shows: of neighboring windows the samples that all have in common
- * are added once, then growing to the left and to the right; along z, blocks of 2 radius + 1 slices at places fixed by
- * the volume give sums to their ends, which wait in the ring, and the next block adds those from its start (M. van
- * Herk, 1992, for maxima). Blocks of neighboring tiles begin at different slices, as their ends cost more.
+ * where a chunk starts nor a NaN of another window shows: the samples that neighboring windows have in common are added
+ * once, then the sum grows to the left and to the right; along z, blocks of 2 radius + 1 slices at places fixed by the
+ * volume give sums to their ends, which wait in the ring, and the next block adds those from its start (M. van Herk,
+ * 1992, for maxima). Blocks of neighboring tiles begin at different slices, because their ends cost more.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_VOLUME_SUMS_CUH
 #define CUDA_FILTERS_BOX_FUSED_VOLUME_SUMS_CUH
 
-#include "cuda/filters/box_fused.cuh"
+#include "cuda/filters/box_quad.cuh"
 
 enum {
     VOLUME_RUN = BOX_VOLUME_RUN,                  /* columns of a thread in the pass along the rows */
     VOLUME_RUNS = BOX_VOLUME_COLUMNS / VOLUME_RUN /* of a row */
 };
 
-/* Slots of the ring. */
+/* 2D sums of a thread that the ring holds. */
 template <typename T> static inline __host__ __device__ constexpr int volume_slots(int radius)
 {
     return (T)0.5 != 0 ? 2 * radius : 2 * radius + 1;
@@ -68,14 +68,14 @@ static __device__ __forceinline__ void volume_windows(const uint32_t (&samples)[
         sums[j] = sums[j - 1] + samples[j + 2 * R] - samples[j - 1];
 }
 
-/* Where four column sums stand in their row: so that 8 threads whose fours lie two apart meet all banks. */
-static __device__ __forceinline__ int volume_turned(int quad)
+/* Four column sums stand at this place of their row, so that 8 threads whose fours lie two apart use all banks. */
+static __device__ __forceinline__ int volume_place(int quad)
 {
     return quad ^ (quad >> 3 & 1);
 }
 
-/* What a thread does in the pass down the columns: S rows of one column, or of two side by side. Columns outside the
- * image have the sums of those that they stand for, or of a column of constants behind the tile's. */
+/* The work of a thread in the pass down the columns: S rows of one column, or of two side by side. Columns outside the
+ * image have the sums of those that stand for them, or of a column of constants behind the tile's. */
 struct volume_unit {
     int from, other; /* places of the first samples; integers: of both columns */
     int to;
@@ -87,7 +87,7 @@ static __device__ struct volume_unit volume_unit_of(const int *columns, int x_ti
 {
     enum { WIDTH = BOX_VOLUME_WIDTH(R), STEP = sizeof(T) == 4 ? 1 : 2, UNITS = WIDTH / STEP };
     enum { THREADS = ROWS * VOLUME_RUNS, STRETCHES = (ROWS + S - 1) / S, WHOLE = (UNITS + 31) / 32 * 32 };
-    /* Of floats whole warps to a stretch of rows, where there are as many: two stretches would meet in the same banks.
+    /* A stretch of rows of floats has whole warps where there are enough: two stretches would meet in the same banks.
      */
     enum { APART = STEP == 1 && WHOLE * STRETCHES <= THREADS ? WHOLE : UNITS };
     static_assert(APART * STRETCHES <= THREADS, "more columns than threads");
@@ -100,7 +100,7 @@ static __device__ struct volume_unit volume_unit_of(const int *columns, int x_ti
     unit.works = place < UNITS && stretch < STRETCHES;
     unit.from = row * BOX_VOLUME_PITCH(R) + (!own && x < 0 ? WIDTH : x - x_tile);
     unit.other = row * BOX_VOLUME_PITCH(R) + (!own && other < 0 ? WIDTH : other - x_tile);
-    unit.to = row * WIDTH + 4 * volume_turned(column / 4) + column % 4;
+    unit.to = row * WIDTH + 4 * volume_place(column / 4) + column % 4;
     return unit;
 }
 
@@ -112,18 +112,11 @@ static __device__ __forceinline__ void volume_samples(const float *tile, struct 
     for (int k = 0; k < S + 2 * R; k++)
         samples[k] = tile[unit.from + k * BOX_VOLUME_PITCH(R)];
 }
-template <typename T> struct volume_pair;
-template <> struct volume_pair<uint16_t> {
-    typedef uint32_t type;
-};
-template <> struct volume_pair<uint8_t> {
-    typedef uint16_t type;
-};
 template <int R, int S, typename T>
 static __device__ __forceinline__ void volume_samples(const T *tile, struct volume_unit unit,
                                                       uint32_t (&samples)[S + 2 * R])
 {
-    typedef typename volume_pair<T>::type PAIR;
+    typedef typename std::conditional<sizeof(T) == 2, uint32_t, uint16_t>::type PAIR;
     if (unit.other == unit.from + 1 && unit.from % 2 == 0) {
         const PAIR *pairs = (const PAIR *)(tile + unit.from);
 #pragma unroll
@@ -147,7 +140,7 @@ static __device__ __forceinline__ void volume_down(float *sums, struct volume_un
     for (int j = 0; j < S; j++)
         sums[unit.to + j * BOX_VOLUME_WIDTH(R)] = results[j];
 }
-/* Both columns at once: sums of the pairs as they are, modulo 2^32, and of their upper halves. */
+/* Integers: both columns at once, by sums of the pairs modulo 2^32, and of their upper halves. */
 template <int R, int S, typename T>
 static __device__ __forceinline__ void volume_down(uint32_t *sums, struct volume_unit unit,
                                                    const uint32_t (&pairs)[S + 2 * R], const T *)
@@ -176,7 +169,7 @@ static __device__ __forceinline__ void volume_columns(const V *row, int run, V (
     enum { HALO = BOX_VOLUME_HALO(R), QUADS = (VOLUME_RUN + 2 * HALO) / 4 };
 #pragma unroll
     for (int q = 0; q < QUADS; q++) {
-        const volume_four<V> four = *(const volume_four<V> *)(row + 4 * volume_turned(2 * run + q));
+        const volume_four<V> four = *(const volume_four<V> *)(row + 4 * volume_place(2 * run + q));
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (4 * q + i >= HALO - R && 4 * q + i < VOLUME_RUN + HALO + R)
@@ -209,8 +202,8 @@ static __device__ __forceinline__ void volume_put(volume_four<V> *ring, int slot
     }
 }
 
-/* sums: of the entering slice; totals: of the window that ends with it, if `seen` slices came before. place: of the
- * slice in its block of 2 R + 1. */
+/* `sums` are those of the entering slice, `totals` those of the window that ends with it, if enough slices came before
+ * (`seen`); `place` is that of the slice in its block of 2 R + 1. */
 template <int R, int THREADS>
 static __device__ __forceinline__ void volume_add(const float (&sums)[VOLUME_RUN], float (&prefix)[VOLUME_RUN],
                                                   volume_four<float> *ring, int place, int, float (&totals)[VOLUME_RUN])
@@ -243,7 +236,7 @@ static __device__ __forceinline__ void volume_add(const float (&sums)[VOLUME_RUN
         }
     }
 }
-/* prefix: the window's sum. */
+/* Integers keep the window's sum in `prefix`. */
 template <int R, int THREADS>
 static __device__ __forceinline__ void volume_add(const uint32_t (&sums)[VOLUME_RUN], uint32_t (&prefix)[VOLUME_RUN],
                                                   volume_four<uint32_t> *ring, int place, int seen,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * box by running sums, coarse-grained: one thread carries the sum of a window along a whole row, then one down a whole
- * column (and in 3D first one along z): add the entering sample, subtract the leaving one (McDonnell, 1981). Each pass
- * reads twice and writes once a pixel, whatever the radius; the passes meet in scratch.
+ * column (and in 3D first one along z), adds the entering sample and subtracts the leaving one (McDonnell, 1981). The
+ * passes meet in scratch. Memory traffic: each pass reads a pixel twice and writes it once, whatever the radius.
  *
  * A warp does 32 rows: neighboring threads would read addresses a row apart, so entering and leaving samples and the
  * results go through tiles of 32 x 32 in shared memory (33 wide, against bank conflicts), which are read and written
- * along x. One warp a block, because nothing is shared beyond it. Columns need no tile.
+ * along x. A block is one warp, because warps share nothing. Columns need no tile; 128 threads a block.
  *
  * Floats are summed in double. NaN and infinities are counted beside the sum, so that they leave with their window.
  * Along z the first slice of a run depends on the slab, and with it the last bits of a float sum. Floats there are cut
@@ -97,8 +97,8 @@ static __global__ void __launch_bounds__(TILE)
     }
 }
 
-/* One thread carries the sum along y (columns of each slice), or along z where ALONG_Z: there sample k of the line is
- * the one radius slices before output k, and nothing lies outside. */
+/* One thread carries the sum along y (columns of each slice), or along z where ALONG_Z: there the input has `radius`
+ * more slices at both ends, and no sample lies outside. */
 template <typename IN, typename SUM, typename OUT, bool LAST, bool ALONG_Z>
 static __global__ void __launch_bounds__(COLUMN_THREADS)
     run_columns(const IN *in, OUT *out, struct box_sizes sizes, IN outside, struct box_mean mean)
@@ -125,8 +125,8 @@ static __global__ void __launch_bounds__(COLUMN_THREADS)
     }
 }
 
-/* Floats along z. The block of a window's length that ends before slice `cut` gives the sums to its end, which wait
- * in out; the next block adds those from its start. z_first: index in the volume of output slice 0. */
+/* Sums floats along z. The block of a window's length that ends before slice `cut` gives the sums to its end, which
+ * wait in out; the next block adds those from its start. z_first is the index in the volume of output slice 0. */
 static __global__ void __launch_bounds__(COLUMN_THREADS)
     run_blocks(const float *in, float *out, struct box_sizes sizes, int64_t z_first, struct box_mean mean)
 {
@@ -169,7 +169,7 @@ static void run_along_z(const struct box_launch *launch, BETWEEN *slices, struct
 
 template <typename T, typename SUM> static enum ts_status run(const struct box_launch *launch)
 {
-    typedef typename box_between<T, SUM>::type BETWEEN;
+    typedef box_between<T, SUM> BETWEEN;
     const struct box_params *params = (const struct box_params *)launch->context->params;
     const struct box_sizes sizes = launch->sizes;
     const struct box_passes<T, SUM> passes = box_passes_of<T, SUM>(launch);
@@ -187,12 +187,4 @@ template <typename T, typename SUM> static enum ts_status run(const struct box_l
         passes.rows, (T *)launch->out, sizes, passes.outside_columns, passes.last);
     return ts_cuda_launched(launch->context, "run_columns");
 }
-
-enum ts_status ts_cuda_box_running(const struct box_launch *launch)
-{
-    enum ts_status status;
-#define CALL(T, SUM) status = run<T, SUM>(launch)
-    BOX_TYPES(launch, CALL)
-#undef CALL
-    return status;
-}
+BOX_LAUNCHER(ts_cuda_box_running, run)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box as one pass an axis, fine-grained: one thread adds the 2 radius + 1 samples along one axis for one pixel. The
- * passes (along z in 3D, x, y) meet in scratch, so a pixel costs 2 reads and 2 writes in 2D, 3 and 3 in 3D: an 8-bit
- * pixel 1 + 4 + 4 + 1 bytes in 2D. Neighboring windows share their samples through the caches.
+ * box as one pass for each axis, fine-grained: one thread adds the 2 radius + 1 samples along one axis for one pixel.
+ * The passes (along z in 3D, x, y) meet in scratch. Memory traffic: 2 reads and 2 writes a pixel in 2D, 3 and 3 in 3D,
+ * which makes 1 + 4 + 4 + 1 bytes for an 8-bit pixel in 2D; neighboring windows share their samples through the caches.
  *
  * Blocks of 32 x 8: a warp reads along x in every pass, and in the pass along y 8 rows share most of their windows.
  */
@@ -18,7 +18,7 @@ static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
     if (!at.inside)
         return;
     const int64_t here = (at.z * sizes.ny + at.y) * sizes.nx + at.x;
-    /* Along z the samples outside are there: the window starts at the slice of the same number. */
+    /* Along z the input has the samples outside: the window starts at the slice of the same number. */
     const int64_t stride = axis == ALONG_Z ? sizes.ny * sizes.nx : axis == ALONG_Y ? sizes.nx : 1;
     const int64_t position = axis == ALONG_Z ? sizes.radius : axis == ALONG_Y ? at.y : at.x;
     const int64_t n = axis == ALONG_Z ? 2 * sizes.radius + 1 : axis == ALONG_Y ? sizes.ny : sizes.nx;
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
 
 template <typename T, typename SUM> static enum ts_status separable(const struct box_launch *launch)
 {
-    typedef typename box_between<T, SUM>::type BETWEEN;
+    typedef box_between<T, SUM> BETWEEN;
     const struct box_params *params = (const struct box_params *)launch->context->params;
     const struct box_sizes sizes = launch->sizes;
     const struct box_passes<T, SUM> passes = box_passes_of<T, SUM>(launch);
@@ -56,12 +56,4 @@ template <typename T, typename SUM> static enum ts_status separable(const struct
         passes.rows, (T *)launch->out, sizes, ALONG_Y, passes.outside_columns, passes.last);
     return ts_cuda_launched(launch->context, "sum_along");
 }
-
-enum ts_status ts_cuda_box_separable(const struct box_launch *launch)
-{
-    enum ts_status status;
-#define CALL(T, SUM) status = separable<T, SUM>(launch)
-    BOX_TYPES(launch, CALL)
-#undef CALL
-    return status;
-}
+BOX_LAUNCHER(ts_cuda_box_separable, separable)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box in shared memory: a block loads a tile with its halo once, and adds along x, y (and z) there. In 2D a tile is 32
- * columns by 32 rows, in 3D by 8 rows and 8 slices; 256 threads, a warp for a row of 32 columns. Device memory sees one
- * write a pixel, and of reads (32 + 2 radius)^2 / 32^2 in 2D, those beyond one from the second cache at best. The tile
- * with its halo must fit the shared memory of one block: that bounds the radius.
+ * box in shared memory: a block loads a tile with its halo once, and adds along x, y (and z) there; a thread sums one
+ * window at a time. In 2D a tile is 32 columns by 32 rows, in 3D by 8 rows and 8 slices. Memory traffic: one write a
+ * pixel, and (32 + 2 radius)^2 / 32^2 reads in 2D, of which all but one may come from the second cache. 256 threads a
+ * block: a warp does rows of 32 columns. The tile with its halo must fit the shared memory of one block, which bounds
+ * the radius.
  */
 #include "cuda/filters/box.cuh"
 
 enum { COLUMNS = BOX_TILE_COLUMNS, WARPS = 8 };
 
-/* The tile and its halo; z needs no border, the input has its halo. */
+/* Loads the tile and its halo; z needs no border, because the input has its halo. */
 template <typename T>
 static __device__ void load_tile(const T *in, T *samples, struct box_tile tile, struct box_sizes sizes,
                                  struct box_pixel first, T outside)
@@ -19,7 +20,7 @@ static __device__ void load_tile(const T *in, T *samples, struct box_tile tile, 
         const int64_t y = ts_cuda_border_index(first.y + row % tile.height - sizes.radius, sizes.ny, sizes.border);
         for (int i = threadIdx.x; i < tile.width; i += COLUMNS) {
             const int64_t x = ts_cuda_border_index(first.x + i - sizes.radius, sizes.nx, sizes.border);
-            /* Beyond the last slice and row of a slab lie tiles' ends that no output needs. */
+            /* Tiles may reach beyond the last slice and row of a slab, where no output needs samples. */
             const bool there = z < sizes.nz + 2 * sizes.reach && y >= 0 && x >= 0;
             samples[row * tile.width + i] = there ? in[(z * sizes.ny + y) * sizes.nx + x] : outside;
         }
@@ -46,7 +47,7 @@ static __global__ void __launch_bounds__(COLUMNS *WARPS)
     tiled(const T *in, T *out, struct box_tile tile, struct box_sizes sizes, T outside, struct box_mean line,
           struct box_mean last)
 {
-    typedef typename box_between<T, SUM>::type BETWEEN;
+    typedef box_between<T, SUM> BETWEEN;
     extern __shared__ __align__(16) char shared[];
     T *samples = (T *)shared;
     BETWEEN *along_x = (BETWEEN *)(shared + tile.along_x), *along_y = (BETWEEN *)(shared + tile.along_y);
@@ -82,8 +83,7 @@ template <typename T, typename SUM> static enum ts_status launch_tiled(const str
 {
     const struct box_params *params = (const struct box_params *)launch->context->params;
     const struct box_sizes sizes = launch->sizes;
-    const struct box_tile tile =
-        ts_box_tile(sizes.radius, sizes.reach > 0, sizeof(T), sizeof(typename box_between<T, SUM>::type));
+    const struct box_tile tile = ts_box_tile(sizes.radius, sizes.reach > 0, sizeof(T), sizeof(box_between<T, SUM>));
     const bool sums = (T)0.5 == 0; /* between the passes of integers; of floats means */
     const struct box_mean line = box_mean_of(2.0 * sizes.radius + 1);
     const unsigned blocks = (unsigned)(ts_cuda_parts(sizes.nx, COLUMNS) * ts_cuda_parts(sizes.ny, tile.ny) *
@@ -95,12 +95,4 @@ template <typename T, typename SUM> static enum ts_status launch_tiled(const str
         (const T *)launch->in, (T *)launch->out, tile, sizes, (T)params->constant, line, sums ? launch->mean : line);
     return ts_cuda_launched(launch->context, "tiled");
 }
-
-enum ts_status ts_cuda_box_tile(const struct box_launch *launch)
-{
-    enum ts_status status;
-#define CALL(T, SUM) status = launch_tiled<T, SUM>(launch)
-    BOX_TYPES(launch, CALL)
-#undef CALL
-    return status;
-}
+BOX_LAUNCHER(ts_cuda_box_tile, launch_tiled)

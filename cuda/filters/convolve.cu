@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * convolve on a CUDA device: which of three ways does the work. Sums are made in double in the CPU's order, or in float
- * where that is exact, and rounded once. What a thread computes and what is read how often: convolve_march.cuh for
- * small and separable kernels, convolve_tile.cu for the others.
+ * convolve on a CUDA device: chooses between three ways. Sums are made in double in the CPU's order, or in float where
+ * that is exact, and rounded once. What a thread computes and the memory traffic stand in convolve_march.cuh for small
+ * and separable kernels, and in convolve_tile.cu for the others.
  */
 #include "cuda/filters/convolve.cuh"
 
@@ -32,7 +32,7 @@ static void constants(const struct stage_context *context, void *host)
 
 /* ---- choice ------------------------------------------------------------------------------------ */
 
-/* Whether weights[j][i] = down[j] * across[i], to the last digits of a double. 0 stays 0. */
+/* Whether weights[j][i] = down[j] * across[i], to the last digits of a double; writes these. A weight of 0 stays 0. */
 static bool separate(const struct convolve_weights *kernel, double *across, double *down)
 {
     const double *weights = kernel->weights, rounding = 8 * DBL_EPSILON;
@@ -63,7 +63,7 @@ static int count(const double *weights, int64_t n)
     return found;
 }
 
-/* All partial sums are integers that float holds: float sums are then exact. */
+/* Whether all partial sums are integers that float holds: float sums are then exact. */
 static bool is_exact(const struct convolve_job *job)
 {
     double low, high;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the kernels of convolve share. out[y][x] = scale * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2],
- * slice by slice; the magnitude of two such sums where there are two kernels. Taps of weight 0 are left out.
+ * slice by slice, or the magnitude of two such sums where there are two kernels. Taps of weight 0 are left out.
  */
 #ifndef CUDA_FILTERS_CONVOLVE_CUH
 #define CUDA_FILTERS_CONVOLVE_CUH
@@ -14,7 +14,7 @@ extern "C" {
 
 /* Weights lie on the device in rows of a multiple of this many, filled up with 0. */
 enum { CONVOLVE_STEP = 8 };
-/* Columns and rows that the kernels with 32-bit indices take. */
+/* The kernels with 32-bit indices take at most so many columns and rows. */
 enum { CONVOLVE_MOST = 1 << 30 };
 
 struct convolve_job {
@@ -32,6 +32,13 @@ struct convolve_job {
 static inline __host__ __device__ int ts_cuda_convolve_step(int columns)
 {
     return (columns + CONVOLVE_STEP - 1) / CONVOLVE_STEP * CONVOLVE_STEP;
+}
+
+/* Where a column stands in a row of doubles in shared memory: 9 doubles apart every 8, so that threads that read 8
+ * columns apart meet in no bank. */
+static inline __host__ __device__ int ts_cuda_convolve_place(int column)
+{
+    return column + column / CONVOLVE_STEP;
 }
 
 /* Any kernel up to 31 x 31, any type (convolve_tile.cu). */

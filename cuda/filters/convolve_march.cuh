@@ -3,26 +3,23 @@
  * convolve by marching down the rows: a warp takes a strip of 32 * RUN columns and a chunk of rows, lane l the columns
  * l * RUN ... of it, and keeps the unfinished sums of SIDE - 1 output rows in registers. Each input row is fetched
  * once, several rows ahead, converted, and added to all output rows that it touches; the oldest of them is then
- * finished and written. Warps never wait for one another. What is common to kernels whose lanes pass neighboring values
- * on by
+ * finished and written. Warps never wait for one another.
  *
  *   taps:      SIDE * SIDE multiply-adds a pixel
  *   separable: a row is first summed across (SIDE), then down (SIDE)
  *
- * Sums run over rows, then columns, as on the CPU. Memory traffic: each value once, a few columns on both sides of a
- * strip and SIDE - 1 rows above each chunk again (from cache), 4 bytes written a pixel. 128 threads a block, because
- * what limits is registers, and blocks of few warps fill a multiprocessor best.
+ * Sums run over rows, then columns, as on the CPU. Memory traffic: each value is read once, a few columns on both sides
+ * of a strip and SIDE - 1 rows above each chunk again (from cache), and 4 bytes are written a pixel. 128 threads a
+ * block, because registers are the limit, and blocks of few warps fill a multiprocessor best.
  */
 #ifndef CUDA_FILTERS_CONVOLVE_MARCH_CUH
 #define CUDA_FILTERS_CONVOLVE_MARCH_CUH
-
-#include <type_traits>
 
 #include "cuda/filters/convolve.cuh"
 
 enum { MARCH_WARPS = 4, MARCH_GROUP = 4, WARP = 32 };
 
-/* Kernel rows that a launch needs: one after the other where there are two kernels; across, down where separable. */
+/* The kernel rows of a launch: those of one kernel after the other, or, where separable, the row and the column. */
 template <typename Sum, int SIDE, int ROWS> struct march_weights {
     Sum rows[ROWS][SIDE];
     uint32_t masks[ROWS]; /* bit i: weight i is not 0 */
@@ -33,7 +30,7 @@ struct march_plan {
     bool aligned;  /* rows of input and output start at multiples of 4 values */
     bool scaled;   /* scale is not 1 */
     uint32_t flip; /* sign bit of signed integers */
-    double offset; /* what an integer put into the lowest digits of a float has too much */
+    double offset; /* to be subtracted from a float whose lowest digits are an integer */
     double constant, scale;
 };
 
@@ -62,7 +59,7 @@ static __device__ float march_add(float weight, float x, float sum)
     return __fmaf_rn(weight, x, sum);
 }
 
-/* sums = from + one row of weights. ZEROS: some weights may be 0 and are then left out. */
+/* sums = from + one row of weights times x. ZEROS: some weights may be 0 and are then left out. */
 template <typename Sum, int SIDE, int RUN, bool ZEROS>
 static __device__ void march_row(const Sum *weights, uint32_t mask, const Sum *x, const Sum *from, Sum *sums)
 {
@@ -155,7 +152,7 @@ template <typename T> static __device__ const T *march_source(const T *slice, in
 
 /* ---- launch ------------------------------------------------------------------------------------ */
 
-/* Weights of a kernel in the middle of SIDE x SIDE (or SIDE) places, the others 0. */
+/* Puts a row of weights in the middle of SIDE places, of which the others are 0. */
 template <typename Sum, int SIDE>
 static void march_place_row(const double *weights, int columns, Sum row[SIDE], uint32_t *mask)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * convolve with kernels up to 7 x 7: a lane fetches 4 columns of each row into registers, FLIGHT rows ahead, and takes
- * what it needs of its neighbors' by shuffles. In a shuffle to the right lane 0 would get what lane 31 has, and the
- * other way round: so these two lanes fetch the columns beside the strip as well, and send those.
+ * its neighbors' columns by shuffles. In a shuffle to the right lane 0 would get what lane 31 has, and the reverse to
+ * the left: so these two lanes also fetch the columns beside the strip, and send those.
  */
 #ifndef CUDA_FILTERS_CONVOLVE_ROWS_CUH
 #define CUDA_FILTERS_CONVOLVE_ROWS_CUH
@@ -17,42 +17,32 @@ template <int HALF> struct rows_columns {
     bool whole, has_edge;
 };
 
-/* 4 raw values as they are fetched: taking them apart at once would wait for them. */
-template <int BYTES> struct rows_word;
-template <> struct rows_word<4> {
-    typedef uint32_t type;
-};
-template <> struct rows_word<8> {
-    typedef uint2 type;
-};
-template <> struct rows_word<16> {
-    typedef uint4 type;
-};
+/* 4 raw values as they are fetched: to take them apart at once would wait for them. */
+template <typename T> using rows_word = cuda_word<RUN * sizeof(T)>;
 
 /* A raw value in a register of its own. */
-template <typename T> struct rows_wide {
-    typedef uint32_t type;
-};
-template <> struct rows_wide<float> {
-    typedef float type;
-};
+template <typename T> using rows_wide = typename std::conditional<std::is_same<T, float>::value, float, uint32_t>::type;
+
+/* Sums in float are made of values that are converted before they go to other lanes, others after. */
+template <typename T, typename Sum>
+using rows_carried = typename std::conditional<std::is_same<Sum, float>::value, float, rows_wide<T>>::type;
 
 template <typename T, int HALF> struct rows_raw {
-    typename rows_word<RUN * sizeof(T)>::type own;
-    typename rows_wide<T>::type edge[HALF];
+    rows_word<T> own;
+    rows_wide<T> edge[HALF];
 };
 
-template <typename T> static __device__ typename rows_wide<T>::type rows_take(uint32_t word, int k)
+template <typename T> static __device__ rows_wide<T> rows_take(uint32_t word, int k)
 {
     return word >> 8 * k & 0xFF;
 }
 
-template <typename T> static __device__ typename rows_wide<T>::type rows_take(uint2 word, int k)
+template <typename T> static __device__ rows_wide<T> rows_take(uint2 word, int k)
 {
     return (k < 2 ? word.x : word.y) >> 16 * (k % 2) & 0xFFFF;
 }
 
-template <typename T> static __device__ typename rows_wide<T>::type rows_take(uint4 word, int k)
+template <typename T> static __device__ rows_wide<T> rows_take(uint4 word, int k)
 {
     const uint32_t bits = k == 0 ? word.x : k == 1 ? word.y : k == 2 ? word.z : word.w;
     if constexpr (std::is_same<T, float>::value)
@@ -80,7 +70,7 @@ static __device__ struct rows_columns<HALF> rows_find(const struct march_plan &p
 template <typename T, int HALF>
 static __device__ void rows_fetch(const T *row, const struct rows_columns<HALF> &columns, struct rows_raw<T, HALF> *raw)
 {
-    typedef typename rows_word<RUN * sizeof(T)>::type word;
+    typedef rows_word<T> word;
     if (columns.whole) {
         raw->own = *(const word *)(row + columns.first);
     } else {
@@ -99,39 +89,30 @@ static __device__ void rows_fetch(const T *row, const struct rows_columns<HALF> 
             raw->edge[j] = row[columns.edge[j]];
 }
 
-/* Sums in float are made of values that are converted before they are passed on, others after. */
-template <typename T, typename Sum> struct rows_carried {
-    typedef typename rows_wide<T>::type type;
-};
-template <typename T> struct rows_carried<T, float> {
-    typedef float type;
-};
-
 template <typename T, typename Sum>
-static __device__ typename rows_carried<T, Sum>::type rows_carry(typename rows_wide<T>::type raw,
-                                                                 const struct march_plan &plan)
+static __device__ rows_carried<T, Sum> rows_carry(rows_wide<T> raw, const struct march_plan &plan)
 {
     if constexpr (std::is_same<Sum, float>::value)
-        return march_convert<typename rows_wide<T>::type, Sum>(raw, plan);
+        return march_convert<rows_wide<T>, Sum>(raw, plan);
     else
         return raw;
 }
 
 template <typename T, typename Sum>
-static __device__ Sum rows_deliver(typename rows_carried<T, Sum>::type carried, const struct march_plan &plan)
+static __device__ Sum rows_deliver(rows_carried<T, Sum> carried, const struct march_plan &plan)
 {
     if constexpr (std::is_same<Sum, float>::value)
         return carried;
     else
-        return march_convert<typename rows_wide<T>::type, Sum>(carried, plan);
+        return march_convert<rows_wide<T>, Sum>(carried, plan);
 }
 
-/* x[i]: the value under tap i of the lane's first pixel, and of its neighbors further on. */
+/* x[i] becomes the value under tap i of the lane's first pixel; its other pixels follow. */
 template <typename T, typename Sum, int HALF>
 static __device__ void rows_window(const struct rows_raw<T, HALF> &raw, const struct march_plan &plan,
                                    Sum x[RUN + 2 * HALF])
 {
-    typename rows_carried<T, Sum>::type own[RUN], edge[HALF];
+    rows_carried<T, Sum> own[RUN], edge[HALF];
     const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int k = 0; k < RUN; k++) {
@@ -161,7 +142,7 @@ template <typename T, int HALF> static __device__ bool rows_finite(const struct 
     return __all_sync(0xFFFFFFFFu, finite);
 }
 
-/* With border constant: in place of what was fetched outside. */
+/* With border constant, puts the constant in place of what was fetched outside. */
 template <typename Sum, int N>
 static __device__ void rows_constant(const struct march_plan &plan, int x_first, int y, Sum x[N])
 {
@@ -184,7 +165,7 @@ static __device__ void rows_add(const Sum (*weights)[SIDE], const uint32_t *mask
             march_taps<Sum, SIDE, RUN, ZEROS>(weights + k * SIDE, masks + k * SIDE, x, pending[k], done[k]);
 }
 
-/* Registers allow so many blocks a multiprocessor. */
+/* Blocks of a multiprocessor that the registers must allow. */
 static constexpr int rows_blocks(int side, bool to_double, int n_kernels)
 {
     const int work = side - 3 + 2 * (n_kernels - 1) + 2 * to_double;
@@ -204,7 +185,7 @@ static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
     const struct rows_columns<HALF> columns = rows_find<HALF>(plan, place.first_column);
     const int begin = place.first_row - HALF, end = place.end_row + HALF;
     Sum pending[N_KERNELS][SIDE - 1][RUN] = {}, done[N_KERNELS][RUN], x[RUN + SIDE - 1];
-    struct rows_raw<T, HALF> raw[FLIGHT] = {
+    struct rows_raw<T, HALF> raw[FLIGHT] {
     };
     in += (int64_t)place.z * plan.ny * plan.nx;
     out += ((int64_t)place.z * plan.ny + begin - HALF) * plan.nx;

@@ -2,16 +2,16 @@
  *
  * convolve with kernels that are a column times a row, in one pass over memory.
  *
- * Up to 7 x 7: see convolve_rows.cuh. Above: a block brings 64 columns and 64 rows with their border into shared
+ * Up to 7 x 7: see convolve_rows.cuh. Above, a block brings 64 columns and 64 rows with their border into shared
  * memory, as doubles; sums each row across, in place (the 8 threads of a row belong to one warp, and write when all
  * have read); then sums down the columns. A thread makes 8 neighboring sums at a time, so that a value fetched from
- * shared memory serves 8 taps. Columns lie 9 doubles apart every 8, and rows 8 modulo 16, so that the threads of a
- * warp meet in few banks. Memory traffic: each value read once, and the border of the tile again (mostly from cache), 4
- * bytes written a pixel. 128 threads a block divide the rows of the tile evenly at 15 and 31 rows.
+ * shared memory serves 8 taps. Rows lie 8 doubles apart modulo 16, so that the threads of a warp meet in few banks.
+ * Memory traffic: each value is read once, and the border of the tile again (mostly from cache), and 4 bytes are
+ * written a pixel. 128 threads a block divide the rows of the tile evenly at 15 and 31 rows.
  */
 #include "cuda/filters/convolve_rows.cuh"
 
-enum { THREADS = 128, TILE = 64, SUMS = 8, PER_ROW = TILE / SUMS, MOST_COLUMNS = 3, ROWS_AT_ONCE = 8 };
+enum { THREADS = 128, TILE = 64, SUMS = CONVOLVE_STEP, PER_ROW = TILE / SUMS, MOST_COLUMNS = 3, ROWS_AT_ONCE = 8 };
 
 /* Bit i of a mask: weight i is not 0. */
 struct separable_weights {
@@ -23,19 +23,14 @@ struct separable_tile {
     int rows, columns, n_rows, width, height, stride;
 };
 
-static __host__ __device__ int place_of(int column)
-{
-    return column + column / SUMS;
-}
-
 static __host__ __device__ struct separable_tile tile_of(int rows, int columns, int height)
 {
     struct separable_tile tile = {rows, columns, height + rows - 1, TILE + columns - 1, height, 0};
-    tile.stride = (place_of(TILE + ts_cuda_convolve_step(columns)) + 7) / 16 * 16 + 8;
+    tile.stride = (ts_cuda_convolve_place(TILE + ts_cuda_convolve_step(columns)) + 7) / 16 * 16 + 8;
     return tile;
 }
 
-/* A warp's next rows: all fetched before the first is converted. */
+/* Loads a warp's next rows, and fetches all before it converts the first. */
 template <typename T>
 static __device__ void load_rows(const T *slice, const struct march_plan &plan, const struct separable_tile &tile,
                                  const int from[MOST_COLUMNS], int y, int first, double *values)
@@ -57,7 +52,7 @@ static __device__ void load_rows(const T *slice, const struct march_plan &plan, 
 #pragma unroll
         for (int i = 0; i < MOST_COLUMNS; i++)
             if (first + j * step < tile.n_rows && i * WARP + lane < tile.width)
-                values[(first + j * step) * tile.stride + place_of(i * WARP + lane)] =
+                values[(first + j * step) * tile.stride + ts_cuda_convolve_place(i * WARP + lane)] =
                     sources[j] && from[i] >= 0 ? march_convert<T, double>(raw[j][i], plan) : plan.constant;
 }
 
@@ -81,7 +76,7 @@ static __device__ void sum_tap(double weight, const double *values, double sums[
         sums[k] = __fma_rn(weight, values[k], sums[k]);
 }
 
-/* 8 sums over a line of values, of which the i-th of the b-th 8 stands at b * far + i * near. */
+/* Makes 8 sums over a line of values, of which value i of group b stands at b * far + i * near. */
 static __device__ void sum_line(const double *weights, uint32_t mask, int n, const double *line, int near, int far,
                                 double sums[SUMS])
 {
@@ -148,8 +143,8 @@ static __global__ void __launch_bounds__(THREADS)
     for (int row = threadIdx.x / TILE * SUMS; row < tile.height; row += THREADS / TILE * SUMS) {
         if (x + column >= plan.nx || y + row >= plan.ny)
             break;
-        sum_line(weights.down, weights.down_mask, tile.rows, values + row * tile.stride + place_of(column), tile.stride,
-                 SUMS * tile.stride, sums);
+        sum_line(weights.down, weights.down_mask, tile.rows,
+                 values + row * tile.stride + ts_cuda_convolve_place(column), tile.stride, SUMS * tile.stride, sums);
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
             if (y + row + i < plan.ny)
@@ -193,7 +188,7 @@ template <typename T, int SIDE>
 static enum ts_status launch_small(const struct stage_context *context, const struct convolve_job *job,
                                    const double *across, const double *down, const struct cuda_call *call)
 {
-    struct march_weights<double, SIDE, 2> weights = {
+    struct march_weights<double, SIDE, 2> weights {
     };
     march_place_row<double, SIDE>(across, job->columns, weights.rows[0], &weights.masks[0]);
     march_place_row<double, SIDE>(down, job->rows, weights.rows[1], &weights.masks[1]);
@@ -216,9 +211,9 @@ static enum ts_status launch(const struct stage_context *context, const struct c
 enum ts_status ts_cuda_convolve_separable(const struct stage_context *context, const struct convolve_job *job,
                                           const double *across, const double *down, const struct cuda_call *call)
 {
-    const size_t bytes = ts_dtype_bytes(job->dtype);
-    return bytes == 1             ? launch<uint8_t>(context, job, across, down, call)
-           : bytes == 2           ? launch<uint16_t>(context, job, across, down, call)
-           : job->dtype == TS_F32 ? launch<float>(context, job, across, down, call)
-                                  : launch<uint32_t>(context, job, across, down, call);
+    enum ts_status status;
+#define LAUNCH(T) status = launch<T>(context, job, across, down, call)
+    TS_CUDA_BIT_TYPES(job->dtype, LAUNCH)
+#undef LAUNCH
+    return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * convolve with kernels up to 7 x 7, every tap by itself: see convolve_rows.cuh for what a thread does and why.
+ * convolve with kernels up to 7 x 7, every tap by itself. convolve_march.cuh and convolve_rows.cuh say what a thread
+ * does and why, and the memory traffic; this file puts the weights into place and launches.
  */
 #include "cuda/filters/convolve_rows.cuh"
 
@@ -14,7 +15,7 @@ template <typename T, typename Sum, int SIDE, int N_KERNELS>
 static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
                              const struct cuda_call *call)
 {
-    struct march_weights<Sum, SIDE, N_KERNELS *SIDE> weights = {
+    struct march_weights<Sum, SIDE, N_KERNELS * SIDE> weights {
     };
     bool zeros = false;
     for (int k = 0; k < N_KERNELS; k++)
@@ -45,17 +46,18 @@ static enum ts_status launch_side(const struct stage_context *context, const str
 enum ts_status ts_cuda_convolve_taps(const struct stage_context *context, const struct convolve_job *job, bool exact,
                                      const struct cuda_call *call)
 {
-    const size_t bytes = ts_dtype_bytes(job->dtype);
+    enum ts_status status;
+    if (job->n_kernels == 1 && exact)
+        return ts_dtype_bytes(job->dtype) == 1 ? launch_side<uint8_t, float>(context, job, call)
+                                               : launch_side<uint16_t, float>(context, job, call);
+#define TWO(T)                                                                                                         \
+    status = launch<T, typename std::conditional<sizeof(T) <= 2, float, double>::type, 3, 2>(context, job, call)
+#define ONE(T) status = launch_side<T, double>(context, job, call)
     if (job->n_kernels == 2)
-        return bytes == 1             ? launch<uint8_t, float, 3, 2>(context, job, call)
-               : bytes == 2           ? launch<uint16_t, float, 3, 2>(context, job, call)
-               : job->dtype == TS_F32 ? launch<float, double, 3, 2>(context, job, call)
-                                      : launch<uint32_t, double, 3, 2>(context, job, call);
-    if (exact)
-        return bytes == 1 ? launch_side<uint8_t, float>(context, job, call)
-                          : launch_side<uint16_t, float>(context, job, call);
-    return bytes == 1             ? launch_side<uint8_t, double>(context, job, call)
-           : bytes == 2           ? launch_side<uint16_t, double>(context, job, call)
-           : job->dtype == TS_F32 ? launch_side<float, double>(context, job, call)
-                                  : launch_side<uint32_t, double>(context, job, call);
+        TS_CUDA_BIT_TYPES(job->dtype, TWO)
+    else
+        TS_CUDA_BIT_TYPES(job->dtype, ONE)
+#undef TWO
+#undef ONE
+    return status;
 }

@@ -2,26 +2,21 @@
  *
  * convolve for any kernel: a block brings a tile of 128 columns and 16 or 32 rows with its border into shared memory,
  * as doubles. A thread sums 8 neighboring pixels of one or two rows: each value it fetches from shared memory serves 8
- * taps, so that the double units are the limit and not shared memory. Columns lie 9 doubles apart every 8, so that
- * threads that read 8 columns apart meet in no bank.
+ * taps, so that the double units are the limit and not shared memory.
  *
- * Memory traffic: each value read once, and the border of the tile again (mostly from cache), 4 bytes written a pixel.
- * 256 threads a block: two rows of tiles fit a multiprocessor with the largest kernel, more with smaller ones. Where a
- * block has 64 KiB of shared memory alone, the largest kernels take the rows that fit (15 of 16 with 31 x 31).
+ * Memory traffic: each value is read once, and the border of the tile again (mostly from cache), and 4 bytes are
+ * written a pixel. 256 threads a block: two blocks fit a multiprocessor with the largest kernel, more with smaller
+ * ones. Where a block has only 64 KiB of shared memory, the largest kernels take the rows that fit (15 of 16 with 31 x
+ * 31).
  */
 #include "cuda/filters/convolve.cuh"
 
 enum { THREADS = 256, WARP = 32, RUN = CONVOLVE_STEP, TILE_X = 128, TILE_ROWS = THREADS / (TILE_X / RUN) };
 
-static __host__ __device__ int place_of(int column)
-{
-    return column + column / RUN;
-}
-
 /* Doubles of one row of the tile. */
 static __host__ __device__ int tile_stride(int columns)
 {
-    return place_of(TILE_X + ts_cuda_convolve_step(columns));
+    return ts_cuda_convolve_place(TILE_X + ts_cuda_convolve_step(columns));
 }
 
 template <typename T>
@@ -34,7 +29,7 @@ static __device__ void load_tile(const struct convolve_job &job, const T *slice,
 #pragma unroll 4
         for (int column = threadIdx.x % WARP; column < width; column += WARP) {
             const int64_t at = ts_cuda_border_index(x + column - job.columns / 2, job.nx, job.border);
-            tile[row * stride + place_of(column)] =
+            tile[row * stride + ts_cuda_convolve_place(column)] =
                 from < 0 || at < 0 ? job.constant : (double)slice[from * job.nx + at];
         }
     }
@@ -121,11 +116,11 @@ static size_t row_bytes(const struct convolve_job *job)
     return (size_t)tile_stride(job->columns) * sizeof(double);
 }
 
-/* Rows of a tile: two or one for each thread, or as many as there is room for. */
+/* Rows of a tile: two or one for each thread, or as many as fit in shared memory. */
 static int tile_rows(const struct stage_context *context, const struct convolve_job *job)
 {
-    const int room = context->device->block_shared_bytes / (int)row_bytes(job) - job->rows + 1;
-    return room >= 2 * TILE_ROWS ? 2 * TILE_ROWS : room < TILE_ROWS ? room : TILE_ROWS;
+    const int fit = context->device->block_shared_bytes / (int)row_bytes(job) - job->rows + 1;
+    return fit >= 2 * TILE_ROWS ? 2 * TILE_ROWS : fit < TILE_ROWS ? fit : TILE_ROWS;
 }
 
 enum ts_status ts_cuda_convolve_tile(const struct stage_context *context, const struct convolve_job *job,

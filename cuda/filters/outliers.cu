@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outliers on a CUDA device: rule and keys of stages/filters/outliers.c. A block brings a tile of 128 columns by up to
- * 32 rows with the border of its windows into shared memory, as 32-bit keys. A thread looks at 4 x 4 values: it slides
- * the extremes of the windows' first halves down its rows, and takes the median of what may be an outlier alone.
- * Windows of 5 x 5 are selected in registers by a fixed network (smallest and largest forgotten in turn), larger ones
- * bit by bit, by counting the smaller keys in shared memory. Windows of 3 x 3: outliers_march.cu.
+ * outliers on a CUDA device, by the rule and keys of stages/filters/outliers.c. A block brings a tile of 128 columns by
+ * up to 32 rows with the border of its windows into shared memory, as 32-bit keys. A thread looks at 4 x 4 values: it
+ * finds the extremes of the first half of each window, and takes a median only of what may be an outlier. The median of
+ * 5 x 5 comes from a fixed network in registers (outliers_median), that of larger windows is found bit by bit, by
+ * counting the smaller keys in shared memory. outliers_march.cu has most windows of 3 x 3 and 5 x 5.
  *
- * Memory traffic: each value read once, the border again (mostly from the second cache), and written once. 256 threads
- * a block, so that some blocks load while others compute.
+ * Memory traffic: each value is read once, the border again (mostly from the second cache), and written once. 256
+ * threads a block, so that some blocks load while others compute.
  */
 #include "cuda/filters/outliers.cuh"
 
-enum { WARP = 32, WARPS = 8, RUN = 4, TILE_X = WARP * RUN, TILE_Y = WARPS * RUN, BITS = 32 };
+enum { TILE_X = WARP * RUN, TILE_Y = WARPS * RUN, BITS = 32 };
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
-/* window: its first key; rows lie `stride` apart. */
+/* `window` points to its first key; rows lie `stride` apart. */
 template <int SIZE> static __device__ int32_t median_of(const int32_t *window, int stride)
 {
     int32_t keys[SIZE * SIZE];
@@ -25,7 +25,7 @@ template <int SIZE> static __device__ int32_t median_of(const int32_t *window, i
     return outliers_median<SIZE * SIZE>(keys);
 }
 
-/* The largest key that fewer than half of the window lie below. */
+/* Returns the largest key that fewer than half of the window lie below. */
 static __device__ int32_t median_by_bits(const int32_t *window, int stride, int size)
 {
     const uint32_t sign = 0x80000000u;
@@ -45,13 +45,13 @@ static __device__ int32_t median_by_bits(const int32_t *window, int stride, int 
 
 /* ---- a tile ------------------------------------------------------------------------------------ */
 
-/* Rows of `stride` keys; a multiple of RUN, so that groups are aligned. */
+/* Keys from row to row of the tile: a multiple of RUN, so that groups are aligned. */
 static __host__ __device__ int tile_stride(int size)
 {
     return (TILE_X + size - 1 + RUN - 1) / RUN * RUN;
 }
 
-/* Columns [0, width) of the tile: those from `column` of the plane on. */
+/* Loads columns [0, width) of the tile, which are those from `column` of the plane on. */
 template <typename T>
 static __device__ void load_row(const struct plane_job &job, const T *__restrict__ line, int64_t column, int width,
                                 int32_t *keys)
@@ -78,7 +78,7 @@ static __device__ void load_tile(const struct plane_job &job, const T *__restric
     }
 }
 
-/* Extremes of the windows of RUN neighbors in one row of the tile. */
+/* Finds the extremes of the windows of RUN neighbors in one row of the tile. */
 template <int SIZE>
 static __device__ void find_extremes(const int32_t *line, int size, int32_t lows[RUN], int32_t highs[RUN])
 {
@@ -87,7 +87,7 @@ static __device__ void find_extremes(const int32_t *line, int size, int32_t lows
 #pragma unroll
         for (int i = 0; i < RUN + SIZE - 1; i++)
             keys[i] = line[i];
-        /* What all windows have in common first. */
+        /* The keys that all windows have in common come first. */
         int32_t low = keys[RUN - 1], high = low;
 #pragma unroll
         for (int i = RUN; i < SIZE; i++) {
@@ -119,8 +119,8 @@ static __device__ void find_extremes(const int32_t *line, int size, int32_t lows
     }
 }
 
-/* The value that takes the place of the middle of a window. In larger windows the keys that speak for an outlier are
- * counted first: a median takes 32 times as long. */
+/* Returns the key that takes the place of the middle of a window. In larger windows the keys that speak for an outlier
+ * are counted first, because a median takes 32 times as long. */
 template <typename T, int SIZE>
 static __device__ int32_t clean(const int32_t *window, int stride, int32_t key, const struct plane_job &job,
                                 int *replaced)
@@ -141,27 +141,6 @@ static __device__ int32_t clean(const int32_t *window, int stride, int32_t key, 
     return outliers_decide<T>(key, median_by_bits(window, stride, job.size), job, replaced);
 }
 
-template <typename T>
-static __device__ void store(const struct plane_job &job, T *to, int64_t x, const int32_t keys[RUN])
-{
-    struct __align__(RUN * sizeof(T)) group
-    {
-        T values[RUN];
-    }
-    group;
-#pragma unroll
-    for (int k = 0; k < RUN; k++)
-        group.values[k] = ts_cuda_value_of<T>(keys[k], job.flip);
-    if (job.aligned && x + RUN <= job.n) {
-        *(struct group *)(to + x) = group;
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < RUN; k++)
-        if (x + k < job.n)
-            to[x + k] = group.values[k];
-}
-
 template <typename T, int SIZE>
 static __global__ void __launch_bounds__(WARP *WARPS)
     clean_tiles(const T *__restrict__ in, T *__restrict__ out, struct plane_job job)
@@ -180,11 +159,9 @@ static __global__ void __launch_bounds__(WARP *WARPS)
         int32_t lows[RUN], highs[RUN], keys[RUN];
         int replaced = 0;
         find_extremes<SIZE>(window, size, lows, highs);
-#pragma unroll
-        for (int r = 1; r <= (SIZE ? SIZE / 2 : OUTLIERS_LARGEST / 2); r++) {
+#pragma unroll(SIZE ? SIZE / 2 : 1)
+        for (int r = 1; r <= half; r++) {
             int32_t low[RUN], high[RUN];
-            if (!SIZE && r > half)
-                break;
             find_extremes<SIZE>(window + r * stride, size, low, high);
 #pragma unroll
             for (int k = 0; k < RUN; k++) {
@@ -195,12 +172,11 @@ static __global__ void __launch_bounds__(WARP *WARPS)
 #pragma unroll
         for (int k = 0; k < RUN; k++) {
             const int32_t key = window[half * stride + half + k];
-            const bool near = ((job.kind & OUTLIERS_BRIGHT) && lows[k] <= outliers_bright_limit<T>(key, job)) ||
-                              ((job.kind & OUTLIERS_DARK) && highs[k] >= outliers_dark_limit<T>(key, job));
+            const bool near = outliers_near<T>(key, lows[k], highs[k], job);
             keys[k] = near && x + k < job.n ? clean<T, SIZE>(window + k, stride, key, job, &replaced) : key;
         }
         outliers_count(job, job.in_z ? first_row + row : plane, replaced);
-        store<T>(job, out + (first_row + row) * job.row_stride, x, keys);
+        outliers_store<T>(job, out + (first_row + row) * job.row_stride, x, job.aligned && x + RUN <= job.n, keys);
     }
 }
 
@@ -253,7 +229,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         return ts_cuda_outliers_march(context, in, out, &job, call);
     enum ts_status status;
 #define LAUNCH(T) status = launch<T>(context, in, out, &job, call)
-    TS_CUDA_KEY_TYPES(out->dtype, LAUNCH)
+    TS_CUDA_BIT_TYPES(out->dtype, LAUNCH)
 #undef LAUNCH
     return status;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the kernels of outliers share: the planes that windows lie in, and the rule of stages/filters/outliers.c on
- * keys.
+ * 32-bit keys. For other filters that choose among the values of a window:
+ *
+ *     outliers_order    orders two keys
+ *     outliers_median   the median of N keys in registers, by a fixed network
+ *     outliers_store    writes four neighboring values, in one access where that is possible
  */
 #ifndef CUDA_FILTERS_OUTLIERS_CUH
 #define CUDA_FILTERS_OUTLIERS_CUH
@@ -13,7 +17,10 @@ extern "C" {
 #include "stages/filters/outliers.h"
 }
 
-/* Planes of windows: the slices of one view are the rows of each, or the views of one slice. */
+/* A thread works on RUN neighboring values of a row at a time, a block has WARPS warps. */
+enum { WARP = 32, WARPS = 8, RUN = 4 };
+
+/* Windows lie in planes: the rows of a plane are the slices of one view, or the views of one slice. */
 struct plane_job {
     int64_t n_planes, n_rows, n, plane_stride, row_stride; /* strides in values */
     int64_t tiles_x, tiles_y;
@@ -41,13 +48,22 @@ template <typename T> static __device__ int32_t outliers_dark_limit(int32_t key,
     return min(key, INT32_MAX - job.whole) + job.whole;
 }
 
+/* Whether the median of a window may be as far from the key as the threshold, where `low` and `high` are the extremes
+ * of more than half of the window, or the median itself. */
+template <typename T>
+static __device__ bool outliers_near(int32_t key, int32_t low, int32_t high, const struct plane_job &job)
+{
+    return ((job.kind & OUTLIERS_BRIGHT) && low <= outliers_bright_limit<T>(key, job)) ||
+           ((job.kind & OUTLIERS_DARK) && high >= outliers_dark_limit<T>(key, job));
+}
+
 /* A number whose differences are those of the values. */
 template <typename T> static __device__ double outliers_number_of(int32_t key)
 {
     return std::is_same<T, float>::value ? (double)ts_cuda_value_of<float>(key, 0) : (double)key;
 }
 
-/* The key or its median, which is counted. True differences decide. */
+/* Returns the key, or its median, which is counted as replaced. Differences of the values in double decide. */
 template <typename T>
 static __device__ int32_t outliers_decide(int32_t key, int32_t median, const struct plane_job &job, int *replaced)
 {
@@ -65,7 +81,8 @@ static __device__ inline void outliers_order(int32_t &a, int32_t &b)
     a = low;
 }
 
-/* The smallest and the largest of the first half and two are forgotten in turn, as often as keys remain. */
+/* Returns the median: of the first half of the keys and two, the smallest and the largest are dropped, and the next key
+ * takes the place of one, as often as keys remain (A. W. Paeth, 1990). */
 template <int N> static __device__ int32_t outliers_median(const int32_t keys[N])
 {
     enum { KEPT = N / 2 + 2 };
@@ -89,6 +106,29 @@ template <int N> static __device__ int32_t outliers_median(const int32_t keys[N]
             kept[0] = keys[next];
     }
     return kept[1];
+}
+
+/* Writes the values of RUN keys to to[x] and its neighbors, those before column job.n. whole: in one access. */
+template <typename T>
+static __device__ void outliers_store(const struct plane_job &job, T *to, int64_t x, bool whole,
+                                      const int32_t keys[RUN])
+{
+    struct __align__(RUN * sizeof(T)) group
+    {
+        T values[RUN];
+    }
+    group;
+#pragma unroll
+    for (int k = 0; k < RUN; k++)
+        group.values[k] = ts_cuda_value_of<T>(keys[k], job.flip);
+    if (whole) {
+        *(struct group *)(to + x) = group;
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < RUN; k++)
+        if (x + k < job.n)
+            to[x + k] = group.values[k];
 }
 
 /* All lanes of a warp add what they replaced in slice z. */

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outliers with windows of 3 x 3 and 5 x 5: a warp marches down 128 columns and 32 rows of a plane, a lane four columns
- * wide, and fetches four rows at once. Its neighbors' columns come by shuffles, those beside the warp by one load of
+ * outliers with windows of 3 x 3 and 5 x 5: a warp goes down 128 columns and 32 rows of a plane; a lane takes four
+ * columns and fetches some rows at once. Its neighbors' columns come by shuffles, those beside the warp by one load of
  * its first and last lane. Columns of three are sorted from pairs that two rows share; the median of nine is that of
- * the largest low, the median middle and the smallest high of three columns (A. W. Paeth, 1990), about 18 minima and
- * maxima a value.
+ * the largest low, the median middle and the smallest high of three columns (A. W. Paeth, 1990), which takes about 18
+ * minima and maxima a value.
  *
- * Memory traffic: each value read once, two rows of 34 and two columns of 130 again (from the second cache), and
- * written once. No shared memory; 256 threads a block, as many warps as the registers allow hide the latency.
+ * Memory traffic: each value is read once, two rows of 34 and two columns of 130 again (from the second cache), and
+ * written once. There is no shared memory; 256 threads a block, and as many warps as the registers allow hide the
+ * latency.
  */
 #include "cuda/filters/outliers.cuh"
 
-enum { WARP = 32, WARPS = 8, RUN = 4, ROWS = 32 };
+enum { ROWS = 32 };
 
-template <typename T> struct march_group {
-    struct __align__(RUN * sizeof(T)) word
-    {
-        T values[RUN];
-    };
-};
-
-/* What a lane reads of a row: its four values, and those beside the warp. */
+/* A lane reads its four values of a row, and, in the first and last lane, those beside the warp. */
 template <typename T, int HALF> struct march_row {
     T values[RUN], beside[HALF];
 };
@@ -38,10 +32,8 @@ static __device__ void fetch(const struct plane_job &job, const T *__restrict__ 
     const T *line =
         in + (job.in_z ? row + HALF : ts_cuda_border_index(row, job.n_rows, BORDER_REFLECT)) * job.row_stride;
     if (place.whole) {
-        const typename march_group<T>::word word = *(const typename march_group<T>::word *)(line + place.x);
-#pragma unroll
-        for (int i = 0; i < RUN; i++)
-            fetched->values[i] = word.values[i];
+        const cuda_word<RUN * sizeof(T)> word = *(const cuda_word<RUN * sizeof(T)> *)(line + place.x);
+        memcpy(fetched->values, &word, sizeof word);
     } else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
@@ -53,7 +45,7 @@ static __device__ void fetch(const struct plane_job &job, const T *__restrict__ 
             fetched->beside[i] = line[place.beside[i]];
 }
 
-/* HALF keys of the neighbors on both sides of a lane's own. */
+/* Puts HALF keys of the neighbors on both sides of a lane's own. */
 template <typename T, int HALF>
 static __device__ void widen(const struct march_row<T, HALF> &fetched, uint32_t flip, int32_t keys[RUN + 2 * HALF])
 {
@@ -68,24 +60,6 @@ static __device__ void widen(const struct march_row<T, HALF> &fetched, uint32_t 
         keys[i] = threadIdx.x == 0 ? beside : left;
         keys[HALF + RUN + i] = threadIdx.x == WARP - 1 ? beside : right;
     }
-}
-
-template <typename T, int HALF>
-static __device__ void store(const struct plane_job &job, T *to, const struct march_place<HALF> &place,
-                             const int32_t keys[RUN])
-{
-    typename march_group<T>::word word;
-#pragma unroll
-    for (int k = 0; k < RUN; k++)
-        word.values[k] = ts_cuda_value_of<T>(keys[k], job.flip);
-    if (place.whole) {
-        *(typename march_group<T>::word *)(to + place.x) = word;
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < RUN; k++)
-        if (place.x + k < job.n)
-            to[place.x + k] = word.values[k];
 }
 
 /* Where a warp works; false where there is nothing for it. */
@@ -118,7 +92,7 @@ static __device__ int32_t middle_of(int32_t a, int32_t b, int32_t c)
     return max(min(a, b), min(max(a, b), c));
 }
 
-/* Medians of the row whose columns are `alone` and the pair that two rows share. */
+/* Finds the medians of the row whose columns are `alone` and the pair that two rows share. */
 static __device__ void find_medians(const int32_t alone[WIDE], const int32_t lower[WIDE], const int32_t upper[WIDE],
                                     int32_t medians[RUN])
 {
@@ -148,12 +122,11 @@ static __device__ void finish_row(const struct plane_job &job, T *to, const stru
 #pragma unroll
     for (int k = 0; k < RUN; k++) {
         const int32_t key = row[1 + k];
-        const bool near = ((job.kind & OUTLIERS_BRIGHT) && medians[k] <= outliers_bright_limit<T>(key, job)) ||
-                          ((job.kind & OUTLIERS_DARK) && medians[k] >= outliers_dark_limit<T>(key, job));
+        const bool near = outliers_near<T>(key, medians[k], medians[k], job);
         keys[k] = near && place.x + k < job.n ? outliers_decide<T>(key, medians[k], job, &replaced) : key;
     }
     outliers_count(job, z, replaced);
-    store<T, 1>(job, to, place, keys);
+    outliers_store<T>(job, to, place.x, place.whole, keys);
 }
 
 template <typename T>
@@ -174,7 +147,7 @@ static __global__ void __launch_bounds__(WARP *WARPS, RESIDENT)
     widen<T, 1>(fetched[1], job.flip, keys[0]);
     for (int64_t row = strip.first; row < strip.end; row += BATCH) {
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) /* beyond the end the last row once more, for no one */
+        for (int i = 0; i < BATCH; i++) /* beyond the end the last row is fetched again, and not used */
             fetch<T, 1>(job, in, min(row + 1 + i, strip.end), place, &fetched[i]);
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
@@ -208,7 +181,7 @@ static __global__ void __launch_bounds__(WARP *WARPS, RESIDENT)
 
 enum { SIZE = 5, HALF = 2, WIDER = RUN + 2 * HALF, HELD = SIZE - 1, PAIR = 2, WIDE_RESIDENT = 2 };
 
-/* Extremes of five neighbors for each of a lane's columns; four of them are in all windows. */
+/* Finds the extremes of five neighbors for each of a lane's columns. */
 static __device__ void find_extremes(const int32_t keys[WIDER], int32_t lows[RUN], int32_t highs[RUN])
 {
     const int32_t low = min(keys[3], keys[4]), high = max(keys[3], keys[4]);
@@ -224,7 +197,7 @@ static __device__ void find_extremes(const int32_t keys[WIDER], int32_t lows[RUN
     highs[3] = max(max(keys[6], keys[7]), right_high);
 }
 
-/* The median of the window around (row, x), from memory. */
+/* Returns the median of the window around (row, x), from memory. */
 template <typename T>
 static __device__ __noinline__ int32_t median_at(const struct plane_job &job, const T *in, int64_t row, int64_t x)
 {
@@ -243,7 +216,7 @@ static __device__ __noinline__ int32_t median_at(const struct plane_job &job, co
     return outliers_median<N>(window);
 }
 
-/* rows: of the window, the middle one rows[HALF]. */
+/* `rows` are those of the window, the middle one is rows[HALF]. */
 template <typename T>
 static __device__ void finish_wide_row(const struct plane_job &job, const T *in, T *out,
                                        const struct march_place<HALF> &place, const int32_t (*rows)[WIDER],
@@ -271,7 +244,7 @@ static __device__ void finish_wide_row(const struct plane_job &job, const T *in,
         }
     }
     outliers_count(job, z, replaced);
-    store<T, HALF>(job, out + y * job.row_stride, place, keys);
+    outliers_store<T>(job, out + y * job.row_stride, place.x, place.whole, keys);
 }
 
 template <typename T>
@@ -339,7 +312,7 @@ enum ts_status ts_cuda_outliers_march(const struct stage_context *context, const
         march_3<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, march_job);              \
     else                                                                                                               \
         march_5<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, march_job)
-    TS_CUDA_KEY_TYPES(in->dtype, MARCH)
+    TS_CUDA_BIT_TYPES(in->dtype, MARCH)
 #undef MARCH
     return ts_cuda_launched(context, "march");
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * equalize on a CUDA device: which kernels count, make the maps and apply them.
+ * equalize on a CUDA device: which kernels count, make the maps and apply them. No kernel stands here.
  *
- * 8- and 16-bit images without a reference stay on the device: counts of every value (value_counts.cuh), maps
- * (equalize_finish.cu), and the mapping (equalize_values.cu). All others take the counts to the host, whose code makes
- * the maps: references, and bins, whose edges follow from the range (value_range.cuh, bin_counts.cuh,
- * equalize_bins.cu). No kernel here: this file only launches.
+ * 8- and 16-bit images without a reference stay on the device: value_counts.cuh counts every value, equalize_finish.cu
+ * makes the maps, and equalize_values.cu applies them. All others take the counts to the host, whose code makes the
+ * maps: images with a reference, and bins, whose edges follow from the range (value_range.cuh, table_job.cuh,
+ * equalize_bins.cu).
  */
-#include "cuda/counting/bin_counts.cuh"
+#include "cuda/counting/table_job.cuh"
 #include "cuda/counting/value_counts.cuh"
 #include "cuda/histogram/equalize.cuh"
 #include "cuda/values/value_range.cuh"
@@ -65,7 +65,7 @@ static bool overwrites(const struct stage_context *context)
     return by_value(context, 0);
 }
 
-/* The bins stand at the start of the result. */
+/* struct equalize_result starts with the bins. */
 static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
                              void *partials, const struct cuda_call *call)
 {
@@ -131,9 +131,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 const struct stage_cuda equalize_cuda = {
-    .constants_bytes = NULL,
-    .constants = NULL,
-    .scratch_bytes = NULL,
     .map = map,
     .reduction = &reduction,
 };

@@ -28,14 +28,14 @@ size_t ts_cuda_equalize_map_bytes(const struct stage_context *context);
 enum ts_status ts_cuda_equalize_finish(const struct stage_context *context, const void *partials, bool per_slice,
                                        void *results, int64_t n, const struct cuda_call *call);
 
-/* Where the maps of a slab lie. */
+/* The maps of a slab. */
 struct cuda_maps {
     const char *results; /* device */
     size_t stride;       /* between those of slices; 0: one for all */
     bool made_on_device; /* struct cuda_value_map, else struct equalize_result */
 };
 
-/* Values that are counted one by one; others. */
+/* Enqueue the map of a slab: of values that are counted one by one, and of others. */
 enum ts_status ts_cuda_equalize_values(const struct stage_context *context, const struct ts_image *in,
                                        struct ts_image *out, const struct cuda_maps *maps,
                                        const struct cuda_call *call);

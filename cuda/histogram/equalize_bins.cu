@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Floats and 32-bit integers through the map that the host made of their bins: linear between the middles of the bins,
- * or the entry of the bin that a value was counted in (integers with a bin each; with a reference), as equalize.c does.
+ * Sends floats and 32-bit integers through the map that the host made of their bins, as equalize.c does: linear between
+ * the middles of the bins, or by the entry of the bin that a value was counted in (where each integer has a bin of its
+ * own, and with a reference).
  *
- * A thread maps one value at a time; 4 bytes read and 4 written a pixel, the map lies in the caches. 256 threads: the
- * registers of the double arithmetic are the limit.
+ * A thread maps one value at a time. Memory traffic: 4 bytes read and 4 written a pixel; the map lies in the caches.
+ * 256 threads a block, because the registers of the double arithmetic are the limit.
  */
-#include "cuda/counting/bin_counts.cuh"
+#include "cuda/counting/bins.cuh"
 #include "cuda/histogram/equalize.cuh"
 
 enum { THREADS = 256, VALUES_A_THREAD = 8 };
@@ -20,14 +21,14 @@ static __device__ inline float map_linear(const struct bins &bins, const double 
     return (float)(value == value ? mapped : value);
 }
 
-/* Infinite values take the ends, NaN stays NaN. */
+/* Infinite values take the entries at the ends, NaN stays NaN. */
 static __device__ inline float map_step(const struct bins &bins, const double *map, double value)
 {
     const int64_t bin = ts_cuda_bin_slot(bins, value) - 1;
     return bin > bins.n ? NAN : (float)map[bin < 0 ? 0 : bin < bins.n ? bin : bins.n - 1];
 }
 
-/* Blocks (values, tables). */
+/* The grid has values and maps. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     map_bins(const T *in, float *out, size_t count, const char *results, size_t stride, bool steps)
@@ -59,16 +60,7 @@ enum ts_status ts_cuda_equalize_bins(const struct stage_context *context, const 
 #define MAP(type)                                                                                                      \
     map_bins<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data + first, (float *)out->data + first,     \
                                                        count, results, maps->stride, steps)
-        switch (in->dtype) {
-        case TS_U32:
-            MAP(uint32_t);
-            break;
-        case TS_I32:
-            MAP(int32_t);
-            break;
-        default:
-            MAP(float);
-        }
+        TS_CUDA_DTYPES_32(in->dtype, MAP)
 #undef MAP
         status = ts_cuda_launched(context, "equalize: bins");
     }

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps from counts: the share of values that are v or below, or OpenCV's level, with the roundings of
+ * Makes maps from counts: the share of values that are v or below, or OpenCV's level, with the roundings of
  * stages/counting/value_maps.c.
  *
- * A cluster of blocks (one block where few keys occur, many slices are at hand, or the device knows no clusters) makes
- * one map; a thread sums eight neighboring keys, whose counts it keeps where there are no more. 8 bytes a key of the
- * volume, 4 of a slice, and 1 to 4 written. 1024 threads where a map is made by so few blocks, 256 where there are many
- * maps.
+ * A cluster of blocks (one block for 256 keys, for many slices, or where the device has no clusters) makes one map; a
+ * thread sums eight neighboring keys, and keeps their counts where it has no others. Memory traffic: 8 bytes read for
+ * each key of the volume, 4 of a slice, and 1 to 4 written. Blocks have 1,024 threads where few blocks make a map, and
+ * 256 where many maps keep the device busy.
  */
 #include <cooperative_groups.h>
 
 #include "cuda/counting/value_counts.cuh"
 #include "cuda/histogram/equalize.cuh"
-#include "cuda/values/block_scan.cuh"
-#include "cuda/values/warp_range.cuh"
+#include "cuda/values/reductions.cuh"
 
 extern "C" {
 #include "cuda/device/code.h"
@@ -29,14 +28,14 @@ struct finish_job {
     uint32_t n_keys, bias, blocks, threads;
 };
 
-/* Of the keys of one block. */
+/* The sum and the range of a block's keys. */
 struct part {
     unsigned long long sum;
     uint32_t low, high;        /* of keys that occur; low > high: none */
     unsigned long long lowest; /* count of the key low */
 };
 
-/* Eight keys' counts from `key` on, 0 outside [low, high]. */
+/* Loads the counts of eight keys from `key` on, 0 outside [low, high]. */
 static __device__ inline void load_counts(const unsigned long long *counts, uint32_t key, uint32_t, uint32_t,
                                           unsigned long long loaded[KEYS])
 {
@@ -64,7 +63,7 @@ static __device__ inline void load_counts(const uint32_t *counts, uint32_t key, 
         loaded[i] = key + i >= low && key + i <= high ? loaded[i] : 0;
 }
 
-/* The lowest and the highest of the keys that a warp has seen. */
+/* Widens the range of the block by what a warp has seen. */
 static __device__ inline void join_range(uint32_t low, uint32_t high, struct part *part)
 {
     low = ts_cuda_warp_lowest(low);
@@ -75,8 +74,8 @@ static __device__ inline void join_range(uint32_t low, uint32_t high, struct par
     }
 }
 
-/* Sum and range of the keys [begin, end) for the block; valid behind a barrier. `loaded`: the last counts of this
- * thread. */
+/* Finds the sum and the range of the keys [begin, end) for the block, which are valid behind a barrier. `loaded`
+ * becomes the last counts of this thread. */
 template <typename COUNT>
 static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32_t end, uint32_t low, uint32_t high,
                                      unsigned long long *warp_sums, struct part *part, COUNT loaded[KEYS])
@@ -142,7 +141,7 @@ static __device__ inline void set_entry(float *entry, unsigned long long below, 
     *entry = levels.total ? (float)((double)below / (double)levels.total) : 0;
 }
 
-/* Where one value is all there is it stays what it is. */
+/* Where an image has one value alone, the value stays as it is. */
 template <typename T>
 static __device__ inline void set_entry(T *entry, unsigned long long below, const struct levels &levels)
 {
@@ -152,7 +151,7 @@ static __device__ inline void set_entry(T *entry, unsigned long long below, cons
     *entry = (T)((levels.lowest == levels.total ? levels.low : key) ^ levels.bias);
 }
 
-/* A COUNT of 4 bytes is a slice's, behind struct cuda_slice_counts. */
+/* Counts of 4 bytes are those of a slice, which stand behind struct cuda_slice_counts. */
 template <typename COUNT, typename ENTRY>
 static __global__ void __launch_bounds__(THREADS) make_maps(struct finish_job job)
 {

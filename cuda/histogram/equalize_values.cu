@@ -5,9 +5,9 @@
  * A block holds the map in shared memory, from the lowest value that occurs on and as many entries as fit; the caches
  * serve the others, and all of them where the block has fewer pixels than the map entries. Floats of more keys than fit
  * are kept in 3 bytes each: shares of pixels only grow from key to key, so the bits of four neighbors are those of the
- * first and differences of 16 bits; where these do not suffice the caches serve the four. A thread takes some groups
- * of 16 bytes at a time. Each pixel is read and written once. One block of 1024 threads an SM, since the map of all
- * 16-bit values takes half of its shared memory.
+ * first plus differences of 16 bits; where these do not suffice the caches serve the four. A thread takes some groups
+ * of 16 bytes at a time. Memory traffic: each pixel is read and written once. One block of 1,024 threads a
+ * multiprocessor, since the map of all 16-bit values takes half of its shared memory.
  */
 #include "cuda/histogram/equalize.cuh"
 
@@ -33,7 +33,7 @@ template <typename ENTRY> struct window {
 enum { NEAR = 4, NEAR_BYTES = sizeof(uint32_t) + NEAR * sizeof(uint16_t) };
 static const uint32_t far_entries = 0xFFFFFFFFu;
 
-/* near: the entries are. */
+/* near: whether the entries are stored in 3 bytes. */
 template <bool near, typename ENTRY>
 static __device__ inline ENTRY look_up(const struct window<ENTRY> &window, uint32_t key)
 {
@@ -46,7 +46,7 @@ static __device__ inline ENTRY look_up(const struct window<ENTRY> &window, uint3
     }
 }
 
-/* Four neighboring entries as near ones. Those outside of the range that occurs may be anything. */
+/* Stores four neighboring entries as near ones. Entries outside of the range that occurs may be anything. */
 static __device__ inline void store_near(const uint4 &bits, uint32_t *first, uint16_t *differences)
 {
     const uint32_t y = bits.y - bits.x, z = bits.z - bits.x, w = bits.w - bits.x;
@@ -54,7 +54,7 @@ static __device__ inline void store_near(const uint4 &bits, uint32_t *first, uin
     *(uint2 *)differences = make_uint2(y << 16, __byte_perm(z, w, 0x5410));
 }
 
-/* The window of floats as near entries. Threads of the block: all. */
+/* Loads the window of floats as near entries. All threads of the block call it. */
 static __device__ void load_near(uint32_t span, uint4 *shared, struct window<float> *window)
 {
     const uint32_t groups = (span + NEAR - 1) / NEAR;
@@ -112,14 +112,14 @@ static __device__ inline void map_group(const uint4 &group, const struct window<
         __stcs((uint4 *)out + i, ((const uint4 *)mapped)[i]);
 }
 
-/* Groups that a thread has in the air. */
+/* Groups that a thread has in flight. */
 template <typename ENTRY> static __host__ __device__ constexpr int flight(void)
 {
     return sizeof(ENTRY) == 4 ? 2 : 4;
 }
 
-/* T: the unsigned type of a pixel. Blocks take turns where there is one map; else each has neighboring chunks, so that
- * few change their map. They begin with the last chunks, which were counted last. */
+/* T is the unsigned type of a pixel. Where there is one map, blocks take every gridDim-th chunk; else each has
+ * neighboring chunks, so that few change their map. They begin with the last chunks, which were counted last. */
 template <typename T, typename ENTRY>
 static __global__ void __launch_bounds__(THREADS, 1) map_values(const T *all_in, ENTRY *all_out, struct value_job job)
 {
@@ -128,13 +128,13 @@ static __global__ void __launch_bounds__(THREADS, 1) map_values(const T *all_in,
     extern __shared__ uint4 shared[];
     const int64_t all = job.n_maps * job.chunks, chunk_groups = (int64_t)blockDim.x * FLIGHT, block = blockIdx.x;
     const int64_t first = block * all / gridDim.x, end = (block + 1) * all / gridDim.x;
-    const bool turns = job.n_maps == 1;
-    const int64_t mine = turns ? (all - 1 - block) / gridDim.x + 1 : end - first;
+    const bool one_map = job.n_maps == 1;
+    const int64_t mine = one_map ? (all - 1 - block) / gridDim.x + 1 : end - first;
     int64_t current = -1;
-    struct window<ENTRY> window = {
+    struct window<ENTRY> window {
     };
     for (int64_t i = 0; i < mine; i++) {
-        const int64_t chunk = turns ? all - 1 - block - i * gridDim.x : end - 1 - i, map = chunk / job.chunks;
+        const int64_t chunk = one_map ? all - 1 - block - i * gridDim.x : end - 1 - i, map = chunk / job.chunks;
         if (map != current)
             load_window(job, map, (mine - i) * chunk_groups * N, shared, &window);
         current = map;
@@ -168,16 +168,16 @@ static enum ts_status launch(const struct stage_context *context, const struct t
     const int64_t per_group = 16 / sizeof(T), flights = flight<ENTRY>();
     const bool small = job.count * job.n_maps < device->multiprocessors * THREADS * flights * per_group;
     const int threads = small ? SMALL_THREADS : THREADS;
-    const size_t room = (size_t)device->block_shared_bytes / 16 * 16;
+    const size_t capacity = (size_t)device->block_shared_bytes / 16 * 16;
     const size_t table = (size_t)ts_value_counts_keys(in->dtype) * sizeof(ENTRY);
-    const size_t shared = small ? 0 : table < room ? table : room;
+    const size_t shared = small ? 0 : table < capacity ? table : capacity;
     job.phase = (int64_t)((uintptr_t)in->data / sizeof(T)) % per_group;
     job.out_phase = (int64_t)((uintptr_t)out->data / sizeof(ENTRY)) % per_group;
     job.chunks = ts_cuda_parts(job.count + per_group - 1, threads * flights * per_group);
     job.capacity = (uint32_t)(shared / sizeof(ENTRY));
     job.near_capacity = grows ? (uint32_t)(shared / NEAR_BYTES * NEAR) : 0;
-    const int64_t chunks = job.n_maps * job.chunks, resident = device->multiprocessors;
-    const int64_t blocks = small || chunks < resident ? chunks : resident;
+    const int64_t chunks = job.n_maps * job.chunks, processors = device->multiprocessors;
+    const int64_t blocks = small || chunks < processors ? chunks : processors;
     enum ts_status status = TS_OK;
     if (shared > 48 << 10)
         status = ts_cuda_shared(context, (const void *)map_values<T, ENTRY>, shared);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * histogram on a CUDA device: which partials its rounds have, and which kernels fill them. The kernels are those of
- * cuda/values/value_range.cu (the range), cuda/counting/value_counts.cu (the fastest for 8- and 16-bit values) and
- * cuda/counting/slot_counts.cu and cuda/histogram_*.cu (the methods by name, bins, labels).
+ * histogram on a CUDA device: which partials its rounds have, and which kernels fill them. No kernel stands here: those
+ * of cuda/values/value_range.cu find the range, those of cuda/counting/value_counts.cu count 8- and 16-bit values
+ * fastest, and those of cuda/counting/table_counts.cu and cuda/histogram/histogram_*.cu are the methods by name, and
+ * count bins and labels.
  *
- * Partials: of ranges struct cuda_value_range; of the fastest methods as value_counts.cuh says; by label and of all
- * other methods uint64_t counts of slots (cuda/counting/slots.cuh). Counts of 16-bit values are made bins of
- * (cuda/counting/histogram_bins.cu) before they come down.
+ * A range is a struct cuda_value_range; the fastest methods have the partials of value_counts.cuh; labels and all other
+ * methods have uint64_t counts of slots (cuda/counting/table_job.cuh). Counts of 16-bit values become bins
+ * (cuda/counting/histogram_bins.cu) on the device, so that the bins alone go to the host.
  */
 #include "cuda/counting/histogram_bins.cuh"
 #include "cuda/histogram/histogram.cuh"
@@ -19,9 +20,7 @@ extern "C" {
 #include "stages/values/scope.h"
 }
 
-/* A launch counts this many pixels of a partial at most, so that 32-bit counts hold. */
-static const uint64_t most_pixels = UINT64_C(1) << 31;
-enum { MOST_GRID_SLICES = 65535, MOST_RESIDENT = 8 /* blocks of 256 threads */ };
+enum { BLOCKS_A_PROCESSOR = 8 /* of 256 threads */ };
 static const size_t most_tables_bytes = (size_t)64 << 20;
 
 static const struct histogram_params *params_of(const struct stage_context *context)
@@ -44,7 +43,7 @@ static bool per_slice(const struct stage_context *context, int input)
     return input == 0 && ts_scope_is_slice(context);
 }
 
-/* The chosen method is the input's; a reference is counted by the fastest. */
+/* The parameter `method` is for the input; a reference is counted by the fastest method. */
 static enum histogram_method method_of(const struct stage_context *context, int input)
 {
     if (input == 0 && params_of(context)->method != HISTOGRAM_AUTO)
@@ -52,7 +51,7 @@ static enum histogram_method method_of(const struct stage_context *context, int 
     return ts_histogram_fastest(image_of(context, input)->dtype, ts_histogram_by_value(context, input));
 }
 
-/* Whether the kernels that other stages use as well do the counting. */
+/* Whether the kernels of value_counts.cu count, which other stages use as well. */
 static bool by_common_kernels(const struct stage_context *context, int input)
 {
     const enum histogram_method method = method_of(context, input);
@@ -62,8 +61,8 @@ static bool by_common_kernels(const struct stage_context *context, int input)
            (method == HISTOGRAM_LANE_PRIVATE && ts_dtype_bytes(image_of(context, input)->dtype) == 1);
 }
 
-/* Bins of the type that hold a power of two of values each are counted as they are, and not value by value. Not below
- * 256 counts: fewer are not counted faster. */
+/* Bins over the whole type that hold a power of two of values each are counted directly, not value by value. There are
+ * at least 256 counts, because fewer are not counted faster. */
 static uint32_t log2_group(const struct stage_context *context, int input)
 {
     const struct histogram_params *params = params_of(context);
@@ -82,7 +81,7 @@ static uint32_t clamped_key(double key, uint32_t n_keys)
     return key <= 0 ? 0 : key >= n_keys - 1 ? n_keys - 1 : (uint32_t)key;
 }
 
-/* With the range known the keys that matter are those within, and one on each side for what lies outside. */
+/* Where the range is known, only the keys within it matter, and one on each side for all that lie outside. */
 static void key_window(const struct stage_context *context, int input, uint32_t *first, uint32_t *last)
 {
     const enum ts_dtype dtype = image_of(context, input)->dtype;
@@ -107,25 +106,7 @@ static uint32_t slot_count(const struct stage_context *context, int input)
     return last - first + 1;
 }
 
-/* The bins of slices that the first round found are in its results on the device. */
-static struct slots_job job_of(const struct stage_context *context, int input, const struct cuda_call *call)
-{
-    const enum ts_dtype dtype = image_of(context, input)->dtype;
-    struct slots_job job = {};
-    job.work.n_keys = slot_count(context, input);
-    job.work.bias = ts_dtype_sign_bit(dtype);
-    if (ts_histogram_by_value(context, input)) {
-        key_window(context, input, &job.first, &job.last);
-    } else if (per_slice(context, input) && !ts_histogram_fixed_bins(context)) {
-        job.slice_bins = call->result; /* struct histogram_result starts with them */
-        job.bins_stride = ts_cuda_stride(context->stage->reduction->result_bytes(context));
-    } else {
-        job.bins = ts_histogram_bins(context);
-    }
-    return job;
-}
-
-/* Counts of all groups of a type that are the bins already. */
+/* Whether the counts of groups are the bins already. */
 static bool are_bins(const struct stage_context *context, int input)
 {
     const struct histogram_params *params = params_of(context);
@@ -150,7 +131,7 @@ static size_t bins_bytes(const struct stage_context *context, int input)
                                                 (counts_slices(context, input) ? sizeof(uint32_t) : sizeof(uint64_t));
 }
 
-/* Of one slice's counts, or the volume's. */
+/* Bytes of the counts of one slice, or of the volume. */
 static size_t counts_bytes(const struct stage_context *context, int input)
 {
     if (of_labels(context, input))
@@ -161,7 +142,8 @@ static size_t counts_bytes(const struct stage_context *context, int input)
                : slot_count(context, input) * sizeof(uint64_t);
 }
 
-/* Partials of slices are their bins alone; the volume's counts stay for the next slab, and the bins so far follow. */
+/* Partials of slices are their bins alone; those of the volume keep the counts for the next slab, and the bins so far
+ * follow. */
 static size_t bins_offset(const struct stage_context *context, int input)
 {
     return per_slice(context, input) ? 0 : ts_cuda_stride(counts_bytes(context, input));
@@ -185,27 +167,34 @@ static bool overwrites(const struct stage_context *context)
 
 /* ---- tables that are left to be merged --------------------------------------------------------- */
 
-/* Whether blocks leave their tables: those of strips lie in scratch in any case. */
+/* Whether blocks leave their tables: those of `sub` always do, others where the tables are merged without atomics. */
 static bool leaves_tables(const struct stage_context *context, int input)
 {
     const int32_t merge = params_of(context)->merge;
-    return input == 0 && !by_common_kernels(context, input) && method_of(context, input) != HISTOGRAM_SUB &&
-           (merge == HISTOGRAM_MERGE_FAN_IN || merge == HISTOGRAM_MERGE_TWO_LEVEL);
+    if (by_common_kernels(context, input) || of_labels(context, input))
+        return false;
+    return method_of(context, input) == HISTOGRAM_SUB ||
+           (input == 0 && (merge == HISTOGRAM_MERGE_FAN_IN || merge == HISTOGRAM_MERGE_TWO_LEVEL));
 }
 
-/* Of the tables of one block. */
+/* Bytes of the tables that one block leaves, or the strips of one slice. */
 static size_t block_tables_bytes(const struct stage_context *context, int input)
 {
-    const size_t tables = method_of(context, input) == HISTOGRAM_WARP_TAGGED ? HISTOGRAM_WARP_TABLES : 1;
+    const enum histogram_method method = method_of(context, input);
+    const size_t tables = method == HISTOGRAM_WARP_TAGGED ? HISTOGRAM_WARP_TABLES
+                          : method == HISTOGRAM_SUB       ? HISTOGRAM_STRIPS
+                                                          : 1;
     return tables * slot_count(context, input) * sizeof(uint32_t);
 }
 
-/* As many blocks as the device holds, and one a slice, if that is not too much. */
+/* Scratch for as many blocks as the device holds, and one for each of n slices (for the strips of n slices), if that is
+ * not too much. */
 static size_t tables_bytes(const struct stage_context *context, int input, int64_t n)
 {
-    const size_t one = block_tables_bytes(context, input);
-    const size_t resident = (size_t)context->device->multiprocessors * MOST_RESIDENT;
-    const size_t wanted = (resident + (size_t)n) * one, least = one > most_tables_bytes ? one : most_tables_bytes;
+    const size_t one = block_tables_bytes(context, input), least = one > most_tables_bytes ? one : most_tables_bytes;
+    const size_t blocks =
+        method_of(context, input) == HISTOGRAM_SUB ? 0 : (size_t)context->device->multiprocessors * BLOCKS_A_PROCESSOR;
+    const size_t wanted = (blocks + (size_t)n) * one;
     return wanted < least ? wanted : least;
 }
 
@@ -217,7 +206,7 @@ static enum reduction_method reduction_of(const struct stage_context *context)
                                                 : REDUCTION_AUTO;
 }
 
-/* Of counts of slices that bins are made of. */
+/* Bytes of the counts of n slices that become bins. */
 static size_t slices_bytes(const struct stage_context *context, int input, int64_t n)
 {
     return makes_bins(context, input) && per_slice(context, input)
@@ -225,16 +214,14 @@ static size_t slices_bytes(const struct stage_context *context, int input, int64
                : 0;
 }
 
-/* Of the kernels that count. */
+/* Scratch of the kernels that count n slices. */
 static size_t counting_bytes(const struct stage_context *context, int input, int64_t n)
 {
     if (leaves_tables(context, input))
         return tables_bytes(context, input, per_slice(context, input) ? n : 1);
     if (by_common_kernels(context, input))
         return ts_cuda_value_counts_scratch_bytes(context, image_of(context, input), per_slice(context, input), n);
-    return method_of(context, input) == HISTOGRAM_SUB
-               ? ts_cuda_histogram_sub_bytes(slot_count(context, input), per_slice(context, input) ? n : 1)
-               : 0;
+    return 0;
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int input, int64_t n)
@@ -246,7 +233,7 @@ static size_t scratch_bytes(const struct stage_context *context, int input, int6
 
 /* ---- bins of counts ---------------------------------------------------------------------------- */
 
-/* Of n counts, one a slice or the volume's. */
+/* Makes bins of the counts of n slices, or of the volume (n = 1). */
 static enum ts_status make_bins(const struct stage_context *context, int input, const void *counts, void *binned,
                                 int64_t n, const struct cuda_call *call)
 {
@@ -275,7 +262,7 @@ static enum ts_status make_bins(const struct stage_context *context, int input, 
     return ts_cuda_histogram_bins(context, &job, n, call);
 }
 
-/* All bins, where the counts are the bins. */
+/* Fills all slots where the counts are the bins. */
 static void collect_groups(const struct stage_context *context, int input, const void *partial, uint64_t *slots)
 {
     const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
@@ -316,82 +303,57 @@ static void collect_bins(const struct stage_context *context, int input, const v
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
-static enum ts_status launch(const struct stage_context *context, int input, const struct ts_image *slices,
-                             const struct slots_job *job, const struct cuda_call *call)
+static ts_cuda_table_counter *counter_of(const struct stage_context *context, int input)
 {
-    const enum ts_dtype dtype = slices->dtype;
+    if (of_labels(context, input))
+        return ts_cuda_histogram_labels;
     switch (method_of(context, input)) {
     case HISTOGRAM_GLOBAL:
-        return ts_cuda_histogram_global(context, dtype, job, call);
+        return ts_cuda_histogram_global;
     case HISTOGRAM_SUB:
-        return ts_cuda_histogram_sub(context, dtype, job, call);
+        return ts_cuda_histogram_sub;
     case HISTOGRAM_OCCUPANCY:
-        return ts_cuda_slot_counts_occupancy(context, dtype, job, call);
+        return ts_cuda_table_counts_occupancy;
     case HISTOGRAM_WARP_TAGGED:
-        return ts_cuda_histogram_warp_tagged(context, dtype, job, call);
-    case HISTOGRAM_LANE_PRIVATE:
-        return ts_cuda_slot_counts_shared(context, dtype, job, 32, SIZE_MAX, call);
+        return ts_cuda_histogram_warp_tagged;
     default:
-        return ts_cuda_slot_counts_shared(context, dtype, job, 1, SIZE_MAX, call);
+        return ts_cuda_table_counts_shared;
     }
 }
 
-/* Whole slices as they are; or the rows of one partial, cut where they are too many for one launch. */
+/* Counts whole slices as they are, or the rows of one partial. */
 static enum ts_status count_slots(const struct stage_context *context, int input, const struct ts_image *slices,
                                   void *partials, const struct cuda_call *call)
 {
     const bool each = per_slice(context, input);
-    const uint64_t columns = (uint64_t)slices->axes[2].n, rows = ts_slice_count(slices) / columns;
     const int64_t n = each ? slices->axes[0].n : 1;
-    const uint64_t all_rows = each ? rows : rows * (uint64_t)slices->axes[0].n;
-    const uint64_t rows_at_once = columns < most_pixels ? most_pixels / columns : 1;
-    struct slots_job job = job_of(context, input, call);
-    const char *slice_bins = (const char *)job.slice_bins;
-    enum ts_status status = TS_OK;
+    struct table_job job = {};
+    int64_t most_slices = n;
+    job.work.n_keys = slot_count(context, input);
+    job.work.bias = ts_dtype_sign_bit(image_of(context, input)->dtype);
+    job.work.partials = partials;
     job.work.stride = each ? ts_cuda_stride(counts_bytes(context, input)) : 0;
-    job.columns = (uint32_t)columns;
-    int64_t at_once = MOST_GRID_SLICES;
+    job.log2_copies = method_of(context, input) == HISTOGRAM_LANE_PRIVATE ? 5 : 0;
     job.merge = input == 0 ? reduction_of(context) : REDUCTION_AUTO;
+    if (ts_histogram_by_value(context, input)) {
+        key_window(context, input, &job.first, &job.last);
+    } else if (each && !ts_histogram_fixed_bins(context)) {
+        job.slice_bins = call->result; /* struct histogram_result of the first round starts with them */
+        job.bins_stride = ts_cuda_stride(context->stage->reduction->result_bytes(context));
+    } else {
+        job.bins = ts_histogram_bins(context);
+    }
     if (leaves_tables(context, input)) {
         job.tables = (uint32_t *)call->scratch;
         job.tables_bytes = tables_bytes(context, input, n);
-        const int64_t fit = (int64_t)(job.tables_bytes / block_tables_bytes(context, input));
-        at_once = fit < at_once ? fit : at_once;
+        most_slices = (int64_t)(job.tables_bytes / block_tables_bytes(context, input));
     }
-    for (int64_t z = 0; status == TS_OK && z < n;) {
-        const int64_t left = n - z, most = all_rows <= rows_at_once ? at_once : 1;
-        job.work.n_slices = left < most ? left : most;
-        job.work.partials = (char *)partials + (size_t)z * job.work.stride;
-        job.slice_bins = slice_bins ? slice_bins + (size_t)z * job.bins_stride : NULL;
-        for (uint64_t row = 0; status == TS_OK && row < all_rows; row += rows_at_once) {
-            job.rows = all_rows - row < rows_at_once ? all_rows - row : rows_at_once;
-            job.work.slice_pixels = job.rows * columns;
-            job.work.data =
-                (const char *)slices->data + ((size_t)z * all_rows + row) * columns * ts_dtype_bytes(slices->dtype);
-            status = launch(context, input, slices, &job, call);
-        }
-        z += job.work.n_slices;
+    if (of_labels(context, input)) {
+        job.labels = slices[HISTOGRAM_LABELS].data;
+        job.labels_dtype = slices[HISTOGRAM_LABELS].dtype;
+        job.n_labels = (uint32_t)params_of(context)->n_labels;
     }
-    return status;
-}
-
-static enum ts_status count_labels(const struct stage_context *context, const struct ts_image *slices, void *partial,
-                                   const struct cuda_call *call)
-{
-    const struct ts_image *labels = &slices[HISTOGRAM_LABELS];
-    const uint64_t all = ts_image_count(slices);
-    struct slots_job job = job_of(context, 0, call);
-    enum ts_status status = TS_OK;
-    job.work.partials = partial;
-    job.work.n_slices = 1;
-    for (uint64_t done = 0; status == TS_OK && done < all; done += most_pixels) {
-        struct ts_image part = *labels;
-        part.data = (char *)labels->data + done * ts_dtype_bytes(labels->dtype);
-        job.work.data = (const char *)slices->data + done * ts_dtype_bytes(slices->dtype);
-        job.work.slice_pixels = all - done < most_pixels ? all - done : most_pixels;
-        status = ts_cuda_histogram_labels(context, slices, &part, (uint32_t)params_of(context)->n_labels, &job, call);
-    }
-    return status;
+    return ts_cuda_table_pieces(context, slices, job, each, most_slices, counter_of(context, input), call);
 }
 
 static enum ts_status count(const struct stage_context *context, int input, const struct ts_image *slices, void *counts,
@@ -427,8 +389,6 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
     if (ts_histogram_ranging(context))
         return ts_cuda_value_range_add(context, slices, partials, each, ts_cuda_stride(sizeof(struct cuda_value_range)),
                                        call);
-    if (of_labels(context, input))
-        return count_labels(context, slices, partials, call);
     return makes_bins(context, input) ? count_into_bins(context, input, slices, partials, call)
                                       : count(context, input, slices, partials, call);
 }

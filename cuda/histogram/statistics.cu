@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * statistics on the device: the counts of the values of 8- and 16-bit integers (cuda/counting/value_counts.cuh), and of
- * slices what follows from them (cuda/counting/count_moments.cuh); moments and range of the slices of other types
- * (cuda/counting/moments.cuh) and what their percentiles need (cuda/counting/percentile.cuh). The numbers themselves
- * are worked out on the host, as on the CPU.
+ * statistics on the device. No kernel stands here: cuda/counting/value_counts.cuh counts the values of 8- and 16-bit
+ * integers, and cuda/counting/count_moments.cuh makes the moments of slices of these counts; other types have
+ * cuda/counting/moments.cuh for moments and range, and cuda/counting/percentile.cuh for percentiles. The host works out
+ * the numbers themselves, as on the CPU. The image is read once, and once or twice more for percentiles.
  *
- * Partials. Counts of a volume; else, in the first round: the moments of the slices (all nz of a volume, one of a
- * slice), then the counts of the upper halves of the keys, or the ends of the percentiles of a slice; in the second:
- * the counts of the lower halves. No kernels of its own; the image is read once, and once or twice more for
- * percentiles.
+ * The partial of a volume of 8- and 16-bit integers is its counts. Others have, in the first round, the moments of the
+ * slices (all nz of a volume, one of a slice), then the counts of the upper halves of the keys, or the ends of the
+ * percentiles of a slice; in the second round, the counts of the lower halves.
  */
 #include "cuda/device/launch.cuh"
 
@@ -65,7 +64,7 @@ static size_t partial_bytes(const struct stage_context *context, int)
     return moments_bytes(context) + percentiles;
 }
 
-/* Counts of n slices, for by_value() slice by slice. */
+/* Bytes of the counts of n slices, where values are counted slice by slice. */
 static size_t slice_counts_bytes(const struct stage_context *context, int64_t n)
 {
     return (size_t)n * ts_cuda_stride(ts_cuda_value_counts_bytes(context->in.dtype, true));
@@ -91,7 +90,7 @@ static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
     return moments > percentiles ? moments : percentiles;
 }
 
-/* The percentiles, then the logarithms of the keys. */
+/* The constants are the percentiles, then the logarithms of the keys. */
 static size_t percents_bytes(const struct stage_context *context)
 {
     return (size_t)ts_statistics_percentiles(context) * sizeof(double);
@@ -111,7 +110,7 @@ static void constants(const struct stage_context *context, void *host)
         ts_cuda_count_logs(context->in.dtype, (double *)((char *)host + percents_bytes(context)));
 }
 
-/* Counts first in the scratch. */
+/* The scratch starts with the counts. */
 static enum ts_status reduce_slice_counts(const struct stage_context *context, const struct ts_image *slices,
                                           char *partials, const struct cuda_call *call)
 {

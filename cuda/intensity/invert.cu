@@ -40,12 +40,6 @@ static void collect(const struct stage_context *context, int input, const void *
 
 static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
 
-static size_t map_scratch_bytes(const struct stage_context *context, int64_t n)
-{
-    (void)n;
-    return ts_cuda_point_scratch(context);
-}
-
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
@@ -62,4 +56,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_point_map(context, in, out, &function, ts_scope_per_slice(context), sizeof(double), call);
 }
 
-const struct stage_cuda invert_cuda = {.scratch_bytes = map_scratch_bytes, .map = map, .reduction = &reduction};
+const struct stage_cuda invert_cuda = {.scratch_bytes = ts_cuda_point_scratch, .map = map, .reduction = &reduction};

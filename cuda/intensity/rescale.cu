@@ -151,12 +151,6 @@ static const struct cuda_reduction reduction = {
 
 /* ---- map --------------------------------------------------------------------------------------- */
 
-static size_t map_scratch_bytes(const struct stage_context *context, int64_t n)
-{
-    (void)n;
-    return ts_cuda_point_scratch(context);
-}
-
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
@@ -184,6 +178,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage_cuda rescale_cuda = {.constants_bytes = constants_bytes,
                                         .constants = constants,
-                                        .scratch_bytes = map_scratch_bytes,
+                                        .scratch_bytes = ts_cuda_point_scratch,
                                         .map = map,
                                         .reduction = &reduction};

@@ -9,12 +9,6 @@ extern "C" {
 #include "stages/intensity/window.h"
 }
 
-static size_t map_scratch_bytes(const struct stage_context *context, int64_t n)
-{
-    (void)n;
-    return ts_cuda_point_scratch(context);
-}
-
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
@@ -33,4 +27,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_point_map(context, in, out, &function, false, 0, call);
 }
 
-const struct stage_cuda window_cuda = {.scratch_bytes = map_scratch_bytes, .map = map};
+const struct stage_cuda window_cuda = {.scratch_bytes = ts_cuda_point_scratch, .map = map};

@@ -173,7 +173,7 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
                 const int slice = slice_first + ts_cuda_tensor_slice<S>(tile, second);
                 if (slice >= size->n_slices)
                     continue;
-                const float2 back = ts_cuda_maximum_scale(maxima[slice], EXPONENT, -1);
+                const float2 back = ts_cuda_slice_maximum_scale(maxima[slice], EXPONENT, -1);
                 const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
                 out[((int64_t)slice * size->n_rows + y) * size->n_columns + x] =
                     total * back.x * back.y * (JOSEPH ? size->most : 1);
@@ -288,8 +288,8 @@ static enum ts_status back(const struct stage_context *context, const uint4 *hal
                                                                                           table, *size, stream);
 }
 
-static enum ts_status find_slice_maxima(const struct stage_context *context, const struct ts_image *sinogram,
-                                        const void *known, uint32_t *maxima, cudaStream_t stream)
+static enum ts_status find_maxima(const struct stage_context *context, const struct ts_image *sinogram,
+                                  const void *known, uint32_t *maxima, cudaStream_t stream)
 {
     const int64_t nz = sinogram->axes[0].n;
     if (!known)
@@ -311,7 +311,7 @@ enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const st
     uint32_t *maxima = (uint32_t *)scratch;
     struct tensor_line *made = (struct tensor_line *)((char *)scratch + ts_cuda_stride((size_t)nz * sizeof(uint32_t)));
     uint4 *halves = (uint4 *)((char *)made + lines_bytes(context));
-    enum ts_status status = find_slice_maxima(context, sinogram, known, maxima, stream);
+    enum ts_status status = find_maxima(context, sinogram, known, maxima, stream);
     if (status != TS_OK)
         return status;
     make_lines<<<(unsigned)ts_cuda_parts(n_views, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(table, most, made);

@@ -200,7 +200,7 @@ static __device__ __forceinline__ void write_rays(const float4 *totals, const st
                 const int slice = slice_first + ts_cuda_tensor_slice<S>(tile, second);
                 if (slice >= size->n_slices)
                     continue;
-                const float2 back = ts_cuda_maximum_scale(maxima[slice], EXPONENT, -1);
+                const float2 back = ts_cuda_slice_maximum_scale(maxima[slice], EXPONENT, -1);
                 const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
                 out[((int64_t)slice * size->n_views + beam->view) * size->n_detectors + ray] =
                     total * back.x * beam->length_mm * back.y;
@@ -245,11 +245,11 @@ static __global__ void __launch_bounds__(AGAIN_THREADS)
     const int64_t rays = table->n * n_detectors;
     int any = 0;
     for (int64_t z = threadIdx.x; z < n_slices; z += AGAIN_THREADS)
-        any |= maxima[z] >= MAXIMUM_NO_NUMBER;
+        any |= maxima[z] >= SLICE_MAXIMUM_NOT_FINITE;
     if (!__syncthreads_or(any))
         return;
     for (int64_t z = 0; z < n_slices; z++)
-        for (int64_t i = blockIdx.x * AGAIN_THREADS + threadIdx.x; maxima[z] >= MAXIMUM_NO_NUMBER && i < rays;
+        for (int64_t i = blockIdx.x * AGAIN_THREADS + threadIdx.x; maxima[z] >= SLICE_MAXIMUM_NOT_FINITE && i < rays;
              i += gridDim.x * AGAIN_THREADS) {
             const struct cuda_beam beam = table->beams[i / n_detectors];
             const int n_minor = beam.along_rows ? nx : ny, detector = (int)(i % n_detectors);

@@ -139,7 +139,7 @@ static __device__ __forceinline__ bool any_no_number(const uint32_t *maxima, int
 {
     int any = 0;
     for (int64_t z = threadIdx.y * PIXEL_COLUMNS + threadIdx.x; z < nz; z += PIXEL_COLUMNS * PIXEL_ROWS)
-        any |= maxima[z] >= MAXIMUM_NO_NUMBER;
+        any |= maxima[z] >= SLICE_MAXIMUM_NOT_FINITE;
     return __syncthreads_or(any);
 }
 
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
         return;
     for (int64_t i = (int64_t)blockIdx.y * PIXEL_ROWS + threadIdx.y; i < nz * n_rows; i += step) {
         const int64_t row = i % n_rows;
-        if (maxima && maxima[i / n_rows] < MAXIMUM_NO_NUMBER)
+        if (maxima && maxima[i / n_rows] < SLICE_MAXIMUM_NOT_FINITE)
             continue;
         const float *slice = sinogram + i / n_rows * n_views * n_detectors;
         float total = 0;

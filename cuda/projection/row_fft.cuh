@@ -12,9 +12,12 @@
 #ifndef CUDA_PROJECTION_ROW_FFT_CUH
 #define CUDA_PROJECTION_ROW_FFT_CUH
 
+#include <utility>
+
 #include "cuda/device/launch.cuh"
 
-/* Returns cos(2 pi i / 256). */
+/* Returns cos(2 pi i / 256). Call it for constants: nvcc spends most of its time where this is left to its optimizer.
+ */
 static __host__ __device__ constexpr float row_fft_cos(int i)
 {
     constexpr float quarter[65] = {
@@ -42,10 +45,11 @@ static __device__ __forceinline__ float2 row_fft_product(float2 a, float c, floa
     return make_float2(__fmaf_rn(a.x, c, -(a.y * s)), __fmaf_rn(a.x, s, a.y * c));
 }
 
-/* Returns sum + the real part of a exp(2 pi i k / 256). */
-static __device__ __forceinline__ float row_fft_real(float2 a, int k, float sum)
+/* Returns sum + the real part of a exp(2 pi i K / 256). */
+template <int K> static __device__ __forceinline__ float row_fft_real(float2 a, float sum)
 {
-    return __fmaf_rn(a.x, row_fft_cos(k), __fmaf_rn(-a.y, row_fft_sin(k), sum));
+    constexpr float c = row_fft_cos(K), s = row_fft_sin(K);
+    return __fmaf_rn(a.x, c, __fmaf_rn(-a.y, s, sum));
 }
 
 /* Replaces a and b by a + w b and a - w b, w = c + i s. */
@@ -57,21 +61,22 @@ static __device__ __forceinline__ void row_fft_pair(float2 *a, float2 *b, float 
     *b = make_float2(__fmaf_rn(2.0F, p.x, -re), __fmaf_rn(2.0F, p.y, -im));
 }
 
-/* The same with w = exp(2 pi i k / 256): fewer operations where w is a power of i. */
-static __device__ __forceinline__ void row_fft_butterfly(float2 *a, float2 *b, int k)
+/* The same with w = exp(2 pi i K / 256): fewer operations where w is a power of i. */
+template <int K> static __device__ __forceinline__ void row_fft_butterfly(float2 *a, float2 *b)
 {
     const float2 p = *a, q = *b;
-    const int quarter = k & 255;
-    if (quarter % 64) {
-        row_fft_pair(a, b, row_fft_cos(k), row_fft_sin(k));
-        return;
+    constexpr int quarter = K & 255;
+    if constexpr (quarter % 64) {
+        constexpr float c = row_fft_cos(K), s = row_fft_sin(K);
+        row_fft_pair(a, b, c, s);
+    } else {
+        const float2 turned = quarter == 0     ? q
+                              : quarter == 64  ? make_float2(-q.y, q.x)
+                              : quarter == 128 ? make_float2(-q.x, -q.y)
+                                               : make_float2(q.y, -q.x);
+        *a = make_float2(p.x + turned.x, p.y + turned.y);
+        *b = make_float2(p.x - turned.x, p.y - turned.y);
     }
-    const float2 turned = quarter == 0     ? q
-                          : quarter == 64  ? make_float2(-q.y, q.x)
-                          : quarter == 128 ? make_float2(-q.x, -q.y)
-                                           : make_float2(q.y, -q.x);
-    *a = make_float2(p.x + turned.x, p.y + turned.y);
-    *b = make_float2(p.x - turned.x, p.y - turned.y);
 }
 
 static __host__ __device__ constexpr int row_fft_reversed(int i, int n)
@@ -82,15 +87,20 @@ static __host__ __device__ constexpr int row_fft_reversed(int i, int n)
     return result;
 }
 
+/* Every butterfly of the last step of N samples, with the index as a constant. */
+template <int N, int SIGN, int... I>
+static __device__ __forceinline__ void row_fft_step(float2 *x, std::integer_sequence<int, I...>)
+{
+    (row_fft_butterfly<SIGN * I *(256 / N)>(&x[I], &x[I + N / 2]), ...);
+}
+
 /* Plain: x in bit-reversed order to natural order. SIGN -1 is forward. */
 template <int N, int SIGN> static __device__ __forceinline__ void row_fft_steps(float2 *x)
 {
     if constexpr (N > 1) {
         row_fft_steps<N / 2, SIGN>(x);
         row_fft_steps<N / 2, SIGN>(x + N / 2);
-#pragma unroll
-        for (int i = 0; i < N / 2; i++)
-            row_fft_butterfly(&x[i], &x[i + N / 2], SIGN * i * (256 / N));
+        row_fft_step<N, SIGN>(x, std::make_integer_sequence<int, N / 2>());
     }
 }
 
@@ -101,7 +111,7 @@ template <int N, int LEVEL, int NODE> static __device__ __forceinline__ void row
     if constexpr (N > 1) {
 #pragma unroll
         for (int i = 0; i < N / 2; i++)
-            row_fft_butterfly(&x[i], &x[i + N / 2], -(4 * NODE - 1) * (32 >> LEVEL));
+            row_fft_butterfly<-(4 * NODE - 1) * (32 >> LEVEL)>(&x[i], &x[i + N / 2]);
         row_fft_quarter<N / 2, LEVEL + 1, NODE>(x);
         row_fft_quarter<N / 2, LEVEL + 1, NODE + (1 << LEVEL)>(x + N / 2);
     }
@@ -110,9 +120,10 @@ template <int N, int LEVEL, int NODE> static __device__ __forceinline__ void row
 /* The same for N real samples, which saves more than half of the first level. */
 template <int N> static __device__ __forceinline__ void row_fft_quarter_real(const float *in, float2 *x)
 {
+    constexpr float eighth = row_fft_cos(32);
 #pragma unroll
     for (int i = 0; i < N / 2; i++) {
-        const float turned = in[i + N / 2] * row_fft_cos(32);
+        const float turned = in[i + N / 2] * eighth;
         x[i] = make_float2(in[i] + turned, turned);
         x[i + N / 2] = make_float2(in[i] - turned, -turned);
     }
@@ -120,14 +131,21 @@ template <int N> static __device__ __forceinline__ void row_fft_quarter_real(con
     row_fft_quarter<N / 2, 1, 1>(x + N / 2);
 }
 
+/* Its last step, with the index as a constant. */
+template <int N, int... I>
+static __device__ __forceinline__ void row_fft_quarter_last(const float2 *x, float *out,
+                                                            std::integer_sequence<int, I...>)
+{
+    ((out[I] = row_fft_real<-I *(64 / N)>(x[I % (N / 2)], row_fft_real<I *(192 / N)>(x[I % (N / 2) + N / 2], 0.0F))),
+     ...);
+}
+
 /* The real parts of its inverse, for x in bit-reversed order. Spoils x. */
 template <int N> static __device__ __forceinline__ void row_fft_quarter_back(float2 *x, float *out)
 {
     row_fft_steps<N / 2, 1>(x);
     row_fft_steps<N / 2, 1>(x + N / 2);
-#pragma unroll
-    for (int i = 0; i < N; i++)
-        out[i] = row_fft_real(x[i % (N / 2)], -i * (64 / N), row_fft_real(x[i % (N / 2) + N / 2], i * (192 / N), 0.0F));
+    row_fft_quarter_last<N>(x, out, std::make_integer_sequence<int, N>());
 }
 
 /* Shifted as the thread's 16 turns say, 32 samples in natural order to bit-reversed order, from LEVEL 0 on: at level l

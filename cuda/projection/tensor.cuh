@@ -265,8 +265,8 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
     const int x = x_first + t % TENSOR_TILE - left;
     const int64_t apart = (int64_t)ny * nx;
     if (t < TENSOR_SLICES) {
-        const bool numbers = slice_first + t < n && maxima[slice_first + t] < MAXIMUM_NO_NUMBER;
-        scales[t] = numbers ? ts_cuda_maximum_scale(maxima[slice_first + t], exponent, 1) : make_float2(0, 0);
+        const bool numbers = slice_first + t < n && maxima[slice_first + t] < SLICE_MAXIMUM_NOT_FINITE;
+        scales[t] = numbers ? ts_cuda_slice_maximum_scale(maxima[slice_first + t], exponent, 1) : make_float2(0, 0);
     }
     __syncthreads();
     for (int y = TENSOR_WINDOW * (int)blockIdx.z; y < n_y; y += TENSOR_WINDOW * (int)gridDim.z) {

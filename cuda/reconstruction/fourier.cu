@@ -143,8 +143,8 @@ static __global__ void __launch_bounds__(THREADS)
         for (int part = 0; part < 2; part++) {
             const int64_t slice = batch.first + 2 * pair + part;
             if (sample < grid.n_detectors && slice >= 0 && slice < batch.n_slices &&
-                maxima[slice] < MAXIMUM_NO_NUMBER) {
-                const float2 scale = ts_cuda_maximum_scale(maxima[slice], 0, 1);
+                maxima[slice] < SLICE_MAXIMUM_NOT_FINITE) {
+                const float2 scale = ts_cuda_slice_maximum_scale(maxima[slice], 0, 1);
                 value[part] = (float)in[(slice * grid.n_views + view) * grid.n_detectors + sample] * scale.x * scale.y;
             }
         }
@@ -225,9 +225,9 @@ static __global__ void __launch_bounds__(THREADS)
             const int64_t slice = batch.first + 2 * pair + part, to = out_first + 2 * pair + part;
             if (to < 0 || to >= n_out)
                 continue;
-            const float2 back = ts_cuda_maximum_scale(maxima[slice], 0, -1);
+            const float2 back = ts_cuda_slice_maximum_scale(maxima[slice], 0, -1);
             const float is = (part ? value.y : value.x) * factor * back.x * back.y;
-            out[to * pixels + i % pixels] = maxima[slice] < MAXIMUM_NO_NUMBER ? is : NAN;
+            out[to * pixels + i % pixels] = maxima[slice] < SLICE_MAXIMUM_NOT_FINITE ? is : NAN;
         }
     }
 }

@@ -15,7 +15,7 @@ extern "C" {
 #include "stages/scan/flat_field.h"
 }
 
-#include "cuda/values/order_keys.cuh"
+#include "cuda/values/value_keys.cuh"
 
 enum { THREADS = 128, VIEWS = 64, UNROLL = 8, NEAREST_THREADS = 256 };
 

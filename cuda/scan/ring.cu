@@ -328,7 +328,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         const char *from = (const char *)in->data + (size_t)z * slice;
         char *to = (char *)out->data + (size_t)z * slice;
 #define CLEAN(T) status = clean<T>(context, (const T *)from, (T *)to, &buffers, some, call->stream)
-        TS_CUDA_KEY_TYPES(in->dtype, CLEAN)
+        TS_CUDA_BIT_TYPES(in->dtype, CLEAN)
 #undef CLEAN
     }
     return status;

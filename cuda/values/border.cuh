@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The border rules of stages/engine/border.h on the device.
+ * The border rules of stages/engine/border.h on the device: which sample of a line stands for one outside it.
+ *
+ *     ts_cuda_border_index    for loops that meet the border often
+ *     ts_cuda_border_rarely   for loops whose samples mostly lie inside
+ *     ts_cuda_border_apart    a function that is never inlined, for tables that are filled once
  */
 #ifndef CUDA_VALUES_BORDER_CUH
 #define CUDA_VALUES_BORDER_CUH
@@ -11,7 +15,7 @@ extern "C" {
 #include "stages/engine/border.h"
 }
 
-/* As ts_border_index: the sample in [0, n) that stands for sample i, or -1 for the constant outside. */
+/* Returns the sample in [0, n) that stands for sample i, or -1 for the constant outside, as ts_border_index() does. */
 static inline __device__ int64_t ts_cuda_border_index(int64_t i, int64_t n, int border)
 {
     if (i >= 0 && i < n)
@@ -23,20 +27,19 @@ static inline __device__ int64_t ts_cuda_border_index(int64_t i, int64_t n, int 
     const int64_t period = border == BORDER_REFLECT ? 2 * n : border == BORDER_MIRROR ? 2 * (n - 1) : n;
     if (period == 0)
         return 0;
-    /* Mostly one step outside; a window wider than the image goes round more often. */
+    /* Most samples lie one period outside at most; a window wider than the image goes round more often. */
     i = i < 0 ? i + period : i;
     if (i < 0 || i >= period)
         i = ((i % period) + period) % period;
     return i < n ? i : border == BORDER_MIRROR ? period - i : period - 1 - i;
 }
 
-/* A function of its own: what is rarely needed should not take a loop's registers. */
+/* This is not inlined, because code that rarely runs should not take a loop's registers. */
 static __device__ __noinline__ int ts_cuda_border_apart(int i, int n, int border)
 {
     return (int)ts_cuda_border_index(i, n, border);
 }
 
-/* The same, for loops whose samples mostly lie inside. */
 static inline __device__ int ts_cuda_border_rarely(int i, int n, int border)
 {
     return (unsigned)i < (unsigned)n ? i : ts_cuda_border_apart(i, n, border);

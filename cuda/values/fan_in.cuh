@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * stages/values/fan_in.h on the device: how the partial results of threads and blocks become one, in an order that
- * their number alone decides.
- *
- * A type that fans in has a function `ts_cuda_join(type *into, const type *from)`.
+ * depends only on how many there are. Numbers are added; a struct that fans in has an overload of
+ * `ts_cuda_join(type *into, const type *from)`.
  */
 #ifndef CUDA_VALUES_FAN_IN_CUH
 #define CUDA_VALUES_FAN_IN_CUH
@@ -23,17 +22,7 @@ static __host__ __device__ inline int64_t ts_cuda_stride_of(int64_t n)
     return stride;
 }
 
-static __device__ inline void ts_cuda_join(uint32_t *into, const uint32_t *from)
-{
-    *into += *from;
-}
-
-static __device__ inline void ts_cuda_join(uint64_t *into, const uint64_t *from)
-{
-    *into += *from;
-}
-
-static __device__ inline void ts_cuda_join(double *into, const double *from)
+template <typename number> static __device__ inline void ts_cuda_join(number *into, const number *from)
 {
     *into += *from;
 }
@@ -65,9 +54,8 @@ template <typename type> static __device__ void ts_cuda_fan_in(type *value, type
 
 /* ---- tables of counts --------------------------------------------------------------------------- */
 
-/* blockIdx.z is the set of tables, set_bins counts after the one before. */
-
-/* One step of a fan-in of tables: table i takes in table i + stride. A thread joins one bin of one pair. */
+/* One step of a fan-in of tables: table i takes in table i + stride. A thread joins one bin of one pair. blockIdx.z is
+ * the set of tables, which starts set_bins counts after the one before. */
 template <typename type>
 static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t n_bins, int64_t stride,
                                            int64_t n_tables)
@@ -80,7 +68,7 @@ static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t
 
 enum { CUDA_TABLE_COLUMNS = 32, CUDA_TABLE_ROWS = 32 };
 
-/* A block joins 32 bins: row r of its threads the run of tables [r * run, (r + 1) * run), one after the other; then the
+/* A block joins 32 bins: row r of its threads adds the tables [r * run, (r + 1) * run), one after the other; then the
  * rows fan in. */
 template <typename type>
 static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, int64_t n_bins, int64_t run,
@@ -102,9 +90,9 @@ static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, in
         tables[bin] = rows[0][threadIdx.x];
 }
 
-/* Joins n_tables <= 65535 tables of n_bins counts, one after the other in memory, into the first; what the others hold
- * afterwards has no meaning. So for each of n_sets <= 65535 sets of such tables, one after the other. Enqueued; follow
- * it by ts_cuda_launched(). */
+/* Joins n_tables <= 65535 tables of n_bins counts, one after the other in memory, into the first, and does so for each
+ * of n_sets <= 65535 sets of tables; the other tables are overwritten. Only enqueues: call ts_cuda_launched() after it.
+ */
 template <typename type>
 static void ts_cuda_tables_join(type *sets, int64_t n_sets, int64_t n_tables, int64_t n_bins,
                                 enum reduction_method method, cudaStream_t stream)

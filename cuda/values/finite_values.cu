@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stages/values/finite_values.h on a CUDA device: each value is read once, 8 of a thread in flight; what is not finite
- * is counted and the first one's index kept by integer atomics, of which there are none where all is well; the largest
- * magnitude takes one a warp. 256 threads a block, as many blocks as the device holds at once.
+ * stages/values/finite_values.h on a CUDA device: counts the values that are not finite, finds the first of them, and
+ * the largest magnitude. A thread looks at every so many values of a slice, with 8 loads in flight; it adds to the
+ * slice's partial by integer atomics, which only a bad value and the maximum of a warp need. Memory traffic: 4 bytes
+ * read a pixel. 256 threads a block, and as many blocks as the device holds at once, so that there are few atomics.
  */
-#include "cuda/device/launch.cuh"
+#include "cuda/values/reductions.cuh"
 
 extern "C" {
 #include "stages/values/finite_values.h"
@@ -18,8 +19,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return input == 0 ? sizeof(struct not_finite) : 0;
 }
 
-/* Slices of `count` values, of which the first one of all is value `offset` of the volume; grid: parts of slices,
- * slices (any number). */
+/* Looks at n_slices slices of `count` values; the first value of all is value `offset` of the volume. The grid has
+ * parts of a slice and slices (any number). */
 static __global__ void __launch_bounds__(THREADS)
     look(const uint32_t *in, int64_t count, int64_t n_slices, unsigned long long offset, char *partials, size_t stride)
 {
@@ -41,8 +42,7 @@ static __global__ void __launch_bounds__(THREADS)
                     not_first = ~(offset + (unsigned long long)(slice * count + first + i * THREADS));
             }
         }
-        for (int apart = 16; apart > 0; apart /= 2)
-            most = max(most, __shfl_xor_sync(~0u, most, apart));
+        most = ts_cuda_warp_highest(most);
         if (threadIdx.x % 32 == 0)
             atomicMax((unsigned long long *)&partial->largest, (unsigned long long)most);
         if (bad) {
@@ -56,8 +56,8 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
                              void *partials, const struct cuda_call *call)
 {
     const int64_t count = (int64_t)ts_slice_count(slices), n = slices->axes[0].n;
-    const int64_t resident = (int64_t)context->device->multiprocessors * (context->device->threads / THREADS);
-    const int64_t work = ts_cuda_parts(count, THREADS * FLIGHT), most = ts_cuda_parts(resident, n);
+    const int64_t work = ts_cuda_parts(count, THREADS * FLIGHT);
+    const int64_t most = ts_cuda_parts(ts_cuda_blocks_at_once(context, THREADS), n);
     const dim3 grid((unsigned)(work < most ? work : most), (unsigned)(n < 65535 ? n : 65535));
     look<<<grid, THREADS, 0, call->stream>>>((const uint32_t *)slices->data, count, n,
                                              (unsigned long long)(slices->z_first * count), (char *)partials,

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Point functions over a slab. Memory traffic: each value read once and written once, nothing else.
+ * Point functions over a slab. Memory traffic: each value is read once and written once.
  *
  * 16- and 32-bit values: a thread maps groups of 16 bytes (of the wider of the two types), several of them in flight
  * before the first is used, and computes in double. 256 threads a block leave the registers for that.
  *
- * 8-bit values: a block works out the 256 results once and keeps them in shared memory once for every lane, word w of
- * lane l at w * 32 + l, so that no two lanes of a warp ever meet in a bank, whatever the image.
+ * 8-bit values: a block computes the 256 results once and keeps a copy of them in shared memory for every lane, word w
+ * of lane l at w * 32 + l, so that no two lanes of a warp ever meet in a bank, whatever the image.
  *
  * 16-bit values, where the function costs more than memory does (a sigmoid, or any where doubles are slow): a table of
- * all 65,536 results is made first. Blocks of 1,024 threads, one a multiprocessor, bring it into shared memory; where
- * it does not fit, it is read through the cache, which holds the part that an image uses.
+ * all 65,536 results is made first. Blocks of 1,024 threads, one on each multiprocessor, bring it into shared memory;
+ * where it does not fit, it is read through the cache, which holds the part that an image uses.
  */
 #include "cuda/values/point_map.cuh"
 
-#include <type_traits>
-
 enum { THREADS = 256, TABLE_THREADS = 1024, LANES = 32, KEYS_8 = 256, KEYS_16 = 65536, WAVES = 4 };
-/* A table in place of the function: once for every lane, or once. A function with the reciprocal of its divisor. */
+/* Kinds beside enum point_kind: a table in place of the function, with a copy for every lane or one copy; and a bit for
+ * a function that multiplies by the reciprocal of its divisor. */
 enum { POINT_LANES = POINT_SIGMOID + 1, POINT_TABLE, POINT_BY_RECIPROCAL = 8 };
 
 /* ---- one value --------------------------------------------------------------------------------- */
@@ -83,7 +82,7 @@ template <bool MAGIC> static __device__ int point_round(double y)
     return magnitude > 0x7FF00000 ? 0 : high < 0 ? INT32_MIN : INT32_MAX;
 }
 
-/* The conversion of double saturates and rounds half to even. */
+/* The hardware's conversion of doubles saturates and rounds half to even. */
 template <typename Out, bool MAGIC> static __device__ Out point_store(double y)
 {
     if constexpr (std::is_same<Out, float>::value) {
@@ -119,7 +118,7 @@ static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dt
 
 /* ---- a slab ------------------------------------------------------------------------------------ */
 
-/* How the slab is cut: blocks work on groups of one slice (or of the slab as one, where the slices do not matter). */
+/* The cut of a slab: blocks work on groups of one slice (or of the slab as one, where the slices do not matter). */
 struct point_span {
     int64_t count;   /* values of a slice */
     int64_t phase;   /* of the first value within its aligned group; -1: groups are not aligned */
@@ -139,32 +138,21 @@ static __device__ struct point_function fitted(struct point_function function, c
     return function;
 }
 
-template <int BYTES> struct point_word;
-template <> struct point_word<4> {
-    typedef uint32_t type;
-};
-template <> struct point_word<8> {
-    typedef uint2 type;
-};
-template <> struct point_word<16> {
-    typedef uint4 type;
-};
-
-/* As many values as make 16 bytes of the wider type, and as many groups in flight as make 64 bytes of input, but at
+/* A group has as many values as make 16 bytes of the wider type; FLIGHT groups make 64 bytes of input, but there are at
  * most 8. */
 template <typename In, typename Out> struct point_group {
     enum { N = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out)), FLIGHT = N * sizeof(In) == 16 ? 4 : 8 };
     union input {
-        typename point_word<N * sizeof(In)>::type word;
+        cuda_word<N * sizeof(In)> word;
         In values[N];
     };
     union output {
-        typename point_word<N * sizeof(Out)>::type word;
+        cuda_word<N * sizeof(Out)> word;
         Out values[N];
     };
 };
 
-/* One value by the function, or by the table at `own`. */
+/* Maps one value by the function, or by the table at `own`. */
 template <typename In, typename Out, int KIND>
 static __device__ Out map_value(In value, const struct point_function &f, const char *own)
 {
@@ -293,32 +281,24 @@ template <typename In, typename Out> static void cut(struct point_job *job)
     typedef struct point_group<In, Out> group;
     const int64_t from = (int64_t)((uintptr_t)job->in->data / sizeof(In) % group::N);
     const int64_t to = (int64_t)((uintptr_t)job->out->data / sizeof(Out) % group::N);
-    const struct device_numbers *device = job->context->device;
     const int64_t work = ts_cuda_parts(job->span.count + group::N, (int64_t)THREADS * group::FLIGHT * group::N);
-    const int64_t resident = (int64_t)device->multiprocessors * (device->threads / THREADS) * WAVES;
-    const int64_t most = ts_cuda_parts(resident, job->n_slices);
+    const int64_t most = ts_cuda_parts(ts_cuda_blocks_at_once(job->context, THREADS) * WAVES, job->n_slices);
     job->span.phase = from == to ? from : -1;
     job->span.blocks = (unsigned)(work < most ? work : most);
 }
 
 template <typename In, typename Out> static void launch_computed(struct point_job *job)
 {
-    cut<In, Out>(job);
-    const In *in = (const In *)job->in->data;
-    Out *out = (Out *)job->out->data;
-    const unsigned blocks = (unsigned)job->n_slices * job->span.blocks;
+    const enum point_kind kind = job->function->kind;
+    void (*kernel)(const In *, Out *, struct point_span, struct point_function) = NULL;
     if constexpr (std::is_same<In, Out>::value)
-        if (job->function->kind == POINT_REVERSE)
-            map_computed<In, Out, POINT_REVERSE>
-                <<<blocks, THREADS, 0, job->call->stream>>>(in, out, job->span, *job->function);
-    if constexpr (std::is_unsigned<Out>::value && sizeof(Out) <= 2 || std::is_same<Out, float>::value) {
-        if (job->function->kind == POINT_LINEAR)
-            map_computed<In, Out, POINT_LINEAR>
-                <<<blocks, THREADS, 0, job->call->stream>>>(in, out, job->span, *job->function);
-        if (job->function->kind == POINT_SIGMOID)
-            map_computed<In, Out, POINT_SIGMOID>
-                <<<blocks, THREADS, 0, job->call->stream>>>(in, out, job->span, *job->function);
-    }
+        kernel = map_computed<In, Out, POINT_REVERSE>;
+    if constexpr (std::is_unsigned<Out>::value && sizeof(Out) <= 2 || std::is_same<Out, float>::value)
+        if (kind != POINT_REVERSE)
+            kernel = kind == POINT_LINEAR ? map_computed<In, Out, POINT_LINEAR> : map_computed<In, Out, POINT_SIGMOID>;
+    cut<In, Out>(job);
+    kernel<<<(unsigned)job->n_slices * job->span.blocks, THREADS, 0, job->call->stream>>>(
+        (const In *)job->in->data, (Out *)job->out->data, job->span, *job->function);
 }
 
 template <typename Bits> static void launch_lanes(struct point_job *job)
@@ -361,8 +341,9 @@ template <typename Bits> static enum ts_status launch_table(struct point_job *jo
     return TS_OK;
 }
 
-size_t ts_cuda_point_scratch(const struct stage_context *context)
+size_t ts_cuda_point_scratch(const struct stage_context *context, int64_t n)
 {
+    (void)n;
     return ts_dtype_bytes(context->in.dtype) == 2 ? KEYS_16 * ts_dtype_bytes(context->out.dtype) : 0;
 }
 
@@ -381,32 +362,18 @@ template <typename In> static void launch_wide(struct point_job *job)
 
 static void launch_values(struct point_job *job)
 {
-    const size_t out_bytes = ts_dtype_bytes(job->out->dtype);
+#define LANES_OF(Bits) launch_lanes<Bits>(job)
     switch (job->in->dtype) {
     case TS_U8:
-    case TS_I8:
-        if (out_bytes == 1)
-            launch_lanes<uint8_t>(job);
-        else if (out_bytes == 2)
-            launch_lanes<uint16_t>(job);
-        else
-            launch_lanes<uint32_t>(job);
-        break;
-    case TS_U16:
-        launch_wide<uint16_t>(job);
-        break;
-    case TS_I16:
-        launch_wide<int16_t>(job);
-        break;
-    case TS_U32:
-        launch_wide<uint32_t>(job);
-        break;
-    case TS_I32:
-        launch_wide<int32_t>(job);
-        break;
+        TS_CUDA_CASE(TS_I8, TS_CUDA_WORDS(job->out->dtype, LANES_OF))
+        TS_CUDA_CASE(TS_U16, launch_wide<uint16_t>(job))
+        TS_CUDA_CASE(TS_I16, launch_wide<int16_t>(job))
+        TS_CUDA_CASE(TS_U32, launch_wide<uint32_t>(job))
+        TS_CUDA_CASE(TS_I32, launch_wide<int32_t>(job))
     default:
         launch_wide<float>(job);
     }
+#undef LANES_OF
 }
 
 enum ts_status ts_cuda_point_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
@@ -419,11 +386,11 @@ enum ts_status ts_cuda_point_map(const struct stage_context *context, const stru
     job.span.numbers = call->result;
     job.span.stride = per_slice ? ts_cuda_stride(result_bytes) : 0;
     enum ts_status status = TS_OK;
+#define TABLE_OF(Bits) status = launch_table<Bits>(&job)
     if (wants_table(&job))
-        status = ts_dtype_bytes(out->dtype) == 1   ? launch_table<uint8_t>(&job)
-                 : ts_dtype_bytes(out->dtype) == 2 ? launch_table<uint16_t>(&job)
-                                                   : launch_table<uint32_t>(&job);
+        TS_CUDA_WORDS(out->dtype, TABLE_OF)
     else
         launch_values(&job);
+#undef TABLE_OF
     return status == TS_OK ? ts_cuda_launched(context, "map_values") : status;
 }

@@ -47,8 +47,8 @@ static inline __host__ __device__ void ts_cuda_point_fit(struct point_function *
     function->fit = POINT_FIT_NONE;
 }
 
-/* Scratch of ts_cuda_point_map on any number of slices. */
-size_t ts_cuda_point_scratch(const struct stage_context *context);
+/* scratch_bytes() of a stage that maps by ts_cuda_point_map, for any number of slices. */
+size_t ts_cuda_point_scratch(const struct stage_context *context, int64_t n);
 /* out = function(in), rounded half to even and saturated where out is an integer; NaN becomes 0 there. With a fit the
  * numbers are the first doubles of call->result; per_slice: of every slice its own result, result_bytes apart. */
 enum ts_status ts_cuda_point_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,

@@ -4,11 +4,14 @@
  * Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009).
  *
  * A block works on a tile of 4,096 keys of one slice. Counting: a thread counts 16 keys in a table of the block. Scan:
- * a block a slice turns the counts [digit][tile] into places. Scatter: each warp takes 512 neighbors, 32 at a time; the
- * lanes with equal digits find one another (match), so that equal digits keep their order. Traffic: 4 bytes read to
- * count, 4 read and 4 written to scatter a key and a digit: 48 bytes a key. 256 threads a block, one a digit.
+ * one block for each slice turns the counts [digit][tile] into places. Scatter: a warp takes 512 neighbors, 32 at a
+ * time; the lanes with equal digits find one another (match), so that equal digits keep their order. Memory traffic:
+ * for each digit a key is read to be counted, and read and written to be scattered, which makes 48 bytes a key. 256
+ * threads a block, because each owns one digit.
  */
 #include "cuda/values/radix_sort.cuh"
+
+#include "cuda/values/reductions.cuh"
 
 enum {
     DIGIT_BITS = 8,
@@ -21,7 +24,7 @@ enum {
     SCAN_THREADS = 1024
 };
 
-/* One digit of one launch: slice z has n keys at from + z * n, and counts [digit][tile]. */
+/* The work of one launch on one digit: slice z has n keys at from + z * n, and counts [digit][tile]. */
 struct sort_job {
     const uint32_t *from;
     uint32_t *to, *counts;
@@ -53,21 +56,13 @@ static __global__ void __launch_bounds__(THREADS) count_digits(struct sort_job j
 /* Exclusive sums of the slice's counts; a thread takes a run of them. */
 static __global__ void __launch_bounds__(SCAN_THREADS) scan_digits(struct sort_job job)
 {
-    __shared__ uint32_t sums[SCAN_THREADS];
+    __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS];
     const int64_t n = DIGITS * job.tiles, run = ts_cuda_parts(n, SCAN_THREADS), first = threadIdx.x * run;
     const int64_t end = first + run < n ? first + run : n;
-    uint32_t *counts = job.counts + blockIdx.x * n, sum = 0;
+    uint32_t *counts = job.counts + blockIdx.x * n, sum = 0, total;
     for (int64_t i = first; i < end; i++)
         sum += counts[i];
-    sums[threadIdx.x] = sum;
-    __syncthreads();
-    for (unsigned stride = 1; stride < SCAN_THREADS; stride *= 2) {
-        const uint32_t before = threadIdx.x >= stride ? sums[threadIdx.x - stride] : 0;
-        __syncthreads();
-        sums[threadIdx.x] += before;
-        __syncthreads();
-    }
-    sum = sums[threadIdx.x] - sum;
+    sum = block_exclusive_sum(sum, warp_sums, &total);
     for (int64_t i = first; i < end; i++) {
         const uint32_t count = counts[i];
         counts[i] = sum;
@@ -77,7 +72,7 @@ static __global__ void __launch_bounds__(SCAN_THREADS) scan_digits(struct sort_j
 
 static __global__ void __launch_bounds__(THREADS) scatter_keys(struct sort_job job)
 {
-    __shared__ uint32_t places[WARPS][DIGITS + 1]; /* the last of a row: lanes past the end */
+    __shared__ uint32_t places[WARPS][DIGITS + 1]; /* lanes past the end use the last place of a row */
     const int64_t slice = blockIdx.x / job.tiles, tile = blockIdx.x % job.tiles;
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint32_t *from = job.from + slice * job.n;
@@ -118,10 +113,10 @@ size_t ts_cuda_radix_sort_bytes(int64_t n, int64_t n_slices)
     return (size_t)(n_slices * (n + DIGITS * ts_cuda_parts(n, TILE))) * sizeof(uint32_t);
 }
 
-enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *room, int64_t n,
+enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *scratch, int64_t n,
                                   int64_t n_slices, cudaStream_t stream)
 {
-    uint32_t *other = (uint32_t *)room;
+    uint32_t *other = (uint32_t *)scratch;
     struct sort_job job = {.counts = other + n_slices * n, .n = n, .tiles = ts_cuda_parts(n, TILE)};
     const unsigned blocks = (unsigned)(n_slices * job.tiles);
     enum ts_status status = TS_OK;

@@ -7,10 +7,10 @@
 
 #include "cuda/device/launch.cuh"
 
-/* Bytes of the room that sorting n_slices slices of n < 2^32 keys needs. */
+/* Bytes of scratch that sorting n_slices slices of n < 2^32 keys takes. */
 size_t ts_cuda_radix_sort_bytes(int64_t n, int64_t n_slices);
-/* keys: n_slices times n, sorted in place. */
-enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *room, int64_t n,
+/* Enqueues the sort of n_slices times n keys, in place. */
+enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *scratch, int64_t n,
                                   int64_t n_slices, cudaStream_t stream);
 
 #endif

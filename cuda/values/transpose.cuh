@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices with rows and columns exchanged, out[z][x][y] = in[z][y][x]: for kernels whose threads follow columns.
- * One thread moves four pixels through a tile in shared memory, so that both sides are read and written in whole
- * sectors; each pixel is read once and written once. 256 threads.
+ * Exchanges the rows and columns of slices, out[z][x][y] = in[z][y][x], for kernels whose threads follow columns. A
+ * thread moves four pixels through a tile of 32 x 32 in shared memory, so that both sides are read and written in whole
+ * sectors. Memory traffic: each pixel is read once and written once. 256 threads a block are the 8 rows of a tile that
+ * move at a time.
  */
 #ifndef CUDA_VALUES_TRANSPOSE_CUH
 #define CUDA_VALUES_TRANSPOSE_CUH
@@ -11,7 +12,7 @@
 
 enum { TRANSPOSE_TILE = 32, TRANSPOSE_ROWS = 8 };
 
-/* grid: tiles of columns; tiles of rows in all slices (any number). */
+/* The grid has tiles of columns, and tiles of rows in all slices (any number). */
 template <typename T>
 static __global__ void __launch_bounds__(TRANSPOSE_TILE *TRANSPOSE_ROWS)
     transpose(const T *in, T *out, int64_t nz, int ny, int nx)
@@ -33,7 +34,7 @@ static __global__ void __launch_bounds__(TRANSPOSE_TILE *TRANSPOSE_ROWS)
     }
 }
 
-/* All slices of `in` to `out`, in the same dtype. */
+/* Enqueues the transposes of all slices of `in` to `out`, in the same dtype. */
 static inline enum ts_status ts_cuda_transpose(const struct stage_context *context, const struct ts_image *in,
                                                void *out, cudaStream_t stream)
 {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signed 32-bit keys in the order of an image's values, as stages/values/value_keys.h has them. T is float or the
- * unsigned integer as wide as a value; `flip` is ts_cuda_key_flip() of the image's type. Keys of integers differ from
- * their values by a constant at most.
+ * Integers that order as the values of an image do.
+ *
+ * ts_cuda_key_of() and ts_cuda_value_of() go to signed 32-bit keys and back, as stages/values/value_keys.h does. T is
+ * float or the unsigned integer as wide as a value (TS_CUDA_BIT_TYPES); `flip` is ts_cuda_key_flip() of the image's
+ * type. Keys of integers differ from their values by a constant at most.
+ *
+ * ts_cuda_order_key() gives unsigned keys of the 32-bit types, as stages/counting/percentile.c does: it flips all bits
+ * of negative floats, and the sign bit of other signed values.
  */
 #ifndef CUDA_VALUES_VALUE_KEYS_CUH
 #define CUDA_VALUES_VALUE_KEYS_CUH
-
-#include <type_traits>
 
 #include "cuda/device/launch.cuh"
 
@@ -34,24 +37,19 @@ template <typename T> static __device__ T ts_cuda_value_of(int32_t key, uint32_t
         return (T)key ^ (T)flip;
 }
 
-/* Calls MACRO(T). */
-#define TS_CUDA_KEY_TYPES(dtype, MACRO)                                                                                \
-    switch (dtype) {                                                                                                   \
-    case TS_U8:                                                                                                        \
-    case TS_I8:                                                                                                        \
-        MACRO(uint8_t);                                                                                                \
-        break;                                                                                                         \
-    case TS_U16:                                                                                                       \
-    case TS_I16:                                                                                                       \
-        MACRO(uint16_t);                                                                                               \
-        break;                                                                                                         \
-    case TS_U32:                                                                                                       \
-    case TS_I32:                                                                                                       \
-        MACRO(uint32_t);                                                                                               \
-        break;                                                                                                         \
-    default:                                                                                                           \
-        MACRO(float);                                                                                                  \
-        break;                                                                                                         \
+template <typename T> static __device__ inline uint32_t ts_cuda_order_key(T value)
+{
+    if constexpr (std::is_same<T, float>::value) {
+        const uint32_t bits = __float_as_uint(value);
+        return bits ^ ((uint32_t)((int32_t)bits >> 31) | 0x80000000u);
+    } else {
+        return (uint32_t)value ^ (std::is_signed<T>::value ? 0x80000000u : 0);
     }
+}
+
+template <typename T> static __device__ inline bool ts_cuda_is_finite(T value)
+{
+    return !std::is_same<T, float>::value || fabsf((float)value) < INFINITY;
+}
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening a DICOM series as a source: scan, group, choose, then one record a slice. Reads headers only.
+ * Opens a DICOM series as a source: scans the files, groups them into series, chooses one, and keeps a record of each
+ * of its slices. Only headers are read here; dicom_ring.c decodes pixels later. What may be missing from the series
+ * ends the opening unless the chain allows it, and the result then records it.
  */
 #include "io/dicom/dicom.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom/dicom_group.h"
 #include "io/dicom/dicom_kernel.h"
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
+#include "io/dicom/dicom_scan.h"
 #include "io/dicom/dicom_source.h"
 #include "io/source/source_slices.h"
 
@@ -49,10 +51,7 @@ static void close_source(struct source *base)
     if (source == NULL)
         return;
     ts_dicom_ring_end(source);
-    free(base->slices);
-    free(source->frames);
-    ts_arena_destroy(source->arena);
-    free(source);
+    ts_arena_destroy(source->arena); /* which holds the source too */
 }
 
 static size_t memory_bytes(const struct source *source, int threads, int64_t ahead)
@@ -64,7 +63,7 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
     for (int64_t z = 0; z < base->n_slices; z++)
-        if (source->frames[z].device == device && source->frames[z].inode == inode)
+        if (source->frames[z].file->device == device && source->frames[z].file->inode == inode)
             return true;
     return false;
 }
@@ -82,14 +81,10 @@ static const struct source_ops dicom_ops = {
 static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
 {
     double low, high, dtype_low, dtype_high;
-    ts_dicom_stored_range(&frame->cells, &low, &high);
-    low = low * frame->slope + frame->intercept;
-    high = high * frame->slope + frame->intercept;
-    if (!ts_dtype_is_integer(dtype))
-        return isfinite((float)low) && isfinite((float)high);
+    const bool whole = ts_dicom_value_range(&frame->cells, frame->slope, frame->intercept, &low, &high);
     ts_dtype_range(dtype, &dtype_low, &dtype_high);
-    return frame->slope == rint(frame->slope) && frame->intercept == rint(frame->intercept) &&
-           fmin(low, high) >= dtype_low && fmax(low, high) <= dtype_high;
+    return ts_dtype_is_integer(dtype) ? whole && low >= dtype_low && high <= dtype_high
+                                      : isfinite((float)low) && isfinite((float)high);
 }
 
 static enum ts_status open_frame(struct dicom_source *source, int64_t z, const struct dicom_file *file,
@@ -97,143 +92,151 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
 {
     struct dicom_frame *frame = &source->frames[z];
     struct source_slice *slice = &source->base.slices[z];
-    struct stat now;
-    struct diag_site site = {.code = "file-changed"};
-    frame->file = file;
-    frame->cells = (struct dicom_cells){
-        .bits_allocated = file->bits_allocated,
-        .bits_stored = file->bits_stored,
-        .high_bit = file->high_bit,
-        .is_signed = file->pixel_representation == 1,
-        .big_endian = file->syntax == DICOM_EXPLICIT_BE,
+    *frame = (struct dicom_frame){
+        .file = file,
+        .cells = {.bits_allocated = file->bits_allocated,
+                  .bits_stored = file->bits_stored,
+                  .high_bit = file->high_bit,
+                  .is_signed = file->pixel_representation == 1,
+                  .big_endian = file->syntax == DICOM_EXPLICIT_BE},
+        .slope = file->have_slope ? file->slope : 1.0,
+        .intercept = file->have_intercept ? file->intercept : 0.0,
     };
-    frame->slope = file->have_slope ? file->slope : 1.0;
-    frame->intercept = file->have_intercept ? file->intercept : 0.0;
     slice->slope = frame->slope;
     slice->intercept = frame->intercept;
     memcpy(slice->position_mm, file->position_mm, sizeof slice->position_mm);
-    if (stat(file->path, &now) != 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s", file->path, strerror(errno));
-    if (!S_ISREG(now.st_mode) || now.st_dev != file->device || now.st_ino != file->inode ||
-        now.st_size != file->file_bytes)
-        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: the file was changed after its header was read",
-                             file->path);
-    frame->device = now.st_dev;
-    frame->inode = now.st_ino;
-    frame->modified = now.st_mtim;
     if (values_fit(frame, source->base.image.dtype))
         return TS_OK;
-    site.code = "values-out-of-range";
-    return ts_diag_error(diag, TS_BAD_INPUT, &site,
+    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "values-out-of-range"},
                          "%s: Rescale Slope %.17g and Intercept %.17g take stored values out of the range of %s",
                          file->path, frame->slope, frame->intercept, ts_dtype_name(source->base.image.dtype));
-}
-
-/* The field's text where all slices agree, "mixed" where they do not. `offset` is that of a char array in dicom_file.
- */
-static const char *common_text(const struct dicom_source *source, size_t offset)
-{
-    const char *first = (const char *)source->frames[0].file + offset;
-    for (int64_t z = 1; z < source->base.n_slices; z++)
-        if (strcmp(first, (const char *)source->frames[z].file + offset) != 0)
-            return "mixed";
-    return first;
-}
-
-/* YES where any slice says so, NO where all say so. */
-static const char *burned_in(const struct dicom_file *const *files, size_t n)
-{
-    size_t n_no = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(files[i]->burned_in, "YES") == 0)
-            return "YES";
-        n_no += strcmp(files[i]->burned_in, "NO") == 0;
-    }
-    return n_no == n ? "NO" : "UNKNOWN";
-}
-
-/* The input as a whole has three reports: files_passed_over, files_skipped, warnings. */
-enum { MAX_REPORTS = 3 };
-
-/* The only texts of the header that reach an output: a new one needs a line here. */
-static enum ts_status list_attributes(struct dicom_source *source, const struct dicom_series *series,
-                                      struct ts_diag *diag)
-{
-    const struct {
-        const char *name;
-        size_t offset;
-    } allowed[] = {
-        {"modality", offsetof(struct dicom_file, modality)},
-        {"image_type", offsetof(struct dicom_file, image_type)},
-        {"convolution_kernel", offsetof(struct dicom_file, kernel)},
-        {"photometric", offsetof(struct dicom_file, photometric)},
-        {"rescale_type", offsetof(struct dicom_file, rescale_type)},
-    };
-    enum { N_ALLOWED = sizeof allowed / sizeof allowed[0] };
-    struct source_attribute *attributes =
-        ts_arena_alloc(source->arena, (N_ALLOWED + 1 + MAX_REPORTS) * sizeof *attributes);
-    size_t n = 0;
-    if (attributes == NULL)
-        return ts_diag_no_memory(diag, (N_ALLOWED + 1 + MAX_REPORTS) * sizeof *attributes);
-    for (size_t i = 0; i < N_ALLOWED; i++) {
-        const char *text = common_text(source, allowed[i].offset);
-        if (allowed[i].offset == offsetof(struct dicom_file, kernel) && !ts_dicom_kernel_is_known(text))
-            text = "unrecognized"; /* people can write into it */
-        char *value = ts_arena_text(source->arena, text, strlen(text));
-        if (value == NULL)
-            return ts_diag_no_memory(diag, strlen(text));
-        /* Backslashes divide values and stay; what no printable text holds does not reach the output. */
-        for (char *c = value; *c; c++)
-            if (*c < 0x20 || *c > 0x7E)
-                *c = '?';
-        if (*value != '\0')
-            attributes[n++] = (struct source_attribute){allowed[i].name, value};
-    }
-    attributes[n++] = (struct source_attribute){
-        "burned_in_annotation", burned_in((const struct dicom_file *const *)series->files, series->n_files)};
-    source->base.attributes = attributes;
-    source->base.n_attributes = n;
-    return TS_OK;
 }
 
 enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena, struct source **out,
                                   struct ts_diag *diag)
 {
-    enum ts_status status = TS_OK;
-    struct dicom_source *source = calloc(1, sizeof *source);
-    *out = NULL;
-    if (source == NULL) {
-        ts_arena_destroy(arena);
-        return ts_diag_no_memory(diag, sizeof *source);
-    }
-    source->arena = arena;
-    source->base.ops = &dicom_ops;
-    source->base.image = series->image;
-    source->base.n_slices = series->image.axes[0].n;
-    source->base.slices = calloc(series->n_files, sizeof *source->base.slices);
-    source->frames = calloc(series->n_files, sizeof *source->frames);
-    if (source->base.slices == NULL || source->frames == NULL)
-        status = ts_diag_no_memory(diag, series->n_files * sizeof *source->frames);
-    for (size_t z = 0; status == TS_OK && z < series->n_files; z++)
-        status = open_frame(source, (int64_t)z, series->files[z], diag);
+    const size_t n = series->n_files;
+    struct dicom_source *source = ts_arena_alloc(arena, sizeof *source);
+    struct source_slice *slices = ts_arena_alloc(arena, n * sizeof *slices);
+    struct dicom_frame *frames = ts_arena_alloc(arena, n * sizeof *frames);
+    enum ts_status status = source && slices && frames ? TS_OK : ts_diag_no_memory(diag, n * sizeof *frames);
     if (status == TS_OK)
-        status = list_attributes(source, series, diag);
-    if (status != TS_OK) {
-        close_source(&source->base);
-        return status;
+        *source = (struct dicom_source){
+            .base = {.ops = &dicom_ops, .image = series->image, .n_slices = series->image.axes[0].n, .slices = slices},
+            .arena = arena,
+            .frames = frames};
+    for (size_t z = 0; status == TS_OK && z < n; z++)
+        status = open_frame(source, (int64_t)z, series->files[z], diag);
+    if (status != TS_OK)
+        ts_arena_destroy(arena);
+    *out = status == TS_OK ? &source->base : NULL;
+    return status;
+}
+
+/* ---- what the result records of the input ------------------------------------------------------- */
+
+/* The field's text where all slices agree, "mixed" where they do not. `offset` is that of a char array in dicom_file.
+ */
+static const char *common_text(const struct dicom_series *series, size_t offset)
+{
+    const char *first = (const char *)series->files[0] + offset;
+    for (size_t i = 1; i < series->n_files; i++)
+        if (strcmp(first, (const char *)series->files[i] + offset) != 0)
+            return "mixed";
+    return first;
+}
+
+/* YES where any slice says so, NO where all say so. */
+static const char *burned_in(const struct dicom_series *series)
+{
+    size_t n_no = 0;
+    for (size_t i = 0; i < series->n_files; i++) {
+        if (strcmp(series->files[i]->burned_in, "YES") == 0)
+            return "YES";
+        n_no += strcmp(series->files[i]->burned_in, "NO") == 0;
     }
-    for (size_t i = 0; i < series->n_warnings; i++)
-        ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
-    *out = &source->base;
+    return n_no == series->n_files ? "NO" : "UNKNOWN";
+}
+
+/* The only texts of the header that reach an output: a new one needs a line here. */
+static const struct {
+    const char *name;
+    size_t offset;
+} allowed[] = {
+    {"modality", offsetof(struct dicom_file, modality)},
+    {"image_type", offsetof(struct dicom_file, image_type)},
+    {"convolution_kernel", offsetof(struct dicom_file, kernel)},
+    {"photometric", offsetof(struct dicom_file, photometric)},
+    {"rescale_type", offsetof(struct dicom_file, rescale_type)},
+};
+enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 4 };
+
+/* Adds an attribute unless its value is empty. Backslashes divide values and stay; characters that are not printable
+ * ASCII become question marks. */
+static enum ts_status add_attribute(struct dicom_source *source, const char *name, const char *text,
+                                    struct ts_diag *diag)
+{
+    char *value = ts_arena_text(source->arena, text, strlen(text));
+    if (value == NULL)
+        return ts_diag_no_memory(diag, strlen(text));
+    for (char *c = value; *c; c++)
+        if (*c < 0x20 || *c > 0x7E)
+            *c = '?';
+    if (*value != '\0')
+        ((struct source_attribute *)source->base.attributes)[source->base.n_attributes++] =
+            (struct source_attribute){name, value};
     return TS_OK;
 }
+
+/* The warnings as one text, or NULL where memory is out. */
+static const char *join_warnings(const struct dicom_source *source, const struct dicom_params *params,
+                                 const struct dicom_series *series)
+{
+    const char *text = params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
+    for (size_t i = 0; text && i < series->n_warnings; i++)
+        text = ts_arena_printf(source->arena, "%s%s%s", text, *text ? "; " : "", series->warnings[i]);
+    return text;
+}
+
+/* Lists what the result records of the header, and the reports of files that were left out. The reports come without
+ * names of files, which may be those of patients. */
+static enum ts_status list_attributes(struct dicom_source *source, const struct dicom_params *params,
+                                      const struct dicom_folder *folder, const struct dicom_series *series,
+                                      struct ts_diag *diag)
+{
+    char passed_over[512], skipped[32] = "";
+    const size_t n_skipped = series->n_suspects + series->n_dropped + folder->n_of[DICOM_UNREADABLE] +
+                             (series->damaged ? series->damaged->n_files : 0);
+    const char *warnings = join_warnings(source, params, series);
+    enum ts_status status = TS_OK;
+    source->base.attributes = ts_arena_alloc(source->arena, MAX_ATTRIBUTES * sizeof *source->base.attributes);
+    if (source->base.attributes == NULL || warnings == NULL)
+        return ts_diag_no_memory(diag, MAX_ATTRIBUTES * sizeof *source->base.attributes);
+    for (size_t i = 0; status == TS_OK && i < N_ALLOWED; i++) {
+        const char *text = common_text(series, allowed[i].offset);
+        if (allowed[i].offset == offsetof(struct dicom_file, kernel) && !ts_dicom_kernel_is_known(text))
+            text = "unrecognized"; /* people can write into it */
+        status = add_attribute(source, allowed[i].name, text, diag);
+    }
+    if (n_skipped > 0)
+        snprintf(skipped, sizeof skipped, "%zu", n_skipped);
+    ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
+    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {{"burned_in_annotation", burned_in(series)},
+                                                                         {"files_passed_over", passed_over},
+                                                                         {"files_skipped", skipped},
+                                                                         {"warnings", warnings}};
+    for (size_t i = 0; status == TS_OK && i < sizeof reports / sizeof reports[0]; i++)
+        status = add_attribute(source, reports[i].name, reports[i].value, diag);
+    return status;
+}
+
+/* ---- choosing and opening ----------------------------------------------------------------------- */
 
 static enum ts_status refuse_burned_in(const struct param_set *set, const struct dicom_series *series,
                                        struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
-    if (params->burned_in == BURNED_IN_ALLOW ||
-        strcmp(burned_in((const struct dicom_file *const *)series->files, series->n_files), "YES") != 0)
+    if (params->burned_in == BURNED_IN_ALLOW || strcmp(burned_in(series), "YES") != 0)
         return TS_OK;
     struct diag_site site = {.code = "burned-in-annotation", .span = set->spans[0], .stage = set->owner};
     ts_diag_error(diag, TS_BAD_INPUT, &site,
@@ -246,63 +249,30 @@ static enum ts_status refuse_burned_in(const struct param_set *set, const struct
 static enum ts_status check_lacks(const struct dicom_params *params, const struct dicom_series *series,
                                   struct ts_diag *diag)
 {
-    struct diag_site site = {.code = "slice-unreadable"};
-    char text[1024];
-    if (series->n_suspects > 0) {
-        ts_dicom_suspects_text(series, text, sizeof text);
-        if (params->unreadable == UNREADABLE_REFUSE) {
-            ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", text);
-            ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
+    struct dicom_lack lacks[DICOM_MAX_LACKS];
+    const size_t n = ts_dicom_lacks(series, lacks);
+    for (size_t i = 0; i < n; i++) {
+        const struct dicom_lack *lack = &lacks[i];
+        const struct diag_site site = {.code = lack->code};
+        const bool refused = lack->kind == LACK_INCOMPLETE ? params->incomplete == INCOMPLETE_REFUSE
+                                                           : params->unreadable == UNREADABLE_REFUSE;
+        if (refused && lack->kind == LACK_DAMAGED)
+            ts_diag_error(diag, TS_BAD_INPUT, &site, "damaged files of series %d may be slices of series %d: %s",
+                          series->damaged->number, series->number, lack->reason);
+        else if (refused)
+            ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", lack->reason);
+        else if (lack->kind != LACK_DAMAGED) /* the choice of the series has warned of damaged files */
+            ts_diag_warning(diag, &site, "%s", lack->reason);
+        if (refused) {
+            ts_diag_hint(diag, "%s", lack->hint);
             return TS_BAD_INPUT;
         }
-        ts_diag_warning(diag, &site, "%s", text);
-    }
-    if (series->damaged && params->unreadable == UNREADABLE_REFUSE) { /* else the choice of the series warned of it */
-        ts_diag_error(diag, TS_BAD_INPUT, &site, "damaged files of series %d may be slices of series %d: %s",
-                      series->damaged->number, series->number, series->damaged->refusal);
-        ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
-        return TS_BAD_INPUT;
-    }
-    if (series->incomplete) {
-        site.code = "series-incomplete";
-        if (params->incomplete == INCOMPLETE_REFUSE) {
-            ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", series->incomplete);
-            ts_diag_hint(diag, DICOM_INCOMPLETE_HINT);
-            return TS_BAD_INPUT;
-        }
-        ts_diag_warning(diag, &site, "%s", series->incomplete);
     }
     return TS_OK;
 }
 
-/* The result records the reports too, without names of files, which may be those of patients. */
-static enum ts_status list_reports(struct dicom_source *source, const struct dicom_params *params,
-                                   const struct dicom_folder *folder, const struct dicom_series *series,
-                                   struct ts_diag *diag)
-{
-    char passed_over[512];
-    const size_t skipped = series->n_suspects + series->n_dropped + folder->n_of[DICOM_UNREADABLE] +
-                           (series->damaged ? series->damaged->n_files : 0);
-    const char *warnings = params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
-    struct source_attribute *attributes = (struct source_attribute *)source->base.attributes;
-    ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
-    for (size_t i = 0; warnings && i < series->n_warnings; i++)
-        warnings = ts_arena_printf(source->arena, "%s%s%s", warnings, *warnings ? "; " : "", series->warnings[i]);
-    const struct source_attribute reports[MAX_REPORTS] = {
-        {"files_passed_over", ts_arena_text(source->arena, passed_over, strlen(passed_over))},
-        {"files_skipped", skipped ? ts_arena_printf(source->arena, "%zu", skipped) : ""},
-        {"warnings", warnings},
-    };
-    for (int i = 0; i < MAX_REPORTS; i++) {
-        if (reports[i].value == NULL)
-            return ts_diag_no_memory(diag, sizeof passed_over);
-        if (*reports[i].value != '\0')
-            attributes[source->base.n_attributes++] = reports[i];
-    }
-    return TS_OK;
-}
-
-/* Scans and groups. What the user is to know of the files is reported in every case, also where no series is chosen. */
+/* Scans and groups. What the user must know of the files is reported in every case, also where
+ * no series is chosen. */
 static enum ts_status choose_series(const struct param_set *set, struct arena *arena, struct dicom_folder *folder,
                                     const struct dicom_series **chosen, struct ts_diag *diag)
 {
@@ -328,20 +298,23 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
 static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
     struct dicom_folder folder = {0};
-    const struct dicom_series *chosen = NULL;
+    const struct dicom_series *series = NULL;
     struct arena *arena = ts_arena_create();
     *source = NULL;
     if (arena == NULL)
-        return ts_diag_no_memory(diag, sizeof *chosen);
-    enum ts_status status = choose_series(set, arena, &folder, &chosen, diag);
+        return ts_diag_no_memory(diag, sizeof *series);
+    enum ts_status status = choose_series(set, arena, &folder, &series, diag);
     if (status != TS_OK) {
         ts_arena_destroy(arena);
         return status;
     }
-    status = ts_dicom_open_take(chosen, arena, source, diag);
-    if (status == TS_OK)
-        status = list_reports((struct dicom_source *)*source, set->values, &folder, chosen, diag);
-    if (status != TS_OK && *source != NULL) {
+    status = ts_dicom_open_take(series, arena, source, diag);
+    if (status != TS_OK)
+        return status;
+    for (size_t i = 0; i < series->n_warnings; i++)
+        ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
+    status = list_attributes((struct dicom_source *)*source, set->values, &folder, series, diag);
+    if (status != TS_OK) {
         close_source(*source);
         *source = NULL;
     }

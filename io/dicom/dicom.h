@@ -5,7 +5,7 @@
 #ifndef IO_DICOM_DICOM_H
 #define IO_DICOM_DICOM_H
 
-#include "io/dicom/dicom_group.h"
+#include "io/dicom/dicom_series.h"
 #include "io/source/source.h"
 #include "io/source/unreadable.h"
 
@@ -23,7 +23,8 @@ struct dicom_params {
 
 extern const struct source_format dicom_format;
 
-/* Opens a clean series as a source; the arena holds it and is taken over, in every case. */
+/* Opens a clean series as a source without attributes. The arena holds the series, and then the source too; it is taken
+ * over and, where the opening fails, destroyed. */
 enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena, struct source **source,
                                   struct ts_diag *diag);
 

@@ -27,6 +27,17 @@ void ts_dicom_stored_range(const struct dicom_cells *cells, double *low, double 
     *high = ldexp(1.0, cells->bits_stored - (cells->is_signed ? 1 : 0)) - 1.0;
 }
 
+bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double intercept, double *low, double *high)
+{
+    double first, last;
+    ts_dicom_stored_range(cells, &first, &last);
+    first = first * slope + intercept;
+    last = last * slope + intercept;
+    *low = fmin(first, last);
+    *high = fmax(first, last);
+    return slope == rint(slope) && intercept == rint(intercept);
+}
+
 /* The bits outside of the field are clean where they are all zero, or above a negative value all one. */
 #define CELLS(width, SWAP)                                                                                             \
     TS_VECTORIZED static void swap_##width(uint##width##_t *data, size_t n)                                            \
@@ -87,12 +98,16 @@ bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *ce
 }
 
 /* Integer results are exact modulo 2^32, and every value is known to fit, so that one rule serves both signs. */
-#define VALUES(name, type)                                                                                             \
-    TS_VECTORIZED static int64_t count_##name(const type *stored, size_t n, type low, type high)                       \
+#define VALUES(name, type, type_low, type_high)                                                                        \
+    TS_VECTORIZED static int64_t count_##name(const void *restrict stored, size_t n, int64_t low, int64_t high)        \
     {                                                                                                                  \
+        const type first = (type)(low < (type_low) ? (type_low) : low);                                                \
+        const type last = (type)(high > (type_high) ? (type_high) : high);                                             \
         int64_t count = 0;                                                                                             \
+        if (high < (type_low) || low > (type_high))                                                                    \
+            return 0;                                                                                                  \
         for (size_t i = 0; i < n; i++)                                                                                 \
-            count += (stored[i] >= low) & (stored[i] <= high);                                                         \
+            count += (((const type *)stored)[i] >= first) & (((const type *)stored)[i] <= last);                       \
         return count;                                                                                                  \
     }                                                                                                                  \
     TS_VECTORIZED static void integers_##name(void *restrict out, enum ts_dtype dtype, const type *restrict stored,    \
@@ -123,58 +138,28 @@ bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *ce
             integers_##name(out, dtype, stored, n, (uint32_t)(int64_t)slope, (uint32_t)(int64_t)intercept);            \
     }
 
-VALUES(u8, uint8_t)
-VALUES(i8, int8_t)
-VALUES(u16, uint16_t)
-VALUES(i16, int16_t)
-VALUES(u32, uint32_t)
-VALUES(i32, int32_t)
+VALUES(u8, uint8_t, 0, UINT8_MAX)
+VALUES(i8, int8_t, INT8_MIN, INT8_MAX)
+VALUES(u16, uint16_t, 0, UINT16_MAX)
+VALUES(i16, int16_t, INT16_MIN, INT16_MAX)
+VALUES(u32, uint32_t, 0, (int64_t)UINT32_MAX)
+VALUES(i32, int32_t, INT32_MIN, INT32_MAX)
 
-/* The part of [low, high] that the type can hold; a range outside of it counts nothing. */
-#define COUNT(name, type, type_low, type_high)                                                                         \
-    (high < (type_low) || low > (type_high) ? 0                                                                        \
-                                            : count_##name(stored, n, (type)(low < (type_low) ? (type_low) : low),     \
-                                                           (type)(high > (type_high) ? (type_high) : high)))
+static const struct {
+    int64_t (*count)(const void *stored, size_t n, int64_t low, int64_t high);
+    void (*rescale)(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope, double intercept);
+} by_dtype[] = {
+    [TS_U8] = {count_u8, rescale_u8},    [TS_I8] = {count_i8, rescale_i8},    [TS_U16] = {count_u16, rescale_u16},
+    [TS_I16] = {count_i16, rescale_i16}, [TS_U32] = {count_u32, rescale_u32}, [TS_I32] = {count_i32, rescale_i32},
+};
 
 int64_t ts_dicom_count_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high)
 {
-    switch (dtype) {
-    case TS_U8:
-        return COUNT(u8, uint8_t, 0, UINT8_MAX);
-    case TS_I8:
-        return COUNT(i8, int8_t, INT8_MIN, INT8_MAX);
-    case TS_U16:
-        return COUNT(u16, uint16_t, 0, UINT16_MAX);
-    case TS_I16:
-        return COUNT(i16, int16_t, INT16_MIN, INT16_MAX);
-    case TS_U32:
-        return COUNT(u32, uint32_t, 0, (int64_t)UINT32_MAX);
-    default:
-        return COUNT(i32, int32_t, INT32_MIN, INT32_MAX);
-    }
+    return by_dtype[dtype].count(stored, n, low, high);
 }
 
 void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored, enum ts_dtype stored_dtype, size_t n,
                       double slope, double intercept)
 {
-    switch (stored_dtype) {
-    case TS_U8:
-        rescale_u8(out, dtype, stored, n, slope, intercept);
-        break;
-    case TS_I8:
-        rescale_i8(out, dtype, stored, n, slope, intercept);
-        break;
-    case TS_U16:
-        rescale_u16(out, dtype, stored, n, slope, intercept);
-        break;
-    case TS_I16:
-        rescale_i16(out, dtype, stored, n, slope, intercept);
-        break;
-    case TS_U32:
-        rescale_u32(out, dtype, stored, n, slope, intercept);
-        break;
-    default:
-        rescale_i32(out, dtype, stored, n, slope, intercept);
-        break;
-    }
+    by_dtype[stored_dtype].rescale(out, dtype, stored, n, slope, intercept);
 }

@@ -19,6 +19,8 @@ struct dicom_cells {
 enum ts_dtype ts_dicom_stored_dtype(const struct dicom_cells *cells);
 /* Lowest and highest stored value that the format allows. */
 void ts_dicom_stored_range(const struct dicom_cells *cells, double *low, double *high);
+/* Lowest and highest value that they make by slope and intercept. Returns whether every value is an integer. */
+bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double intercept, double *low, double *high);
 /* n cells, in place, to stored values in host order and the dtype above. True: bits outside of BitsStored were set that
  * are not the sign's extension (they were dropped). */
 bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells);

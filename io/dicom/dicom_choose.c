@@ -1,48 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which series a run takes, and the lines that describe series to people.
+ * Which series a run takes: the one that the user names, or else the only one that is fit for a volume. Where another
+ * group of files may hold slices of it, nothing is chosen unless the user names the series or allows damaged files.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom/dicom_geometry.h"
+#include "io/dicom/dicom_completeness.h"
 #include "io/dicom/dicom_group.h"
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 
 enum { MAX_LISTED = 40, LINE_BYTES = 512 };
-
-void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size)
-{
-    static const char *const names[] = {"sagittal", "coronal", "axial"};
-    const double *normal = image->direction + 6;
-    int main_axis = 0;
-    for (int i = 1; i < 3; i++) {
-        main_axis = fabs(normal[i]) > fabs(normal[main_axis]) ? i : main_axis;
-    }
-    double lean = acos(fmin(1, fabs(normal[main_axis]))) * (180 / M_PI);
-    if (lean < 1) {
-        snprintf(out, size, "%s", names[main_axis]);
-    } else {
-        snprintf(out, size, "%s, oblique %.1f degrees", names[main_axis], lean);
-    }
-}
-
-void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size)
-{
-    const struct ts_axis *axes = series->image.axes;
-    const char *modality = *series->modality ? series->modality : "?";
-    if (series->refusal) {
-        snprintf(out, size, "%s, %d x %d x %lld", modality, (int)axes[1].n, (int)axes[2].n, (long long)axes[0].n);
-        return;
-    }
-    char orientation[64];
-    ts_dicom_orientation_name(&series->image, orientation, sizeof orientation);
-    snprintf(out, size, "%s, %d x %d x %lld, %.4g x %.4g x %.4g mm, %s, %s %s", modality, (int)axes[1].n,
-             (int)axes[2].n, (long long)axes[0].n, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,
-             ts_dtype_name(series->image.dtype), series->image.unit);
-}
 
 static void list_series(const struct dicom_series *series, size_t n, struct ts_diag *diag)
 {
@@ -52,9 +21,8 @@ static void list_series(const struct dicom_series *series, size_t n, struct ts_d
         ts_diag_note(diag, &(struct diag_site){.code = "series"}, "series %d: %s%s%s", series[i].number, line,
                      series[i].refusal ? "; would be refused: " : "", series[i].refusal ? series[i].refusal : "");
     }
-    if (n > MAX_LISTED) {
+    if (n > MAX_LISTED)
         ts_diag_note(diag, &(struct diag_site){.code = "series"}, "%zu more series are not listed", n - MAX_LISTED);
-    }
 }
 
 static enum ts_status take(const struct dicom_series *series, const struct dicom_series **chosen, struct ts_diag *diag)
@@ -62,9 +30,8 @@ static enum ts_status take(const struct dicom_series *series, const struct dicom
     if (series->refusal) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = series->refusal_code}, "series %d (%s): %s",
                       series->number, *series->modality ? series->modality : "no modality", series->refusal);
-        if (series->hint) {
+        if (series->hint)
             ts_diag_hint(diag, "%s", series->hint);
-        }
         return TS_BAD_INPUT;
     }
     *chosen = series;
@@ -78,9 +45,8 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
     for (size_t i = 0; i < n; i++) {
         bool related = !*series[i].series || !strcmp(series[i].series, candidate->series);
         bool localizer = series[i].refusal && !strcmp(series[i].refusal_code, "localizer");
-        if (&series[i] != candidate && series[i].refusal && related && !localizer) {
+        if (&series[i] != candidate && series[i].refusal && related && !localizer)
             return &series[i];
-        }
     }
     return NULL;
 }
@@ -90,11 +56,10 @@ static enum ts_status take_named(const struct dicom_series *series, size_t n, co
                                  const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_series *doubt = find_doubt(series, n, named);
-    if (doubt && !named->refusal) {
+    if (doubt && !named->refusal)
         ts_diag_warning(diag, &(struct diag_site){.code = doubt->refusal_code},
                         "series %d may lack slices that series %d holds: %s", named->number, doubt->number,
                         doubt->refusal);
-    }
     return take(named, chosen, diag);
 }
 
@@ -106,17 +71,15 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     for (size_t i = 0; i < n; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", series[i].number);
-        if (!strcmp(choice, number)) {
+        if (!strcmp(choice, number))
             return take_named(series, n, &series[i], chosen, diag);
-        }
         if (*series[i].series && !strcmp(choice, series[i].series)) {
             match = &series[i];
             matches++;
         }
     }
-    if (matches == 1) {
+    if (matches == 1)
         return take_named(series, n, match, chosen, diag);
-    }
     ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
                   matches ? "%zu groups of images share the series UID '%s'" : "%zu series have the number or UID '%s'",
                   matches, choice);
@@ -136,13 +99,11 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
             n_fit++;
         }
     }
-    if (n == 1) {
+    if (n == 1)
         return take(&series[0], chosen, diag);
-    }
     const struct dicom_series *doubt = n_fit == 1 ? find_doubt(series, n, fit) : NULL;
-    if (n_fit == 1 && (!doubt || (skip && ts_dicom_is_damage(doubt->refusal_code)))) {
+    if (n_fit == 1 && (!doubt || (skip && ts_dicom_is_damage(doubt->refusal_code))))
         return take_named(series, n, fit, chosen, diag);
-    }
     if (doubt) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = doubt->refusal_code},
                       "series %d may lack slices that series %d holds: %s", fit->number, doubt->number, doubt->refusal);
@@ -174,8 +135,7 @@ enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_serie
         ts_diag_hint(diag, "give the folder that holds the DICOM files");
         return TS_BAD_INPUT;
     }
-    if (choice && *choice) {
+    if (choice && *choice)
         return choose_named(series, n_series, choice, chosen, diag);
-    }
     return choose_only(series, n_series, folder->skip, chosen, diag);
 }

@@ -14,9 +14,8 @@
 
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n)
 {
-    if (offset < 0 || offset > reader->file_bytes || (uint64_t)n > (uint64_t)(reader->file_bytes - offset)) {
+    if (offset < 0 || offset > reader->file_bytes || (uint64_t)n > (uint64_t)(reader->file_bytes - offset))
         return false;
-    }
     unsigned char *to = out;
     while (n > 0) {
         int64_t at = offset - reader->buffer_offset;
@@ -56,11 +55,9 @@ uint32_t ts_dicom_u32(const unsigned char *bytes, bool big_endian)
 
 static bool is_one_of(const char *letters, const char *list)
 {
-    for (; *list; list += 2) {
-        if (letters[0] == list[0] && letters[1] == list[1]) {
+    for (; *list; list += 2)
+        if (letters[0] == list[0] && letters[1] == list[1])
             return true;
-        }
-    }
     return false;
 }
 
@@ -101,11 +98,9 @@ uint32_t ts_dicom_walk_peek(struct dicom_walk *walk)
 /* The end of the innermost level of known length, or of the file. */
 static int64_t limit_of(const struct dicom_walk *walk)
 {
-    for (int i = walk->n_levels - 1; i >= 0; i--) {
-        if (walk->levels[i].end >= 0) {
+    for (int i = walk->n_levels - 1; i >= 0; i--)
+        if (walk->levels[i].end >= 0)
             return walk->levels[i].end;
-        }
-    }
     return walk->reader->file_bytes;
 }
 
@@ -115,10 +110,9 @@ static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struc
     unsigned char bytes[12];
     int64_t limit = limit_of(walk);
     *element = (struct dicom_element){.tag = 0};
-    if (limit - walk->offset < 8 || !ts_dicom_read(walk->reader, walk->offset, bytes, 8)) {
+    if (limit - walk->offset < 8 || !ts_dicom_read(walk->reader, walk->offset, bytes, 8))
         return broken(walk, "dicom-truncated", "the data set ends inside an element header at byte %" PRId64,
                       walk->offset);
-    }
     element->tag = tag_of(bytes, walk->big_endian);
     int64_t header = 8;
     if (implicit || element->tag >> 16 == 0xFFFE) {
@@ -126,43 +120,38 @@ static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struc
     } else {
         memcpy(element->vr, bytes + 4, 2);
         bool letters = element->vr[0] >= 'A' && element->vr[0] <= 'Z' && element->vr[1] >= 'A' && element->vr[1] <= 'Z';
-        if (!letters) {
+        if (!letters)
             return broken(walk, "dicom-bad-vr", "element (%04x,%04x) at byte %" PRId64 " has no value representation",
                           element->tag >> 16, element->tag & 0xFFFF, walk->offset);
-        }
         /* PS3.5 7.1.2: every VR outside the old short ones, and so any VR to come, has a 32-bit length. */
         if (is_one_of(element->vr, "AEASATCSDADSDTFLFDISLOLTPNSHSLSSSTTMUIULUS")) {
             element->length = ts_dicom_u16(bytes + 6, walk->big_endian);
         } else {
             header = 12;
-            if (limit - walk->offset < 12 || !ts_dicom_read(walk->reader, walk->offset, bytes, 12)) {
+            if (limit - walk->offset < 12 || !ts_dicom_read(walk->reader, walk->offset, bytes, 12))
                 return broken(walk, "dicom-truncated", "the data set ends inside an element header at byte %" PRId64,
                               walk->offset);
-            }
             element->length = ts_dicom_u32(bytes + 8, walk->big_endian);
         }
     }
     walk->offset += header;
     element->offset = walk->offset;
-    if (++walk->n_elements > DICOM_MAX_ELEMENTS) {
+    if (++walk->n_elements > DICOM_MAX_ELEMENTS)
         return broken(walk, "dicom-too-many-elements", "more than %d elements", (int)DICOM_MAX_ELEMENTS);
-    }
     return DICOM_STEP_ELEMENT;
 }
 
 static enum dicom_step push(struct dicom_walk *walk, bool is_item, bool implicit, uint32_t length)
 {
-    if (walk->n_levels == 2 * DICOM_MAX_NESTING) {
+    if (walk->n_levels == 2 * DICOM_MAX_NESTING)
         return broken(walk, "dicom-too-deep", "sequences nested deeper than %d", (int)DICOM_MAX_NESTING);
-    }
     int64_t end = -1;
     if (length != DICOM_UNDEFINED) {
         int64_t limit = limit_of(walk);
-        if ((int64_t)length > limit - walk->offset) {
+        if ((int64_t)length > limit - walk->offset)
             return broken(walk, "dicom-length",
                           "a sequence or item claims %" PRIu32 " bytes at byte %" PRId64 ", %" PRId64 " are left",
                           length, walk->offset, limit - walk->offset);
-        }
         end = walk->offset + (int64_t)length;
     }
     walk->levels[walk->n_levels++] = (struct dicom_level){.end = end, .is_item = is_item, .implicit = implicit};
@@ -173,9 +162,8 @@ static enum dicom_step push(struct dicom_walk *walk, bool is_item, bool implicit
 static enum dicom_step step_in_sequence(struct dicom_walk *walk, const struct dicom_element *element)
 {
     const struct dicom_level *level = &walk->levels[walk->n_levels - 1];
-    if (element->tag == DICOM_ITEM) {
+    if (element->tag == DICOM_ITEM)
         return push(walk, true, level->implicit, element->length);
-    }
     if (element->tag == DICOM_SEQUENCE_END && level->end < 0 && element->length == 0) {
         walk->n_levels--;
         return DICOM_STEP_ELEMENT;
@@ -189,19 +177,17 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
 {
     bool top = walk->n_levels == 0, undefined = element->length == DICOM_UNDEFINED;
     bool pixels = top && element->tag == DICOM_PIXEL_DATA;
-    if (pixels && undefined) {
+    if (pixels && undefined)
         return DICOM_STEP_ELEMENT;
-    }
     bool sequence = !strcmp(element->vr, "SQ") || (undefined && (implicit || !strcmp(element->vr, "UN")));
     if (sequence) {
         /* PS3.5 6.2.2: UN of undefined length holds implicit VR little endian. */
         return push(walk, false, implicit || !strcmp(element->vr, "UN"), element->length);
     }
     int64_t left = limit_of(walk) - walk->offset;
-    if (undefined) {
+    if (undefined)
         return broken(walk, "dicom-length", "element (%04x,%04x) of VR %s has no length", element->tag >> 16,
                       element->tag & 0xFFFF, element->vr);
-    }
     if ((int64_t)element->length > left) {
         if (pixels) {
             element->truncated = true;
@@ -212,10 +198,9 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
                       "element (%04x,%04x) claims %" PRIu32 " bytes at byte %" PRId64 ", %" PRId64 " are left",
                       element->tag >> 16, element->tag & 0xFFFF, element->length, walk->offset, left);
     }
-    if (!pixels && element->length > DICOM_MAX_VALUE_BYTES) {
+    if (!pixels && element->length > DICOM_MAX_VALUE_BYTES)
         return broken(walk, "dicom-length", "element (%04x,%04x) claims %" PRIu32 " bytes, the limit is %d",
                       element->tag >> 16, element->tag & 0xFFFF, element->length, (int)DICOM_MAX_VALUE_BYTES);
-    }
     walk->offset += (int64_t)element->length;
     return DICOM_STEP_ELEMENT;
 }
@@ -223,20 +208,17 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
 enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element *out)
 {
     for (;;) {
-        while (walk->n_levels > 0 && walk->levels[walk->n_levels - 1].end == walk->offset) {
+        while (walk->n_levels > 0 && walk->levels[walk->n_levels - 1].end == walk->offset)
             walk->n_levels--;
-        }
         bool top = walk->n_levels == 0;
-        if (top && walk->offset == walk->reader->file_bytes) {
+        if (top && walk->offset == walk->reader->file_bytes)
             return DICOM_STEP_END;
-        }
         const struct dicom_level *level = top ? NULL : &walk->levels[walk->n_levels - 1];
         bool implicit = top ? walk->implicit : level->implicit;
         struct dicom_element element;
         enum dicom_step step = read_header(walk, implicit, &element);
-        if (step != DICOM_STEP_ELEMENT) {
+        if (step != DICOM_STEP_ELEMENT)
             return step;
-        }
         if (level && !level->is_item) {
             step = step_in_sequence(walk, &element);
         } else if (level && element.tag == DICOM_ITEM_END && level->end < 0 && element.length == 0) {
@@ -251,8 +233,7 @@ enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element
                 return step;
             }
         }
-        if (step != DICOM_STEP_ELEMENT) {
+        if (step != DICOM_STEP_ELEMENT)
             return step;
-        }
     }
 }

@@ -69,48 +69,29 @@ static bool read_at(int fd, void *out, size_t bytes, int64_t offset, struct dico
     return false;
 }
 
-/* The scan found one fragment: an item header of 8 bytes, then the frame. */
-static bool read_rle(int fd, const struct dicom_job *job, void *cells, struct dicom_reply *reply)
+/* Decodes a frame from the file's compressed bytes in memory. The scan found one RLE fragment: an item header of 8
+ * bytes, then the frame. DCMTK decodes the whole file, since a worker can open nothing. */
+static bool read_compressed(int fd, const struct dicom_job *job, void *cells, size_t bytes, struct dicom_reply *reply)
 {
-    const size_t cell_bytes = (size_t)job->cells.bits_allocated / 8;
-    const size_t encoded_bytes = (size_t)job->pixel_bytes;
-    unsigned char *encoded = malloc(encoded_bytes);
+    const bool rle = job->syntax == DICOM_RLE;
+    const size_t n = (size_t)(rle ? job->pixel_bytes : job->file_bytes);
+    void *encoded = malloc(n);
     if (encoded == NULL) {
-        refuse(reply, "no-memory", "the worker's memory does not hold the compressed slice");
+        refuse(reply, "no-memory",
+               rle ? "the worker's memory does not hold the compressed slice"
+                   : "the worker's memory does not hold the compressed file");
         return false;
     }
-    bool ok = read_at(fd, encoded, encoded_bytes, job->pixel_offset + 8, reply);
-    if (ok &&
-        !ts_dicom_rle_decode(encoded, encoded_bytes, cells, job->n, cell_bytes, reply->text, sizeof reply->text)) {
-        refuse_code(reply, "pixel-data-damaged");
-        ok = false;
+    bool ok = read_at(fd, encoded, n, rle ? job->pixel_offset + 8 : 0, reply);
+    if (ok) {
+        ok = rle ? ts_dicom_rle_decode(encoded, n, cells, job->n, (size_t)job->cells.bits_allocated / 8, reply->text,
+                                       sizeof reply->text)
+                 : ts_dicom_decode_frame(encoded, n, cells, bytes, reply->text, sizeof reply->text) == 0;
+        if (!ok)
+            refuse_code(reply, "pixel-data-damaged");
     }
     free(encoded);
     return ok;
-}
-
-/* DCMTK decodes the file out of memory: a worker can open nothing. */
-static bool read_codec(int fd, const struct dicom_job *job, void *cells, size_t bytes, struct dicom_reply *reply)
-{
-    void *file = malloc((size_t)job->file_bytes);
-    if (file == NULL) {
-        refuse(reply, "no-memory", "the worker's memory does not hold the compressed file");
-        return false;
-    }
-    bool ok = read_at(fd, file, (size_t)job->file_bytes, 0, reply);
-    if (ok && ts_dicom_decode_frame(file, (size_t)job->file_bytes, cells, bytes, reply->text, sizeof reply->text)) {
-        refuse_code(reply, "pixel-data-damaged");
-        ok = false;
-    }
-    free(file);
-    return ok;
-}
-
-static bool read_cells(int fd, const struct dicom_job *job, void *cells, size_t bytes, struct dicom_reply *reply)
-{
-    if (job->syntax <= DICOM_EXPLICIT_BE)
-        return read_at(fd, cells, bytes, job->pixel_offset, reply);
-    return job->syntax == DICOM_RLE ? read_rle(fd, job, cells, reply) : read_codec(fd, job, cells, bytes, reply);
 }
 
 static bool digest(const void *stored, size_t bytes, const char *uid, struct dicom_reply *reply)
@@ -150,7 +131,8 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, voi
 {
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
     const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
-    if (!read_cells(fd, job, cells, bytes, reply))
+    if (!(job->syntax <= DICOM_EXPLICIT_BE ? read_at(fd, cells, bytes, job->pixel_offset, reply)
+                                           : read_compressed(fd, job, cells, bytes, reply)))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
     if (!digest(cells, bytes, job->sop_instance, reply))

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/search.h"
+
 static const double SAME_POSITION_MM = 1e-3;
 static const double EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
 static const double MAX_SHEAR_DEGREE = 0.05;
@@ -37,9 +39,8 @@ static double length_of(const double *a)
 
 static void scale(double *a, double factor)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         a[i] *= factor;
-    }
 }
 
 /* Unit x, y, z; the cosines are off by 1e-3 at most (the scan refused others). Returns the largest change. */
@@ -49,36 +50,28 @@ static double make_orthonormal(const double orientation[6], double direction[9])
     memcpy(direction, orientation, 6 * sizeof *direction);
     scale(x, 1 / length_of(x));
     double along = dot(x, y);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         y[i] -= along * x[i];
-    }
     scale(y, 1 / length_of(y));
     z[0] = x[1] * y[2] - x[2] * y[1];
     z[1] = x[2] * y[0] - x[0] * y[2];
     z[2] = x[0] * y[1] - x[1] * y[0];
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 6; i++)
         change = fmax(change, fabs(direction[i] - orientation[i]));
-    }
     return change;
 }
 
 static int compare_slices(const void *a, const void *b)
 {
     const struct slice *first = a, *second = b;
-    if (first->along_mm != second->along_mm) {
+    if (first->along_mm != second->along_mm)
         return first->along_mm < second->along_mm ? -1 : 1;
-    }
     int by_uid = strcmp(first->file->sop_instance, second->file->sop_instance);
     return by_uid ? by_uid : strcmp(first->file->path, second->file->path);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double first = *(const double *)a, second = *(const double *)b;
-    return (first > second) - (first < second);
-}
-
-bool ts_dicom_same_pixels(const struct dicom_file *a, const struct dicom_file *b, int *error)
+/* Whether both files hold the same pixel bytes, read anew. Where one cannot be read *error is the errno. */
+static bool same_pixels(const struct dicom_file *a, const struct dicom_file *b, int *error)
 {
     const struct dicom_file *files[] = {a, b};
     bool same = a->pixel_bytes == b->pixel_bytes && !strcmp(a->syntax_uid, b->syntax_uid);
@@ -100,16 +93,14 @@ bool ts_dicom_same_pixels(const struct dicom_file *a, const struct dicom_file *b
         same = same && *error == 0 && memcmp(bytes[0], bytes[1], n) == 0;
         done += (int64_t)n;
     }
-    for (int i = 0; i < 2; i++) {
-        if (fds[i] >= 0) {
+    for (int i = 0; i < 2; i++)
+        if (fds[i] >= 0)
             close(fds[i]);
-        }
-    }
     return same && *error == 0;
 }
 
 /* Copies of one instance stand side by side in the group's order; identical ones are dropped. */
-static void drop_duplicates(struct dicom_series *series, struct arena *arena)
+static void drop_duplicates(struct dicom_series *series)
 {
     size_t kept = 0;
     for (size_t i = 0; i < series->n_files; i++) {
@@ -118,16 +109,16 @@ static void drop_duplicates(struct dicom_series *series, struct arena *arena)
             int error = 0;
             bool same = !memcmp(file->position_mm, before->position_mm, sizeof file->position_mm) &&
                         file->slope == before->slope && file->intercept == before->intercept &&
-                        ts_dicom_same_pixels(file, before, &error);
+                        same_pixels(file, before, &error);
             if (error != 0) {
-                ts_dicom_series_refuse(series, arena, "input-unreadable", "check the files and their permissions",
+                ts_dicom_series_refuse(series, "input-unreadable", "check the files and their permissions",
                                        "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
                                        ts_dicom_base_name(before->path), ts_dicom_base_name(file->path),
                                        strerror(error));
                 return;
             }
             if (!same) {
-                ts_dicom_series_refuse(series, arena, "duplicate-differs", "remove the one that is wrong",
+                ts_dicom_series_refuse(series, "duplicate-differs", "remove the one that is wrong",
                                        "%s and %s have one SOP Instance UID but different content",
                                        ts_dicom_base_name(before->path), ts_dicom_base_name(file->path));
                 return;
@@ -138,10 +129,9 @@ static void drop_duplicates(struct dicom_series *series, struct arena *arena)
         series->files[kept++] = file;
     }
     series->n_files = kept;
-    if (series->n_duplicates > 0) {
-        ts_dicom_series_warn(series, arena, "%zu identical %s dropped", series->n_duplicates,
+    if (series->n_duplicates > 0)
+        ts_dicom_series_warn(series, "%zu identical %s dropped", series->n_duplicates,
                              series->n_duplicates == 1 ? "copy of a slice was" : "copies of slices were");
-    }
 }
 
 static bool all_same_pixels(const struct slice *slices, size_t n)
@@ -150,10 +140,8 @@ static bool all_same_pixels(const struct slice *slices, size_t n)
     int error;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_file *file = slices[i].file;
-        if (file->slope != first->slope || file->intercept != first->intercept ||
-            !ts_dicom_same_pixels(file, first, &error)) {
+        if (file->slope != first->slope || file->intercept != first->intercept || !same_pixels(file, first, &error))
             return false;
-        }
     }
     return true;
 }
@@ -167,12 +155,10 @@ static const char *name_difference(const struct slice *slices, size_t n)
     bool named = false;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_file *file = slices[i].file;
-        if (file->temporal_position != first->temporal_position && !isnan(file->temporal_position)) {
+        if (file->temporal_position != first->temporal_position && !isnan(file->temporal_position))
             return "they differ in Temporal Position Identifier: a time series";
-        }
-        if (file->b_value != first->b_value && !isnan(file->b_value)) {
+        if (file->b_value != first->b_value && !isnan(file->b_value))
             return "they differ in the diffusion b-value: a diffusion series";
-        }
         if (file->acquisition_number != first->acquisition_number && !isnan(file->acquisition_number)) {
             difference = "they differ in Acquisition Number: several acquisitions, often time points or directions";
             named = true;
@@ -186,40 +172,37 @@ static const char *name_difference(const struct slice *slices, size_t n)
     return difference;
 }
 
-static bool refuse_repeats(struct dicom_series *series, const struct slice *slices, struct arena *arena)
+static bool refuse_repeats(struct dicom_series *series, const struct slice *slices)
 {
     size_t n = series->n_files, positions = n > 0, repeated = 0, first = 0;
-    for (size_t i = 1; i < n; i++) {
-        if (slices[i].along_mm - slices[i - 1].along_mm > SAME_POSITION_MM) {
+    for (size_t i = 1; i < n; i++)
+        if (slices[i].along_mm - slices[i - 1].along_mm > SAME_POSITION_MM)
             positions++;
-        } else if (repeated++ == 0) {
+        else if (repeated++ == 0)
             first = i - 1;
-        }
-    }
-    if (repeated == 0) {
+    if (repeated == 0)
         return false;
-    }
     size_t same = 2;
-    while (first + same < n && slices[first + same].along_mm - slices[first].along_mm <= SAME_POSITION_MM) {
+    while (first + same < n && slices[first + same].along_mm - slices[first].along_mm <= SAME_POSITION_MM)
         same++;
-    }
     const bool copies = all_same_pixels(slices + first, same);
-    const char *hint = copies ? "remove all but one of the copies"
-                              : ts_arena_printf(arena, "%s; put the files of one of them into a folder of their own",
-                                                name_difference(slices + first, same));
+    const char *hint =
+        copies ? "remove all but one of the copies"
+               : ts_arena_printf(series->arena, "%s; put the files of one of them into a folder of their own",
+                                 name_difference(slices + first, same));
     if (copies) {
         ts_dicom_series_refuse(
-            series, arena, "position-repeated", hint,
+            series, "position-repeated", hint,
             "the same pixels %zu times under different SOP Instance UIDs at %.3f mm along the normal "
             "(%s, %s)",
             same, slices[first].along_mm, ts_dicom_base_name(slices[first].file->path),
             ts_dicom_base_name(slices[first + 1].file->path));
     } else if (positions == 1) {
-        ts_dicom_series_refuse(series, arena, "position-repeated", hint,
+        ts_dicom_series_refuse(series, "position-repeated", hint,
                                "all %zu images lie at one position, %.3f mm along the normal: not a volume", n,
                                slices[0].along_mm);
     } else {
-        ts_dicom_series_refuse(series, arena, "position-repeated", hint,
+        ts_dicom_series_refuse(series, "position-repeated", hint,
                                "%zu different images at %.3f mm along the normal (%s, %s); %zu images at %zu positions",
                                same, slices[first].along_mm, ts_dicom_base_name(slices[first].file->path),
                                ts_dicom_base_name(slices[first + 1].file->path), n, positions);
@@ -247,7 +230,7 @@ static struct step measure_step(const struct slice *slices, size_t n, const doub
 }
 
 static void refuse_uneven(struct dicom_series *series, const struct slice *slices, const double *sorted_gaps,
-                          double median, const struct step *step, struct arena *arena)
+                          double median, const struct step *step)
 {
     /* Where slices are missing, half of few gaps may be wide ones: the lower middle one is the step. */
     const double common = sorted_gaps[(series->n_files - 2) / 2];
@@ -258,9 +241,8 @@ static void refuse_uneven(struct dicom_series *series, const struct slice *slice
         double gap = slices[i].along_mm - slices[i - 1].along_mm, whole = rint(gap / common);
         /* The lowest ones remain. */
         worst = fabs(gap - median) > JITTER_RELATIVE * median ? i : worst;
-        if (fabs(gap - common) <= tolerance) {
+        if (fabs(gap - common) <= tolerance)
             continue;
-        }
         wide = i;
         only_missing = only_missing && whole >= 2 && fabs(gap - whole * common) <= tolerance * whole;
         missing += only_missing ? (size_t)whole - 1 : 0;
@@ -270,71 +252,65 @@ static void refuse_uneven(struct dicom_series *series, const struct slice *slice
     const char *after = ts_dicom_base_name(slices[worst].file->path);
     double from = slices[worst - 1].along_mm, to = slices[worst].along_mm;
     if (only_missing && missing > 0) {
-        ts_dicom_series_refuse(series, arena, "slice-missing", "supply the missing slices; none are made up",
+        ts_dicom_series_refuse(series, "slice-missing", "supply the missing slices; none are made up",
                                "%zu slice%s missing: a gap of %.3f mm between %s (%.3f) and %s (%.3f), expected %.3f",
                                missing, missing == 1 ? "" : "s", to - from, before, from, after, to, common);
         return;
     }
     char tilt[64] = "";
-    if (step->shear_degree > MAX_SHEAR_DEGREE) {
+    if (step->shear_degree > MAX_SHEAR_DEGREE)
         snprintf(tilt, sizeof tilt, "; it is also sheared by %.2f degrees", step->shear_degree);
-    }
-    ts_dicom_series_refuse(series, arena, "spacing-varies",
+    ts_dicom_series_refuse(series, "spacing-varies",
                            "put the slices of one spacing into a folder of their own, or resample with another tool",
                            "slice spacing varies from %.3f to %.3f mm (median %.3f), first between %s and %s%s",
                            sorted_gaps[0], sorted_gaps[n - 2], median, before, after, tilt);
 }
 
-static void check_spacing(struct dicom_series *series, const struct slice *slices, const struct step *step,
-                          struct arena *arena)
+static void check_spacing(struct dicom_series *series, const struct slice *slices, const struct step *step)
 {
     size_t n = series->n_files;
-    double *gaps = ts_arena_alloc(arena, n * sizeof *gaps);
+    double *gaps = ts_arena_alloc(series->arena, n * sizeof *gaps);
     if (!gaps) {
-        ts_dicom_series_refuse(series, arena, "no-memory", NULL, "memory is out");
+        series->no_memory = true;
         return;
     }
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = 1; i < n; i++)
         gaps[i - 1] = slices[i].along_mm - slices[i - 1].along_mm;
-    }
-    qsort(gaps, n - 1, sizeof *gaps, compare_doubles);
+    qsort(gaps, n - 1, sizeof *gaps, ts_compare_doubles);
     double median = (gaps[(n - 2) / 2] + gaps[(n - 1) / 2]) / 2;
     double worst = fmax(median - gaps[0], gaps[n - 2] - median), drift = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         drift = fmax(drift, fabs(slices[i].along_mm - slices[0].along_mm - (double)i * step->spacing_mm));
-    }
     bool even = worst <= fmax(SAME_POSITION_MM, EVEN_RELATIVE * median);
     bool jitter = worst <= JITTER_RELATIVE * median;
     if (!even && !jitter) {
-        refuse_uneven(series, slices, gaps, median, step, arena);
+        refuse_uneven(series, slices, gaps, median, step);
     } else if (!(drift <= fmax(SAME_POSITION_MM, DRIFT_RELATIVE * median))) {
-        ts_dicom_series_refuse(series, arena, "spacing-varies", "resample the series with another tool first",
+        ts_dicom_series_refuse(series, "spacing-varies", "resample the series with another tool first",
                                "slices lie up to %.3f mm off an even grid of %.3f mm", drift, step->spacing_mm);
     } else if (!even) {
-        ts_dicom_series_warn(series, arena, "slice spacing varies from %.4f to %.4f mm; the mean, %.4f, is used",
-                             gaps[0], gaps[n - 2], step->spacing_mm);
+        ts_dicom_series_warn(series, "slice spacing varies from %.4f to %.4f mm; the mean, %.4f, is used", gaps[0],
+                             gaps[n - 2], step->spacing_mm);
     }
 }
 
 /* Slices that lean off the normal, all alike (a tilted gantry) or one by one. */
-static void check_shear(struct dicom_series *series, const struct slice *slices, const struct step *step,
-                        struct arena *arena)
+static void check_shear(struct dicom_series *series, const struct slice *slices, const struct step *step)
 {
     if (step->shear_degree > MAX_SHEAR_DEGREE) {
-        ts_dicom_series_refuse(
-            series, arena, "gantry-tilt", "resample the series to an upright grid with another tool first",
-            "the volume is sheared: the step between slices leans %.2f degrees off their normal", step->shear_degree);
+        ts_dicom_series_refuse(series, "gantry-tilt", "resample the series to an upright grid with another tool first",
+                               "the volume is sheared: the step between slices leans %.2f degrees off their normal",
+                               step->shear_degree);
         return;
     }
     for (size_t i = 0; i < series->n_files; i++) {
         double off[3];
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 3; k++)
             off[k] = slices[i].file->position_mm[k] - slices[0].file->position_mm[k] - (double)i * step->vector_mm[k];
-        }
         double along = dot(off, series->image.direction + 6);
         double shift = sqrt(fmax(0, dot(off, off) - along * along));
         if (shift > fmax(1e-2, JITTER_RELATIVE * step->spacing_mm)) {
-            ts_dicom_series_refuse(series, arena, "slice-shifted", "supply slices that lie on one line",
+            ts_dicom_series_refuse(series, "slice-shifted", "supply slices that lie on one line",
                                    "%s lies %.3f mm beside the line through the other slices",
                                    ts_dicom_base_name(slices[i].file->path), shift);
             return;
@@ -342,72 +318,65 @@ static void check_shear(struct dicom_series *series, const struct slice *slices,
     }
 }
 
-static void warn_of_tags(struct dicom_series *series, const struct step *step, struct arena *arena)
+static void warn_of_tags(struct dicom_series *series, const struct step *step)
 {
     const struct dicom_file *first = series->files[0];
     double claimed = first->spacing_between_slices_mm;
     if (!(fabs(claimed - step->spacing_mm) <= fmax(SAME_POSITION_MM, JITTER_RELATIVE * step->spacing_mm)) &&
         !isnan(claimed)) {
-        ts_dicom_series_warn(series, arena,
-                             "Spacing Between Slices says %g mm, the positions %.3f; the positions are used", claimed,
-                             step->spacing_mm);
+        ts_dicom_series_warn(series, "Spacing Between Slices says %g mm, the positions %.3f; the positions are used",
+                             claimed, step->spacing_mm);
     }
     if (fabs(first->tilt_degree) > MAX_SHEAR_DEGREE) {
-        ts_dicom_series_warn(series, arena,
-                             "Gantry/Detector Tilt says %g degrees, the positions none; the positions are used",
+        ts_dicom_series_warn(series, "Gantry/Detector Tilt says %g degrees, the positions none; the positions are used",
                              first->tilt_degree);
     }
 }
 
-static void place_slices(struct dicom_series *series, const struct slice *slices, bool mixed, struct arena *arena)
+static void place_slices(struct dicom_series *series, const struct slice *slices, bool mixed)
 {
     struct ts_image *image = &series->image;
     size_t n = series->n_files;
-    if (refuse_repeats(series, slices, arena)) {
+    if (refuse_repeats(series, slices))
         return;
-    }
     if (n == 1) {
-        ts_dicom_series_warn(series, arena, "a single slice: the spacing in z is unknown and stored as 0");
+        ts_dicom_series_warn(series, "a single slice: the spacing in z is unknown and stored as 0");
         return;
     }
     if (n == 2) {
-        ts_dicom_series_refuse(series, arena, mixed ? "orientation-mixed" : "slice-count",
+        ts_dicom_series_refuse(series, mixed ? "orientation-mixed" : "slice-count",
                                "supply the whole series, or one slice alone",
                                mixed ? "the series mixes orientations, and only 2 slices share this one"
                                      : "2 slices are one gap, which nothing confirms: a volume needs 3 or more");
         return;
     }
     struct step step = measure_step(slices, n, image->direction + 6);
-    check_spacing(series, slices, &step, arena);
-    check_shear(series, slices, &step, arena);
-    if (!series->refusal) {
-        warn_of_tags(series, &step, arena);
-    }
+    check_spacing(series, slices, &step);
+    check_shear(series, slices, &step);
+    if (!series->refusal)
+        warn_of_tags(series, &step);
     image->axes[0].spacing = step.spacing_mm;
     memcpy(image->step_z_mm, step.vector_mm, sizeof image->step_z_mm);
 }
 
-void ts_dicom_arrange(struct dicom_series *series, bool mixed, struct arena *arena)
+void ts_dicom_arrange(struct dicom_series *series, bool mixed)
 {
     struct ts_image *image = &series->image;
-    drop_duplicates(series, arena);
+    drop_duplicates(series);
     const struct dicom_file *first = series->files[0];
     double change = make_orthonormal(first->orientation, image->direction);
-    if (change > 1e-4) {
-        ts_dicom_series_warn(series, arena, "Image Orientation is off orthonormal by %.2g and was corrected", change);
-    }
-    struct slice *slices = ts_arena_alloc(arena, series->n_files * sizeof *slices);
+    if (change > 1e-4)
+        ts_dicom_series_warn(series, "Image Orientation is off orthonormal by %.2g and was corrected", change);
+    struct slice *slices = ts_arena_alloc(series->arena, series->n_files * sizeof *slices);
     if (!slices) {
-        ts_dicom_series_refuse(series, arena, "no-memory", NULL, "memory is out");
+        series->no_memory = true;
         return;
     }
-    for (size_t i = 0; i < series->n_files; i++) {
+    for (size_t i = 0; i < series->n_files; i++)
         slices[i] = (struct slice){series->files[i], dot(series->files[i]->position_mm, image->direction + 6)};
-    }
     qsort(slices, series->n_files, sizeof *slices, compare_slices);
-    for (size_t i = 0; i < series->n_files; i++) {
+    for (size_t i = 0; i < series->n_files; i++)
         series->files[i] = slices[i].file;
-    }
     first = series->files[0];
     image->rank = 3;
     image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = (int64_t)series->n_files, .unit = "mm"};
@@ -417,5 +386,5 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, struct arena *are
         (struct ts_axis){.kind = TS_AXIS_X, .n = first->columns, .spacing = first->spacing_mm[1], .unit = "mm"};
     image->has_geometry = true;
     memcpy(image->origin_mm, first->position_mm, sizeof image->origin_mm);
-    place_slices(series, slices, mixed, arena);
+    place_slices(series, slices, mixed);
 }

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
+#include "io/dicom/dicom_completeness.h"
 #include "io/dicom/dicom_geometry.h"
-#include "io/dicom/dicom_others.h"
+#include "io/dicom/dicom_non_images.h"
 
 enum { MAX_ORIENTATIONS = 256 }; /* of one run; a series that has more is no set of volumes */
 static const double SAME_ORIENTATION = 1e-4;
@@ -30,9 +32,8 @@ static void third_value(const char *image_type, char out[DICOM_TEXT_MAX])
 
 static int compare_numbers(double a, double b)
 {
-    if (isnan(a) || isnan(b)) {
+    if (isnan(a) || isnan(b))
         return !isnan(a) - !isnan(b);
-    }
     return (a > b) - (a < b);
 }
 
@@ -67,36 +68,28 @@ static int compare_files(const void *a, const void *b)
 static bool same_orientation(const struct dicom_file *a, const struct dicom_file *b)
 {
     bool same = a->have_orientation == b->have_orientation;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 6; i++)
         same = same && !(fabs(a->orientation[i] - b->orientation[i]) > SAME_ORIENTATION);
-    }
     return same;
 }
 
 struct grouping {
     struct arena *arena;
     struct dicom_series *series;
-    size_t n, room;
+    size_t n, capacity;
 };
 
 static bool add_series(struct grouping *grouping, struct dicom_file **files, size_t n)
 {
-    if (grouping->n == grouping->room) {
-        size_t room = grouping->room ? 2 * grouping->room : 16;
-        struct dicom_series *more = realloc(grouping->series, room * sizeof *more);
-        if (!more) {
-            return false;
-        }
-        grouping->series = more;
-        grouping->room = room;
-    }
-    struct dicom_series *series = &grouping->series[grouping->n];
-    *series = (struct dicom_series){.number = (int)++grouping->n, .n_files = n};
-    series->files = ts_arena_alloc(grouping->arena, n * sizeof(struct dicom_file *));
-    if (!series->files) {
+    struct dicom_series *grown = ts_memory_grow(grouping->series, grouping->n, &grouping->capacity, sizeof *grown);
+    if (!grown)
         return false;
-    }
-    memcpy(series->files, files, n * sizeof(struct dicom_file *));
+    grouping->series = grown;
+    struct dicom_series *series = &grouping->series[grouping->n];
+    *series = (struct dicom_series){.number = (int)++grouping->n, .n_files = n, .arena = grouping->arena};
+    series->files = ts_arena_copy(grouping->arena, files, n, sizeof *files);
+    if (!series->files)
+        return false;
     memcpy(series->series, files[0]->series, sizeof series->series);
     memcpy(series->modality, files[0]->modality, sizeof series->modality);
     memcpy(series->image_type, files[0]->image_type, sizeof series->image_type);
@@ -109,54 +102,45 @@ static bool split_run(struct grouping *grouping, struct dicom_file **files, size
     for (int round = 0; n > 0; round++) {
         size_t same = 0, rest = 0;
         const struct dicom_file *first = files[0];
-        for (size_t i = 0; i < n; i++) {
-            if (round >= MAX_ORIENTATIONS || same_orientation(first, files[i])) {
+        for (size_t i = 0; i < n; i++)
+            if (round >= MAX_ORIENTATIONS || same_orientation(first, files[i]))
                 scratch[same++] = files[i];
-            } else {
+            else
                 files[rest++] = files[i];
-            }
-        }
-        if (!add_series(grouping, scratch, same)) {
+        if (!add_series(grouping, scratch, same))
             return false;
-        }
-        if (round >= MAX_ORIENTATIONS) {
-            ts_dicom_series_refuse(&grouping->series[grouping->n - 1], grouping->arena, "orientation-mixed", NULL,
+        if (round >= MAX_ORIENTATIONS)
+            ts_dicom_series_refuse(&grouping->series[grouping->n - 1], "orientation-mixed", NULL,
                                    "more than %d orientations in one series", (int)MAX_ORIENTATIONS);
-        }
         n = rest;
     }
     return true;
 }
 
 /* "no Image Position (Patient) in 12 of 120 slices" */
-static void refuse_without(struct dicom_series *series, struct arena *arena, size_t without, const char *code,
-                           const char *name)
+static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)
 {
-    if (without > 0) {
-        ts_dicom_series_refuse(series, arena, code, "supply files with their whole headers: this cannot be guessed",
+    if (without > 0)
+        ts_dicom_series_refuse(series, code, "supply files with their whole headers: this cannot be guessed",
                                "no %s in %zu of %zu slices", name, without, series->n_files);
-    }
 }
 
-static void check_kind(struct dicom_series *series, struct arena *arena)
+static void check_kind(struct dicom_series *series)
 {
+    static const char *const secondary_captures[] = {"7", "7.", NULL};
     const struct dicom_file *first = series->files[0];
     char kind[DICOM_TEXT_MAX];
     third_value(first->image_type, kind);
-    if (!strncmp(first->sop_class, "1.2.840.10008.5.1.4.1.1.7", 25) &&
-        (first->sop_class[25] == '\0' || first->sop_class[25] == '.')) {
-        ts_dicom_series_refuse(series, arena, "secondary-capture", "choose a series of CT, MR or PET slices",
+    if (ts_dicom_is_class(first->sop_class, secondary_captures))
+        ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
                                "secondary captures: pictures of a screen or a page, not measured slices");
-    }
     if (*series->modality && strcmp(series->modality, "CT") && strcmp(series->modality, "MR") &&
-        strcmp(series->modality, "PT")) {
-        ts_dicom_series_refuse(series, arena, "modality", "choose a series of CT, MR or PET slices",
+        strcmp(series->modality, "PT"))
+        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "modality %s, expected CT, MR or PT", series->modality);
-    }
-    if (!strcmp(kind, "LOCALIZER")) {
-        ts_dicom_series_refuse(series, arena, "localizer", "choose another series",
+    if (!strcmp(kind, "LOCALIZER"))
+        ts_dicom_series_refuse(series, "localizer", "choose another series",
                                "a localizer: an overview for planning, not part of a volume");
-    }
 }
 
 /* The way out of a file's refusal. */
@@ -172,15 +156,13 @@ static const char *hint_for(const char *code)
         {"dicom-truncated", "transfer the file again"},
         {"dicom-length", "transfer the file again"},
     };
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
-        if (!strcmp(code, hints[i][0])) {
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (!strcmp(code, hints[i][0]))
             return hints[i][1];
-        }
-    }
     return "supply a correct file, or take it out of the input";
 }
 
-static void check_files(struct dicom_series *series, struct arena *arena)
+static void check_files(struct dicom_series *series)
 {
     size_t refused = 0, warned = 0, no_position = 0, no_orientation = 0, no_spacing = 0;
     const struct dicom_file *bad = NULL, *odd = NULL, *first = series->files[0];
@@ -195,36 +177,28 @@ static void check_files(struct dicom_series *series, struct arena *arena)
         no_spacing += !file->have_spacing;
     }
     if (bad) {
-        ts_dicom_series_refuse(series, arena, bad->refusal_code, hint_for(bad->refusal_code),
+        ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
                                "%zu of %zu files cannot be used; %s: %s", refused, series->n_files,
                                ts_dicom_base_name(bad->path), bad->refusal);
     }
-    if (odd) {
-        ts_dicom_series_warn(series, arena, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
-    }
-    if (!*series->modality) {
-        ts_dicom_series_refuse(series, arena, "modality", "choose a series of CT, MR or PET slices",
+    if (odd)
+        ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
+    if (!*series->modality)
+        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "no modality, expected CT, MR or PT");
-    }
-    refuse_without(series, arena, no_position, "position-missing", "Image Position (Patient)");
-    refuse_without(series, arena, no_orientation, "orientation-missing", "Image Orientation (Patient)");
-    refuse_without(series, arena, no_spacing, "pixel-spacing-missing", "Pixel Spacing");
+    refuse_without(series, no_position, "position-missing", "Image Position (Patient)");
+    refuse_without(series, no_orientation, "orientation-missing", "Image Orientation (Patient)");
+    refuse_without(series, no_spacing, "pixel-spacing-missing", "Pixel Spacing");
     for (size_t i = 1; i < series->n_files; i++) {
         const struct dicom_file *file = series->files[i];
         for (int k = 0; k < 2; k++) {
-            if (!(fabs(file->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k]))) {
-                ts_dicom_series_refuse(series, arena, "pixel-spacing-mixed", "supply slices of one reconstruction",
+            if (!(fabs(file->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
+                ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
                                        "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
                                        first->spacing_mm[1], ts_dicom_base_name(first->path), file->spacing_mm[0],
                                        file->spacing_mm[1], ts_dicom_base_name(file->path));
-            }
         }
     }
-}
-
-static bool same_uid(const struct dicom_series *a, const struct dicom_series *b)
-{
-    return !strcmp(a->series, b->series) && !strcmp(a->files[0]->study, b->files[0]->study);
 }
 
 /* Equal UIDs stand side by side. */
@@ -233,68 +207,52 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
     const struct dicom_series *series = grouping->series;
     for (int side = -1; side <= 1; side += 2) {
         size_t other = i + (size_t)side;
-        if (other < grouping->n && same_uid(&series[i], &series[other]) &&
-            !same_orientation(series[i].files[0], series[other].files[0])) {
+        if (other < grouping->n && ts_dicom_same_series(&series[i], &series[other]) &&
+            !same_orientation(series[i].files[0], series[other].files[0]))
             return true;
-        }
     }
     return false;
 }
 
 /* Takes the damaged files out of a series that has others too. */
-static void drop_damaged(struct dicom_series *series, struct arena *arena)
+static void drop_damaged(struct dicom_series *series)
 {
     const char *reason = NULL;
-    size_t n = 0;
-    for (size_t i = 0; i < series->n_files; i++) {
-        if (ts_dicom_is_damage(series->files[i]->refusal_code)) {
-            reason = reason ? reason : series->files[i]->refusal;
-            n++;
-        }
-    }
-    if (n == 0 || n == series->n_files) {
-        return;
-    }
     size_t kept = 0;
     for (size_t i = 0; i < series->n_files; i++) {
-        if (!ts_dicom_is_damage(series->files[i]->refusal_code)) {
-            series->files[kept++] = series->files[i];
-        }
+        struct dicom_file *file = series->files[i];
+        if (!ts_dicom_is_damage(file->refusal_code))
+            series->files[kept++] = file;
+        else if (!reason)
+            reason = file->refusal;
     }
+    if (kept == 0 || kept == series->n_files)
+        return;
+    series->n_dropped = series->n_files - kept;
     series->n_files = kept;
-    series->n_dropped = n;
-    ts_dicom_series_warn(series, arena, "%zu damaged file%s skipped: %s", n, n == 1 ? " was" : "s were", reason);
+    ts_dicom_series_warn(series, "%zu damaged file%s skipped: %s", series->n_dropped,
+                         series->n_dropped == 1 ? " was" : "s were", reason);
 }
 
 static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dicom_series **out, struct ts_diag *diag)
 {
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
-        if (skip) {
-            drop_damaged(series, grouping->arena);
-        }
-        check_kind(series, grouping->arena);
-        check_files(series, grouping->arena);
+        if (skip)
+            drop_damaged(series);
+        check_kind(series);
+        check_files(series);
         series->image.rank = 3;
         series->image.axes[0].n = (int64_t)series->n_files;
         series->image.axes[1].n = series->files[0]->rows;
         series->image.axes[2].n = series->files[0]->columns;
-        if (!series->refusal) {
-            ts_dicom_arrange(series, is_split_by_orientation(grouping, i), grouping->arena);
-        }
-        if (!series->refusal) {
-            ts_dicom_quantify(series, grouping->arena);
-        }
+        if (!series->refusal)
+            ts_dicom_arrange(series, is_split_by_orientation(grouping, i));
+        if (!series->refusal)
+            ts_dicom_quantify(series);
     }
-    size_t bytes = grouping->n * sizeof *grouping->series;
-    *out = ts_arena_alloc(grouping->arena, bytes);
-    if (!*out) {
-        return ts_diag_no_memory(diag, bytes);
-    }
-    if (bytes > 0) {
-        memcpy(*out, grouping->series, bytes);
-    }
-    return TS_OK;
+    *out = ts_arena_copy(grouping->arena, grouping->series, grouping->n, sizeof **out);
+    return *out ? TS_OK : ts_diag_no_memory(diag, grouping->n * sizeof **out);
 }
 
 enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *arena, struct dicom_series **series,
@@ -304,31 +262,27 @@ enum ts_status ts_dicom_group(const struct dicom_folder *folder, struct arena *a
     size_t n = folder->n_files, bytes = 2 * n * sizeof(struct dicom_file *);
     struct dicom_file **files = malloc(bytes + 1);
     enum ts_status status = files ? TS_OK : ts_diag_no_memory(diag, bytes);
-    for (size_t i = 0; files && i < n; i++) {
+    for (size_t i = 0; files && i < n; i++)
         files[i] = &folder->files[i];
-    }
-    if (status == TS_OK && n > 0) {
+    if (status == TS_OK && n > 0)
         qsort(files, n, sizeof *files, compare_files);
-    }
     for (size_t first = 0; status == TS_OK && first < n;) {
         size_t end = first + 1;
-        while (end < n && compare_keys(files[first], files[end]) == 0) {
+        while (end < n && compare_keys(files[first], files[end]) == 0)
             end++;
-        }
-        if (!split_run(&grouping, files + first, end - first, files + n)) {
+        if (!split_run(&grouping, files + first, end - first, files + n))
             status = ts_diag_no_memory(diag, 0);
-        }
         first = end;
     }
-    if (status == TS_OK) {
+    if (status == TS_OK)
         status = judge_all(&grouping, folder->skip, series, diag);
-    }
-    if (status == TS_OK && !ts_dicom_check_whole(*series, grouping.n, arena)) {
-        status = ts_diag_no_memory(diag, 0);
-    }
-    if (status == TS_OK) {
+    if (status == TS_OK)
+        ts_dicom_check_completeness(*series, grouping.n);
+    for (size_t i = 0; status == TS_OK && i < grouping.n; i++)
+        if ((*series)[i].no_memory)
+            status = ts_diag_no_memory(diag, 0);
+    if (status == TS_OK)
         status = ts_dicom_count_suspects(folder, arena, *series, grouping.n, diag);
-    }
     *n_series = status == TS_OK ? grouping.n : 0;
     free(grouping.series);
     free(files);

@@ -10,24 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/dicom/dicom_cells.h"
 #include "io/dicom/dicom_geometry.h"
 
 static const double FLOAT_WHOLE_MAX = 16777216; /* 2^24: every integer up to it is a 32-bit float */
 
-/* The possible values of a slice. */
-static void value_range(const struct dicom_file *file, double *low, double *high)
-{
-    double stored_low = 0, stored_high = ldexp(1, file->bits_stored) - 1;
-    if (file->pixel_representation == 1) {
-        stored_low = -ldexp(1, file->bits_stored - 1);
-        stored_high = ldexp(1, file->bits_stored - 1) - 1;
-    }
-    double a = stored_low * file->slope + file->intercept, b = stored_high * file->slope + file->intercept;
-    *low = fmin(a, b);
-    *high = fmax(a, b);
-}
-
-static void choose_dtype(struct dicom_series *series, struct arena *arena)
+static void choose_dtype(struct dicom_series *series)
 {
     static const enum ts_dtype candidates[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32};
     double low = INFINITY, high = -INFINITY;
@@ -35,14 +23,15 @@ static void choose_dtype(struct dicom_series *series, struct arena *arena)
     for (size_t i = 0; i < series->n_files; i++) {
         const struct dicom_file *file = series->files[i];
         double slice_low, slice_high;
-        value_range(file, &slice_low, &slice_high);
+        const struct dicom_cells cells = {.bits_stored = file->bits_stored,
+                                          .is_signed = file->pixel_representation == 1};
+        whole &= ts_dicom_value_range(&cells, file->slope, file->intercept, &slice_low, &slice_high);
         low = fmin(low, slice_low);
         high = fmax(high, slice_high);
-        whole = whole && file->slope == rint(file->slope) && file->intercept == rint(file->intercept);
     }
     series->image.dtype = TS_F32;
     if (!(low >= -FLT_MAX && high <= FLT_MAX)) {
-        ts_dicom_series_refuse(series, arena, "rescale-overflow", "correct Rescale Slope and Intercept",
+        ts_dicom_series_refuse(series, "rescale-overflow", "correct Rescale Slope and Intercept",
                                "values may reach from %g to %g, more than a 32-bit float holds", low, high);
         return;
     }
@@ -54,9 +43,8 @@ static void choose_dtype(struct dicom_series *series, struct arena *arena)
             return;
         }
     }
-    if (whole && fmax(-low, high) > FLOAT_WHOLE_MAX) {
-        ts_dicom_series_warn(series, arena, "values beyond 16,777,216 are rounded to 32-bit float");
-    }
+    if (whole && fmax(-low, high) > FLOAT_WHOLE_MAX)
+        ts_dicom_series_warn(series, "values beyond 16,777,216 are rounded to 32-bit float");
 }
 
 static bool is_hounsfield(const struct dicom_file *file)
@@ -68,15 +56,13 @@ static const char *pet_unit(const char *units)
 {
     static const char *const names[][2] = {{"BQML", "Bq/ml"},      {"GML", "g/ml"}, {"CNTS", "counts"},
                                            {"PROPCNTS", "counts"}, {"NONE", "1"},   {"", "1"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(units, names[i][0])) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(units, names[i][0]))
             return names[i][1];
-        }
-    }
     return units;
 }
 
-static void choose_unit(struct dicom_series *series, struct arena *arena)
+static void choose_unit(struct dicom_series *series)
 {
     const struct dicom_file *first = series->files[0];
     series->image.quantity = TS_INTENSITY;
@@ -87,17 +73,16 @@ static void choose_unit(struct dicom_series *series, struct arena *arena)
             series->image.unit = "HU";
             return;
         }
-        if (*first->rescale_type && strcmp(first->rescale_type, "US")) {
+        if (*first->rescale_type && strcmp(first->rescale_type, "US"))
             series->image.unit = first->rescale_type;
-        }
-        ts_dicom_series_warn(series, arena, "the CT values are not in Hounsfield units: %s",
+        ts_dicom_series_warn(series, "the CT values are not in Hounsfield units: %s",
                              first->have_slope ? "Rescale Type says otherwise" : "Rescale Slope is absent");
     } else if (!strcmp(first->modality, "PT")) {
         series->image.unit = pet_unit(first->units);
     }
 }
 
-void ts_dicom_quantify(struct dicom_series *series, struct arena *arena)
+void ts_dicom_quantify(struct dicom_series *series)
 {
     const struct dicom_file *first = series->files[0];
     size_t without = 0;
@@ -107,21 +92,20 @@ void ts_dicom_quantify(struct dicom_series *series, struct arena *arena)
         bool same = !strcmp(file->rescale_type, first->rescale_type) && !strcmp(file->units, first->units) &&
                     !strcmp(file->photometric, first->photometric);
         if (!same) {
-            ts_dicom_series_refuse(series, arena, "units-mixed", "supply slices of one kind",
+            ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
                                    "%s and %s disagree in Rescale Type, Units or Photometric Interpretation",
                                    ts_dicom_base_name(first->path), ts_dicom_base_name(file->path));
             return;
         }
     }
     if (without > 0 && without < series->n_files) {
-        ts_dicom_series_refuse(series, arena, "rescale-missing", "supply slices that all carry their rescale values",
+        ts_dicom_series_refuse(series, "rescale-missing", "supply slices that all carry their rescale values",
                                "Rescale Slope is missing in %zu of %zu slices", without, series->n_files);
         return;
     }
     if (!strcmp(first->photometric, "MONOCHROME1")) {
-        ts_dicom_series_warn(series, arena,
-                             "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
+        ts_dicom_series_warn(series, "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
     }
-    choose_unit(series, arena);
-    choose_dtype(series, arena);
+    choose_unit(series);
+    choose_dtype(series);
 }

@@ -13,10 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/dicom/dicom_decode.h"
 #include "io/dicom/dicom_source.h"
+#include "io/file/digest.h"
 
 enum { SLOTS_MAX = 4096 };
 
@@ -26,28 +28,28 @@ static void *slot_data(const struct dicom_source *source, int64_t slot)
     return memory + (size_t)(slot / source->n_workers) * source->slot_bytes;
 }
 
-int ts_dicom_default_threads(void)
+/* Workers and slots where the caller named none. */
+static int default_threads(void)
 {
     cpu_set_t cores;
     int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
     return n < 1 ? 1 : n;
 }
 
-static int clamp_workers(const struct dicom_source *source, int threads, int64_t ahead)
+static int64_t clamp(int64_t n, int64_t most)
 {
-    int64_t n = threads;
-    if (n > ahead)
-        n = ahead;
-    if (n > source->base.n_slices)
-        n = source->base.n_slices;
-    return (int)(n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : n);
+    n = n < most ? n : most;
+    return n < 1 ? 1 : n;
 }
 
 static int64_t clamp_slots(const struct dicom_source *source, int64_t ahead)
 {
-    if (ahead > source->base.n_slices)
-        ahead = source->base.n_slices;
-    return ahead < 1 ? 1 : ahead > SLOTS_MAX ? SLOTS_MAX : ahead;
+    return clamp(clamp(ahead, source->base.n_slices), SLOTS_MAX);
+}
+
+static int clamp_workers(const struct dicom_source *source, int threads, int64_t slots)
+{
+    return (int)clamp(clamp(clamp(threads, slots), source->base.n_slices), WORKERS_MAX);
 }
 
 static size_t slot_bytes(const struct dicom_source *source)
@@ -55,7 +57,8 @@ static size_t slot_bytes(const struct dicom_source *source)
     return (ts_slice_bytes(&source->base.image) + 63) / 64 * 64;
 }
 
-size_t ts_dicom_worker_bytes(const struct dicom_source *source)
+/* What a worker may need to decode any slice. */
+static size_t worker_bytes(const struct dicom_source *source)
 {
     int64_t largest = 0;
     for (int64_t z = 0; z < source->base.n_slices; z++)
@@ -69,7 +72,7 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 {
     const int64_t slots = clamp_slots(source, ahead);
     return (size_t)slots * (slot_bytes(source) + sizeof *source->slots) +
-           (size_t)clamp_workers(source, threads, slots) * ts_dicom_worker_bytes(source);
+           (size_t)clamp_workers(source, threads, slots) * worker_bytes(source);
 }
 
 /* ---- in a worker ------------------------------------------------------------------------------- */
@@ -160,7 +163,7 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
         .kind = &decoder_kind,
         .n_workers = source->n_workers,
         .memory_bytes = memory_bytes,
-        .address_bytes = ((size_t)256 << 20) + 4 * ts_dicom_worker_bytes(source),
+        .address_bytes = ((size_t)256 << 20) + 4 * worker_bytes(source),
         .job_seconds = DICOM_JOB_SECONDS,
         .setup = &decoder,
         .setup_bytes = sizeof decoder,
@@ -185,20 +188,25 @@ static void fail_slot(struct dicom_slot *slot, const char *code, const char *tex
     snprintf(slot->reply.text, sizeof slot->reply.text, "%s", text);
 }
 
-/* The file whose header was checked, or -1 with the reason in the slot. A worker cannot open it. */
-static int open_frame(const struct dicom_frame *frame, struct dicom_slot *slot)
+/* Whether this is still the file whose header was checked. */
+static bool is_unchanged(const struct dicom_file *file, const struct stat *now)
+{
+    return S_ISREG(now->st_mode) && now->st_dev == file->device && now->st_ino == file->inode &&
+           now->st_size == file->file_bytes && now->st_mtim.tv_sec == file->modified.tv_sec &&
+           now->st_mtim.tv_nsec == file->modified.tv_nsec;
+}
+
+/* Opens the slice's file, since a worker cannot. Returns -1 with the reason in the slot. */
+static int open_file(const struct dicom_file *file, struct dicom_slot *slot)
 {
     struct stat now;
-    const int fd = open(frame->file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &now) != 0) {
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &now) != 0)
         fail_slot(slot, "file-not-readable", strerror(errno));
-    } else if (!S_ISREG(now.st_mode) || now.st_dev != frame->device || now.st_ino != frame->inode ||
-               now.st_size != frame->file->file_bytes || now.st_mtim.tv_sec != frame->modified.tv_sec ||
-               now.st_mtim.tv_nsec != frame->modified.tv_nsec) {
+    else if (!is_unchanged(file, &now))
         fail_slot(slot, "file-changed", "the file was changed after its header was checked");
-    } else {
+    else
         return fd;
-    }
     if (fd >= 0)
         close(fd);
     return -1;
@@ -211,7 +219,7 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     job.place = slot / source->n_workers;
     struct dicom_slot *at = &source->slots[slot];
     at->z = z;
-    const int fd = open_frame(&source->frames[z], at);
+    const int fd = open_file(source->frames[z].file, at);
     bool queued = fd < 0;
     if (fd >= 0) {
         queued = ts_workers_submit(source->pool, (int)(slot % source->n_workers), (uint64_t)slot << 32 | (uint64_t)z,
@@ -291,12 +299,6 @@ void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n)
         pump(source, &(struct slice_range){0, 0});
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static enum ts_status report_loss(const struct dicom_source *source, uint64_t job, const char *what,
                                   struct ts_diag *diag)
 {
@@ -305,7 +307,7 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
     if (job == UINT64_MAX || z >= source->base.n_slices)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
     enum ts_status status = ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s",
-                                          (long long)z, base_name(source->frames[z].file->path), what);
+                                          (long long)z, ts_dicom_base_name(source->frames[z].file->path), what);
     ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
     return status;
 }
@@ -335,18 +337,12 @@ static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *d
     return TS_OK;
 }
 
-static void to_hex(char out[2 * DIGEST_BYTES + 1], const unsigned char digest[DIGEST_BYTES])
-{
-    for (int i = 0; i < DIGEST_BYTES; i++)
-        snprintf(out + 2 * i, 3, "%02x", digest[i]);
-}
-
 /* Keeps what the worker found out about slice z, and says whether the slice may be used. */
 static enum ts_status accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
                              struct ts_diag *diag)
 {
     struct source_slice *slice = &source->base.slices[z];
-    const char *name = base_name(source->frames[z].file->path);
+    const char *name = ts_dicom_base_name(source->frames[z].file->path);
     char sha256[sizeof slice->pixel_sha256];
     if (reply->failed) {
         struct diag_site site = {.code = reply->code};
@@ -354,13 +350,13 @@ static enum ts_status accept(struct dicom_source *source, int64_t z, const struc
         ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
         return TS_BAD_INPUT;
     }
-    to_hex(sha256, reply->pixel_sha256);
+    ts_digest_format(sha256, reply->pixel_sha256);
     if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
                              "slice %lld (%s): the pixels differ from those read before", (long long)z, name);
     memcpy(slice->pixel_sha256, sha256, sizeof sha256);
     if (source->frames[z].file->sop_instance[0] != '\0')
-        to_hex(slice->instance_hmac, reply->instance_hmac);
+        ts_digest_format(slice->instance_hmac, reply->instance_hmac);
     slice->padding_count = reply->padding_count;
     if (reply->dirty && !source->noted_dirty) {
         source->noted_dirty = true;
@@ -383,7 +379,7 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
                              (long long)z, (long long)(z + n - 1), (long long)base->n_slices);
     enum ts_status status = TS_OK;
     if (source->pool == NULL)
-        status = ts_dicom_ring_start(base, ts_dicom_default_threads(), 2 * ts_dicom_default_threads(), diag);
+        status = ts_dicom_ring_start(base, default_threads(), 2 * default_threads(), diag);
     for (struct slice_range wanted = {z, n}; status == TS_OK && wanted.n > 0; wanted.z++, wanted.n--) {
         pump(source, &wanted);
         while (status == TS_OK &&

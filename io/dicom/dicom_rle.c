@@ -10,12 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEADER_BYTES = 64, MAX_SEGMENTS = 15, NO_OPERATION = 128 };
+#include "io/dicom/dicom_elements.h"
 
-static uint32_t read_u32(const unsigned char *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
+enum { HEADER_BYTES = 64, MAX_SEGMENTS = 15, NO_OPERATION = 128 };
 
 /* Writes n bytes at out[0], out[stride], ...; returns how many the segment held, n + 1 where it holds more. */
 static size_t decode_segment(const unsigned char *at, const unsigned char *end, unsigned char *out, size_t n,
@@ -43,13 +40,13 @@ static size_t decode_segment(const unsigned char *at, const unsigned char *end, 
 bool ts_dicom_rle_decode(const unsigned char *frame, size_t frame_bytes, unsigned char *cells, size_t n,
                          size_t cell_bytes, char *error, size_t error_bytes)
 {
-    if (frame_bytes < HEADER_BYTES || cell_bytes > MAX_SEGMENTS || read_u32(frame) != cell_bytes) {
+    if (frame_bytes < HEADER_BYTES || cell_bytes > MAX_SEGMENTS || ts_dicom_u32(frame, false) != cell_bytes) {
         snprintf(error, error_bytes, "the RLE header does not name %zu segments", cell_bytes);
         return false;
     }
     for (size_t segment = 0; segment < cell_bytes; segment++) {
-        const size_t start = read_u32(frame + 4 * (segment + 1));
-        const size_t end = segment + 1 < cell_bytes ? read_u32(frame + 4 * (segment + 2)) : frame_bytes;
+        const size_t start = ts_dicom_u32(frame + 4 * (segment + 1), false);
+        const size_t end = segment + 1 < cell_bytes ? ts_dicom_u32(frame + 4 * (segment + 2), false) : frame_bytes;
         if (start < HEADER_BYTES || start > end || end > frame_bytes) {
             snprintf(error, error_bytes, "RLE segment %zu lies outside of its frame", segment + 1);
             return false;

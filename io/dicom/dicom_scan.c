@@ -15,6 +15,7 @@
 
 #include "io/dicom/dicom_check.h"
 #include "io/dicom/dicom_pixels.h"
+#include "io/dicom/dicom_values.h"
 
 enum { PREAMBLE_BYTES = 128, MAGIC_END = 132 };
 
@@ -55,12 +56,10 @@ static const struct syntax_name syntax_names[] = {
 static void read_text_value(struct scan *scan, const struct dicom_element *element, char *out, size_t size)
 {
     size_t length = element->length < size ? element->length : 0;
-    if (length == 0 || !ts_dicom_read(&scan->reader, element->offset, out, length)) {
+    if (length == 0 || !ts_dicom_read(&scan->reader, element->offset, out, length))
         length = 0;
-    }
-    while (length > 0 && (out[length - 1] == ' ' || out[length - 1] == '\0')) {
+    while (length > 0 && (out[length - 1] == ' ' || out[length - 1] == '\0'))
         length--;
-    }
     out[length] = '\0';
 }
 
@@ -75,11 +74,10 @@ static bool read_meta(struct scan *scan, struct dicom_walk *walk)
                             walk->message);
             return false;
         }
-        if (element.tag == DICOM_TAG(0x0002, 0x0002)) {
+        if (element.tag == DICOM_TAG(0x0002, 0x0002))
             read_text_value(scan, &element, scan->media_class, sizeof scan->media_class);
-        } else if (element.tag == DICOM_TAG(0x0002, 0x0010)) {
+        else if (element.tag == DICOM_TAG(0x0002, 0x0010))
             read_text_value(scan, &element, scan->file->syntax_uid, sizeof scan->file->syntax_uid);
-        }
     }
     return true;
 }
@@ -100,9 +98,8 @@ static bool choose_syntax(struct scan *scan)
             name = syntax_names[i].name;
         }
     }
-    if (scan->file->syntax == DICOM_OTHER) {
+    if (scan->file->syntax == DICOM_OTHER)
         ts_dicom_refuse(scan, "dicom-syntax", "transfer syntax %s (%s) is not in this build", uid, name);
-    }
     return !text_equals(uid, "1.2.840.10008.1.2.1.99");
 }
 
@@ -110,9 +107,8 @@ static bool choose_syntax(struct scan *scan)
 static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
 {
     unsigned char bytes[8];
-    if (!ts_dicom_read(&scan->reader, walk->offset, bytes, sizeof bytes)) {
+    if (!ts_dicom_read(&scan->reader, walk->offset, bytes, sizeof bytes))
         return true; /* the walk itself will say what is missing */
-    }
     unsigned group = ts_dicom_u16(bytes, walk->big_endian), swapped = ts_dicom_u16(bytes, !walk->big_endian);
     if (group > 0xFF && swapped <= 0xFF && (group & 0xFF) == 0) {
         ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s endian, the data set is %s endian",
@@ -135,11 +131,7 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct
     scan->encapsulated = element->length == DICOM_UNDEFINED;
     scan->pixel_words = strcmp(element->vr, "OB") != 0;
     if (scan->encapsulated) {
-        struct dicom_fault fault = {.code = NULL};
-        ts_dicom_walk_fragments(walk, file, &scan->fragment_offset, &scan->fragment_bytes, &fault);
-        if (fault.code) {
-            ts_dicom_refuse(scan, fault.code, "%s", fault.message);
-        }
+        ts_dicom_walk_fragments(scan, walk);
         return;
     }
     scan->pixels_truncated = element->truncated;
@@ -148,14 +140,12 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct
     file->pixel_bytes = element->truncated ? file->file_bytes - element->offset : (int64_t)element->length;
 }
 
-/* Data sets of these classes are never images, however they go on. */
-static bool is_document_class(const char *uid)
-{
-    return text_starts(uid, "1.2.840.10008.5.1.4.1.1.88.") || text_starts(uid, "1.2.840.10008.5.1.4.1.1.104.") ||
-           text_starts(uid, "1.2.840.10008.5.1.4.1.1.9.") || text_starts(uid, "1.2.840.10008.5.1.4.1.1.11.") ||
-           text_equals(uid, "1.2.840.10008.5.1.4.1.1.66") || text_equals(uid, "1.2.840.10008.5.1.4.1.1.481.3") ||
-           text_equals(uid, "1.2.840.10008.5.1.4.1.1.481.5");
-}
+/* Data sets of these classes are never images, however they go on: structured reports, documents, waveforms,
+ * presentation states, raw data, contours and plans of radiotherapy. */
+static const char *const document_classes[] = {"88.", "104.", "9.", "11.", "66", "481.3", "481.5", NULL};
+
+/* Data sets of these classes are images: where they have neither pixels nor rows they were cut. */
+static const char *const image_classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4", "128", "128.1", "130", NULL};
 
 /* What follows the pixels may pad or sign them, but not change the header. */
 static bool is_end_padding(struct scan *scan, const struct dicom_walk *walk)
@@ -173,9 +163,8 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             return;
         }
         enum dicom_step step = ts_dicom_walk_next(walk, &element);
-        if (step == DICOM_STEP_END) {
+        if (step == DICOM_STEP_END)
             return;
-        }
         if (step == DICOM_STEP_BROKEN) {
             ts_dicom_refuse(scan, walk->code, "%s", walk->message);
             return;
@@ -187,33 +176,14 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
         }
         if (element.tag == DICOM_PIXEL_DATA) {
             take_pixels(scan, walk, &element);
-            if (scan->file->refusal && scan->encapsulated) {
+            if (scan->file->refusal && scan->encapsulated)
                 return;
-            }
             continue;
         }
-        const char *code = NULL;
-        char message[256];
-        if (!ts_dicom_take(walk, &element, scan->file, &scan->seen, &code, message, sizeof message)) {
-            ts_dicom_refuse(scan, code, "%s", message);
-        }
-        if (is_document_class(scan->file->sop_class)) {
+        ts_dicom_take(scan, walk, &element);
+        if (ts_dicom_is_class(scan->file->sop_class, document_classes))
             return;
-        }
     }
-}
-
-/* Data sets of these classes are images: without pixels and without rows they were cut. */
-static bool is_image_class(const char *uid)
-{
-    static const char *const classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4", "128", "128.1", "130"};
-    static const char prefix[] = "1.2.840.10008.5.1.4.1.1.";
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        if (text_starts(uid, prefix) && text_equals(uid + sizeof prefix - 1, classes[i])) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void init_file(struct dicom_file *file, const char *path)
@@ -245,12 +215,10 @@ static void describe_start(const unsigned char *start, size_t n, struct dicom_ot
         (n >= 8 && is_first_element(start)) || (n >= MAGIC_END + 8 && is_first_element(start + MAGIC_END));
     other->apple_double = n >= sizeof apple_double && !memcmp(start, apple_double, sizeof apple_double);
     other->foreign = n > 0;
-    for (size_t i = 0; i < preamble; i++) {
+    for (size_t i = 0; i < preamble; i++)
         other->foreign = other->foreign && (start[i] >= 0x20 || (start[i] >= '\t' && start[i] <= '\r'));
-    }
-    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         other->foreign = other->foreign || (n >= 4 && !memcmp(start, documents[i], 4));
-    }
 }
 
 static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
@@ -265,9 +233,8 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
     struct dicom_file *file = scan->file;
     unsigned char start[MAGIC_END + 8];
     const size_t n = file->file_bytes < (int64_t)sizeof start ? (size_t)file->file_bytes : sizeof start;
-    if (!ts_dicom_read(&scan->reader, 0, start, n)) {
+    if (!ts_dicom_read(&scan->reader, 0, start, n))
         return is_not(other, DICOM_SHORT); /* it was cut since; where the reading failed, the caller says so */
-    }
     if (n < MAGIC_END || memcmp(start + PREAMBLE_BYTES, "DICM", 4) != 0) {
         describe_start(start, n, other);
         return is_not(other, n < MAGIC_END && !other->foreign ? DICOM_SHORT : DICOM_NO_MAGIC);
@@ -277,30 +244,26 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
                 "\x7f"
                 "ELF",
                 4) ||
-        !memcmp(start, "#!", 2)) {
+        !memcmp(start, "#!", 2))
         ts_dicom_warn(scan, "the file starts like a program: its preamble was passed over");
-    }
     struct dicom_walk walk;
-    if (!read_meta(scan, &walk)) {
+    if (!read_meta(scan, &walk))
         return true;
-    }
-    if (text_equals(scan->media_class, "1.2.840.10008.1.3.10")) {
+    if (text_equals(scan->media_class, "1.2.840.10008.1.3.10"))
         return is_not(other, DICOM_DICOMDIR);
-    }
-    if (!choose_syntax(scan)) {
+    if (!choose_syntax(scan))
         return true;
-    }
     ts_dicom_walk_init(&walk, &scan->reader, walk.offset, file->syntax == DICOM_IMPLICIT_LE,
                        file->syntax == DICOM_EXPLICIT_BE);
-    if (encoding_agrees(scan, &walk)) {
+    if (encoding_agrees(scan, &walk))
         read_data_set(scan, &walk);
-    }
-    bool document = is_document_class(file->sop_class);
-    bool image = scan->met_pixels || file->refusal || ts_dicom_has(&scan->seen, DICOM_TAG(0x0028, 0x0010)) ||
-                 scan->seen.float_pixels || is_image_class(scan->media_class) || is_image_class(file->sop_class);
-    if (document || !image) {
+    bool document = ts_dicom_is_class(file->sop_class, document_classes);
+    bool image = scan->met_pixels || file->refusal || ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
+                 ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS) ||
+                 ts_dicom_is_class(scan->media_class, image_classes) ||
+                 ts_dicom_is_class(file->sop_class, image_classes);
+    if (document || !image)
         return is_not(other, DICOM_NO_PIXELS);
-    }
     ts_dicom_check(scan);
     return true;
 }
@@ -327,6 +290,7 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
     } else {
         file->device = status.st_dev;
         file->inode = status.st_ino;
+        file->modified = status.st_mtim;
         other->bytes = file->file_bytes = status.st_size;
         scan.reader.fd = fd;
         scan.reader.file_bytes = status.st_size;

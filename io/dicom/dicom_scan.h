@@ -7,96 +7,9 @@
 #ifndef IO_DICOM_DICOM_SCAN_H
 #define IO_DICOM_DICOM_SCAN_H
 
-#include <sys/types.h>
-
 #include "core/arena.h"
 #include "core/diag.h"
-
-enum dicom_syntax {
-    DICOM_IMPLICIT_LE,   /* 1.2.840.10008.1.2 */
-    DICOM_EXPLICIT_LE,   /* .2.1 */
-    DICOM_EXPLICIT_BE,   /* .2.2 */
-    DICOM_RLE,           /* .2.5 */
-    DICOM_JPEG_LOSSLESS, /* .2.4.57, .2.4.70 */
-    DICOM_JPEG_LS,       /* .2.4.80; .81 (near-lossless) is refused by name unless its NEAR is 0 */
-    DICOM_OTHER          /* recognized, not in this build: named in the refusal */
-};
-
-enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
-
-/* One DICOM file. Every number was checked against the file; `have` flags say what was there. Zero length = absent. */
-struct dicom_file {
-    const char *path; /* arena */
-    int folder;       /* number of the folder in which it was found; DICOM_NAMED: the user named the file itself */
-    int entry;        /* of the paths that the user named, the one through which it was found */
-    dev_t device;
-    ino_t inode;
-    const char *refusal; /* why this file cannot be part of any volume, or NULL; arena */
-    const char *refusal_code;
-    const char *warning; /* what was passed over, such as bytes behind the pixels, or NULL; arena */
-    char sop_class[DICOM_UID_MAX], sop_instance[DICOM_UID_MAX], study[DICOM_UID_MAX], series[DICOM_UID_MAX],
-        frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
-    enum dicom_syntax syntax;
-    char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX],
-        rescale_type[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX], kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX];
-    int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
-    int64_t frames;
-    bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
-    double position_mm[3], orientation[6]; /* row cosines, then column cosines */
-    double spacing_mm[2];                  /* between rows (y), between columns (x): the DICOM order */
-    double slope, intercept, spacing_between_slices_mm, tilt_degree; /* the last two only to warn; NaN if absent */
-    int32_t padding, padding_limit;                                  /* by pixel_representation */
-    double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
-    double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
-    int64_t pixel_offset,
-        pixel_bytes; /* native: the value field. Encapsulated: of all fragments, from the first item on */
-    int n_fragments; /* encapsulated; single frame files only */
-    int64_t file_bytes;
-};
-
-enum { DICOM_NAMED = -1 };
-
-/* Why a name in the input is not an image. */
-enum dicom_other_kind {
-    DICOM_NO_MAGIC, /* without "DICM" at byte 128 */
-    DICOM_EMPTY,
-    DICOM_SHORT, /* shorter than preamble and magic, and no text */
-    DICOM_NO_PIXELS,
-    DICOM_DICOMDIR,
-    DICOM_LINK,       /* to a folder; not followed */
-    DICOM_LOOP,       /* a link that leads to itself */
-    DICOM_GIT,        /* a folder .git, which holds other names of the files beside it; not searched */
-    DICOM_BARE,       /* a folder without any name in it */
-    DICOM_SPECIAL,    /* a FIFO, socket or device; not opened */
-    DICOM_UNREADABLE, /* it could not be looked at, opened or read; `error` says why */
-    DICOM_OTHER_KINDS,
-    DICOM_DAMAGED = DICOM_OTHER_KINDS /* an image with a broken header; not among the others of a folder */
-};
-
-/* A name in the input that is not an image. */
-struct dicom_other {
-    const char *path; /* arena */
-    enum dicom_other_kind kind;
-    int error;          /* errno */
-    const char *target; /* where a link points that cannot be followed; NULL without one; arena */
-    int folder;         /* as in struct dicom_file */
-    int64_t bytes;
-    bool data_set, foreign, apple_double; /* what its first bytes look like; foreign: a text or a document */
-    bool suspect;                         /* it may have been a slice; see dicom_others.h */
-};
-
-/* What was found, sorted by path. */
-struct dicom_folder {
-    struct dicom_file *files;
-    struct dicom_other *others;
-    size_t n_files, n_others;
-    size_t n_seen, n_of[DICOM_OTHER_KINDS];
-    size_t n_same; /* names of files that were left out because another name leads to the same file */
-    size_t n_idle; /* paths that the user named and that brought no image, where there are several */
-    const char *idle;
-    int n_folders; /* that were searched */
-    bool skip;     /* the chain allows that files cannot be read */
-};
+#include "io/dicom/dicom_file.h"
 
 /* Reads one file's header. Never fails for what is in the file: file->refusal says what is wrong. False: not an image;
  * *other says why. Links are followed. */

@@ -6,20 +6,17 @@
 #ifndef IO_DICOM_DICOM_SOURCE_H
 #define IO_DICOM_DICOM_SOURCE_H
 
-#include <sys/stat.h>
-
-#include "io/dicom/dicom.h"
+#include "core/arena.h"
 #include "io/dicom/dicom_cells.h"
+#include "io/dicom/dicom_file.h"
 #include "io/sandbox/workers.h"
+#include "io/source/source.h"
 
 enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
 
-/* One slice: its file as it was when the source was opened. */
+/* One slice: its file as it was when its header was read. */
 struct dicom_frame {
     const struct dicom_file *file;
-    dev_t device;
-    ino_t inode;
-    struct timespec modified;
     struct dicom_cells cells;
     double slope, intercept; /* as applied */
 };
@@ -83,9 +80,8 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply);
 /* Has the crypto library load what it needs from files, before the worker is locked. */
 bool ts_dicom_frame_prepare(void);
-/* Bytes of the cells of one frame, and what a worker may need to decode any of them. */
+/* Bytes of the cells of one frame. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
-size_t ts_dicom_worker_bytes(const struct dicom_source *source);
 
 /* The four operations of struct source_ops but close, and what close must end. */
 enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
@@ -94,7 +90,5 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
 void ts_dicom_ring_end(struct dicom_source *source);
 /* What the source holds while reading, with this many workers and slots. */
 size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead);
-/* Workers and slots where the caller named none. */
-int ts_dicom_default_threads(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A ring of `window` slots: put fills at `tail`, threads take at `next`, and whoever finds the chunk at `head` ready
- * hands it to the sink outside the lock. head <= next <= tail, all counted from the first chunk on.
+ * A ring of `window` slots: put fills the slot `tail`, threads encode the slot `next`, and whoever finds the chunk at
+ * `head` ready hands it to the sink outside the lock. head <= next <= tail, all counted from the first chunk on.
  */
 #include "io/file/chunk_queue.h"
 
@@ -16,7 +16,7 @@ struct slot {
 
 struct chunk_queue {
     pthread_mutex_t lock;
-    pthread_cond_t work, room; /* for threads; for put and drain */
+    pthread_cond_t work, space; /* threads wait for work; put and drain wait for free slots */
     int64_t head, next, tail, window;
     bool sinking, failed, ending;
     chunk_sink *sink;
@@ -28,7 +28,7 @@ struct chunk_queue {
 
 int ts_chunk_queue_window(int threads)
 {
-    return threads + 2; /* one being put, one in the sink */
+    return threads + 2; /* one each for a thread, one that is being put, one in the sink */
 }
 
 static void clear_job(struct chunk_job *job)
@@ -51,7 +51,7 @@ static void encode(struct chunk_coder *coder, struct chunk_job *job)
     }
 }
 
-/* Holds the lock on entry and on return. */
+/* Hands chunks to the sink as long as the next one is ready. The caller holds the lock, before and after. */
 static void sink_ready(struct chunk_queue *queue)
 {
     while (!queue->sinking && queue->head < queue->next && queue->slots[queue->head % queue->window].ready) {
@@ -66,7 +66,7 @@ static void sink_ready(struct chunk_queue *queue)
         queue->sinking = false;
         queue->failed = queue->failed || !done;
         queue->head++;
-        pthread_cond_broadcast(&queue->room);
+        pthread_cond_broadcast(&queue->space);
     }
 }
 
@@ -113,7 +113,7 @@ struct chunk_queue *ts_chunk_queue_create(int threads, chunk_sink *sink, void *u
     }
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->work, NULL);
-    pthread_cond_init(&queue->room, NULL);
+    pthread_cond_init(&queue->space, NULL);
     return queue;
 }
 
@@ -143,7 +143,7 @@ bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *
     }
     pthread_mutex_lock(&queue->lock);
     while (queue->tail - queue->head == queue->window && !queue->failed)
-        pthread_cond_wait(&queue->room, &queue->lock);
+        pthread_cond_wait(&queue->space, &queue->lock);
     bool failed = queue->failed;
     if (failed) {
         clear_job(&dropped);
@@ -159,7 +159,7 @@ bool ts_chunk_queue_drain(struct chunk_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     while (queue->head < queue->tail)
-        pthread_cond_wait(&queue->room, &queue->lock);
+        pthread_cond_wait(&queue->space, &queue->lock);
     bool failed = queue->failed;
     pthread_mutex_unlock(&queue->lock);
     return !failed;
@@ -175,7 +175,7 @@ void ts_chunk_queue_destroy(struct chunk_queue *queue)
     pthread_mutex_unlock(&queue->lock);
     for (int i = 0; i < queue->started; i++)
         pthread_join(queue->handles[i], NULL);
-    pthread_cond_destroy(&queue->room);
+    pthread_cond_destroy(&queue->space);
     pthread_cond_destroy(&queue->work);
     pthread_mutex_destroy(&queue->lock);
     free(queue->slots);

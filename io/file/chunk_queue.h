@@ -28,8 +28,8 @@ typedef bool chunk_sink(void *user, const struct chunk_job *job);
 struct chunk_queue;
 /* No thread starts before the first chunk comes. */
 struct chunk_queue *ts_chunk_queue_create(int threads, chunk_sink *sink, void *user);
-/* Takes the job's buffers over in every case. Waits for room. False: a sink or a thread failed (the error number of a
- * thread that could not start is in *error_number, else 0). */
+/* Owns the job's buffers from now on, in every case. Waits for a free slot. False: a sink or a thread failed (the error
+ * number of a thread that could not start is in *error_number, else 0). */
 bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *job, int *error_number);
 /* Waits until all chunks are through the sink. False where one failed. */
 bool ts_chunk_queue_drain(struct chunk_queue *queue);

@@ -13,7 +13,7 @@
 
 #include <libdeflate.h>
 
-enum { CHUNK_TARGET_BYTES = 4 << 20, CHUNK_SLICE_BYTES = 8 << 20, CHECKSUM_BYTES = 4 };
+enum { CHUNK_TARGET_BYTES = 4 << 20, CHUNK_SLICE_BYTES = 8 << 20 };
 
 struct chunk_coder {
     struct libdeflate_compressor *compressor;
@@ -122,64 +122,36 @@ uint32_t ts_chunk_checksum(const void *data, size_t bytes)
 
 static void put_checksum(unsigned char *out, uint32_t sum)
 {
-    for (int i = 0; i < CHECKSUM_BYTES; i++)
+    for (int i = 0; i < CHUNK_CHECKSUM_BYTES; i++)
         out[i] = (unsigned char)(sum >> (8 * i));
 }
 
-/* The element width is a constant in each of its copies, so that the loops vectorize. */
-static inline void shuffle_width(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < width; j++)
-            out[j * n + i] = in[i * width + j];
-}
+/* Byte j of element i moves from i * width + j to j * n + i, or back. The element width is a constant in each of these
+ * functions, so that the loops vectorize. */
+#define MOVE_BYTES(name, width, to, from)                                                                              \
+    TS_VECTORIZED                                                                                                      \
+    static void name(unsigned char *restrict out, const unsigned char *restrict in, size_t n)                          \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            for (size_t j = 0; j < (width); j++)                                                                       \
+                out[to] = in[from];                                                                                    \
+    }
+MOVE_BYTES(shuffle_2, 2, i + j * n, i * 2 + j)
+MOVE_BYTES(shuffle_4, 4, i + j * n, i * 4 + j)
+MOVE_BYTES(unshuffle_2, 2, i * 2 + j, i + j * n)
+MOVE_BYTES(unshuffle_4, 4, i * 4 + j, i + j * n)
+MOVE_BYTES(unshuffle_8, 8, i * 8 + j, i + j * n)
 
-TS_VECTORIZED
-static void shuffle_2(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    shuffle_width(out, in, n, 2);
-}
-
-TS_VECTORIZED
-static void shuffle_4(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    shuffle_width(out, in, n, 4);
-}
-
-static void shuffle(unsigned char *out, const unsigned char *in, size_t n, size_t width)
+static void shuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
 {
     if (width == 2)
         shuffle_2(out, in, n);
     else if (width == 4)
         shuffle_4(out, in, n);
     else
-        shuffle_width(out, in, n, width);
-}
-
-static inline void unshuffle_width(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
-                                   size_t width)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < width; j++)
-            out[i * width + j] = in[j * n + i];
-}
-
-TS_VECTORIZED
-static void unshuffle_2(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    unshuffle_width(out, in, n, 2);
-}
-
-TS_VECTORIZED
-static void unshuffle_4(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    unshuffle_width(out, in, n, 4);
-}
-
-TS_VECTORIZED
-static void unshuffle_8(unsigned char *restrict out, const unsigned char *restrict in, size_t n)
-{
-    unshuffle_width(out, in, n, 8);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < width; j++)
+                out[j * n + i] = in[i * width + j];
 }
 
 void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
@@ -191,7 +163,9 @@ void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restri
     else if (width == 8)
         unshuffle_8(out, in, n);
     else
-        unshuffle_width(out, in, n, width);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < width; j++)
+                out[i * width + j] = in[j * n + i];
 }
 
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
@@ -199,7 +173,7 @@ size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
     size_t bytes = chunk_bytes;
     if (filters->level > 0)
         bytes = libdeflate_zlib_compress_bound(NULL, chunk_bytes);
-    return bytes + CHECKSUM_BYTES;
+    return bytes + CHUNK_CHECKSUM_BYTES;
 }
 
 struct chunk_coder *ts_chunk_coder_create(void)
@@ -253,22 +227,23 @@ size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *fi
             shuffle(coder->scratch, chunk, chunk_bytes / width, width);
             source = coder->scratch;
         }
-        length = libdeflate_zlib_compress(coder->compressor, source, chunk_bytes, out, out_bytes - CHECKSUM_BYTES);
+        length =
+            libdeflate_zlib_compress(coder->compressor, source, chunk_bytes, out, out_bytes - CHUNK_CHECKSUM_BYTES);
         if (length == 0)
             return 0;
     }
     put_checksum((unsigned char *)out + length, ts_chunk_checksum(out, length));
-    return length + CHECKSUM_BYTES;
+    return length + CHUNK_CHECKSUM_BYTES;
 }
 
 bool ts_chunk_is_intact(const void *data, size_t bytes)
 {
-    unsigned char sum[CHECKSUM_BYTES];
-    if (bytes < CHECKSUM_BYTES)
+    unsigned char sum[CHUNK_CHECKSUM_BYTES];
+    if (bytes < CHUNK_CHECKSUM_BYTES)
         return false;
-    bytes -= CHECKSUM_BYTES;
+    bytes -= CHUNK_CHECKSUM_BYTES;
     put_checksum(sum, ts_chunk_checksum(data, bytes));
-    return memcmp(sum, (const unsigned char *)data + bytes, CHECKSUM_BYTES) == 0;
+    return memcmp(sum, (const unsigned char *)data + bytes, CHUNK_CHECKSUM_BYTES) == 0;
 }
 
 const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
@@ -277,7 +252,7 @@ const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filter
     size_t width = filters->element_bytes;
     if (!ts_chunk_is_intact(data, bytes))
         return NULL;
-    bytes -= CHECKSUM_BYTES;
+    bytes -= CHUNK_CHECKSUM_BYTES;
     if (filters->level == 0)
         return bytes == chunk_bytes ? data : NULL;
     if (!coder->decompressor)

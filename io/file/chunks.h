@@ -8,6 +8,8 @@
 
 #include "core/image.h"
 
+enum { CHUNK_CHECKSUM_BYTES = 4 };
+
 /* How an array is cut. All axes before `split` have chunks of length 1, all after it are whole: so a chunk is one range
  * of the row-major array, and chunks in order are the array in order. The last chunk along `split` is padded. */
 struct chunk_grid {

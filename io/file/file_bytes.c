@@ -1,7 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pread and pwrite until all is done. An interrupted call is made again; a file that ends early is told apart from an
+ * error by errno 0.
+ */
 #include "io/file/file_bytes.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 bool ts_file_read_at(int fd, void *out, size_t bytes, uint64_t offset)
@@ -36,4 +41,10 @@ bool ts_file_write_at(int fd, const void *data, size_t bytes, uint64_t offset)
         offset += (uint64_t)n;
     }
     return true;
+}
+
+const char *ts_errno_text(int error_number)
+{
+    const char *text = strerrordesc_np(error_number);
+    return text ? text : "unknown error";
 }

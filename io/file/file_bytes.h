@@ -13,5 +13,7 @@
 bool ts_file_read_at(int fd, void *out, size_t bytes, uint64_t offset);
 /* False with errno. */
 bool ts_file_write_at(int fd, const void *data, size_t bytes, uint64_t offset);
+/* The English text of an errno, in any locale. */
+const char *ts_errno_text(int error_number);
 
 #endif

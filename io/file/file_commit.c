@@ -19,14 +19,10 @@
 #include <unistd.h>
 
 #include "core/number.h"
+#include "core/path.h"
+#include "io/file/file_bytes.h"
 
 static const char temporary_mark[] = ".tomostage-tmp.";
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 static char *folder_name(const char *path)
 {
@@ -39,14 +35,14 @@ static char *folder_name(const char *path)
 static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what, const char *path, int error)
 {
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = code}, "cannot %s '%s': %s (%d)", what, path,
-                         strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error", error);
+                         ts_errno_text(error), error);
 }
 
 /* A warning: `bytes` are those without compression, and a disk that is really full is met while writing. */
 static void check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
 {
     struct statvfs disk;
-    /* No blocks at all: the file system does not say. */
+    /* A file system without blocks does not report its size. */
     if (bytes <= 0 || statvfs(folder, &disk) != 0 || disk.f_blocks == 0)
         return;
     double available = (double)disk.f_bavail * (double)disk.f_frsize, needed = 1.05 * (double)bytes;
@@ -78,7 +74,7 @@ static int link_descriptor(int fd, const char *path)
     return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* Whether a file of the folder can be made without a name and get one later: only a trial tells. */
+/* Whether a file of the folder can be made without a name and get one later. Only a trial shows it. */
 static bool can_link(const char *folder, const char *temporary)
 {
     const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -90,19 +86,17 @@ static bool can_link(const char *folder, const char *temporary)
     return done;
 }
 
-/* Some folders take no files whatever their mode says, as those of /proc do: only a trial tells. */
+/* Some folders accept no files whatever their mode is, as those of /proc: only a trial shows it. */
 static enum ts_status try_folder(const char *path, const char *folder, struct ts_diag *diag)
 {
     const struct file_commit trial = {.path = (char *)path, .folder = (char *)folder};
-    int fd = ts_file_scratch(&trial);
+    const int fd = ts_file_scratch(&trial), error = errno;
     if (fd >= 0) {
         close(fd);
         return TS_OK;
     }
-    int error = errno;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-not-writable"},
-                  "the output folder '%s' takes no files: %s (%d)", folder,
-                  strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error", error);
+                  "the output folder '%s' takes no files: %s (%d)", folder, ts_errno_text(error), error);
     ts_diag_hint(diag, "choose another folder for the output");
     return TS_RUN_FAILED;
 }
@@ -149,7 +143,7 @@ static enum ts_status check_existing(const char *path, bool force, struct ts_dia
 
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
 {
-    const char *base = base_name(path);
+    const char *base = ts_base_name(path);
     if (*base == '\0' || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-path"},
                              "the output '%s' is a folder or empty, not the name of a file", path);
@@ -214,8 +208,8 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
     file->folder = folder_name(path);
     if (!file->path || !file->folder)
         return ts_diag_no_memory(diag, strlen(path));
-    remove_stale(file->folder, base_name(path), diag);
-    if (!temporary_path(file->folder, base_name(path), &file->temporary)) {
+    remove_stale(file->folder, ts_base_name(path), diag);
+    if (!temporary_path(file->folder, ts_base_name(path), &file->temporary)) {
         file->temporary = NULL;
         return ts_diag_no_memory(diag, strlen(path) + 64);
     }
@@ -235,7 +229,7 @@ int ts_file_scratch(const struct file_commit *file)
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
         return fd;
     char *path;
-    if (!temporary_path(file->folder, base_name(file->path), &path)) {
+    if (!temporary_path(file->folder, ts_base_name(file->path), &path)) {
         errno = ENOMEM;
         return -1;
     }
@@ -267,7 +261,8 @@ static mode_t creation_mask(void)
     return mask & 0777;
 }
 
-/* Without RENAME_NOREPLACE on this file system a link does the same in two steps; without links a look must do. */
+/* Gives a file with a temporary name its own, where no other file has that. A file system without RENAME_NOREPLACE does
+ * it by a link, in two steps; one without links only by checking first. */
 static int rename_new(const struct file_commit *file)
 {
     if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
@@ -286,23 +281,16 @@ static int rename_new(const struct file_commit *file)
     return rename(file->temporary, file->path) == 0 ? 0 : errno;
 }
 
-/* Over an existing file there is no link: the file gets its temporary name first. */
-static int publish_unnamed(struct file_commit *file)
-{
-    if (link_descriptor(file->fd, file->path) == 0)
-        return 0;
-    if (errno != EEXIST || !file->force)
-        return errno;
-    if (link_descriptor(file->fd, file->temporary) != 0)
-        return errno;
-    file->named = true;
-    return rename(file->temporary, file->path) == 0 ? 0 : errno;
-}
-
 static int publish(struct file_commit *file)
 {
-    if (!file->named)
-        return publish_unnamed(file);
+    if (!file->named) {
+        if (link_descriptor(file->fd, file->path) == 0)
+            return 0;
+        /* A link replaces no file: this one gets its temporary name, to be renamed. */
+        if (errno != EEXIST || !file->force || link_descriptor(file->fd, file->temporary) != 0)
+            return errno;
+        file->named = true;
+    }
     if (!file->force)
         return rename_new(file);
     return rename(file->temporary, file->path) == 0 ? 0 : errno;
@@ -320,7 +308,7 @@ static void sync_folder(const struct file_commit *file, struct ts_diag *diag)
         /* The file is whole and has its name; only its survival of a power cut in the next seconds is open. */
         ts_diag_warning(diag, &(struct diag_site){.code = "output-folder-sync"},
                         "the output '%s' is complete, but its folder could not be synced: %s (%d)", file->path,
-                        strerrordesc_np(error), error);
+                        ts_errno_text(error), error);
 }
 
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)

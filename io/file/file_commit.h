@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that appears under its name whole or not at all. It is written without any name (O_TMPFILE), so that nothing
- * is left of it however the process ends, and linked to its name at the end. Where the file system cannot do that it is
- * written as `.NAME.tomostage-tmp.PID.RANDOM` in the same folder and renamed; what a killed process left there is
- * removed by the next one that writes the same name.
+ * A file that appears under its name whole or not at all. It is written without any name (O_TMPFILE) and linked to its
+ * name at the end, so that nothing is left of it however the process ends. Where the file system cannot do that it is
+ * written as `.NAME.tomostage-tmp.PID.RANDOM` in the same folder and renamed; a file has that name for a moment, too,
+ * where another one is replaced. A process that is killed then leaves it behind, and the next one that writes NAME
+ * removes it.
  */
 #ifndef IO_FILE_FILE_COMMIT_H
 #define IO_FILE_FILE_COMMIT_H
@@ -19,7 +20,9 @@ struct file_commit {
     bool force;      /* an existing file may be replaced */
 };
 
-/* What ts_hdf5_check_path says of a path; leaves nothing. bytes: that the file may take, 0 if unknown. */
+/* Everything that can be known before a run to be wrong with this path: it exists (without force), it is a folder, its
+ * folder is missing or not writable. TS_RUN_FAILED; nothing is left behind. Too little space for `bytes`, the output
+ * without compression (0: not known), is a warning. */
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
 /* Removes temporary files of dead processes for this name, with a note each, then makes ours. */
 enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag);

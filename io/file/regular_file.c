@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kind is looked at before the file is opened and again afterwards, because the name may lead elsewhere by then.
+ * The file is opened without waiting and never becomes the controlling terminal, should the name lead to a device after
+ * all.
  */
 #include "io/file/regular_file.h"
 
@@ -22,8 +24,7 @@ static const char *kind_name(mode_t mode)
                                             : "something else";
 }
 
-/* Says where a link leads that leads nowhere. */
-static int fail(const char *path, int error, char *reason, size_t size)
+int ts_regular_file_fail(const char *path, int error, char *reason, size_t size)
 {
     char target[PATH_MAX], shown[PATH_MAX];
     const ssize_t n = readlink(path, target, sizeof target - 1);
@@ -40,18 +41,15 @@ static int fail(const char *path, int error, char *reason, size_t size)
 int ts_regular_file_open(const char *path, struct stat *found, char *reason, size_t size)
 {
     if (stat(path, found) != 0)
-        return fail(path, errno, reason, size);
+        return ts_regular_file_fail(path, errno, reason, size);
     const int fd = S_ISREG(found->st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
-    if (S_ISREG(found->st_mode) && (fd < 0 || fstat(fd, found) != 0)) {
-        const int error = errno;
-        if (fd >= 0)
-            close(fd);
-        return fail(path, error, reason, size);
-    }
-    if (S_ISREG(found->st_mode))
+    const int error = S_ISREG(found->st_mode) && (fd < 0 || fstat(fd, found) != 0) ? errno : 0;
+    if (!error && S_ISREG(found->st_mode))
         return fd;
     if (fd >= 0)
         close(fd);
+    if (error)
+        return ts_regular_file_fail(path, error, reason, size);
     snprintf(reason, size, "is %s, not a file", kind_name(found->st_mode));
     return -1;
 }

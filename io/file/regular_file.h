@@ -12,5 +12,7 @@
 /* Opens for reading; symbolic links are followed. Returns -1 with the reason where it cannot: "cannot be read: ERRNO
  * TEXT", "is a FIFO, not a file", "is a link to TARGET, which cannot be read: ERRNO TEXT". */
 int ts_regular_file_open(const char *path, struct stat *found, char *reason, size_t size);
+/* The reason of a system call that failed on the path with this errno, as above. Returns -1. */
+int ts_regular_file_fail(const char *path, int error, char *reason, size_t size);
 
 #endif

@@ -43,7 +43,7 @@ static const char *geometry_wrong(const struct ts_image *image)
         return "its geometry has numbers that are not finite";
     if (!is_orthonormal(image->direction))
         return "its directions are not unit vectors at right angles";
-    if (image->axes[0].n == 1) /* nothing tells the step of a single slice */
+    if (image->axes[0].n == 1) /* a single slice has no step to check */
         return NULL;
     const double along = dot(step, normal), length = sqrt(dot(step, step));
     const double off[3] = {step[0] - along * normal[0], step[1] - along * normal[1], step[2] - along * normal[2]};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tasks one after the other, until the parent closes the channel.
+ * The child carries out tasks one after the other, until the parent closes the channel. Its answer is written to memory
+ * first and sent whole, since its length comes first. It ends where memory is out or the parent is gone.
  */
 #include "io/hdf5/hdf5_child.h"
 
@@ -47,19 +48,18 @@ static void put_records(FILE *out, const struct ts_diag *diag, uint32_t n)
 }
 
 /* Does the task and answers. False where memory is out or the parent is gone. */
-static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, const void *request, size_t bytes)
+static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, const void *request)
 {
     struct ts_diag *diag = ts_diag_create();
     char *printed = NULL, *records = NULL;
     struct answer_head head = {0};
     struct hdf5_failure failure;
-    struct hdf5_visit visit;
     FILE *out = open_memstream(&printed, &head.bytes), *record_out = open_memstream(&records, &head.record_bytes);
     if (!diag || !out || !record_out)
         return false;
-    ts_hdf5_enter(&visit);
-    enum ts_status status = task(child, request, bytes, out, diag);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_enter();
+    enum ts_status status = task(child, request, out, diag);
+    ts_hdf5_leave();
     if (child->strict && status == TS_OK && ts_hdf5_noted_failure(&failure))
         status =
             ts_hdf5_child_refuse(child, diag, "hdf5-damaged", "a part of the file cannot be read: %s", failure.text);
@@ -79,18 +79,16 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
 /* Whatever the library looks up in files or in the environment is looked up before the child is locked. */
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
-    struct hdf5_visit visit;
     struct hdf5_failure failure = {0};
-    (void)setup;
-    (void)bytes;
+    (void)setup, (void)bytes;
     /* Old files have times, whose decoding asks for the time zone. */
     bool done = setenv("TZ", "UTC0", 1) == 0;
     tzset();
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     done = done && H5open() >= 0 && H5PLset_loading_state(0) >= 0;
     if (!done)
         ts_hdf5_failure(&failure);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     ts_hdf5_note_failures();
     snprintf(error, error_bytes, "%s", failure.text);
     return done;
@@ -110,19 +108,17 @@ static void serve(int channel, const void *setup, size_t bytes, const int *fds, 
         int n_handed = 1;
         child.handed = -1;
         if (!ts_channel_receive(channel, &head, sizeof head, &child.handed, &n_handed) || head.bytes > sizeof request ||
-            !ts_channel_read(channel, request, head.bytes) || !perform(&child, channel, head.task, request, head.bytes))
+            !ts_channel_read(channel, request, head.bytes) || !perform(&child, channel, head.task, request))
             return;
     }
 }
 
 const struct sandbox_kind ts_hdf5_reader = {.name = "HDF5 reader", .prepare = prepare, .serve = serve};
 
-enum ts_status ts_hdf5_child_add_file(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                      struct ts_diag *diag)
+enum ts_status ts_hdf5_child_add_file(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     struct hdf5_failure failure = {0};
     (void)request;
-    (void)bytes;
     const hid_t file =
         child->handed >= 0 && child->n_files < SESSION_FILES ? ts_hdf5_open_descriptor(child->handed, &failure) : -1;
     if (file < 0)

@@ -24,14 +24,14 @@ struct hdf5_child {
     hid_t files[SESSION_FILES];
 };
 
-/* Runs in the child between enter and leave. Prints its answer to `out` and reports to `diag`. */
-typedef enum ts_status hdf5_task(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                 struct ts_diag *diag);
+/* Runs in the child between enter and leave. The request comes from this program and has the size that the task
+ * expects; it is aligned. Prints its answer to `out` and reports to `diag`. */
+typedef enum ts_status hdf5_task(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag);
 
 /* Records "PATH: message" with TS_BAD_INPUT, and returns it. */
 enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_diag *diag, const char *code,
                                     const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The same out of the library's error stack: "PATH: WHAT cannot be read: reason". */
+/* Records "PATH: WHAT cannot be read: reason", with the reason of the library's error stack. */
 enum ts_status ts_hdf5_child_unreadable(const struct hdf5_child *child, struct ts_diag *diag, const char *what);
 
 extern const struct sandbox_kind ts_hdf5_reader; /* its setup is a struct hdf5_child */

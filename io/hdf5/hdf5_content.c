@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the lines. Types have NumPy's names; one that this program does not write is "?", and its values stay away.
+ * Writes the lines. Types have NumPy's names; one that this program does not write is "?", and its values are left out.
+ * Names with control characters are refused, because a tab or a line's end in them would forge fields and lines.
  */
 #include "io/hdf5/hdf5_content.h"
 
@@ -28,18 +29,17 @@ static bool is_plain(const char *name)
 
 static void name_type(hid_t type, char out[DTYPE_BYTES])
 {
-    const struct {
-        hid_t type;
-        const char *name;
-    } numbers[] = {{H5T_STD_U8LE, "|u1"},   {H5T_STD_I8LE, "|i1"},  {H5T_STD_U16LE, "<u2"}, {H5T_STD_I16LE, "<i2"},
-                   {H5T_STD_U32LE, "<u4"},  {H5T_STD_I32LE, "<i4"}, {H5T_STD_U64LE, "<u8"}, {H5T_STD_I64LE, "<i8"},
-                   {H5T_IEEE_F32LE, "<f4"}, {H5T_IEEE_F64LE, "<f8"}};
+    struct hdf5_storage of = {0};
+    ts_hdf5_storage_type(type, &of);
     snprintf(out, DTYPE_BYTES, "?");
-    if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0)
-        snprintf(out, DTYPE_BYTES, "|S%zu", H5Tget_size(type));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (H5Tequal(type, numbers[i].type) > 0)
-            snprintf(out, DTYPE_BYTES, "%s", numbers[i].name);
+    if (of.class == STORAGE_TEXT && !of.variable)
+        snprintf(out, DTYPE_BYTES, "|S%u", of.element_bytes);
+    else if (of.standard && !of.big_endian)
+        snprintf(out, DTYPE_BYTES, "%c%c%u", of.element_bytes > 1 ? '<' : '|',
+                 of.class == STORAGE_FLOAT ? 'f'
+                 : of.has_sign             ? 'i'
+                                           : 'u',
+                 of.element_bytes);
 }
 
 static void put_hex(FILE *out, const unsigned char *bytes, size_t n)
@@ -104,28 +104,25 @@ static herr_t put_attribute(hid_t object, const char *name, const H5A_info_t *in
 {
     (void)info;
     struct content *content = user;
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1, space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    const hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1,
+                space = attribute >= 0 ? H5Aget_space(attribute) : -1;
     const bool known = is_plain(name);
     if (!known)
         snprintf(content->problem, sizeof content->problem, "has an attribute with a control character in its name");
     const bool done = known && type >= 0 && space >= 0 && put_attribute_of(content, name, attribute, type, space);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (attribute >= 0)
-        H5Aclose(attribute);
+    TS_HDF5_CLOSE(space, type, attribute);
     return done ? 0 : -1;
 }
 
-/* What `write` prints about the dataset, behind a line with its length. */
-static bool put_block(struct content *content, hid_t dataset, const char *name, bool (*write)(hid_t, FILE *))
+/* Writes a line with a name and a length, and behind it the block that `write` prints about the dataset. */
+static bool put_block(const struct content *content, hid_t dataset, const struct hdf5_storage *storage,
+                      const char *name, bool (*write)(hid_t, const struct hdf5_storage *, FILE *))
 {
     char *bytes = NULL;
     size_t n = 0;
     FILE *block = open_memstream(&bytes, &n);
-    bool done = block && write(dataset, block);
+    bool done = block && write(dataset, storage, block);
     if (block)
         done = fclose(block) == 0 && done;
     if (done) {
@@ -136,14 +133,13 @@ static bool put_block(struct content *content, hid_t dataset, const char *name, 
     return done;
 }
 
-static bool put_places(struct content *content, hid_t dataset)
+static bool put_places(const struct content *content, hid_t dataset)
 {
-    const hid_t list = H5Dget_create_plist(dataset);
-    const H5D_layout_t layout = list >= 0 ? H5Pget_layout(list) : H5D_LAYOUT_ERROR;
-    if (list >= 0)
-        H5Pclose(list);
-    return layout != H5D_LAYOUT_ERROR && put_block(content, dataset, "storage", ts_hdf5_storage_describe) &&
-           (layout != H5D_CHUNKED || put_block(content, dataset, "chunks", ts_hdf5_storage_table));
+    struct hdf5_storage storage = {0};
+    return ts_hdf5_storage_find(dataset, &storage) &&
+           put_block(content, dataset, &storage, "storage", ts_hdf5_storage_write) &&
+           (storage.layout != STORAGE_CHUNKED ||
+            put_block(content, dataset, &storage, "chunks", ts_hdf5_storage_write_table));
 }
 
 /* ---- objects ----------------------------------------------------------------------------------- */
@@ -161,10 +157,7 @@ static bool put_dataset(struct content *content, const struct hdf5_object *objec
         if (content->places && *dtype != '?')
             done = put_places(content, object->id);
     }
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    TS_HDF5_CLOSE(space, type);
     return done;
 }
 

@@ -14,121 +14,87 @@
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_writer.h"
 
-static hid_t dataset_properties(const struct hdf5_dataset *dataset, const struct hdf5_dataset_shape *shape)
+/* The creation properties; -1 where the library fails. Floats get their fill value. */
+static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_value *value)
 {
+    const float nan_32 = NAN;
+    const double nan_64 = (double)NAN;
+    const hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE);
     hsize_t chunk[TS_MAX_RANK];
-    for (int d = 0; d < shape->rank; d++)
+    for (int d = 0; d < value->rank; d++)
         chunk[d] = (hsize_t)dataset->grid.chunk[d];
-    hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE);
-    if (list < 0)
-        return list;
-    bool done = H5Pset_chunk(list, shape->rank, chunk) >= 0;
+    bool done = list >= 0 && H5Pset_chunk(list, value->rank, chunk) >= 0;
     if (dataset->filters.level > 0) {
-        if (shape->element_bytes > 1)
+        if (value->element_bytes > 1)
             done = done && H5Pset_shuffle(list) >= 0;
         done = done && H5Pset_deflate(list, (unsigned)dataset->filters.level) >= 0;
     }
     done = done && H5Pset_fletcher32(list) >= 0;
-    /* A chunk that is lost reads as NaN, not as a plausible 0. */
-    if (shape->floating)
-        done = done && H5Pset_fill_value(list, shape->type, dataset->fill) >= 0;
-    done = done && H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0;
-    if (!done) {
-        H5Pclose(list);
-        return -1;
+    if (H5Tget_class(value->type) == H5T_FLOAT) {
+        memcpy(dataset->fill, value->element_bytes == 4 ? (const void *)&nan_32 : &nan_64, value->element_bytes);
+        done = done && H5Pset_fill_value(list, value->type, dataset->fill) >= 0;
     }
-    return list;
+    if (done && H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0)
+        return list;
+    TS_HDF5_CLOSE(list);
+    return -1;
 }
 
-static hid_t create_dataset(struct hdf5_writer *writer, const struct hdf5_dataset *dataset,
-                            const struct hdf5_dataset_shape *shape)
+static bool create_dataset(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const struct hdf5_value *value)
 {
-    hsize_t n[TS_MAX_RANK];
-    struct hdf5_visit visit;
-    for (int d = 0; d < shape->rank; d++)
-        n[d] = (hsize_t)shape->n[d];
-    ts_hdf5_enter(&visit);
-    hid_t id = -1;
-    hid_t list = dataset_properties(dataset, shape);
-    hid_t space = H5Screate_simple(shape->rank, n, NULL);
+    ts_hdf5_enter();
+    const hid_t list = dataset_properties(dataset, value), space = ts_hdf5_value_space(value);
     if (list >= 0 && space >= 0)
-        id = H5Dcreate2(writer->h5, dataset->path, shape->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    if (id < 0)
+        dataset->dataset = H5Dcreate2(writer->h5, dataset->path, value->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    if (dataset->dataset < 0)
         ts_hdf5_fail_library(writer, dataset->path, 0);
-    if (space >= 0)
-        H5Sclose(space);
-    if (list >= 0)
-        H5Pclose(list);
-    ts_hdf5_leave(&visit);
-    return id;
+    TS_HDF5_CLOSE(space, list);
+    ts_hdf5_leave();
+    return dataset->dataset >= 0;
 }
 
-static bool add_dataset(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
+/* Everything but its place in the writer's list; on failure the caller destroys it. */
+static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const char *path,
+                    const struct hdf5_value *value)
 {
-    size_t count = (size_t)writer->n_datasets + 1;
-    struct hdf5_dataset **grown = realloc(writer->datasets, count * sizeof *grown);
-    if (!grown)
-        return false;
-    writer->datasets = grown;
-    writer->datasets[writer->n_datasets++] = dataset;
-    return true;
+    dataset->path = strdup(path);
+    if (!ts_chunk_grid_init(&dataset->grid, value->rank, value->n, value->element_bytes))
+        return ts_hdf5_fail(writer, "output-size", "the dataset '%s' has no elements or more than can be addressed",
+                            path);
+    dataset->slice_bytes = value->element_bytes;
+    for (int d = 1; d < value->rank; d++)
+        dataset->slice_bytes *= (size_t)value->n[d];
+    dataset->filters = (struct chunk_filters){.element_bytes = value->element_bytes, .level = writer->options.level};
+    dataset->digest = ts_digest_tree_create((uint64_t)value->n[0] * dataset->slice_bytes);
+    dataset->scratch_bytes = calloc((size_t)dataset->grid.n_chunks, sizeof *dataset->scratch_bytes);
+    if (!dataset->path || !dataset->digest || !dataset->scratch_bytes)
+        return ts_hdf5_fail_memory(writer, (size_t)dataset->grid.n_chunks * sizeof *dataset->scratch_bytes);
+    if (!value->data && writer->n_images > 0 && (dataset->scratch = ts_file_scratch(&writer->file)) < 0)
+        return ts_hdf5_fail_system(writer, "cannot make a scratch file for", errno, path, 0);
+    return create_dataset(writer, dataset, value);
 }
 
-static void set_fill(struct hdf5_dataset *dataset, const struct hdf5_dataset_shape *shape)
+enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
+                                      int *id)
 {
-    if (!shape->floating)
-        return;
-    float nan_32 = NAN;
-    double nan_64 = (double)NAN;
-    memcpy(dataset->fill, shape->element_bytes == 4 ? (void *)&nan_32 : (void *)&nan_64, shape->element_bytes);
-}
-
-enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path,
-                                      const struct hdf5_dataset_shape *shape, int *id)
-{
-    enum ts_status status = ts_hdf5_settle(writer);
-    if (status != TS_OK)
-        return status;
-    struct hdf5_dataset *dataset = calloc(1, sizeof *dataset);
-    if (!dataset) {
+    if (ts_hdf5_settle(writer) != TS_OK)
+        return TS_RUN_FAILED;
+    struct hdf5_dataset *dataset = malloc(sizeof *dataset);
+    struct hdf5_dataset **list = realloc(writer->datasets, ((size_t)writer->n_datasets + 1) * sizeof *list);
+    if (list)
+        writer->datasets = list;
+    if (dataset)
+        *dataset = (struct hdf5_dataset){.dataset = -1, .scratch = -1};
+    if (!dataset || !list)
         ts_hdf5_fail_memory(writer, sizeof *dataset);
+    if (!dataset || !list || !prepare(writer, dataset, path, value)) {
+        ts_hdf5_dataset_destroy(dataset);
         return ts_hdf5_state(writer);
     }
-    dataset->dataset = -1;
-    dataset->scratch = -1;
-    dataset->path = strdup(path);
-    if (!ts_chunk_grid_init(&dataset->grid, shape->rank, shape->n, shape->element_bytes)) {
-        ts_hdf5_fail(writer, "output-size", "the dataset '%s' has no elements or more than can be addressed", path);
-        goto failed;
-    }
-    dataset->slice_bytes = shape->element_bytes;
-    for (int d = 1; d < shape->rank; d++)
-        dataset->slice_bytes *= (size_t)shape->n[d];
-    dataset->filters = (struct chunk_filters){.element_bytes = shape->element_bytes, .level = writer->options.level};
-    dataset->digest = ts_digest_tree_create((uint64_t)shape->n[0] * dataset->slice_bytes);
-    set_fill(dataset, shape);
-    dataset->scratch_bytes = calloc((size_t)dataset->grid.n_chunks, sizeof *dataset->scratch_bytes);
-    if (!dataset->path || !dataset->digest || !dataset->scratch_bytes) {
-        ts_hdf5_fail_memory(writer, (size_t)dataset->grid.n_chunks * sizeof *dataset->scratch_bytes);
-        goto failed;
-    }
-    if (!shape->whole && writer->n_images > 0 && (dataset->scratch = ts_file_scratch(&writer->file)) < 0) {
-        ts_hdf5_fail_system(writer, "cannot make a scratch file for", errno, path, 0);
-        goto failed;
-    }
-    dataset->dataset = create_dataset(writer, dataset, shape);
-    if (dataset->dataset < 0)
-        goto failed;
-    if (!add_dataset(writer, dataset)) {
-        ts_hdf5_fail_memory(writer, sizeof dataset);
-        goto failed;
-    }
-    *id = writer->n_datasets - 1;
-    writer->n_images += !shape->whole;
+    *id = writer->n_datasets++;
+    writer->datasets[*id] = dataset;
+    writer->n_images += !value->data;
     return TS_OK;
-failed:
-    ts_hdf5_dataset_destroy(dataset);
-    return ts_hdf5_state(writer);
 }
 
 void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset)
@@ -202,9 +168,8 @@ static bool write_chunk(struct hdf5_writer *writer, struct hdf5_dataset *dataset
     size_t inside = ts_chunk_place(&dataset->grid, index, start);
     for (int d = 0; d < dataset->grid.rank; d++)
         offset[d] = (hsize_t)start[d];
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
-    bool done = H5Dwrite_chunk(dataset->dataset, H5P_DEFAULT, 0, offset, bytes, encoded) >= 0;
+    ts_hdf5_enter();
+    const bool done = H5Dwrite_chunk(dataset->dataset, H5P_DEFAULT, 0, offset, bytes, encoded) >= 0;
     if (!done) {
         char what[400];
         int64_t last = start[0] + (int64_t)((inside + dataset->slice_bytes - 1) / dataset->slice_bytes) - 1;
@@ -212,16 +177,14 @@ static bool write_chunk(struct hdf5_writer *writer, struct hdf5_dataset *dataset
                  (long long)dataset->grid.n[0], dataset->path);
         ts_hdf5_fail_library(writer, what, (int64_t)bytes);
     }
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     return done;
 }
 
 static bool write_scratch(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const struct chunk_job *job)
 {
-    if (!ts_file_write_at(dataset->scratch, job->encoded, job->encoded_bytes, (uint64_t)dataset->scratch_end)) {
-        ts_hdf5_fail_system(writer, "cannot write", errno, dataset->path, (int64_t)job->encoded_bytes);
-        return false;
-    }
+    if (!ts_file_write_at(dataset->scratch, job->encoded, job->encoded_bytes, (uint64_t)dataset->scratch_end))
+        return ts_hdf5_fail_system(writer, "cannot write", errno, dataset->path, (int64_t)job->encoded_bytes);
     dataset->scratch_end += (off_t)job->encoded_bytes;
     dataset->scratch_bytes[job->index] = job->encoded_bytes;
     return true;
@@ -231,13 +194,10 @@ bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job)
 {
     struct hdf5_writer *writer = user;
     struct hdf5_dataset *dataset = writer->datasets[job->id];
-    if (!job->encoded) {
-        ts_hdf5_fail_memory(writer, ts_chunk_bound(&job->filters, job->chunk_bytes));
-        return false;
-    }
-    if (dataset->scratch >= 0)
-        return write_scratch(writer, dataset, job);
-    return write_chunk(writer, dataset, job->index, job->encoded, job->encoded_bytes);
+    if (!job->encoded)
+        return ts_hdf5_fail_memory(writer, ts_chunk_bound(&job->filters, job->chunk_bytes));
+    return dataset->scratch >= 0 ? write_scratch(writer, dataset, job)
+                                 : write_chunk(writer, dataset, job->index, job->encoded, job->encoded_bytes);
 }
 
 /* Moves the chunks from the scratch file; what was moved is given back to the disk at once. */
@@ -245,18 +205,16 @@ static bool move_chunks(struct hdf5_writer *writer, struct hdf5_dataset *dataset
 {
     size_t capacity = ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes);
     unsigned char *buffer = malloc(capacity);
-    if (!buffer) {
-        ts_hdf5_fail_memory(writer, capacity);
-        return false;
-    }
+    if (!buffer)
+        return ts_hdf5_fail_memory(writer, capacity);
     off_t at = 0;
     bool done = true;
     for (int64_t i = 0; i < dataset->grid.n_chunks && done; i++) {
         const size_t bytes = dataset->scratch_bytes[i];
-        done = ts_file_read_at(dataset->scratch, buffer, bytes, (uint64_t)at);
-        if (!done)
-            ts_hdf5_fail_system(writer, "cannot read back", errno ? errno : EIO, dataset->path, (int64_t)bytes);
-        done = done && write_chunk(writer, dataset, i, buffer, bytes);
+        done =
+            ts_file_read_at(dataset->scratch, buffer, bytes, (uint64_t)at)
+                ? write_chunk(writer, dataset, i, buffer, bytes)
+                : ts_hdf5_fail_system(writer, "cannot read back", errno ? errno : EIO, dataset->path, (int64_t)bytes);
         /* Where holes are not possible the space comes back when the scratch file is closed. */
         (void)fallocate(dataset->scratch, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t)bytes);
         at += (off_t)bytes;
@@ -265,29 +223,29 @@ static bool move_chunks(struct hdf5_writer *writer, struct hdf5_dataset *dataset
     return done;
 }
 
-enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id)
+/* Writes the digest and closes. */
+static bool finish(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
 {
-    struct hdf5_dataset *dataset = writer->datasets[id];
     char text[DIGEST_TEXT_BYTES];
-    if (dataset->z_next != dataset->grid.n[0]) {
-        ts_hdf5_fail(writer, "output-incomplete", "'%s' got %lld of its %lld slices", dataset->path,
-                     (long long)dataset->z_next, (long long)dataset->grid.n[0]);
-        return ts_hdf5_state(writer);
-    }
+    if (dataset->z_next != dataset->grid.n[0])
+        return ts_hdf5_fail(writer, "output-incomplete", "'%s' got %lld of its %lld slices", dataset->path,
+                            (long long)dataset->z_next, (long long)dataset->grid.n[0]);
     if (dataset->scratch >= 0 && !move_chunks(writer, dataset))
-        return ts_hdf5_state(writer);
-    if (!ts_digest_tree_text(dataset->digest, text)) {
-        ts_hdf5_fail(writer, "digest", "the crypto library failed at SHA-256 of '%s'", dataset->path);
-        return ts_hdf5_state(writer);
-    }
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
-    bool done = ts_hdf5_put_digest(dataset->dataset, text);
-    if (!done)
+        return false;
+    if (!ts_digest_tree_text(dataset->digest, text))
+        return ts_hdf5_fail(writer, "digest", "the crypto library failed at SHA-256 of '%s'", dataset->path);
+    ts_hdf5_enter();
+    if (!ts_hdf5_put_digest(dataset->dataset, text))
         ts_hdf5_fail_library(writer, dataset->path, 0);
-    if (H5Dclose(dataset->dataset) < 0 && done)
+    if (H5Dclose(dataset->dataset) < 0)
         ts_hdf5_fail_library(writer, dataset->path, 0);
     dataset->dataset = -1;
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
+    return true;
+}
+
+enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id)
+{
+    (void)finish(writer, writer->datasets[id]);
     return ts_hdf5_state(writer);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Types, small values and storage of HDF5 objects as text. Files may be foreign: sizes are looked at before anything
- * is read.
+ * Types, small values and storage of HDF5 objects as text. Files may be foreign: sizes are checked before anything is
+ * read.
  */
 #include "io/hdf5/hdf5_describe.h"
 
@@ -13,9 +13,19 @@
 
 enum { VALUES_MOST = 16, VALUE_READ_BYTES = 64 << 10 };
 
-void ts_hdf5_type_name(hid_t type, char *out, size_t size)
+/* Those that this program writes too; others need plugins or libraries. */
+static bool is_built_in(int32_t filter)
 {
-    size_t bytes = H5Tget_size(type);
+    return filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_FLETCHER32;
+}
+
+void ts_hdf5_type_name(hid_t dataset, char *out, size_t size)
+{
+    const hid_t type = H5Dget_type(dataset);
+    out[0] = '\0';
+    if (type < 0)
+        return;
+    const size_t bytes = H5Tget_size(type);
     const char *order = bytes > 1 && H5Tget_order(type) == H5T_ORDER_BE ? "be" : "";
     switch (H5Tget_class(type)) {
     case H5T_INTEGER:
@@ -42,6 +52,7 @@ void ts_hdf5_type_name(hid_t type, char *out, size_t size)
     default:
         snprintf(out, size, "other");
     }
+    TS_HDF5_CLOSE(type);
 }
 
 /* One text from a fixed or variable-length cell. */
@@ -58,39 +69,37 @@ static void cell_text(const unsigned char *cell, size_t bytes, bool variable, ch
     out[length] = '\0';
 }
 
-static bool read_texts(hid_t id, bool attribute, hid_t type, hid_t space, size_t n, char *out, size_t size, bool *text)
+/* n texts of an attribute or a dataset, several of them in brackets. 0 where they are too many bytes, -1 where the
+ * library fails. */
+static int read_texts(hid_t id, bool attribute, hid_t type, hid_t space, size_t n, char *out, size_t size)
 {
-    bool variable = H5Tis_variable_str(type) > 0, done = false;
-    size_t bytes = H5Tget_size(type), used = 0;
+    const bool variable = H5Tis_variable_str(type) > 0;
+    const size_t bytes = H5Tget_size(type);
+    size_t used = 0;
     if (bytes == 0 || bytes > VALUE_READ_BYTES || n * bytes > VALUE_READ_BYTES)
-        return false;
+        return 0;
     unsigned char *cells = calloc(n + 1, bytes);
     if (!cells)
-        return false;
-    herr_t read = attribute ? H5Aread(id, type, cells) : H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells);
-    if (read >= 0) {
-        done = true;
-        *text = true;
-        for (size_t i = 0; i < n && used + 4 < size; i++) {
-            if (n > 1)
-                used += (size_t)snprintf(out + used, size - used, i ? ", " : "[");
-            cell_text(cells + i * bytes, bytes, variable, out + used, size - used - 1);
-            used += strlen(out + used);
-        }
+        return 0;
+    const herr_t read = attribute ? H5Aread(id, type, cells) : H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells);
+    for (size_t i = 0; read >= 0 && i < n && used + 4 < size; i++) {
         if (n > 1)
-            snprintf(out + used, size - used, "]");
-        if (variable)
-            (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, cells);
+            used += (size_t)snprintf(out + used, size - used, i ? ", " : "[");
+        cell_text(cells + i * bytes, bytes, variable, out + used, size - used - 1);
+        used += strlen(out + used);
     }
+    if (read >= 0 && n > 1)
+        snprintf(out + used, size - used, "]");
+    if (read >= 0 && variable)
+        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, cells);
     free(cells);
-    return done;
+    return read >= 0 ? 1 : -1;
 }
 
-static bool read_numbers(hid_t dataset, hid_t type, size_t n, char *out, size_t size)
+static bool read_numbers(hid_t dataset, bool integer, size_t n, char *out, size_t size)
 {
     double values[VALUES_MOST];
     int64_t integers[VALUES_MOST];
-    bool integer = H5Tget_class(type) == H5T_INTEGER;
     size_t used = 0;
     if (H5Dread(dataset, integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT,
                 integer ? (void *)integers : (void *)values) < 0)
@@ -110,45 +119,40 @@ static bool read_numbers(hid_t dataset, hid_t type, size_t n, char *out, size_t 
     return true;
 }
 
-bool ts_hdf5_value_text(hid_t dataset, char *out, size_t size, bool *text)
+bool ts_hdf5_value_text(hid_t dataset, const struct hdf5_storage *storage, char *out, size_t size, bool *text)
 {
-    char storage[256];
-    bool done = false, elsewhere;
-    *text = false;
-    ts_hdf5_storage_text(dataset, storage, sizeof storage, &elsewhere);
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-    hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : 0;
-    if (type >= 0 && n >= 1 && n <= VALUES_MOST && !elsewhere) {
-        H5T_class_t class = H5Tget_class(type);
-        if (class == H5T_STRING)
-            done = read_texts(dataset, false, type, space, (size_t)n, out, size, text);
-        else if ((class == H5T_INTEGER || class == H5T_FLOAT) && H5Tget_size(type) <= 8)
-            done = read_numbers(dataset, type, (size_t)n, out, size);
-    }
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    bool done = false, elsewhere = storage->layout == STORAGE_VIRTUAL || storage->layout == STORAGE_EXTERNAL;
+    int64_t n = 1;
+    for (int d = 0; d < storage->rank && n <= VALUES_MOST; d++)
+        n *= storage->n[d] <= VALUES_MOST ? storage->n[d] : VALUES_MOST + 1;
+    for (int i = 0; i < storage->n_filters && i < STORAGE_FILTERS; i++)
+        elsewhere = elsewhere || !is_built_in(storage->filters[i].id);
+    *text = storage->class == STORAGE_TEXT;
+    if (n < 1 || n > VALUES_MOST || elsewhere)
+        return false;
+    const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    if (type >= 0 && space >= 0 && *text)
+        done = read_texts(dataset, false, type, space, (size_t)n, out, size) > 0;
+    else if ((storage->class == STORAGE_INTEGER || storage->class == STORAGE_FLOAT) && storage->element_bytes <= 8)
+        done = read_numbers(dataset, storage->class == STORAGE_INTEGER, (size_t)n, out, size);
+    TS_HDF5_CLOSE(space, type);
     return done;
 }
 
-bool ts_hdf5_attribute_text(hid_t object, const char *name, char *out, size_t size)
+int ts_hdf5_text_of(hid_t object, const char *attribute, char *out, size_t size)
 {
-    bool done = false, text = false;
-    if (H5Aexists(object, name) <= 0)
-        return false;
-    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0)
-        return false;
-    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
-        done = read_texts(attribute, true, type, space, 1, out, size, &text);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    H5Aclose(attribute);
-    return done;
+    const htri_t there = attribute ? H5Aexists(object, attribute) : 1;
+    out[0] = '\0';
+    if (there <= 0)
+        return there < 0 ? -1 : 0;
+    const hid_t value = attribute ? H5Aopen(object, attribute, H5P_DEFAULT) : object;
+    const hid_t type = value < 0 ? -1 : attribute ? H5Aget_type(value) : H5Dget_type(value);
+    const hid_t space = value < 0 ? -1 : attribute ? H5Aget_space(value) : H5Dget_space(value);
+    int found = type >= 0 && space >= 0 ? 0 : -1;
+    if (found == 0 && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
+        found = read_texts(value, attribute != NULL, type, space, 1, out, size);
+    TS_HDF5_CLOSE(space, type, attribute ? value : -1);
+    return found;
 }
 
 static size_t add(char *out, size_t size, size_t used, const char *before, const char *word)
@@ -158,55 +162,27 @@ static size_t add(char *out, size_t size, size_t used, const char *before, const
     return used < size ? used + strlen(out + used) : used;
 }
 
-static size_t add_filters(hid_t list, char *out, size_t size, size_t used, bool *unknown)
+void ts_hdf5_storage_text(const struct hdf5_storage *storage, char *out, size_t size)
 {
-    int n = H5Pget_nfilters(list);
-    for (int i = 0; i < n; i++) {
-        unsigned flags, config, values[8] = {0};
-        size_t n_values = 8;
-        char name[64] = "?", word[96];
-        H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, values, sizeof name, name, &config);
-        name[sizeof name - 1] = '\0';
-        if (filter == H5Z_FILTER_DEFLATE)
-            snprintf(word, sizeof word, "deflate %u", values[0]);
-        else if (filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_FLETCHER32)
-            snprintf(word, sizeof word, "%s", filter == H5Z_FILTER_SHUFFLE ? "shuffle" : "fletcher32");
+    static const char *const layouts[] = {[STORAGE_COMPACT] = "compact",
+                                          [STORAGE_CONTIGUOUS] = "contiguous",
+                                          [STORAGE_CHUNKED] = "chunked",
+                                          [STORAGE_VIRTUAL] = "virtual: its values lie in other files",
+                                          [STORAGE_EXTERNAL] = "external: its values lie in other files"};
+    char word[96];
+    size_t used = add(out, size, 0, "", layouts[storage->layout]);
+    for (int d = 0; storage->layout == STORAGE_CHUNKED && d < storage->rank; d++) {
+        snprintf(word, sizeof word, "%lld", (long long)storage->chunk[d]);
+        used = add(out, size, used, d ? " x " : " ", word);
+    }
+    for (int i = 0; i < storage->n_filters && i < STORAGE_FILTERS; i++) {
+        const struct storage_filter *filter = &storage->filters[i];
+        if (filter->id == H5Z_FILTER_DEFLATE)
+            snprintf(word, sizeof word, "deflate %u", filter->level);
+        else if (is_built_in(filter->id))
+            snprintf(word, sizeof word, "%s", filter->id == H5Z_FILTER_SHUFFLE ? "shuffle" : "fletcher32");
         else
-            snprintf(word, sizeof word, "filter %d (%s)", (int)filter, name);
-        *unknown = *unknown || filter < H5Z_FILTER_DEFLATE || filter > H5Z_FILTER_FLETCHER32;
+            snprintf(word, sizeof word, "filter %d (%s)", filter->id, *filter->name ? filter->name : "?");
         used = add(out, size, used, ", ", word);
     }
-    return used;
-}
-
-void ts_hdf5_storage_text(hid_t dataset, char *out, size_t size, bool *elsewhere)
-{
-    *elsewhere = true;
-    snprintf(out, size, "unknown");
-    hid_t list = H5Dget_create_plist(dataset);
-    if (list < 0)
-        return;
-    H5D_layout_t layout = H5Pget_layout(list);
-    hsize_t chunk[H5S_MAX_RANK];
-    bool external = H5Pget_external_count(list) > 0, unknown = false;
-    *elsewhere = external || layout == H5D_VIRTUAL || layout < 0;
-    if (layout == H5D_CHUNKED) {
-        int rank = H5Pget_chunk(list, H5S_MAX_RANK, chunk);
-        size_t used = add(out, size, 0, "", "chunked");
-        for (int d = 0; d < rank; d++) {
-            char number[32];
-            snprintf(number, sizeof number, "%llu", (unsigned long long)chunk[d]);
-            used = add(out, size, used, d ? " x " : " ", number);
-        }
-        add_filters(list, out, size, used, &unknown);
-        *elsewhere = *elsewhere || unknown;
-    } else if (layout == H5D_VIRTUAL) {
-        snprintf(out, size, "virtual: its values lie in other files");
-    } else {
-        snprintf(out, size, "%s",
-                 external                ? "external: its values lie in other files"
-                 : layout == H5D_COMPACT ? "compact"
-                                         : "contiguous");
-    }
-    H5Pclose(list);
 }

@@ -122,25 +122,14 @@ static herr_t driver_read(H5FD_t *handle, H5FD_mem_t type, hid_t transfer, haddr
 {
     (void)type, (void)transfer;
     const struct driver_file *file = (const struct driver_file *)handle;
-    char *out = buffer;
+    const size_t inside = address >= file->eof ? 0 : size < file->eof - address ? size : (size_t)(file->eof - address);
     if (outside(address, size))
         return -1;
-    while (size > 0) {
-        const ssize_t n = pread(file->fd, out, size, (off_t)address);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            ts_hdf5_keep_error(errno);
-            return -1;
-        }
-        if (n == 0) {
-            memset(out, 0, size);
-            return 0;
-        }
-        out += n;
-        address += (haddr_t)n;
-        size -= (size_t)n;
+    if (!ts_file_read_at(file->fd, buffer, inside, address)) {
+        ts_hdf5_keep_error(errno ? errno : EIO); /* EIO: the file has become shorter */
+        return -1;
     }
+    memset((char *)buffer + inside, 0, size - inside);
     return 0;
 }
 
@@ -249,9 +238,8 @@ hid_t ts_hdf5_open_descriptor(int fd, struct hdf5_failure *failure)
         file = H5Fopen(any_name, H5F_ACC_RDONLY, access);
     if (file < 0)
         ts_hdf5_failure(failure); /* before another call clears the reason */
-    if (access >= 0)
-        H5Pclose(access);
-    /* Without the signature the library says "bad superblock" or less. */
+    TS_HDF5_CLOSE(access);
+    /* For a file without the signature the library's reason is "bad superblock" or less. */
     if (file < 0 && !failure->error_number && !ts_hdf5_has_signature(fd))
         snprintf(failure->text, sizeof failure->text, "it is not an HDF5 file");
     return file;
@@ -264,8 +252,7 @@ hid_t ts_hdf5_create_descriptor(int fd, hid_t creation, struct hdf5_failure *fai
         file = H5Fcreate(any_name, H5F_ACC_TRUNC, creation, access);
     if (file < 0)
         ts_hdf5_failure(failure);
-    if (access >= 0)
-        H5Pclose(access);
+    TS_HDF5_CLOSE(access);
     return file;
 }
 

@@ -9,7 +9,7 @@
 
 #include "io/hdf5/hdf5_error.h"
 
-/* Whether the file says that it is HDF5: it has the signature at its start or, behind a user block, at 512, 1024, 2048,
+/* Whether the file claims to be HDF5: it has the signature at its start or, behind a user block, at 512, 1024, 2048,
  * ... bytes. False with errno 0 where it has none, with the reason where it cannot be read. No library call. */
 bool ts_hdf5_has_signature(int fd);
 
@@ -21,8 +21,8 @@ hid_t ts_hdf5_open_descriptor(int fd, struct hdf5_failure *failure);
 /* Empties the file and creates an HDF5 file in it; V110 bounds: every piece of metadata carries a checksum. Once a
  * write has failed, every later one fails with the same errno. Returns -1 with the reason in `failure`. */
 hid_t ts_hdf5_create_descriptor(int fd, hid_t creation, struct hdf5_failure *failure);
-/* From now on writes go nowhere and succeed. The library writes when it closes a file, and where that fails it keeps
- * dead objects that spoil later files of the process; so a file that will be thrown away is closed like this. */
+/* Makes every later write succeed without effect. The library writes when it closes a file, and where that fails it
+ * keeps dead objects that spoil later files of the process; so a file that will be thrown away is closed like this. */
 void ts_hdf5_driver_discard(hid_t file);
 
 #endif

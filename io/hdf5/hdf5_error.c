@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lock, printing and error stack of libhdf5. Where a system call of the driver failed, its error is reported, since it
- * is the one that a user can act on; else the innermost record of the stack.
+ * The lock around libhdf5, its printing and its error stack. Where a system call of the driver failed, its error is
+ * reported, since it is the one that a user can act on; else the innermost record of the stack.
  */
 #include "io/hdf5/hdf5_error.h"
-#include "core/number.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
+
+#include "io/file/file_bytes.h"
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
-static int kept_error; /* under the lock */
+/* These are used under the lock. */
+static int kept_error; /* errno of the driver */
+static H5E_auto2_t host_print;
+static void *host_print_data;
 
-/* In a child alone, which has one thread. */
+/* These are used in a sandboxed child, which has one thread. */
 static bool notes, noted;
 static struct hdf5_failure first_failure;
 
@@ -41,16 +39,28 @@ static void prepare_library(void)
     (void)H5dont_atexit();
 }
 
-static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data);
+static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data)
+{
+    struct hdf5_failure *failure = data;
+    (void)depth;
+    if (record->desc)
+        ts_text_escape(failure->text, sizeof failure->text, record->desc);
+    return 0;
+}
 
-/* Called by the library where a call of ours fails. */
+/* The last record of the stack, which is the innermost, stays in the text. */
+static void explain(hid_t stack, struct hdf5_failure *failure)
+{
+    snprintf(failure->text, sizeof failure->text, "HDF5 gave no reason");
+    (void)H5Ewalk2(stack, H5E_WALK_DOWNWARD, take_record, failure);
+}
+
+/* The library calls this where a call of ours fails. */
 static herr_t note_failure(hid_t stack, void *data)
 {
     (void)data;
-    if (!noted) {
-        snprintf(first_failure.text, sizeof first_failure.text, "HDF5 gave no reason");
-        (void)H5Ewalk2(stack, H5E_WALK_DOWNWARD, take_record, &first_failure);
-    }
+    if (!noted)
+        explain(stack, &first_failure);
     noted = true;
     return 0;
 }
@@ -66,24 +76,31 @@ bool ts_hdf5_noted_failure(struct hdf5_failure *failure)
     return noted;
 }
 
-void ts_hdf5_enter(struct hdf5_visit *visit)
+void ts_hdf5_enter(void)
 {
     pthread_mutex_lock(&library_lock);
     pthread_once(&library_once, prepare_library);
-    visit->print = NULL;
-    visit->print_data = NULL;
-    /* Where this fails nothing is printed less; no result depends on it. */
-    (void)H5Eget_auto2(H5E_DEFAULT, &visit->print, &visit->print_data);
+    host_print = NULL;
+    host_print_data = NULL;
+    /* Where this fails the library prints; no result depends on it. */
+    (void)H5Eget_auto2(H5E_DEFAULT, &host_print, &host_print_data);
     (void)H5Eset_auto2(H5E_DEFAULT, notes ? note_failure : NULL, NULL);
     (void)H5Eclear2(H5E_DEFAULT);
     kept_error = 0;
 }
 
-void ts_hdf5_leave(const struct hdf5_visit *visit)
+void ts_hdf5_leave(void)
 {
     (void)H5Eclear2(H5E_DEFAULT);
-    (void)H5Eset_auto2(H5E_DEFAULT, visit->print, visit->print_data);
+    (void)H5Eset_auto2(H5E_DEFAULT, host_print, host_print_data);
     pthread_mutex_unlock(&library_lock);
+}
+
+void ts_hdf5_close(const hid_t *objects, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (objects[i] >= 0)
+            (void)H5Idec_ref(objects[i]);
 }
 
 void ts_hdf5_keep_error(int error_number)
@@ -97,39 +114,12 @@ int ts_hdf5_kept_error(void)
     return kept_error;
 }
 
-static herr_t take_record(unsigned depth, const H5E_error2_t *record, void *data)
-{
-    struct hdf5_failure *failure = data;
-    (void)depth;
-    if (record->desc)
-        ts_text_escape(failure->text, sizeof failure->text, record->desc);
-    return 0;
-}
-
 void ts_hdf5_failure(struct hdf5_failure *failure)
 {
     failure->error_number = kept_error;
-    snprintf(failure->text, sizeof failure->text, "HDF5 gave no reason");
-    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, take_record, failure);
+    explain(H5E_DEFAULT, failure);
     if (kept_error)
-        snprintf(failure->text, sizeof failure->text, "%s",
-                 strerrordesc_np(kept_error) ? strerrordesc_np(kept_error) : "unknown error");
+        snprintf(failure->text, sizeof failure->text, "%s", ts_errno_text(kept_error));
     kept_error = 0;
     (void)H5Eclear2(H5E_DEFAULT);
-}
-
-void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
-{
-    out[0] = '\0';
-    if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
-        return;
-    char needed[32], reached[32], free_text[32] = "unknown";
-    struct stat file;
-    struct statvfs disk;
-    ts_bytes_format(needed, sizeof needed, (double)needed_bytes);
-    ts_bytes_format(reached, sizeof reached, fstat(fd, &file) == 0 ? (double)file.st_size : 0.0);
-    if (fstatvfs(fd, &disk) == 0)
-        ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
-    snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
-             free_text);
 }

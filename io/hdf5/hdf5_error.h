@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one door to libhdf5: a lock for the whole process (the library may be built without thread safety), its own
- * printing off while we are inside, and its error stack folded into one sentence.
+ * Every call into libhdf5 stands between ts_hdf5_enter and ts_hdf5_leave: they hold a lock for the whole process,
+ * because the library may be built without thread safety, and keep it from printing its errors. Its error stack is
+ * folded into one sentence.
  */
 #ifndef IO_HDF5_HDF5_ERROR_H
 #define IO_HDF5_HDF5_ERROR_H
@@ -11,34 +12,31 @@
 
 #include "core/diag.h"
 
-/* What a failed call left behind: the system's error number (0: no system call failed), and its text or, without one,
- * the innermost description. */
+/* Why a call failed: the system's error number (0: no system call failed), and its text or, without one, the innermost
+ * description of the library. */
 struct hdf5_failure {
     int error_number;
     char text[200];
 };
 
-/* The error printing that the host program had set, given back by leave. */
-struct hdf5_visit {
-    H5E_auto2_t print;
-    void *print_data;
-};
-
-/* Every call into libhdf5 stands between these two. */
-void ts_hdf5_enter(struct hdf5_visit *visit);
-void ts_hdf5_leave(const struct hdf5_visit *visit);
+/* Takes the lock, and turns off the error printing that the host program had set; leave turns it on again. The lock is
+ * not recursive. */
+void ts_hdf5_enter(void);
+void ts_hdf5_leave(void);
+/* Closes data types, spaces, property lists, attributes and other objects, in this order; negative ones are skipped. */
+#define TS_HDF5_CLOSE(...)                                                                                             \
+    ts_hdf5_close((const hid_t[]){__VA_ARGS__}, sizeof((const hid_t[]){__VA_ARGS__}) / sizeof(hid_t))
+void ts_hdf5_close(const hid_t *objects, size_t n);
 /* Reads and clears the error stack of this thread and the error that the driver kept; call before leave. Text is
  * escaped, its length bounded. */
 void ts_hdf5_failure(struct hdf5_failure *failure);
-/* For the driver: a system call failed with this errno. The first one since enter is kept. */
+/* The driver calls this where a system call failed. The first errno since enter is kept. */
 void ts_hdf5_keep_error(int error_number);
 /* The errno that is kept, or 0. The library does not pass on every failed write, so writers ask for it. */
 int ts_hdf5_kept_error(void);
-/* For a sandboxed child: from now on calls into the library that fail are noted. */
+/* Has the first library call that fails from now on noted; for a sandboxed child. */
 void ts_hdf5_note_failures(void);
-/* Whether one failed, and how the first did. */
+/* Whether one failed, and how. */
 bool ts_hdf5_noted_failure(struct hdf5_failure *failure);
-/* For a full disk or a limit: "; the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
-void ts_space_format(char *out, size_t size, int error_number, int fd, int64_t needed_bytes);
 
 #endif

@@ -5,15 +5,14 @@
  */
 #include "io/hdf5/hdf5_finder.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "io/hdf5/hdf5_describe.h"
 #include "io/hdf5/hdf5_storage.h"
 
 /* ---- paths --------------------------------------------------------------------------------------- */
 
-/* Where a walk stands: an open object and the names that are still to go. */
+/* The state of a walk: an open object and the names that are still to follow. */
 struct walk {
     const struct hdf5_child *child;
     struct ts_diag *diag;
@@ -25,12 +24,11 @@ struct walk {
 
 static void move_to(struct walk *walk, hid_t object)
 {
-    if (walk->at >= 0)
-        H5Oclose(walk->at);
+    TS_HDF5_CLOSE(walk->at);
     walk->at = object;
 }
 
-/* "TARGET/REST" in the place of the rest. */
+/* Writes "TARGET/REST", with the rest of the walk, to `path`. */
 static enum ts_status prepend(struct walk *walk, char *path, const char *target)
 {
     char rest[FINDER_PATH];
@@ -113,8 +111,30 @@ static enum ts_status walk_all(struct walk *walk)
     return status;
 }
 
-static enum ts_status read_attribute(const struct hdf5_child *child, hid_t object, const char *name, char *out,
-                                     size_t size, struct ts_diag *diag);
+/* "WHAT PATH@ATTRIBUTE cannot be read: reason" of an open object; attribute NULL: the object itself. */
+static enum ts_status unreadable(const struct hdf5_child *child, hid_t object, const char *code, const char *what,
+                                 const char *attribute, struct ts_diag *diag)
+{
+    struct hdf5_failure failure;
+    char path[FINDER_NAME] = "", shown[FINDER_NAME];
+    ts_hdf5_failure(&failure);
+    (void)H5Iget_name(object, path, sizeof path);
+    ts_text_escape(shown, sizeof shown, path);
+    return ts_hdf5_child_refuse(child, diag, code, "%s%s%s%s cannot be read: %s", what, shown, attribute ? "@" : "",
+                                attribute ? attribute : "", failure.text);
+}
+
+/* Text of an attribute, or of a scalar dataset where `name` is NULL, without spaces at its end; "" where there is none
+ * such. */
+static enum ts_status read_text(const struct hdf5_child *child, hid_t object, const char *name, char *out, size_t size,
+                                struct ts_diag *diag)
+{
+    if (ts_hdf5_text_of(object, name, out, size) < 0)
+        return unreadable(child, object, "hdf5-text", "the text ", name, diag);
+    for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
+        out[n - 1] = '\0';
+    return TS_OK;
+}
 
 /* Answers the questions that the parent has about nearly every object. */
 static enum ts_status describe(struct walk *walk)
@@ -125,12 +145,11 @@ static enum ts_status describe(struct walk *walk)
     answer->rank = -1;
     answer->kind = type == H5I_GROUP ? FINDER_GROUP : type == H5I_DATASET ? FINDER_DATASET : FINDER_OTHER;
     if (type == H5I_GROUP)
-        return read_attribute(walk->child, walk->at, "NX_class", answer->nx_class, sizeof answer->nx_class, walk->diag);
+        return read_text(walk->child, walk->at, "NX_class", answer->nx_class, sizeof answer->nx_class, walk->diag);
     const hid_t space = type == H5I_DATASET ? H5Dget_space(walk->at) : -1;
-    if (space >= 0) {
+    if (space >= 0)
         answer->rank = H5Sget_simple_extent_ndims(space);
-        H5Sclose(space);
-    }
+    TS_HDF5_CLOSE(space);
     return TS_OK;
 }
 
@@ -151,21 +170,18 @@ enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct fi
     return status;
 }
 
-enum ts_status ts_hdf5_task_find(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                 struct ts_diag *diag)
+enum ts_status ts_hdf5_task_find(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     static struct find_answer answer;
-    (void)bytes;
     const enum ts_status status = ts_hdf5_walk_path(child, request, &answer, diag);
     fwrite(&answer, sizeof answer, 1, out);
     return status;
 }
 
-enum ts_status ts_hdf5_task_release(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                    struct ts_diag *diag)
+enum ts_status ts_hdf5_task_release(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct object_request *of = request;
-    (void)child, (void)bytes, (void)out, (void)diag;
+    (void)child, (void)out, (void)diag;
     H5Oclose(of->object);
     return TS_OK;
 }
@@ -192,12 +208,10 @@ static herr_t put_name(hid_t group, const char *name, const H5L_info_t *link, vo
     return 0;
 }
 
-enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                  struct ts_diag *diag)
+enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct object_request *of = request;
     struct names names = {.out = out};
-    (void)bytes;
     if (H5Iget_type(of->object) == H5I_GROUP &&
         H5Literate(of->object, H5_INDEX_NAME, H5_ITER_INC, NULL, put_name, &names) < 0)
         return ts_hdf5_child_unreadable(child, diag, "a group");
@@ -206,81 +220,21 @@ enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request,
 
 /* ---- texts and numbers ---------------------------------------------------------------------------- */
 
-/* Reads one text of this type. False where the library fails. */
-static bool read_scalar(hid_t value, bool attribute, hid_t type, char *out, size_t size)
-{
-    const size_t bytes = H5Tget_size(type);
-    char *text = NULL;
-    herr_t done = 0;
-    if (H5Tis_variable_str(type) > 0) {
-        done = attribute ? H5Aread(value, type, &text) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text);
-        if (done >= 0 && text) {
-            snprintf(out, size, "%s", text);
-            (void)H5free_memory(text);
-        }
-    } else if (bytes > 0 && bytes < size) {
-        done = attribute ? H5Aread(value, type, out) : H5Dread(value, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
-        out[done >= 0 ? bytes : 0] = '\0';
-    }
-    return done >= 0;
-}
-
-static enum ts_status text_unreadable(const struct hdf5_child *child, hid_t object, const char *attribute,
-                                      struct ts_diag *diag)
-{
-    struct hdf5_failure failure;
-    char path[FINDER_NAME] = "", shown[FINDER_NAME];
-    ts_hdf5_failure(&failure);
-    (void)H5Iget_name(object, path, sizeof path);
-    ts_text_escape(shown, sizeof shown, path);
-    return ts_hdf5_child_refuse(child, diag, "hdf5-text", "the text %s%s%s cannot be read: %s", shown,
-                                attribute ? "@" : "", attribute ? attribute : "", failure.text);
-}
-
-/* Text of an attribute, or of a scalar dataset where `name` is NULL; "" where there is none such. */
-static enum ts_status read_attribute(const struct hdf5_child *child, hid_t object, const char *name, char *out,
-                                     size_t size, struct ts_diag *diag)
-{
-    const htri_t there = name ? H5Aexists(object, name) : 1;
-    out[0] = '\0';
-    if (there <= 0)
-        return there < 0 ? text_unreadable(child, object, name, diag) : TS_OK;
-    const hid_t value = name ? H5Aopen(object, name, H5P_DEFAULT) : object;
-    const hid_t type = value < 0 ? -1 : name ? H5Aget_type(value) : H5Dget_type(value);
-    const hid_t space = value < 0 ? -1 : name ? H5Aget_space(value) : H5Dget_space(value);
-    bool done = type >= 0 && space >= 0;
-    if (done && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
-        done = read_scalar(value, name != NULL, type, out, size);
-    const enum ts_status status = done ? TS_OK : text_unreadable(child, object, name, diag);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (name && value >= 0)
-        H5Aclose(value);
-    for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
-        out[n - 1] = '\0';
-    return status;
-}
-
-enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                 struct ts_diag *diag)
+enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct attribute_request *of = request;
     char text[FINDER_NAME] = "";
-    (void)bytes;
     const enum ts_status status =
-        read_attribute(child, of->object, of->of_dataset ? NULL : of->name, text, sizeof text, diag);
+        read_text(child, of->object, of->of_dataset ? NULL : of->name, text, sizeof text, diag);
     fwrite(text, 1, sizeof text, out);
     return status;
 }
 
-enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                    struct ts_diag *diag)
+enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct attribute_request *of = request;
     struct numbers_answer answer = {.there = H5Aexists(of->object, of->name) > 0};
-    (void)child, (void)bytes, (void)diag;
+    (void)child, (void)diag;
     if (answer.there && of->n <= FINDER_NUMBERS) {
         const hid_t attribute = H5Aopen(of->object, of->name, H5P_DEFAULT);
         const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
@@ -288,12 +242,7 @@ enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *reques
         if ((class == H5T_FLOAT || class == H5T_INTEGER) && space >= 0 &&
             H5Sget_simple_extent_npoints(space) == of->n && H5Aread(attribute, H5T_NATIVE_DOUBLE, answer.values) >= 0)
             answer.n = of->n;
-        if (space >= 0)
-            H5Sclose(space);
-        if (type >= 0)
-            H5Tclose(type);
-        if (attribute >= 0)
-            H5Aclose(attribute);
+        TS_HDF5_CLOSE(space, type, attribute);
     }
     fwrite(&answer, sizeof answer, 1, out);
     return TS_OK;
@@ -301,28 +250,20 @@ enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *reques
 
 /* ---- storage -------------------------------------------------------------------------------------- */
 
-static enum ts_status unreadable(const struct hdf5_child *child, hid_t object, struct ts_diag *diag)
-{
-    struct hdf5_failure failure;
-    char path[FINDER_NAME] = "", shown[FINDER_NAME];
-    ts_hdf5_failure(&failure);
-    (void)H5Iget_name(object, path, sizeof path);
-    ts_text_escape(shown, sizeof shown, path);
-    return ts_hdf5_child_refuse(child, diag, "hdf5-unreadable", "%s cannot be read: %s", shown, failure.text);
-}
-
-enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                     struct ts_diag *diag)
+enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct object_request *of = request;
-    (void)bytes;
-    return ts_hdf5_storage_describe(of->object, out) ? TS_OK : unreadable(child, of->object, diag);
+    struct hdf5_storage storage = {0};
+    return ts_hdf5_storage_find(of->object, &storage) && ts_hdf5_storage_write(of->object, &storage, out)
+               ? TS_OK
+               : unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
 }
 
-enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request, size_t bytes, FILE *out,
-                                  struct ts_diag *diag)
+enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct object_request *of = request;
-    (void)bytes;
-    return ts_hdf5_storage_table(of->object, out) ? TS_OK : unreadable(child, of->object, diag);
+    struct hdf5_storage storage = {0};
+    return ts_hdf5_storage_find(of->object, &storage) && ts_hdf5_storage_write_table(of->object, &storage, out)
+               ? TS_OK
+               : unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tasks of a session that find objects in a foreign file and say what they hold. The library follows no link by itself:
+ * Tasks of a session that find objects in a foreign file and describe them. The library follows no link by itself:
  * paths are walked name by name, soft links within the file; an external link ends the walk, and the parent decides
  * whether the file behind it is handed in. Requests and answers are the structures below, as they are.
  */
@@ -54,10 +54,10 @@ hdf5_task ts_hdf5_task_names;
 /* attribute_request; FINDER_NAME bytes with a final zero, "" where there is no such text. */
 hdf5_task ts_hdf5_task_text;
 hdf5_task ts_hdf5_task_numbers;  /* attribute_request, numbers_answer */
-hdf5_task ts_hdf5_task_describe; /* object_request; what ts_hdf5_storage_describe writes */
-hdf5_task ts_hdf5_task_table;    /* object_request; what ts_hdf5_storage_table writes */
+hdf5_task ts_hdf5_task_describe; /* object_request; what ts_hdf5_storage_write writes */
+hdf5_task ts_hdf5_task_table;    /* object_request; what ts_hdf5_storage_write_table writes */
 
-/* For other tasks: the walk itself. *object is -1 where there is none. */
+/* The walk of ts_hdf5_task_find, for other tasks in the child. */
 enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct find_request *request,
                                  struct find_answer *answer, struct ts_diag *diag);
 

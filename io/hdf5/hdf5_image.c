@@ -24,21 +24,13 @@ static const char sinogram_convention[] =
 
 static const char *quantity_words(enum ts_quantity quantity)
 {
-    switch (quantity) {
-    case TS_COUNTS:
-        return "detector counts";
-    case TS_TRANSMISSION:
-        return "transmission";
-    case TS_LINE_INTEGRAL:
-        return "line integral";
-    case TS_ATTENUATION:
-        return "attenuation";
-    case TS_HU:
-        return "CT number";
-    case TS_INTENSITY:
-        return "intensity";
-    }
-    return "value";
+    static const char *const words[] = {[TS_COUNTS] = "detector counts",
+                                        [TS_TRANSMISSION] = "transmission",
+                                        [TS_LINE_INTEGRAL] = "line integral",
+                                        [TS_ATTENUATION] = "attenuation",
+                                        [TS_HU] = "CT number",
+                                        [TS_INTENSITY] = "intensity"};
+    return words[quantity];
 }
 
 static void format_name(char *out, size_t size, const char *words, const char *unit)
@@ -49,119 +41,104 @@ static void format_name(char *out, size_t size, const char *words, const char *u
         snprintf(out, size, "%s", words);
 }
 
-static enum ts_status text_at(struct hdf5_writer *writer, const char *object, const char *name, const char *text)
+/* A text or numbers as an attribute. A writer that has failed does nothing, so nobody looks at each single status. */
+static void put_text(struct hdf5_writer *writer, const char *object, const char *name, const char *text)
 {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%.960s@%s", object, name);
-    return ts_hdf5_text(writer, path, text);
+    (void)ts_hdf5_text(writer, path, text);
 }
 
-static enum ts_status numbers_at(struct hdf5_writer *writer, const char *object, const char *name, const double *values,
-                                 int64_t rows, int64_t columns)
+static void put_numbers(struct hdf5_writer *writer, const char *object, const char *name, const double *values,
+                        int64_t rows, int64_t columns)
 {
     char path[PATH_BYTES];
     struct ts_image numbers = {.rank = rows > 1 ? 2 : 1, .dtype = TS_F64, .unit = "", .data = (void *)values};
     numbers.axes[0].n = rows > 1 ? rows : columns;
     numbers.axes[1].n = columns;
     snprintf(path, sizeof path, "%.960s@%s", object, name);
-    return ts_hdf5_values(writer, path, &numbers);
+    (void)ts_hdf5_values(writer, path, &numbers);
 }
 
-static enum ts_status write_axis(struct hdf5_writer *writer, const char *group, const struct ts_axis *axis)
+static void write_axis(struct hdf5_writer *writer, const char *group, const struct ts_axis *axis)
 {
     char path[PATH_BYTES], name[128];
     const char *unit = axis->unit ? axis->unit : "", *kind = ts_axis_name(axis->kind);
     double *positions = malloc((size_t)axis->n * sizeof *positions);
     if (!positions) {
         ts_hdf5_fail_memory(writer, (size_t)axis->n * sizeof *positions);
-        return ts_hdf5_state(writer);
+        return;
     }
     for (int64_t i = 0; i < axis->n; i++) {
-        double even = axis->spacing != 0 ? axis->first + (double)i * axis->spacing : (double)i;
+        const double even = axis->spacing != 0 ? axis->first + (double)i * axis->spacing : (double)i;
         positions[i] = axis->positions ? axis->positions[i] : even;
     }
     struct ts_image values = {.rank = 1, .axes = {{.n = axis->n}}, .dtype = TS_F64, .unit = unit, .data = positions};
     snprintf(path, sizeof path, "%.960s/%s", group, kind);
     format_name(name, sizeof name, kind, unit);
-    enum ts_status status = ts_hdf5_values(writer, path, &values);
-    if (status == TS_OK)
-        status = text_at(writer, path, "long_name", name);
-    if (status == TS_OK && !axis->positions && axis->spacing != 0)
-        status = numbers_at(writer, path, "spacing", &axis->spacing, 1, 1);
+    (void)ts_hdf5_values(writer, path, &values);
+    put_text(writer, path, "long_name", name);
+    if (!axis->positions && axis->spacing != 0)
+        put_numbers(writer, path, "spacing", &axis->spacing, 1, 1);
     free(positions);
-    return status;
 }
 
-static enum ts_status write_axes(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
+static void write_axes(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
 {
     const char *names[TS_MAX_RANK];
     char path[PATH_BYTES];
-    enum ts_status status = text_at(writer, group, "signal", "data");
     for (int d = 0; d < image->rank; d++)
         names[d] = ts_axis_name(image->axes[d].kind);
+    put_text(writer, group, "signal", "data");
     snprintf(path, sizeof path, "%.960s@axes", group);
-    if (status == TS_OK)
-        status = ts_hdf5_texts(writer, path, names, (size_t)image->rank);
-    for (int32_t d = 0; d < image->rank && status == TS_OK; d++) {
+    (void)ts_hdf5_texts(writer, path, names, (size_t)image->rank);
+    for (int32_t d = 0; d < image->rank; d++) {
         struct ts_image index = {.rank = 0, .dtype = TS_I32, .unit = "", .data = &d};
         snprintf(path, sizeof path, "%.960s@%s_indices", group, names[d]);
-        status = ts_hdf5_values(writer, path, &index);
-        if (status == TS_OK)
-            status = write_axis(writer, group, &image->axes[d]);
+        (void)ts_hdf5_values(writer, path, &index);
+        write_axis(writer, group, &image->axes[d]);
     }
-    return status;
 }
 
-static enum ts_status write_geometry(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
+static void write_geometry(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
 {
     if (!image->has_geometry)
-        return TS_OK;
-    enum ts_status status = text_at(writer, group, "geometry_convention",
-                                    ts_image_is_sinogram(image) ? sinogram_convention : geometry_convention);
-    if (status == TS_OK)
-        status = numbers_at(writer, group, "origin_mm", image->origin_mm, 1, 3);
-    if (status == TS_OK)
-        status = numbers_at(writer, group, "direction", image->direction, 3, 3);
-    if (status == TS_OK)
-        status = numbers_at(writer, group, "step_z_mm", image->step_z_mm, 1, 3);
-    return status;
+        return;
+    put_text(writer, group, "geometry_convention",
+             ts_image_is_sinogram(image) ? sinogram_convention : geometry_convention);
+    put_numbers(writer, group, "origin_mm", image->origin_mm, 1, 3);
+    put_numbers(writer, group, "direction", image->direction, 3, 3);
+    put_numbers(writer, group, "step_z_mm", image->step_z_mm, 1, 3);
 }
 
-/* How the rays of a sinogram run. */
-static enum ts_status write_beam(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
+/* The beam of a sinogram, with the distances of a fan. */
+static void write_beam(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
 {
     const struct ts_beam *beam = &image->beam;
     if (!ts_image_is_sinogram(image))
-        return TS_OK;
-    enum ts_status status = text_at(writer, group, "beam", ts_beam_name(beam->kind));
-    if (status != TS_OK || beam->kind == TS_BEAM_PARALLEL)
-        return status;
-    status = numbers_at(writer, group, "source_axis_mm", &beam->source_axis_mm, 1, 1);
-    if (status == TS_OK)
-        status = numbers_at(writer, group, "source_detector_mm", &beam->source_detector_mm, 1, 1);
-    return status;
+        return;
+    put_text(writer, group, "beam", ts_beam_name(beam->kind));
+    if (beam->kind == TS_BEAM_PARALLEL)
+        return;
+    put_numbers(writer, group, "source_axis_mm", &beam->source_axis_mm, 1, 1);
+    put_numbers(writer, group, "source_detector_mm", &beam->source_detector_mm, 1, 1);
 }
 
-static enum ts_status write_data(struct hdf5_writer *writer, const char *group, const struct ts_image *image, int *id)
+static void write_data(struct hdf5_writer *writer, const char *group, const struct ts_image *image, int *id)
 {
     char path[PATH_BYTES], name[128];
     const char *unit = image->unit ? image->unit : "";
-    struct hdf5_dataset_shape shape = {.type = ts_hdf5_type(image->dtype),
-                                       .element_bytes = ts_dtype_bytes(image->dtype),
-                                       .rank = image->rank,
-                                       .floating = image->dtype == TS_F32 || image->dtype == TS_F64};
+    struct hdf5_value value = {
+        .type = ts_hdf5_type(image->dtype), .element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank};
     for (int d = 0; d < image->rank; d++)
-        shape.n[d] = image->axes[d].n;
+        value.n[d] = image->axes[d].n;
     snprintf(path, sizeof path, "%.960s/data", group);
-    enum ts_status status = ts_hdf5_dataset_create(writer, path, &shape, id);
-    if (status == TS_OK && *unit)
-        status = text_at(writer, path, "units", unit);
-    if (status == TS_OK)
-        status = text_at(writer, path, "quantity", ts_quantity_name(image->quantity));
+    (void)ts_hdf5_dataset_create(writer, path, &value, id);
+    if (*unit)
+        put_text(writer, path, "units", unit);
+    put_text(writer, path, "quantity", ts_quantity_name(image->quantity));
     format_name(name, sizeof name, quantity_words(image->quantity), unit);
-    if (status == TS_OK)
-        status = text_at(writer, path, "long_name", name);
-    return status;
+    put_text(writer, path, "long_name", name);
 }
 
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id)
@@ -170,16 +147,12 @@ enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const
         ts_hdf5_fail(writer, "output-image", "the image '%.100s' has rank %d or too long a path", path, image->rank);
         return ts_hdf5_state(writer);
     }
-    enum ts_status status = ts_hdf5_group(writer, path, "NXdata");
-    if (status == TS_OK)
-        status = write_data(writer, path, image, id);
-    if (status == TS_OK)
-        status = write_axes(writer, path, image);
-    if (status == TS_OK)
-        status = write_geometry(writer, path, image);
-    if (status == TS_OK)
-        status = write_beam(writer, path, image);
-    if (status == TS_OK && !writer->default_data && !(writer->default_data = strdup(path)))
+    (void)ts_hdf5_group(writer, path, "NXdata");
+    write_data(writer, path, image, id);
+    write_axes(writer, path, image);
+    write_geometry(writer, path, image);
+    write_beam(writer, path, image);
+    if (!writer->default_data && !(writer->default_data = strdup(path)))
         ts_hdf5_fail_memory(writer, strlen(path));
     return ts_hdf5_state(writer);
 }

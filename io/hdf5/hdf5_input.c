@@ -50,7 +50,7 @@ static enum ts_status add_file_take(struct hdf5_input *input, int fd, const stru
                                           .inode = found->st_ino,
                                           .bytes = found->st_size,
                                           .root = {.kind = FINDER_GROUP, .file = *file}};
-        status = ts_hdf5_session_add(input->session, fd, found->st_size, &added->root.object, input->diag);
+        status = ts_hdf5_session_add(input->session, fd, &added->root.object, input->diag);
     }
     if (status == TS_OK)
         input->n_files++;
@@ -110,43 +110,35 @@ bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t ino
 
 /* ---- links ---------------------------------------------------------------------------------------- */
 
-/* Where the name is a symbolic link, its target is said as well. */
-static enum ts_status refuse_broken(const struct hdf5_input *input, const char *shown, const char *path, int error)
+static enum ts_status refuse_outside(const struct hdf5_input *input, const char *shown)
 {
-    char target[PATH_MAX], shown_target[HDF5_INPUT_PATH];
-    const ssize_t n = readlink(path, target, sizeof target - 1);
-    target[n > 0 ? n : 0] = '\0';
-    ts_text_escape(shown_target, sizeof shown_target, target);
-    return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s%s%s: %s", shown,
-                                n > 0 ? ", a link to " : "", shown_target, strerror(error));
+    return ts_hdf5_input_refuse(input, "hdf5-link-outside", "an external link leads to %s, out of the file's folder",
+                                shown);
 }
 
 /* Opens the file that an external link names. */
 static enum ts_status follow_external(struct hdf5_input *input, const char *name, int *file)
 {
     char shown[HDF5_INPUT_PATH], joined[PATH_MAX], real[PATH_MAX], reason[PATH_MAX];
-    struct stat found;
-    ts_text_escape(shown, sizeof shown, name);
-    const int length = snprintf(joined, sizeof joined, "%s/%s", input->folder, name);
-    if (length >= (int)sizeof joined || *name == '/')
-        return ts_hdf5_input_refuse(input, "hdf5-link-outside",
-                                    "an external link leads to %s, out of the file's folder", shown);
-    if (!realpath(joined, real))
-        return refuse_broken(input, shown, joined, errno);
     const size_t prefix = strlen(input->folder);
-    if (strncmp(real, input->folder, prefix) != 0 || (prefix > 1 && real[prefix] != '/'))
-        return ts_hdf5_input_refuse(input, "hdf5-link-outside",
-                                    "an external link leads to %s, out of the file's folder", shown);
-    const int fd = ts_regular_file_open(real, &found, reason, sizeof reason);
-    if (fd < 0)
-        return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s", shown, reason);
-    if (!ts_hdf5_has_signature(fd)) {
-        const int error = errno;
+    struct stat found;
+    int fd = -1;
+    ts_text_escape(shown, sizeof shown, name);
+    if (snprintf(joined, sizeof joined, "%s/%s", input->folder, name) >= (int)sizeof joined || *name == '/')
+        return refuse_outside(input, shown);
+    if (!realpath(joined, real))
+        (void)ts_regular_file_fail(joined, errno, reason, sizeof reason);
+    else if (strncmp(real, input->folder, prefix) != 0 || (prefix > 1 && real[prefix] != '/'))
+        return refuse_outside(input, shown);
+    else if ((fd = ts_regular_file_open(real, &found, reason, sizeof reason)) >= 0 && !ts_hdf5_has_signature(fd)) {
+        snprintf(reason, sizeof reason, "%s%s", errno ? "cannot be read: " : "is not an HDF5 file",
+                 errno ? strerror(errno) : "");
         close(fd);
-        return ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s%s", shown,
-                                    error ? "cannot be read: " : "is not an HDF5 file", error ? strerror(error) : "");
+        fd = -1;
     }
-    return add_file_take(input, fd, &found, file);
+    return fd >= 0 ? add_file_take(input, fd, &found, file)
+                   : ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s", shown,
+                                          reason);
 }
 
 static enum ts_status take_found(struct hdf5_input *input, struct find_answer *answer, int file, struct hdf5_ref *found)
@@ -193,11 +185,20 @@ enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *pat
     return ts_hdf5_input_find(input, &input->files[0].root, path, found);
 }
 
+enum ts_status ts_hdf5_input_call(const struct hdf5_input *input, hdf5_task *task, const struct hdf5_ref *object,
+                                  void **answer, size_t *bytes)
+{
+    const struct object_request request = {.object = object->object};
+    return ts_hdf5_session_call(input->session, task, &request, sizeof request, answer, bytes, input->diag);
+}
+
 void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref)
 {
-    const struct object_request request = {.object = ref->object};
+    void *answer = NULL;
+    size_t bytes;
     if (ref->kind != FINDER_NONE)
-        (void)ts_hdf5_session_ask(input->session, ts_hdf5_task_release, &request, sizeof request, NULL, 0, input->diag);
+        (void)ts_hdf5_input_call(input, ts_hdf5_task_release, ref, &answer, &bytes);
+    free(answer);
     *ref = (struct hdf5_ref){0};
 }
 
@@ -206,13 +207,13 @@ void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref)
 enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group, struct hdf5_name **list,
                                    size_t *n)
 {
-    const struct object_request request = {.object = group->object};
     void *answer;
     size_t bytes, n_names = 0;
     *n = 0;
     *list = NULL;
-    const enum ts_status status = ts_hdf5_session_call(input->session, ts_hdf5_task_names, &request, sizeof request,
-                                                       &answer, &bytes, input->diag);
+    if (group->kind != FINDER_GROUP)
+        return TS_OK;
+    const enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_names, group, &answer, &bytes);
     if (status != TS_OK)
         return status;
     char *text = ts_arena_text(input->arena, answer, bytes);
@@ -245,23 +246,21 @@ enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct h
 }
 
 enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
-                                     int n, double *values, bool *there, bool *found)
+                                     int n, double *values, int *found)
 {
     struct attribute_request request = {.object = object->object, .n = n};
     struct numbers_answer answer;
-    *found = false;
+    *found = -1;
     snprintf(request.name, sizeof request.name, "%s", name);
     const enum ts_status status = ts_hdf5_session_ask(input->session, ts_hdf5_task_numbers, &request, sizeof request,
                                                       &answer, sizeof answer, input->diag);
-    if (status != TS_OK)
+    if (status != TS_OK || !answer.there)
         return status;
-    *found = answer.there && answer.n == n;
-    for (int i = 0; i < n && *found; i++)
-        *found = isfinite(answer.values[i]);
-    if (*found)
-        memcpy(values, answer.values, (size_t)n * sizeof *values);
-    if (there)
-        *there = answer.there != 0;
+    *found = answer.n == n ? n : 0;
+    for (int i = 0; i < *found; i++)
+        if (!isfinite(answer.values[i]))
+            *found = 0;
+    memcpy(values, answer.values, (size_t)*found * sizeof *values);
     return TS_OK;
 }
 

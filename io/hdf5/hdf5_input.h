@@ -50,11 +50,12 @@ struct hdf5_input {
     struct hdf5_input_file files[HDF5_INPUT_FILES]; /* the file itself, then those that links lead to */
 };
 
-/* input->path, set, diag and arena are set. TS_BAD_INPUT where the file is none, truncated or not readable. */
+/* Opens the file; the caller has set input->path, set, diag and arena. TS_BAD_INPUT where it is no HDF5 file, truncated
+ * or not readable. */
 enum ts_status ts_hdf5_input_open(struct hdf5_input *input);
 /* Ends the child: nothing more is found from now on. */
 void ts_hdf5_input_found(struct hdf5_input *input);
-/* The child, and the files, those that links led to as well. */
+/* Ends the child and closes the files, those that links led to as well. */
 void ts_hdf5_input_close(struct hdf5_input *input);
 /* Whether this file is one of them. */
 bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t inode);
@@ -66,8 +67,11 @@ enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *
 /* Finds the object of this path below `from`. TS_BAD_INPUT where a link on the way leads where it may not. */
 enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
                                   struct hdf5_ref *found);
-/* The same from the root of the file. */
+/* Finds the object of this path below the root of the file. */
 enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path, struct hdf5_ref *found);
+/* Has the child carry out a task whose request is an object alone; *answer is for free(). */
+enum ts_status ts_hdf5_input_call(const struct hdf5_input *input, hdf5_task *task, const struct hdf5_ref *object,
+                                  void **answer, size_t *bytes);
 /* Has the child forget an object; for loops over many. NONE: nothing. */
 void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref);
 /* Lists a group's links in order, at most FINDER_NAMES. Other objects have none. The arena holds the list. */
@@ -77,10 +81,10 @@ enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_r
  * where there is one that cannot be read. */
 enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *attribute,
                                   char *out, size_t size);
-/* n finite numbers of an attribute. *there: whether the attribute exists (may be NULL); *found: whether it holds them.
- * n is at most FINDER_NUMBERS. */
+/* Reads n numbers of an attribute; n is at most FINDER_NUMBERS. *found: n; 0 where the attribute does not hold so many
+ * finite numbers; -1 where there is no such attribute. */
 enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
-                                     int n, double *values, bool *there, bool *found);
+                                     int n, double *values, int *found);
 /* Whether it is a group of this NX_class. */
 bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The listing of an HDF5 file: its datasets and links, and the NXprocess groups with what lies under them.
+ * The listing of an HDF5 file, of any program: its datasets and links, and the NXprocess groups with what lies under
+ * them. A sandboxed child walks the file and describes each object in short texts; the parent takes the answer apart
+ * and believes no number of it.
  */
 #ifndef IO_HDF5_HDF5_LIST_H
 #define IO_HDF5_HDF5_LIST_H
@@ -30,31 +32,26 @@ struct hdf5_member {
 /* An NXprocess. */
 struct hdf5_process {
     struct hdf5_process *next;
-    const char *path, *program, *version;
+    const char *path, *program, *version; /* the last two may be NULL */
     long long index;
     struct hdf5_member *parameters;
 };
 
-/* The arena holds the list; the texts of one that was taken lie in the answer. */
+/* The arena holds the list; the texts lie in the answer. */
 struct hdf5_listing {
     struct arena *arena;
     struct hdf5_listed *objects;    /* in the order of the walk */
     struct hdf5_process *processes; /* by sequence_index */
-    size_t n_groups;                /* in the child */
-    bool any;                       /* in the parent: something could be listed */
+    bool any;                       /* something could be listed */
     bool ours;                      /* carries the marks of this program's files */
 };
 
-/* In the child: lists its first file. What was listed until an error or a limit stays. TS_BAD_INPUT where the file
- * cannot be read. */
-enum ts_status ts_hdf5_list(const struct hdf5_child *child, struct hdf5_listing *listing, struct ts_diag *diag);
-
-/* For a session: no request; the answer is for ts_hdf5_list_take. Faults are reported and what was found is answered.
- */
+/* The child's task: it has no request, and its answer is for ts_hdf5_list_take. Faults are reported, and what was found
+ * until then is answered. */
 hdf5_task ts_hdf5_task_list;
-/* In the parent: takes the listing, whose texts stay in the answer, into listing->arena. *whole: the child found no
- * fault. TS_BAD_INPUT where the answer is not one, TS_RUN_FAILED where memory is out. Nothing in the texts can be
- * believed, control characters among them. */
+/* Takes the listing of an answer into listing->arena; the texts stay in the answer. *whole: the child found no fault.
+ * TS_BAD_INPUT where the answer is not one, TS_RUN_FAILED where memory is out. Nothing in the texts can be believed,
+ * control characters among them. */
 enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_listing *listing, bool *whole);
 
 #endif

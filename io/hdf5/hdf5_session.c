@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parent's side of a session. The channel never blocks: on every turn of a loop that sends or receives, the parent
- * looks at the clock and at the child's processor time, so a child that says a byte now and then gains nothing by it.
+ * The parent's side of a session. The channel never blocks: in every round of a loop that sends or receives, the parent
+ * checks the clock and the child's processor time, so a child that sends a byte now and then gains nothing by it.
  */
 #include "io/hdf5/hdf5_session.h"
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/file/regular_file.h"
@@ -30,11 +31,15 @@ struct hdf5_session {
     enum ts_status lost; /* what the call returned that ended the child */
 };
 
+static struct diag_site site_of(const struct hdf5_child *setup, const char *code)
+{
+    return (struct diag_site){.code = code, .span = setup->span, .stage = *setup->owner ? setup->owner : NULL};
+}
+
 /* Something failed between this process and the child; the file may be whole. */
 static enum ts_status fail(const struct hdf5_child *setup, int error, struct ts_diag *diag)
 {
-    const struct diag_site site = {
-        .code = "hdf5-channel", .span = setup->span, .stage = *setup->owner ? setup->owner : NULL};
+    const struct diag_site site = site_of(setup, "hdf5-channel");
     return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the channel to the process that reads it failed: %s",
                          setup->path, strerror(error));
 }
@@ -54,19 +59,15 @@ enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options,
     snprintf(setup->owner, sizeof setup->owner, "%s", options->owner ? options->owner : "");
     setup->span = options->span;
     setup->strict = options->strict;
-    const enum ts_status status =
+    enum ts_status status =
         ts_sandbox_start(&ts_hdf5_reader, &limits, setup, sizeof *setup, NULL, 0, &session->child, diag);
-    if (status != TS_OK) {
-        free(session);
-        return status;
-    }
-    if (fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0) {
-        const enum ts_status failed = fail(setup, errno, diag);
+    if (status == TS_OK && fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0)
+        status = fail(setup, errno, diag);
+    if (status == TS_OK)
+        *out = session;
+    else
         ts_hdf5_session_end(session);
-        return failed;
-    }
-    *out = session;
-    return TS_OK;
+    return status;
 }
 
 void ts_hdf5_session_end(struct hdf5_session *session)
@@ -135,15 +136,18 @@ static bool may_try_again(struct allowance *allowance)
     return false;
 }
 
-static bool receive(const struct hdf5_session *session, struct allowance *allowance, void *out, size_t bytes)
+/* Sends (POLLOUT) or receives (POLLIN) all of the bytes. */
+static bool transfer(const struct hdf5_session *session, struct allowance *allowance, short event, void *data,
+                     size_t bytes)
 {
-    for (unsigned char *to = out; bytes > 0;) {
-        if (!await(session, allowance, POLLIN))
+    const int channel = session->child.channel;
+    for (char *at = data; bytes > 0;) {
+        if (!await(session, allowance, event))
             return false;
-        const ssize_t n = read(session->child.channel, to, bytes);
+        const ssize_t n = event == POLLIN ? read(channel, at, bytes) : send(channel, at, bytes, MSG_NOSIGNAL);
         if (n == 0 || (n < 0 && !may_try_again(allowance)))
             return false;
-        to += n > 0 ? n : 0;
+        at += n > 0 ? n : 0;
         bytes -= n > 0 ? (size_t)n : 0;
     }
     return true;
@@ -160,21 +164,6 @@ static bool send_head(const struct hdf5_session *session, struct allowance *allo
             return true;
     } while (may_try_again(allowance));
     return false;
-}
-
-static bool send_request(const struct hdf5_session *session, struct allowance *allowance, const void *request,
-                         size_t bytes)
-{
-    for (const char *at = request; bytes > 0;) {
-        if (!await(session, allowance, POLLOUT))
-            return false;
-        const ssize_t n = send(session->child.channel, at, bytes, MSG_NOSIGNAL);
-        if (n < 0 && !may_try_again(allowance))
-            return false;
-        at += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
 }
 
 /* Ends the child where it lives. The file is to blame unless this process ran out of something. */
@@ -206,8 +195,8 @@ static bool is_code(const char *text)
     return n > 0 && n < CODE_BYTES && !text[n];
 }
 
-/* One record out of the bytes up to `end`; false where it is none. The child says what is wrong; who asked for the file
- * and where in the chain is known here. */
+/* One record out of the bytes up to `end`; false where it is none. The child reports the fault; who asked for the
+ * file, and where in the chain, is known here. */
 static bool take_record(const struct hdf5_child *setup, const char **at, const char *end, struct ts_diag *diag)
 {
     struct record_head head;
@@ -224,7 +213,7 @@ static bool take_record(const struct hdf5_child *setup, const char **at, const c
     }
     if (!is_code(texts[0]) || !texts[1])
         return false;
-    const struct diag_site site = {.code = texts[0], .span = setup->span, .stage = *setup->owner ? setup->owner : NULL};
+    const struct diag_site site = site_of(setup, texts[0]);
     if (head.severity == TS_ERROR)
         ts_diag_error(diag, is_failure(head.status) ? (enum ts_status)head.status : TS_BAD_INPUT, &site, "%s",
                       texts[1]);
@@ -242,7 +231,7 @@ static bool take_answer(const struct hdf5_session *session, struct allowance *al
                         size_t *bytes, struct ts_diag *diag)
 {
     struct answer_head head;
-    if (!receive(session, allowance, &head, sizeof head))
+    if (!transfer(session, allowance, POLLIN, &head, sizeof head))
         return false;
     if ((head.status != TS_OK && !is_failure(head.status)) || head.n_records > RECORDS_MOST ||
         head.record_bytes > RECORDS_BYTES)
@@ -256,8 +245,8 @@ static bool take_answer(const struct hdf5_session *session, struct allowance *al
     *answer = malloc(head.bytes + 1);
     if (!records || !*answer)
         allowance->memory_bytes = head.record_bytes + head.bytes + 2;
-    bool whole = records && *answer && receive(session, allowance, records, head.record_bytes) &&
-                 receive(session, allowance, *answer, head.bytes);
+    bool whole = records && *answer && transfer(session, allowance, POLLIN, records, head.record_bytes) &&
+                 transfer(session, allowance, POLLIN, *answer, head.bytes);
     const char *at = records;
     for (uint32_t i = 0; i < head.n_records && whole; i++)
         whole = take_record(&session->setup, &at, records + head.record_bytes, diag);
@@ -280,21 +269,19 @@ static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const 
     int32_t status = TS_BAD_INPUT;
     *answer = NULL;
     *answer_bytes = 0;
-    if (session->child.pid == 0) /* said already */
+    if (session->child.pid == 0) /* reported already */
         return session->lost;
-    const bool done = send_head(session, &allowance, &head, fd) && send_request(session, &allowance, request, bytes) &&
+    const bool done = send_head(session, &allowance, &head, fd) &&
+                      transfer(session, &allowance, POLLOUT, (void *)request, bytes) &&
                       take_answer(session, &allowance, &status, answer, answer_bytes, diag);
     session->waited_ns += ts_monotonic_ns() - start;
-    if (!done) {
-        free(*answer);
-        *answer = NULL;
-        return session->lost = lose(session, &allowance, diag);
-    }
-    if (status != TS_OK) {
+    if (!done)
+        session->lost = lose(session, &allowance, diag);
+    if (!done || status != TS_OK) {
         free(*answer);
         *answer = NULL;
     }
-    return (enum ts_status)status;
+    return done ? (enum ts_status)status : session->lost;
 }
 
 enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
@@ -303,12 +290,13 @@ enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *tas
     return call(session, task, request, bytes, -1, answer, answer_bytes, diag);
 }
 
-enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
-                                   void *answer, size_t answer_bytes, struct ts_diag *diag)
+/* ts_hdf5_session_ask, with a descriptor for the child (-1: none). */
+static enum ts_status ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes, int fd,
+                          void *answer, size_t answer_bytes, struct ts_diag *diag)
 {
     void *found;
     size_t found_bytes;
-    enum ts_status status = call(session, task, request, bytes, -1, &found, &found_bytes, diag);
+    enum ts_status status = call(session, task, request, bytes, fd, &found, &found_bytes, diag);
     if (status == TS_OK && found_bytes != answer_bytes)
         status = ts_hdf5_session_wrong_answer(session, diag);
     if (status == TS_OK && answer_bytes > 0)
@@ -317,41 +305,43 @@ enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task
     return status;
 }
 
-enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t bytes, int64_t *root,
-                                   struct ts_diag *diag)
+enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
+                                   void *answer, size_t answer_bytes, struct ts_diag *diag)
 {
-    void *answer;
-    size_t answer_bytes;
-    struct stat found;
-    /* Holes in a file are no reason to take longer. */
-    const int64_t on_disk = fstat(fd, &found) == 0 ? INT64_C(512) * found.st_blocks : 0;
-    session->file_bytes += on_disk > 0 && on_disk < bytes ? on_disk : bytes;
-    enum ts_status status = call(session, ts_hdf5_child_add_file, NULL, 0, fd, &answer, &answer_bytes, diag);
-    if (status == TS_OK && answer_bytes != sizeof *root)
-        status = ts_hdf5_session_wrong_answer(session, diag);
-    if (status == TS_OK)
-        memcpy(root, answer, sizeof *root);
-    free(answer);
-    return status;
+    return ask(session, task, request, bytes, -1, answer, answer_bytes, diag);
 }
 
-enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session,
+enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t *root, struct ts_diag *diag)
+{
+    struct stat found;
+    if (fstat(fd, &found) == 0) {
+        /* Holes in a file are no reason to take longer. */
+        const int64_t on_disk = INT64_C(512) * found.st_blocks;
+        session->file_bytes += on_disk > 0 && on_disk < found.st_size ? on_disk : found.st_size;
+    }
+    return ask(session, ts_hdf5_child_add_file, NULL, 0, fd, root, sizeof *root, diag);
+}
+
+enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session, int *fd,
                                     struct ts_diag *diag)
 {
     struct stat found;
     char reason[200];
     int64_t root;
     *session = NULL;
-    const int fd = ts_regular_file_open(options->path, &found, reason, sizeof reason);
-    if (fd < 0)
+    const int opened = ts_regular_file_open(options->path, &found, reason, sizeof reason);
+    if (opened < 0)
         return ts_diag_error(
             diag, TS_BAD_INPUT,
             &(struct diag_site){.code = "input-unreadable", .span = options->span, .stage = options->owner}, "%s: %s",
             options->path, reason);
     enum ts_status status = ts_hdf5_session_start(options, session, diag);
     if (status == TS_OK)
-        status = ts_hdf5_session_add(*session, fd, found.st_size, &root, diag);
-    close(fd);
+        status = ts_hdf5_session_add(*session, opened, &root, diag);
+    if (status == TS_OK && fd)
+        *fd = opened;
+    else
+        close(opened);
     if (status != TS_OK) {
         ts_hdf5_session_end(*session);
         *session = NULL;

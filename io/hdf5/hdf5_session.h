@@ -29,19 +29,18 @@ struct hdf5_session_options {
 /* Starts a child. */
 enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options, struct hdf5_session **session,
                                      struct ts_diag *diag);
-/* Hands one more open file in; *root is the child's number of its root group.
- * The descriptor stays the caller's. */
-enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t bytes, int64_t *root,
-                                   struct ts_diag *diag);
-/* Both, for the file at options->path, which is open afterwards in the child alone. */
-enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session,
+/* Hands one more open file in; *root is the child's number of its root group. The descriptor stays the caller's. */
+enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t *root, struct ts_diag *diag);
+/* Both, for the file at options->path. *fd is the caller's to close; where fd is NULL the child alone keeps the file.
+ */
+enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session, int *fd,
                                     struct ts_diag *diag);
 /* Has the child carry out a task. *answer is what it printed; free() it. On failure the child's records are in `diag`,
  * or the reason why the child did not come to its end, and *answer is NULL. Once the child is gone calls fail and
  * report nothing more. */
 enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
                                     void **answer, size_t *answer_bytes, struct ts_diag *diag);
-/* The same for an answer of a known size. */
+/* A call whose answer has a known size; any other answer is refused. */
 enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
                                    void *answer, size_t answer_bytes, struct ts_diag *diag);
 /* "the file is damaged: ...", for an answer that cannot be one. */

@@ -12,6 +12,7 @@
 
 #include "io/hdf5/hdf5_finder.h"
 #include "io/hdf5/hdf5_session.h"
+#include "io/hdf5/hdf5_storage.h"
 #include "io/hdf5/hdf5_walk.h"
 
 enum { VOLUMES_MAX = 256, SLICE_MAX = 1 << 28, BLOCK_VALUES = 1 << 22, CACHE_BYTES = 128 << 20 };
@@ -27,20 +28,14 @@ struct collection {
     int n;
 };
 
-/* Shape of a numeric dataset of this rank, 2 or 3, a picture as a volume of one slice; false for any other. */
-static bool image_shape(hid_t dataset, int rank, hsize_t n[3])
+/* Whether a dataset has numbers along `rank` axes, 2 or 3; then its shape, a picture as a volume of one slice. */
+static bool image_shape(const struct hdf5_storage *storage, int rank, int64_t n[3])
 {
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-    const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+    if ((storage->class != STORAGE_INTEGER && storage->class != STORAGE_FLOAT) || storage->rank != rank)
+        return false;
     n[0] = 1;
-    const bool image = (class == H5T_INTEGER || class == H5T_FLOAT) && space >= 0 &&
-                       H5Sget_simple_extent_ndims(space) == rank &&
-                       H5Sget_simple_extent_dims(space, n + 3 - rank, NULL) == rank && n[0] > 0 && n[1] > 0 && n[2] > 0;
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    return image;
+    memcpy(n + 3 - rank, storage->n, (size_t)rank * sizeof *n);
+    return n[0] > 0 && n[1] > 0 && n[2] > 0;
 }
 
 static bool is_table(const char *path, const char *name)
@@ -54,9 +49,10 @@ static bool collect(void *user, const struct hdf5_object *object)
 {
     struct collection *collection = user;
     const bool table = *collection->table;
-    hsize_t n[3];
+    struct hdf5_storage storage = {0};
+    int64_t n[3];
     if (object->kind != HDF5_DATASET || (table && !is_table(object->path, collection->table)) ||
-        !image_shape(object->id, table ? 2 : 3, n))
+        !ts_hdf5_storage_find(object->id, &storage) || !image_shape(&storage, table ? 2 : 3, n))
         return true;
     fwrite(object->path, 1, strlen(object->path) + 1, collection->out);
     return ++collection->n < VOLUMES_MAX;
@@ -66,13 +62,11 @@ struct list_request {
     char table[64];
 };
 
-static enum ts_status list_datasets(struct hdf5_child *child, const void *data, size_t bytes, FILE *out,
-                                    struct ts_diag *diag)
+static enum ts_status list_datasets(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
 {
     const struct list_request *request = data;
     struct collection collection = {.out = out, .table = request->table};
     char at[HDF5_WALK_PATH] = "";
-    (void)bytes;
     return ts_hdf5_walk(child->files[0], collect, &collection, at) == HDF5_WALK_FAILED
                ? ts_hdf5_child_unreadable(child, diag, "the file")
                : TS_OK;
@@ -85,22 +79,23 @@ struct open_request {
 };
 
 struct open_answer {
-    int64_t object, n_slices, rows, columns, block_rows;
+    int64_t n_slices, rows, columns, block_rows;
     int32_t is_picture;
 };
 
+/* The dataset that open_dataset opened for read_rows; a session reads one. */
+static struct {
+    hid_t id;
+    bool is_picture;
+    char name[HDF5_WALK_PATH]; /* escaped, for messages */
+} opened;
+
 /* Rows of a block: a multiple of the chunks' rows where that is not too much. */
-static int64_t block_rows(hid_t dataset, int64_t rows, int64_t columns, int rank)
+static int64_t block_rows(const struct hdf5_storage *storage, int64_t rows, int64_t columns)
 {
-    hsize_t chunk[3] = {1, 1, 1};
     const int64_t most = BLOCK_VALUES / columns > 0 ? BLOCK_VALUES / columns : 1;
-    const hid_t list = H5Dget_create_plist(dataset);
-    if (list >= 0 && H5Pget_layout(list) == H5D_CHUNKED)
-        (void)H5Pget_chunk(list, rank, chunk);
-    if (list >= 0)
-        H5Pclose(list);
-    const int64_t unit = (int64_t)chunk[rank - 2];
-    const int64_t n = unit > 0 && unit < most ? most / unit * unit : most;
+    const int64_t unit = storage->layout == STORAGE_CHUNKED ? storage->chunk[storage->rank - 2] : 1;
+    const int64_t n = unit < most ? most / unit * unit : most;
     return n < rows ? n : rows;
 }
 
@@ -111,99 +106,81 @@ static hid_t open_cached(hid_t object)
     hid_t dataset = -1;
     if (access >= 0 && H5Pset_chunk_cache(access, 521, CACHE_BYTES, 1.0) >= 0)
         dataset = H5Dopen2(object, ".", access);
-    if (access >= 0)
-        H5Pclose(access);
+    TS_HDF5_CLOSE(access);
     return dataset;
 }
 
-/* The library would have to open other files. */
-static bool is_elsewhere(hid_t dataset)
+static enum ts_status check_dataset(const struct hdf5_child *child, struct open_answer *answer, struct ts_diag *diag)
 {
-    const hid_t list = H5Dget_create_plist(dataset);
-    const bool elsewhere = list < 0 || H5Pget_layout(list) == H5D_VIRTUAL || H5Pget_external_count(list) != 0;
-    if (list >= 0)
-        H5Pclose(list);
-    return elsewhere;
-}
-
-static enum ts_status check_dataset(const struct hdf5_child *child, const char *name, hid_t dataset,
-                                    struct open_answer *answer, struct ts_diag *diag)
-{
-    hsize_t n[3];
-    answer->is_picture = image_shape(dataset, 2, n);
-    if (!answer->is_picture && !image_shape(dataset, 3, n))
+    struct hdf5_storage storage = {0};
+    int64_t n[3];
+    if (!ts_hdf5_storage_find(opened.id, &storage))
+        return ts_hdf5_child_unreadable(child, diag, opened.name);
+    answer->is_picture = opened.is_picture = image_shape(&storage, 2, n);
+    if (!opened.is_picture && !image_shape(&storage, 3, n))
         return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a numeric dataset with two or three axes",
-                                    name);
-    if (n[0] > INT64_MAX || n[1] > SLICE_MAX || n[2] > SLICE_MAX || n[1] * n[2] > SLICE_MAX)
-        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "a slice of %s has more than %d values", name,
+                                    opened.name);
+    if (n[1] > SLICE_MAX || n[2] > SLICE_MAX || n[1] * n[2] > SLICE_MAX)
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "a slice of %s has more than %d values", opened.name,
                                     SLICE_MAX);
-    if (is_elsewhere(dataset))
-        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s has its values in other files", name);
-    answer->n_slices = (int64_t)n[0];
-    answer->rows = (int64_t)n[1];
-    answer->columns = (int64_t)n[2];
-    answer->block_rows = block_rows(dataset, answer->rows, answer->columns, answer->is_picture ? 2 : 3);
+    if (storage.layout == STORAGE_VIRTUAL ||
+        storage.layout == STORAGE_EXTERNAL) /* the library would open those files */
+        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s has its values in other files", opened.name);
+    answer->n_slices = n[0];
+    answer->rows = n[1];
+    answer->columns = n[2];
+    answer->block_rows = block_rows(&storage, n[1], n[2]);
     return TS_OK;
 }
 
-static enum ts_status open_dataset(struct hdf5_child *child, const void *data, size_t bytes, FILE *out,
-                                   struct ts_diag *diag)
+static enum ts_status open_dataset(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
 {
     static struct find_request way;
     static struct find_answer found;
     const struct open_request *request = data;
     struct open_answer answer = {0};
-    char name[HDF5_WALK_PATH];
-    (void)bytes;
     way.from = child->files[0];
     snprintf(way.path, sizeof way.path, "%s", request->dataset);
-    ts_text_escape(name, sizeof name, request->dataset);
+    ts_text_escape(opened.name, sizeof opened.name, request->dataset);
     enum ts_status status = ts_hdf5_walk_path(child, &way, &found, diag);
     if (status != TS_OK)
         return status;
     if (*found.file)
-        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s lies in another file", name);
+        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s lies in another file", opened.name);
     if (found.kind == FINDER_NONE)
-        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "there is no %s", name);
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "there is no %s", opened.name);
     if (found.kind != FINDER_DATASET)
-        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a dataset", name);
-    answer.object = open_cached(found.object);
-    if (answer.object < 0)
-        return ts_hdf5_child_unreadable(child, diag, name);
-    status = check_dataset(child, name, answer.object, &answer, diag);
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a dataset", opened.name);
+    opened.id = open_cached(found.object);
+    if (opened.id < 0)
+        return ts_hdf5_child_unreadable(child, diag, opened.name);
+    status = check_dataset(child, &answer, diag);
     fwrite(&answer, sizeof answer, 1, out);
     return status;
 }
 
 struct rows_request {
-    int64_t object, slice, first, n_rows, columns;
-    int32_t is_picture;
-    char dataset[HDF5_WALK_PATH]; /* for messages */
+    int64_t slice, first, n_rows, columns;
 };
 
-static enum ts_status read_rows(struct hdf5_child *child, const void *data, size_t bytes, FILE *out,
-                                struct ts_diag *diag)
+static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
 {
     const struct rows_request *request = data;
     const hsize_t start[3] = {(hsize_t)request->slice, (hsize_t)request->first, 0},
                   count[3] = {1, (hsize_t)request->n_rows, (hsize_t)request->columns};
-    const int left_out = request->is_picture ? 1 : 0; /* axes */
+    const int left_out = opened.is_picture ? 1 : 0; /* axes */
     const size_t n = (size_t)request->n_rows * (size_t)request->columns;
     float *values = malloc(n * sizeof *values);
-    (void)bytes;
     if (!values)
         return ts_diag_no_memory(diag, n * sizeof *values);
-    const hid_t space = H5Dget_space(request->object), memory = H5Screate_simple(3 - left_out, count + left_out, NULL);
+    const hid_t space = H5Dget_space(opened.id), memory = H5Screate_simple(3 - left_out, count + left_out, NULL);
     const bool done = space >= 0 && memory >= 0 &&
                       H5Sselect_hyperslab(space, H5S_SELECT_SET, start + left_out, NULL, count + left_out, NULL) >= 0 &&
-                      H5Dread(request->object, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values) >= 0;
-    const enum ts_status status = done ? TS_OK : ts_hdf5_child_unreadable(child, diag, request->dataset);
+                      H5Dread(opened.id, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values) >= 0;
+    const enum ts_status status = done ? TS_OK : ts_hdf5_child_unreadable(child, diag, opened.name);
     if (done)
         fwrite(values, sizeof *values, n, out);
-    if (memory >= 0)
-        H5Sclose(memory);
-    if (space >= 0)
-        H5Sclose(space);
+    TS_HDF5_CLOSE(memory, space);
     free(values);
     return status;
 }
@@ -213,7 +190,7 @@ static enum ts_status read_rows(struct hdf5_child *child, const void *data, size
 static enum ts_status start(const char *path, struct hdf5_session **session, struct ts_diag *diag)
 {
     return ts_hdf5_session_open(&(struct hdf5_session_options){.path = path, .address_bytes = address_bytes}, session,
-                                diag);
+                                NULL, diag);
 }
 
 /* The paths of an answer, in the arena. */
@@ -229,15 +206,15 @@ static enum ts_status take_paths(const char *answer, size_t bytes, struct arena 
     return TS_OK;
 }
 
-static enum ts_status list(const char *path, const char *table, struct arena *arena, const char ***datasets, size_t *n,
-                           struct ts_diag *diag)
+enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct arena *arena, const char ***datasets,
+                                     size_t *n, struct ts_diag *diag)
 {
     struct hdf5_session *session;
     struct list_request request = {0};
     void *answer = NULL;
     size_t bytes = 0;
     *n = 0;
-    snprintf(request.table, sizeof request.table, "%s", table);
+    snprintf(request.table, sizeof request.table, "%s", table ? table : "");
     enum ts_status status = start(path, &session, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_call(session, list_datasets, &request, sizeof request, &answer, &bytes, diag);
@@ -245,25 +222,12 @@ static enum ts_status list(const char *path, const char *table, struct arena *ar
     if (status == TS_OK)
         status = take_paths(answer, bytes, arena, datasets, n, diag);
     free(answer);
-    if (status == TS_OK && *n == 0 && *table)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-table"},
-                             "%s holds no table %s with a row for each slice", path, table);
-    if (status == TS_OK && *n == 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-volume"},
-                             "%s holds no dataset with three axes", path);
-    return status;
-}
-
-enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const char ***datasets, size_t *n,
-                                    struct ts_diag *diag)
-{
-    return list(path, "", arena, datasets, n, diag);
-}
-
-enum ts_status ts_hdf5_list_tables(const char *path, const char *name, struct arena *arena, const char ***datasets,
-                                   size_t *n, struct ts_diag *diag)
-{
-    return list(path, name, arena, datasets, n, diag);
+    if (status != TS_OK || *n > 0)
+        return status;
+    return table ? ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-table"},
+                                 "%s holds no table %s with a row for each slice", path, table)
+                 : ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-volume"},
+                                 "%s holds no dataset with three axes", path);
 }
 
 static bool is_possible(const struct open_answer *found)
@@ -307,9 +271,7 @@ static enum ts_status read_slice(struct hdf5_session *session, const char *path,
                              "%s: %s has %" PRId64 " slices, there is no slice %" PRId64, path, dataset,
                              slice->n_slices, index);
     const size_t bytes = (size_t)(slice->rows * slice->columns) * sizeof *slice->values;
-    struct rows_request request = {
-        .object = found.object, .slice = index, .columns = found.columns, .is_picture = found.is_picture};
-    memcpy(request.dataset, of.dataset, sizeof request.dataset);
+    struct rows_request request = {.slice = index, .columns = found.columns};
     slice->values = malloc(bytes);
     if (!slice->values)
         return ts_diag_no_memory(diag, bytes);

@@ -14,13 +14,11 @@ struct hdf5_slice {
     float *values;                   /* rows * columns; free() */
 };
 
-/* Paths of the numeric datasets of rank 3, in the order of their names; links to the same dataset count once. The arena
+/* Paths of the numeric datasets of rank 3, in the order of their names; links to the same dataset count once. With a
+ * table's name instead those of rank 2 whose path ends in "/tables/NAME": a stage's table with a row a slice. The arena
  * owns them. TS_BAD_INPUT where the file cannot be read or has none. */
-enum ts_status ts_hdf5_list_volumes(const char *path, struct arena *arena, const char ***datasets, size_t *n,
-                                    struct ts_diag *diag);
-/* The same of datasets of rank 2 whose path ends in "/tables/NAME": a stage's table with a row a slice. */
-enum ts_status ts_hdf5_list_tables(const char *path, const char *name, struct arena *arena, const char ***datasets,
-                                   size_t *n, struct ts_diag *diag);
+enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct arena *arena, const char ***datasets,
+                                     size_t *n, struct ts_diag *diag);
 /* Slice `index`, or the middle one ((n - 1) / 2) for -1, of a numeric dataset of rank 3 or 2. TS_BAD_INPUT where there
  * is no such dataset or slice. */
 enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t index, struct hdf5_slice *slice,

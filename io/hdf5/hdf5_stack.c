@@ -22,7 +22,6 @@ static bool find_type(struct hdf5_stack *stack, int rank)
     stack->swapped = (storage->big_endian != 0) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     if (integer && bytes == 8) {
         stack->stored = stack->dtype = TS_U64;
-        stack->has_sign = storage->has_sign;
         return rank == 1;
     }
     if (integer && bytes != 1 && bytes != 2 && bytes != 4)
@@ -37,13 +36,13 @@ static bool find_type(struct hdf5_stack *stack, int rank)
 static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_stack *stack, int rank)
 {
     const int64_t *n = stack->storage.n;
+    const int n_axes = stack->storage.rank;
     size_t bytes = ts_dtype_bytes(stack->stored);
-    stack->rank = stack->storage.rank;
-    if (rank > 1 ? stack->rank != rank : stack->rank > rank)
-        return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name, stack->rank, rank);
+    if (rank > 1 ? n_axes != rank : n_axes > rank)
+        return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name, n_axes, rank);
     for (int d = 0; d < 3; d++) {
-        stack->n[d] = d < stack->rank ? n[d] : 1;
-        if (d < stack->rank && (n[d] == 0 || n[d] > INT32_MAX))
+        stack->n[d] = d < n_axes ? n[d] : 1;
+        if (d < n_axes && (n[d] == 0 || n[d] > INT32_MAX))
             return ts_hdf5_input_refuse(input, "hdf5-empty", "axis %d of %s has length %" PRId64 ", expected 1 to %d",
                                         d, stack->name, n[d], INT32_MAX);
         if (!ts_mul_size(bytes, (size_t)stack->n[d], &bytes) || bytes > INT64_MAX / 8)
@@ -54,16 +53,15 @@ static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_st
 
 static enum ts_status check_filters(const struct hdf5_input *input, struct hdf5_stack *stack)
 {
+    const int n_filters = stack->storage.n_filters;
     int n_deflate = 0;
-    stack->n_filters = stack->storage.n_filters;
-    if (stack->n_filters > STACK_FILTERS)
+    if (n_filters > STACK_FILTERS)
         return ts_hdf5_input_refuse(input, "hdf5-filter", "%s has %d filters, at most %d are read", stack->name,
-                                    stack->n_filters, STACK_FILTERS);
-    for (int i = 0; i < stack->n_filters; i++) {
+                                    n_filters, STACK_FILTERS);
+    for (int i = 0; i < n_filters; i++) {
         const struct storage_filter *filter = &stack->storage.filters[i];
         char shown[4 * sizeof filter->name];
         n_deflate += filter->id == H5Z_FILTER_DEFLATE;
-        stack->filters[i] = filter->id;
         if ((filter->id == H5Z_FILTER_SHUFFLE || filter->id == H5Z_FILTER_DEFLATE ||
              filter->id == H5Z_FILTER_FLETCHER32) &&
             n_deflate < 2)
@@ -84,10 +82,9 @@ static enum ts_status check_filters(const struct hdf5_input *input, struct hdf5_
 static enum ts_status check_chunks(const struct hdf5_input *input, struct hdf5_stack *stack)
 {
     size_t bytes = ts_dtype_bytes(stack->stored);
-    const size_t most = stack->rank < 2 ? STACK_LIST_CHUNK_BYTES : STACK_CHUNK_BYTES;
-    stack->chunked = true;
+    const size_t most = stack->storage.rank < 2 ? STACK_LIST_CHUNK_BYTES : STACK_CHUNK_BYTES;
     for (int d = 0; d < 3; d++) {
-        const int64_t n = d < stack->rank ? stack->storage.chunk[d] : 1;
+        const int64_t n = d < stack->storage.rank ? stack->storage.chunk[d] : 1;
         stack->chunk[d] = n;
         if (n > INT32_MAX || !ts_mul_size(bytes, (size_t)n, &bytes) || bytes > most)
             return ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %zu bytes", stack->name,
@@ -133,12 +130,10 @@ static enum ts_status check_storage(const struct hdf5_input *input, struct hdf5_
 /* Takes the child's description. */
 static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_stack *stack)
 {
-    const struct object_request request = {.object = stack->dataset.object};
     const void *compact;
     void *answer;
     size_t bytes;
-    enum ts_status status = ts_hdf5_session_call(input->session, ts_hdf5_task_describe, &request, sizeof request,
-                                                 &answer, &bytes, input->diag);
+    enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_describe, &stack->dataset, &answer, &bytes);
     if (status != TS_OK)
         return status;
     if (!ts_hdf5_storage_take(answer, bytes, &stack->storage, &compact)) {
@@ -186,17 +181,15 @@ void ts_hdf5_stack_close(struct hdf5_stack *stack)
 
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack)
 {
-    const struct object_request request = {.object = stack->dataset.object};
     void *answer;
     size_t bytes;
     int64_t outside;
-    if (!stack->chunked)
+    if (stack->chunk_bytes == 0)
         return TS_OK;
     if (stack->storage.n_chunks > STORAGE_CHUNKS)
         return ts_hdf5_input_refuse(input, "hdf5-chunks", "%s has %" PRId64 " chunks, at most %d are read", stack->name,
                                     stack->storage.n_chunks, STORAGE_CHUNKS);
-    const enum ts_status status = ts_hdf5_session_call(input->session, ts_hdf5_task_table, &request, sizeof request,
-                                                       &answer, &bytes, input->diag);
+    const enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_table, &stack->dataset, &answer, &bytes);
     if (status != TS_OK)
         return status;
     stack->table = answer;
@@ -224,20 +217,28 @@ static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *
     return ts_hdf5_stack_read(input, stack, &box);
 }
 
-enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
-                                     int64_t most, double **values, int64_t *n)
+enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
+                                  int64_t most, double **values, int64_t *n)
 {
     struct hdf5_stack stack;
-    struct hdf5_ref dataset;
     *values = NULL;
     *n = 0;
-    enum ts_status status = ts_hdf5_input_find(input, from, path, &dataset);
-    if (status != TS_OK || dataset.kind == FINDER_NONE)
-        return status;
-    status = ts_hdf5_stack_open(input, &dataset, path, 1, &stack);
+    if (dataset->kind == FINDER_NONE)
+        return TS_OK;
+    enum ts_status status = ts_hdf5_stack_open(input, dataset, name, 1, &stack);
     if (status == TS_OK)
         status = read_numbers(input, &stack, most, values);
     *n = stack.n[0];
     ts_hdf5_stack_close(&stack);
     return status;
+}
+
+enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t most, double **values, int64_t *n)
+{
+    struct hdf5_ref dataset;
+    *values = NULL;
+    *n = 0;
+    const enum ts_status status = ts_hdf5_input_find(input, from, path, &dataset);
+    return status == TS_OK ? ts_hdf5_stack_list(input, &dataset, path, most, values, n) : status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A numeric dataset of up to three axes in a foreign file, read in boxes. The child of the input says where its bytes
- * lie (io/hdf5/hdf5_storage.h); they are read and decoded here (shuffle, deflate, fletcher32), and no length that the
- * file claims is believed: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
+ * A numeric dataset of up to three axes in a foreign file, read in boxes. The input's child finds out where its
+ * bytes lie (io/hdf5/hdf5_storage.h); they are read and decoded here (shuffle, deflate, fletcher32), and no length that
+ * the file claims is believed: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
  * once.
  */
 #ifndef IO_HDF5_HDF5_STACK_H
@@ -22,16 +22,11 @@ struct hdf5_stack {
     struct hdf5_storage storage;
     void *compact;               /* the values of a compact dataset; else NULL */
     struct storage_chunk *table; /* of a chunked one, once it is located */
-    int rank;
     int64_t n[3];                /* axes past the rank have length 1 */
-    enum ts_dtype stored, dtype; /* of the file (f64 too, u64 in lists), of what is read */
-    bool has_sign;               /* stored as u64, but with a sign */
+    enum ts_dtype stored, dtype; /* of the file (f64 too, u64 for any 64-bit integers of lists), of what is read */
     bool swapped;                /* stored in the other byte order */
-    bool chunked;
-    int64_t chunk[3];
+    int64_t chunk[3];            /* shape of a chunk, and its bytes; 0: not chunked */
     size_t chunk_bytes;
-    int n_filters;
-    int filters[STACK_FILTERS];
 };
 
 /* Elements [first, end) of each axis to out. Element (i0, i1, i2) goes to the sum of stride[d] * (i[d] - first[d]) (in
@@ -59,6 +54,9 @@ enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct h
                                   const struct hdf5_box *box);
 /* All of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no double holds are refused.
  * *values is NULL where there is no such dataset. */
+enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
+                                  int64_t most, double **values, int64_t *n);
+/* ts_hdf5_stack_list of the dataset at a path below `from`. */
 enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
                                      int64_t most, double **values, int64_t *n);
 

@@ -15,8 +15,6 @@
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_stack.h"
 
-enum { CHECKSUM_BYTES = 4 };
-
 struct reading {
     const struct hdf5_input *input;
     const struct hdf5_stack *stack;
@@ -72,20 +70,26 @@ static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
     static put_row *const wide[] = {[TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64,
                                     [TS_I16] = put_i16_f64, [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64,
                                     [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64, [TS_U64] = put_u64_f64};
-    if (stack->has_sign)
+    if (stack->stored == TS_U64 && stack->storage.has_sign)
         return put_i64_f64;
     return doubles ? wide[stack->stored] : same[stack->stored];
 }
 
-/* Whether narrowing made an infinity of what was none. */
+/* The bits of element i of 64 bits. */
+static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
+{
+    uint64_t bits;
+    memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
+    return swapped ? __builtin_bswap64(bits) : bits;
+}
+
+/* Whether narrowing makes an infinity of what is none. */
 static bool overflows(const unsigned char *in, int64_t n, bool swapped)
 {
     bool found = false;
     for (int64_t i = 0; i < n; i++) {
-        uint64_t bits;
+        const uint64_t bits = bits_at(in, i, swapped);
         double value;
-        memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
-        bits = swapped ? __builtin_bswap64(bits) : bits;
         memcpy(&value, &bits, sizeof value);
         found |= isfinite(value) && !isfinite((float)value);
     }
@@ -97,10 +101,8 @@ static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, 
 {
     bool found = false;
     for (int64_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
-        bits = stack->swapped ? __builtin_bswap64(bits) : bits;
-        if (stack->has_sign && bits >> 63)
+        uint64_t bits = bits_at(in, i, stack->swapped);
+        if (stack->storage.has_sign && bits >> 63)
             bits = -bits;
         found |= bits != 0 && bits >> __builtin_ctzll(bits) >> DBL_MANT_DIG != 0;
     }
@@ -190,33 +192,26 @@ static enum ts_status fetch(struct reading *reading, const int64_t start[3], siz
     return ts_file_read_at(stack->fd, reading->encoded, chunk->bytes, chunk->offset) ? TS_OK : unreadable(reading);
 }
 
-static bool checksum_is_right(const unsigned char *data, size_t bytes)
-{
-    const uint32_t sum = ts_chunk_checksum(data, bytes);
-    const unsigned char expected[CHECKSUM_BYTES] = {(unsigned char)sum, (unsigned char)(sum >> 8),
-                                                    (unsigned char)(sum >> 16), (unsigned char)(sum >> 24)};
-    return memcmp(data + bytes, expected, CHECKSUM_BYTES) == 0;
-}
-
 /* Undoes the filters, last one first, from `encoded` to `block`. False where the chunk is damaged. */
 static bool decode(struct reading *reading, size_t bytes, uint32_t skipped)
 {
     const struct hdf5_stack *stack = reading->stack;
+    const struct storage_filter *filters = stack->storage.filters;
     unsigned char *at = reading->encoded;
-    for (int i = stack->n_filters - 1; i >= 0; i--) {
+    for (int i = stack->storage.n_filters - 1; i >= 0; i--) {
         size_t expected = stack->chunk_bytes;
         unsigned char *next = at == reading->block ? reading->other : reading->block;
         if (skipped >> i & 1)
             continue;
         for (int j = 0; j < i; j++)
-            expected += stack->filters[j] == H5Z_FILTER_FLETCHER32 && !(skipped >> j & 1) ? CHECKSUM_BYTES : 0;
-        if (stack->filters[i] == H5Z_FILTER_FLETCHER32) {
-            if (bytes < CHECKSUM_BYTES || !checksum_is_right(at, bytes - CHECKSUM_BYTES))
+            expected += filters[j].id == H5Z_FILTER_FLETCHER32 && !(skipped >> j & 1) ? CHUNK_CHECKSUM_BYTES : 0;
+        if (filters[i].id == H5Z_FILTER_FLETCHER32) {
+            if (!ts_chunk_is_intact(at, bytes))
                 return false;
-            bytes -= CHECKSUM_BYTES;
+            bytes -= CHUNK_CHECKSUM_BYTES;
             continue;
         }
-        if (stack->filters[i] == H5Z_FILTER_DEFLATE) {
+        if (filters[i].id == H5Z_FILTER_DEFLATE) {
             /* No length out: the stream must fill the chunk exactly. */
             if (libdeflate_zlib_decompress(reading->decompressor, at, bytes, next, expected, NULL) !=
                 LIBDEFLATE_SUCCESS)
@@ -298,7 +293,7 @@ static enum ts_status read_pieces(struct reading *reading)
     const struct hdf5_box *box = reading->box;
     const int64_t n[3] = {1, box->end[1] - box->first[1], reading->stack->n[2]};
     enum ts_status status = TS_OK;
-    if (reading->stack->rank < 2) { /* a list of numbers: at once */
+    if (reading->stack->storage.rank < 2) { /* a list of numbers: at once */
         const int64_t all[3] = {box->end[0] - box->first[0], 1, 1};
         return read_piece(reading, box->first, all);
     }
@@ -314,56 +309,47 @@ static enum ts_status read_pieces(struct reading *reading)
 
 static size_t encoded_bound(const struct hdf5_stack *stack)
 {
-    return libdeflate_zlib_compress_bound(NULL, stack->chunk_bytes) + STACK_FILTERS * CHECKSUM_BYTES;
+    return libdeflate_zlib_compress_bound(NULL, stack->chunk_bytes) + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
 }
 
 size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack)
 {
-    if (!stack->chunked)
+    if (stack->chunk_bytes == 0)
         return (size_t)stack->n[1] * (size_t)stack->n[2] * ts_dtype_bytes(stack->stored);
-    return encoded_bound(stack) + 2 * (stack->chunk_bytes + STACK_FILTERS * CHECKSUM_BYTES) +
+    return encoded_bound(stack) + 2 * (stack->chunk_bytes + STACK_FILTERS * CHUNK_CHECKSUM_BYTES) +
            (size_t)stack->storage.n_chunks * sizeof *stack->table;
-}
-
-static enum ts_status read_box(struct reading *reading)
-{
-    const struct hdf5_stack *stack = reading->stack;
-    const struct hdf5_box *box = reading->box;
-    if (stack->chunked) {
-        reading->block_bytes = stack->chunk_bytes + STACK_FILTERS * CHECKSUM_BYTES;
-        reading->encoded_bytes = encoded_bound(stack);
-        reading->encoded = malloc(reading->encoded_bytes);
-        reading->other = malloc(reading->block_bytes);
-        reading->decompressor = libdeflate_alloc_decompressor();
-    } else {
-        reading->block_bytes =
-            (size_t)(box->end[1] - box->first[1]) * (size_t)stack->n[2] * ts_dtype_bytes(stack->stored);
-        if (stack->rank < 2)
-            reading->block_bytes *= (size_t)(box->end[0] - box->first[0]);
-    }
-    reading->block = malloc(reading->block_bytes);
-    enum ts_status status;
-    if (!reading->block || (stack->chunked && (!reading->encoded || !reading->other || !reading->decompressor)))
-        status = ts_diag_no_memory(reading->input->diag, ts_hdf5_stack_scratch(stack));
-    else
-        status = stack->chunked ? read_chunks(reading) : read_pieces(reading);
-    if (status == TS_OK && reading->overflow)
-        status = ts_hdf5_input_refuse(reading->input, "hdf5-range", "%s holds values past the range of 32-bit floats",
-                                      stack->name);
-    if (status == TS_OK && reading->inexact)
-        status =
-            ts_hdf5_input_refuse(reading->input, "hdf5-range",
-                                 "%s holds integers past 2^53 that a 64-bit float does not hold exactly", stack->name);
-    free(reading->encoded);
-    free(reading->other);
-    free(reading->block);
-    libdeflate_free_decompressor(reading->decompressor);
-    return status;
 }
 
 enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct hdf5_stack *stack,
                                   const struct hdf5_box *box)
 {
     struct reading reading = {.input = input, .stack = stack, .box = box};
-    return read_box(&reading);
+    const bool chunked = stack->chunk_bytes > 0;
+    if (chunked) {
+        reading.block_bytes = stack->chunk_bytes + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
+        reading.encoded_bytes = encoded_bound(stack);
+        reading.encoded = malloc(reading.encoded_bytes);
+        reading.other = malloc(reading.block_bytes);
+        reading.decompressor = libdeflate_alloc_decompressor();
+    } else {
+        const int64_t n = stack->storage.rank < 2 ? box->end[0] - box->first[0] : 1;
+        reading.block_bytes = (size_t)(n * (box->end[1] - box->first[1]) * stack->n[2]) * ts_dtype_bytes(stack->stored);
+    }
+    reading.block = malloc(reading.block_bytes);
+    enum ts_status status;
+    if (!reading.block || (chunked && (!reading.encoded || !reading.other || !reading.decompressor)))
+        status = ts_diag_no_memory(input->diag, ts_hdf5_stack_scratch(stack));
+    else
+        status = chunked ? read_chunks(&reading) : read_pieces(&reading);
+    if (status == TS_OK && reading.overflow)
+        status =
+            ts_hdf5_input_refuse(input, "hdf5-range", "%s holds values past the range of 32-bit floats", stack->name);
+    if (status == TS_OK && reading.inexact)
+        status = ts_hdf5_input_refuse(
+            input, "hdf5-range", "%s holds integers past 2^53 that a 64-bit float does not hold exactly", stack->name);
+    free(reading.encoded);
+    free(reading.other);
+    free(reading.block);
+    libdeflate_free_decompressor(reading.decompressor);
+    return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of chunks is found by asking the library to read each chunk with a driver that notes the address instead of
+ * The child's side asks libhdf5 for type, shape, layout and filters; the parent's side checks the answers. The
+ * table of chunks is found by asking the library to read each chunk with a driver that notes the address instead of
  * reading. H5Dget_chunk_info_by_coord would answer as well, but up to HDF5 1.14 it goes through all chunks each time
  * (half a minute for 16,000), and it forgets the user block.
  */
@@ -29,11 +30,8 @@ static bool is_standard(hid_t type)
     return false;
 }
 
-static bool describe_type(hid_t dataset, struct hdf5_storage *storage)
+void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage)
 {
-    const hid_t type = H5Dget_type(dataset);
-    if (type < 0)
-        return false;
     const H5T_class_t class = H5Tget_class(type);
     const bool number = class == H5T_INTEGER || class == H5T_FLOAT;
     storage->class = class == H5T_INTEGER  ? STORAGE_INTEGER
@@ -45,7 +43,14 @@ static bool describe_type(hid_t dataset, struct hdf5_storage *storage)
     storage->big_endian = number && H5Tget_order(type) == H5T_ORDER_BE;
     storage->has_sign = class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2;
     storage->variable = class == H5T_STRING && H5Tis_variable_str(type) > 0;
-    return H5Tclose(type) >= 0;
+}
+
+static bool describe_type(hid_t dataset, struct hdf5_storage *storage)
+{
+    const hid_t type = H5Dget_type(dataset);
+    if (type >= 0)
+        ts_hdf5_storage_type(type, storage);
+    return type >= 0 && H5Tclose(type) >= 0;
 }
 
 static bool describe_shape(hid_t dataset, struct hdf5_storage *storage)
@@ -71,9 +76,9 @@ static bool describe_filters(hid_t list, struct hdf5_storage *storage)
     for (int i = 0; i < storage->n_filters && i < STORAGE_FILTERS; i++) {
         struct storage_filter *filter = &storage->filters[i];
         unsigned flags, config;
-        size_t n_values = 0;
-        filter->id =
-            H5Pget_filter2(list, (unsigned)i, &flags, &n_values, NULL, sizeof filter->name, filter->name, &config);
+        size_t n_values = 1;
+        filter->id = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, &filter->level, sizeof filter->name,
+                                    filter->name, &config);
         filter->name[sizeof filter->name - 1] = '\0';
     }
     if (storage->n_filters < 0 || H5Pget_chunk_opts(list, &options) < 0)
@@ -141,8 +146,7 @@ static bool write_compact(hid_t dataset, const struct hdf5_storage *storage, FIL
     const bool done = bytes && type >= 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0;
     if (done)
         fwrite(bytes, 1, storage->compact_bytes, out);
-    if (type >= 0)
-        H5Tclose(type);
+    TS_HDF5_CLOSE(type);
     free(bytes);
     return done;
 }
@@ -157,21 +161,25 @@ static int64_t value_bytes(const struct hdf5_storage *storage)
     return bytes <= INT64_MAX ? (int64_t)bytes : -1;
 }
 
-bool ts_hdf5_storage_describe(hid_t dataset, FILE *out)
+bool ts_hdf5_storage_find(hid_t dataset, struct hdf5_storage *storage)
 {
-    struct hdf5_storage storage = {0};
-    if (!describe_type(dataset, &storage) || !describe_shape(dataset, &storage) || !describe_layout(dataset, &storage))
+    if (!describe_type(dataset, storage) || !describe_shape(dataset, storage) || !describe_layout(dataset, storage))
         return false;
-    const int64_t bytes = value_bytes(&storage);
-    if (storage.layout == STORAGE_COMPACT && !storage.variable && bytes >= 0 && bytes <= STORAGE_COMPACT_BYTES)
-        storage.compact_bytes = (uint32_t)bytes;
-    fwrite(&storage, sizeof storage, 1, out);
-    return storage.compact_bytes == 0 || write_compact(dataset, &storage, out);
+    const int64_t bytes = value_bytes(storage);
+    if (storage->layout == STORAGE_COMPACT && !storage->variable && bytes >= 0 && bytes <= STORAGE_COMPACT_BYTES)
+        storage->compact_bytes = (uint32_t)bytes;
+    return true;
+}
+
+bool ts_hdf5_storage_write(hid_t dataset, const struct hdf5_storage *storage, FILE *out)
+{
+    fwrite(storage, sizeof *storage, 1, out);
+    return storage->compact_bytes == 0 || write_compact(dataset, storage, out);
 }
 
 /* ---- the child: the table ------------------------------------------------------------------------ */
 
-/* Where the library wanted to read. */
+/* The last read that the library asked for. */
 static struct {
     herr_t (*read)(H5FD_t *, H5FD_mem_t, hid_t, haddr_t, size_t, void *);
     uint64_t offset;
@@ -236,19 +244,17 @@ static H5FD_t *driver_of(hid_t dataset)
     return driver;
 }
 
-bool ts_hdf5_storage_table(hid_t dataset, FILE *out)
+bool ts_hdf5_storage_write_table(hid_t dataset, const struct hdf5_storage *storage, FILE *out)
 {
-    struct hdf5_storage storage = {0};
-    H5FD_t *driver = NULL;
-    if (!describe_shape(dataset, &storage) || !describe_layout(dataset, &storage) ||
-        storage.n_chunks > STORAGE_CHUNKS || !(driver = driver_of(dataset)))
+    H5FD_t *driver = storage->n_chunks <= STORAGE_CHUNKS ? driver_of(dataset) : NULL;
+    if (!driver)
         return false;
     const H5FD_class_t *usual = driver->cls;
     H5FD_class_t noting = *usual;
     noted.read = usual->read;
     noting.read = note_read;
     driver->cls = &noting;
-    const bool done = write_table(dataset, &storage, out);
+    const bool done = write_table(dataset, storage, out);
     driver->cls = usual;
     return done;
 }

@@ -19,7 +19,8 @@ enum storage_class { STORAGE_INTEGER, STORAGE_FLOAT, STORAGE_TEXT, STORAGE_OTHER
 enum storage_layout { STORAGE_COMPACT, STORAGE_CONTIGUOUS, STORAGE_CHUNKED, STORAGE_VIRTUAL, STORAGE_EXTERNAL };
 
 struct storage_filter {
-    int32_t id; /* H5Z_filter_t */
+    int32_t id;     /* H5Z_filter_t */
+    uint32_t level; /* its first parameter: the level of deflate */
     char name[64];
 };
 
@@ -52,10 +53,14 @@ struct storage_chunk {
 
 /* ---- the child, between enter and leave ---------------------------------------------------------- */
 
-/* Writes the structure and the bytes of a compact dataset. False where the library fails; its error stack says why. */
-bool ts_hdf5_storage_describe(hid_t dataset, FILE *out);
-/* Writes the table of a dataset in a file that ts_hdf5_open_descriptor opened. At most STORAGE_CHUNKS. */
-bool ts_hdf5_storage_table(hid_t dataset, FILE *out);
+/* Fills in the fields that follow from the type: class, element_bytes, standard, big_endian, has_sign, variable. */
+void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage);
+/* Fills in all of a zeroed structure. False where the library fails; its error stack says why. */
+bool ts_hdf5_storage_find(hid_t dataset, struct hdf5_storage *storage);
+/* Writes the structure and the bytes of a compact dataset. */
+bool ts_hdf5_storage_write(hid_t dataset, const struct hdf5_storage *storage, FILE *out);
+/* Writes the table of a chunked dataset in a file that ts_hdf5_open_descriptor opened. At most STORAGE_CHUNKS. */
+bool ts_hdf5_storage_write_table(hid_t dataset, const struct hdf5_storage *storage, FILE *out);
 
 /* ---- the parent --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every byte of the trailer has one right value, so that each changed bit of it shows.
+ * Every byte of the trailer has one right value, so that each changed bit of it shows: the head is made anew from the
+ * file's length and compared.
  */
 #include "io/hdf5/hdf5_trailer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The verdict: a sandboxed child lists the file and says where values are (libhdf5 runs nowhere else on a foreign
+ * The verdict: a sandboxed child lists the file and finds where values are (libhdf5 runs nowhere else on a foreign
  * file), threads read all of it once, and the digests are compared. What is wrong is named by the smallest thing that
  * shows it: a dataset, then the root, which stands for attributes, links and structure, then the bytes.
  */
@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/file/regular_file.h"
@@ -84,7 +85,7 @@ static bool root_digest(const struct verification *check, char text[DIGEST_TEXT_
     return done;
 }
 
-/* What `file` holds as check->content. Between enter and leave. */
+/* Writes the content of `file` to check->content; called between enter and leave. */
 static bool list(hid_t file, bool places, struct verification *check, size_t *bytes)
 {
     char at[HDF5_WALK_PATH] = "", problem[160];
@@ -152,7 +153,7 @@ static bool judge(struct verification *check, size_t content_bytes)
                            check->version == DIGEST_VERSION ? "attributes, links and structure" : "datasets");
 }
 
-/* `expected` is what the trailer says, NULL where there is none. */
+/* Compares the digest of the body with the trailer's; NULL: the file has no trailer. */
 static bool judge_body(struct verification *check, const unsigned char *expected)
 {
     unsigned char found[DIGEST_SUM_BYTES];
@@ -184,23 +185,21 @@ static enum ts_status report(const struct verification *check, const char *shown
 
 enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_diag *diag)
 {
-    struct stat status;
-    struct hdf5_visit visit;
+    struct stat status = {0};
     struct hdf5_failure failure;
     unsigned char sum[DIGEST_SUM_BYTES];
     struct verification check = {.fd = fd, .threads = threads};
     size_t bytes = 0;
-    if (fstat(fd, &status) != 0)
-        check.read_error = errno;
+    check.read_error = fstat(fd, &status) != 0 ? errno : 0;
     check.body_bytes = (uint64_t)status.st_size;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     const hid_t file = check.read_error ? -1 : ts_hdf5_open_descriptor(fd, &failure);
     bool done = file >= 0 && list(file, true, &check, &bytes);
     if (file >= 0)
         H5Fclose(file);
     else if (!check.read_error)
         ts_verify_wrong(&check, "", "cannot be opened: %.100s", failure.text);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     done = done && judge(&check, bytes);
     if (done && !ts_digest_tree_end(check.body, sum))
         done = ts_verify_no_memory(&check);
@@ -212,11 +211,10 @@ enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_di
     return result;
 }
 
-static enum ts_status list_task(struct hdf5_child *child, const void *request, size_t request_bytes, FILE *out,
-                                struct ts_diag *diag)
+static enum ts_status list_task(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     char at[HDF5_WALK_PATH] = "", escaped[256], problem[160];
-    (void)request, (void)request_bytes;
+    (void)request;
     if (ts_hdf5_content(child->files[0], true, out, at, problem, sizeof problem))
         return TS_OK;
     ts_text_escape(escaped, sizeof escaped, at);
@@ -232,47 +230,51 @@ static int count_threads(void)
     return n < MOST ? n : MOST;
 }
 
-static enum ts_status prove(int fd, uint64_t file_bytes, const char *path, struct hdf5_proof *proof,
-                            struct ts_diag *diag)
+enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path, struct hdf5_proof *proof,
+                                   struct ts_diag *diag)
 {
-    const struct hdf5_session_options options = {.path = path};
-    struct hdf5_session *session = NULL;
     struct verification check = {.fd = fd, .threads = count_threads()};
+    struct stat found = {0};
     unsigned char sum[DIGEST_SUM_BYTES];
     size_t bytes = 0;
-    int64_t root;
     errno = 0;
-    const bool has_trailer = ts_hdf5_trailer_read(fd, file_bytes, sum);
+    const bool has_trailer =
+        fstat(fd, &found) == 0 && ts_hdf5_trailer_read(fd, check.body_bytes = (uint64_t)found.st_size, sum);
     check.read_error = has_trailer ? 0 : errno;
-    check.body_bytes = file_bytes - (has_trailer ? TRAILER_BYTES : 0);
+    check.body_bytes -= has_trailer ? TRAILER_BYTES : 0;
     enum ts_status status =
-        check.read_error ? report(&check, path, TS_BAD_INPUT, diag) : ts_hdf5_session_start(&options, &session, diag);
-    if (status == TS_OK)
-        status = ts_hdf5_session_add(session, fd, (int64_t)file_bytes, &root, diag);
-    if (status == TS_OK)
-        status = ts_hdf5_session_call(session, list_task, NULL, 0, (void **)&check.content, &bytes, diag);
-    ts_hdf5_session_end(session);
+        check.read_error ? report(&check, path, TS_BAD_INPUT, diag)
+                         : ts_hdf5_session_call(session, list_task, NULL, 0, (void **)&check.content, &bytes, diag);
     if (status == TS_OK &&
         !(judge(&check, bytes) && judge_body(&check, has_trailer ? sum : NULL) && ts_verify_sense(&check)))
         status = report(&check, path, TS_BAD_INPUT, diag);
-    *proof =
-        (struct hdf5_proof){.version = check.version, .datasets = check.n_datasets, .attributes = check.n_attributes};
-    memcpy(proof->digest, check.expected, sizeof proof->digest);
-    for (size_t i = 0; i < check.n_datasets; i++)
-        proof->value_bytes += check.datasets[i].bytes;
+    if (proof) {
+        *proof = (struct hdf5_proof){
+            .version = check.version, .datasets = check.n_datasets, .attributes = check.n_attributes};
+        memcpy(proof->digest, check.expected, sizeof proof->digest);
+        for (size_t i = 0; i < check.n_datasets; i++)
+            proof->value_bytes += check.datasets[i].bytes;
+    }
     clear(&check);
     return status;
 }
 
 enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag)
 {
+    const struct hdf5_session_options options = {.path = path};
+    struct hdf5_session *session = NULL;
     struct stat found;
     char reason[200];
-    struct hdf5_proof unwanted;
+    int64_t root;
     const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
     if (fd < 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"}, "'%s' %s", path, reason);
-    const enum ts_status status = prove(fd, (uint64_t)found.st_size, path, proof ? proof : &unwanted, diag);
+    enum ts_status status = ts_hdf5_session_start(&options, &session, diag);
+    if (status == TS_OK)
+        status = ts_hdf5_session_add(session, fd, &root, diag);
+    if (status == TS_OK)
+        status = ts_hdf5_verify_open(session, fd, path, proof, diag);
+    ts_hdf5_session_end(session);
     close(fd);
     return status;
 }

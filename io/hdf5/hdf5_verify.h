@@ -7,11 +7,11 @@
 #define IO_HDF5_HDF5_VERIFY_H
 
 #include "io/file/digest.h"
-#include "io/hdf5/hdf5_error.h"
+#include "io/hdf5/hdf5_session.h"
 
 enum { DIGEST_VERSION = 2 };
 
-/* What a check has shown to be as it was written. */
+/* What the check covered, all of which is as it was written. */
 struct hdf5_proof {
     int version;
     size_t datasets, attributes;
@@ -19,12 +19,15 @@ struct hdf5_proof {
     char digest[DIGEST_TEXT_BYTES]; /* the root's, which stands for the whole file */
 };
 
-/* Recomputes every digest of a result and looks for what makes no sense; names the first difference. *proof says what
- * was shown; it may be NULL. TS_BAD_INPUT where something differs, where the file is not complete, or where it is no
- * result of this program. */
+/* Recomputes every digest of a result and checks that its images make sense; names the first difference. *proof gets
+ * what was checked; it may be NULL. TS_BAD_INPUT where something differs, where the file is not complete, or where it
+ * is no result of this program. */
 enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
-/* For the writer, about the file that it has just closed: checks it through its own descriptor, in this process, and
- * appends the trailer. `shown` stands for the path in messages; TS_RUN_FAILED where something is wrong. */
+/* ts_hdf5_verify for a file that is open already, in this process and as the first file of a session. */
+enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path, struct hdf5_proof *proof,
+                                   struct ts_diag *diag);
+/* Checks the file that the writer has just closed, through its own descriptor and in this process, and appends the
+ * trailer. `shown` stands for the path in messages; TS_RUN_FAILED where something is wrong. */
 enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_diag *diag);
 /* The root digest of version 2 from the datasets' digests as they stand. Between enter and leave. */
 bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES]);

@@ -29,7 +29,7 @@ bool ts_verify_no_memory(struct verification *check)
 
 static bool grow(void **array, size_t n, size_t element_bytes)
 {
-    if (n & (n - 1)) /* room for a power of two */
+    if (n & (n - 1)) /* the capacity is a power of two */
         return true;
     void *grown = realloc(*array, (n ? 2 * n : 1) * element_bytes);
     if (grown)
@@ -37,51 +37,54 @@ static bool grow(void **array, size_t n, size_t element_bytes)
     return grown;
 }
 
-/* Two hexadecimal digits a byte. False where they are not, or not so many. */
-static bool parse_hex(const char *hex, unsigned char *bytes, size_t n)
+size_t ts_verify_hex(const char *hex, void *bytes, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
-    if (strlen(hex) != 2 * n)
-        return false;
     for (size_t i = 0; i < n; i++) {
-        const char *high = strchr(digits, hex[2 * i]), *low = strchr(digits, hex[2 * i + 1]);
-        if (!high || !low)
-            return false;
-        bytes[i] = (unsigned char)((high - digits) << 4 | (low - digits));
+        const char *high = hex[2 * i] ? strchr(digits, hex[2 * i]) : NULL;
+        const char *low = high && hex[2 * i + 1] ? strchr(digits, hex[2 * i + 1]) : NULL;
+        if (!low)
+            return i;
+        ((unsigned char *)bytes)[i] = (unsigned char)((high - digits) << 4 | (low - digits));
     }
-    return true;
+    return n;
 }
 
 /* A digest is 64 characters of text, which the lines have in hexadecimal digits. */
 static void parse_digest(const char *hex, char digest[DIGEST_TEXT_BYTES])
 {
-    memset(digest, 0, DIGEST_TEXT_BYTES);
-    if (!parse_hex(hex, (unsigned char *)digest, DIGEST_TEXT_BYTES - 1))
+    const size_t n = DIGEST_TEXT_BYTES - 1;
+    digest[n] = '\0';
+    if (strlen(hex) != 2 * n || ts_verify_hex(hex, digest, n) != n)
         digest[0] = '\0';
 }
 
-static bool take_dataset(struct verification *check, const char *line)
+static bool take_dataset(struct verification *check, const char *line, struct verify_dataset **dataset)
 {
     const char *path = line + strlen("dataset\t");
     if (!grow((void **)&check->datasets, check->n_datasets, sizeof *check->datasets))
         return ts_verify_no_memory(check);
-    struct verify_dataset *dataset = &check->datasets[check->n_datasets++];
-    *dataset =
+    *dataset = &check->datasets[check->n_datasets++];
+    **dataset =
         (struct verify_dataset){.path = strndup(path, strcspn(path, "\t")), .line = check->n_lines - 1, .damaged = -1};
-    dataset->storage.rank = -1; /* not described yet */
-    return dataset->path || ts_verify_no_memory(check);
+    (*dataset)->storage.rank = -1; /* not described yet */
+    return (*dataset)->path || ts_verify_no_memory(check);
 }
 
-/* What follows a line "=storage N" or "=chunks N". */
-static bool take_block(struct verification *check, bool table, const char *block, size_t bytes, bool has_dataset)
+static bool no_sense(struct verification *check)
 {
-    struct verify_dataset *dataset = has_dataset ? &check->datasets[check->n_datasets - 1] : NULL;
+    return ts_verify_wrong(check, "", "is described in a way that makes no sense");
+}
+
+/* Takes the block that follows a line "=storage N" or "=chunks N". dataset NULL: the line belongs to no dataset. */
+static bool take_block(struct verification *check, bool table, const char *block, size_t bytes,
+                       struct verify_dataset *dataset)
+{
     int64_t outside;
     if (!dataset || dataset->chunks || (table && dataset->storage.rank < 0))
-        return ts_verify_wrong(check, "", "is described in a way that makes no sense");
+        return no_sense(check);
     if (!table)
-        return ts_hdf5_storage_take(block, bytes, &dataset->storage, &dataset->compact) ||
-               ts_verify_wrong(check, "", "is described in a way that makes no sense");
+        return ts_hdf5_storage_take(block, bytes, &dataset->storage, &dataset->compact) || no_sense(check);
     dataset->chunks = malloc(bytes + 1);
     if (!dataset->chunks)
         return ts_verify_no_memory(check);
@@ -91,19 +94,17 @@ static bool take_block(struct verification *check, bool table, const char *block
            ts_verify_wrong(check, dataset->path, "has chunks outside of the file");
 }
 
-static bool take_attribute(struct verification *check, const char *line, bool has_dataset, bool at_root)
+static void take_attribute(struct verification *check, const char *line, struct verify_dataset *dataset, bool at_root)
 {
     static const char tree[] = "attribute\tsha256_tree\t|S64\t\t", flat[] = "attribute\tsha256\t|S64\t\t",
                       version[] = "attribute\tdigest_version\t";
-    struct verify_dataset *dataset = has_dataset ? &check->datasets[check->n_datasets - 1] : NULL;
     check->n_attributes++;
     if (at_root && strncmp(line, version, strlen(version)) == 0)
-        check->version = strcmp(line + strlen(version), "<i4\t\t02000000") == 0 ? 2 : 0;
+        check->version = strcmp(line + strlen(version), "<i4\t\t02000000") == 0 ? DIGEST_VERSION : 0;
     if (dataset && strncmp(line, tree, strlen(tree)) == 0)
         parse_digest(line + strlen(tree), dataset->expected);
     if (dataset && !*dataset->expected && strncmp(line, flat, strlen(flat)) == 0)
         parse_digest(line + strlen(flat), dataset->expected);
-    return true;
 }
 
 static bool take_line(struct verification *check, char *line)
@@ -116,43 +117,41 @@ static bool take_line(struct verification *check, char *line)
 
 static void take_mark(struct verification *check, const char *line)
 {
-    unsigned char complete[4] = {0};
     const char *hex = strchr(line, '\t') + 1;
     check->n_attributes++;
     if (strncmp(line, "=digest\t", 8) == 0)
         parse_digest(hex, check->expected);
-    else
-        check->complete = parse_hex(hex, complete, strlen(hex) / 2 < 4 ? strlen(hex) / 2 : 4) && complete[0] == 1 &&
-                          !complete[1] && !complete[2] && !complete[3];
+    else /* a number of one byte or, little-endian, of up to four */
+        check->complete = strlen(hex) <= 8 && strncmp(hex, "01", 2) == 0 && strspn(hex + 2, "0") == strlen(hex + 2);
 }
 
 bool ts_verify_content(struct verification *check, size_t bytes)
 {
-    bool has_dataset = false, at_root = false, done = true;
+    struct verify_dataset *dataset = NULL; /* that the lines belong to; NULL: to another object */
+    bool at_root = false, done = true;
     char *at = check->content, *end = at + bytes;
-    check->version = 1; /* where the root does not say */
+    check->version = 1; /* unless the root has a version */
     while (done && at < end) {
         char *line = at, *newline = memchr(at, '\n', (size_t)(end - at));
         if (!newline)
-            return ts_verify_wrong(check, "", "is described in a way that makes no sense");
+            return no_sense(check);
         *newline = '\0';
         at = newline + 1;
         if (strncmp(line, "=storage\t", 9) == 0 || strncmp(line, "=chunks\t", 8) == 0) {
             const size_t block = strtoull(strchr(line, '\t') + 1, NULL, 10);
-            if (block > (size_t)(end - at))
-                return ts_verify_wrong(check, "", "is described in a way that makes no sense");
-            done = take_block(check, line[1] == 'c', at, block, has_dataset);
+            done =
+                block <= (size_t)(end - at) ? take_block(check, line[1] == 'c', at, block, dataset) : no_sense(check);
             at += block;
         } else if (strncmp(line, "=digest\t", 8) == 0 || strncmp(line, "=complete\t", 10) == 0) {
             take_mark(check, line);
         } else if (!take_line(check, line)) {
             return false;
         } else if (strncmp(line, "attribute\t", 10) == 0) {
-            done = take_attribute(check, line, has_dataset, at_root);
+            take_attribute(check, line, dataset, at_root);
         } else {
-            has_dataset = strncmp(line, "dataset\t", 8) == 0;
+            dataset = NULL;
             at_root = strcmp(line, "group\t/") == 0;
-            done = !has_dataset || take_dataset(check, line);
+            done = strncmp(line, "dataset\t", 8) != 0 || take_dataset(check, line, &dataset);
         }
     }
     return done;
@@ -165,14 +164,13 @@ static const char *describe_chunks(struct verify_dataset *dataset)
 {
     const struct hdf5_storage *storage = &dataset->storage;
     const size_t width = dataset->grid.element_bytes;
-    int next = 0;
+    const int32_t expected[] = {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32};
     const bool deflated = storage->n_filters > 1;
-    if (deflated && width > 1 && storage->filters[next++].id != H5Z_FILTER_SHUFFLE)
-        return "its filters are not those of this program";
-    if (deflated && storage->filters[next++].id != H5Z_FILTER_DEFLATE)
-        return "its filters are not those of this program";
-    if (next + 1 != storage->n_filters || storage->filters[next].id != H5Z_FILTER_FLETCHER32 ||
-        storage->edges_unfiltered)
+    const int first = !deflated ? 2 : width > 1 ? 0 : 1; /* of those expected */
+    bool ours = storage->n_filters == 3 - first && !storage->edges_unfiltered;
+    for (int i = first; i < 3 && ours; i++)
+        ours = storage->filters[i - first].id == expected[i];
+    if (!ours)
         return "its filters are not those of this program";
     dataset->filters = (struct chunk_filters){.element_bytes = width, .level = deflated};
     for (int d = 0; d < storage->rank; d++)
@@ -181,10 +179,10 @@ static const char *describe_chunks(struct verify_dataset *dataset)
     if (!dataset->chunks || storage->n_chunks != dataset->grid.n_chunks)
         return "chunks are missing";
     for (int64_t i = 0; i < dataset->grid.n_chunks; i++) {
-        if (dataset->chunks[i].bytes == 0)
+        const struct storage_chunk *chunk = &dataset->chunks[i];
+        if (chunk->bytes == 0)
             return "chunks are missing";
-        if (dataset->chunks[i].skipped ||
-            dataset->chunks[i].bytes > ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes)) {
+        if (chunk->skipped || chunk->bytes > ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes)) {
             dataset->damaged = i;
             return NULL;
         }
@@ -230,7 +228,7 @@ bool ts_verify_describe(struct verification *check)
             return ts_verify_wrong(check, dataset->path, "has no SHA-256");
         if (refusal)
             return ts_verify_wrong(check, dataset->path, "cannot be checked: %s", refusal);
-        if (check->version == 2)
+        if (check->version == DIGEST_VERSION)
             dataset->tree = ts_digest_tree_create(dataset->bytes);
         else
             dataset->flat = ts_digest_create();

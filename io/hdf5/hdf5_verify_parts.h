@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the check of a result, in the order in which they run: hdf5_verify_content.c (takes apart what the child
- * says of the file), hdf5_verify_pass.c (threads read all of the file once, decode and hash), hdf5_verify_sense.c (what
- * the file says of its images), hdf5_verify.c (the verdict).
+ * The parts of the check of a result, in the order in which they run: hdf5_verify_content.c (takes the child's listing
+ * of the file apart), hdf5_verify_pass.c (threads read all of the file once, decode and hash), hdf5_verify_sense.c
+ * (checks the descriptions of images), hdf5_verify.c (the verdict).
  */
 #ifndef IO_HDF5_HDF5_VERIFY_PARTS_H
 #define IO_HDF5_HDF5_VERIFY_PARTS_H
@@ -10,6 +10,7 @@
 #include "io/file/chunks.h"
 #include "io/file/digest_tree.h"
 #include "io/hdf5/hdf5_storage.h"
+#include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_walk.h"
 
 struct verify_dataset {
@@ -24,10 +25,8 @@ struct verify_dataset {
     char expected[DIGEST_TEXT_BYTES]; /* "": the file has none */
     char found[DIGEST_TEXT_BYTES];
     struct digest_tree *tree;
-    int64_t damaged; /* the first chunk that does not decode, -1: none */
-    /* Version 1 has one digest of all values in order. */
-    struct digest *flat;
-    int64_t next; /* part that it waits for */
+    int64_t damaged;     /* the first chunk that does not decode, -1: none */
+    struct digest *flat; /* of all values in order, in place of the tree: version 1 */
 };
 
 struct verification {
@@ -41,7 +40,7 @@ struct verification {
     size_t n_lines, n_datasets, n_attributes;
     struct verify_dataset *datasets;
     struct digest_tree *body; /* of version 2 */
-    /* What is wrong. */
+    /* The first fault that was found. */
     char at[HDF5_WALK_PATH]; /* path; "": the file */
     char problem[200];       /* predicate */
     bool no_memory;
@@ -55,12 +54,14 @@ bool ts_verify_describe(struct verification *check);
 /* Reads all of the body once, in threads, and ends the digests of datasets and body. Datasets that are damaged say so;
  * false with a problem where the pass itself fails. */
 bool ts_verify_pass(struct verification *check);
-/* Whether what the listing says of images makes sense. False with a problem. */
+/* Whether the descriptions of images in the listing make sense. False with a problem. */
 bool ts_verify_sense(struct verification *check);
 
 /* Sets the problem of the object at the path, or with "" of the file; false, for convenience. */
 bool ts_verify_wrong(struct verification *check, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool ts_verify_no_memory(struct verification *check);
+/* Reads bytes of two hexadecimal digits each, at most n; how many there are. */
+size_t ts_verify_hex(const char *hex, void *bytes, size_t n);
 
 #endif

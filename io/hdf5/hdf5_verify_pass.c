@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_verify_parts.h"
@@ -30,7 +29,6 @@ struct pass {
     size_t n, capacity, largest, largest_chunk;
     atomic_size_t next;
     pthread_mutex_t lock; /* for all below, and for what it sets in the check */
-    pthread_cond_t turn;  /* of a digest that takes its parts in order */
     bool failed;
 };
 
@@ -107,6 +105,12 @@ static bool fill_gaps(struct pass *pass)
     return true;
 }
 
+static bool add_values(const struct verify_dataset *dataset, uint64_t offset, const void *values, size_t bytes)
+{
+    return dataset->tree ? ts_digest_tree_add(dataset->tree, offset, values, bytes)
+                         : ts_digest_add(dataset->flat, values, bytes);
+}
+
 static bool make_parts(struct pass *pass)
 {
     struct verification *check = pass->check;
@@ -119,8 +123,7 @@ static bool make_parts(struct pass *pass)
             done = add_chunks(pass, dataset);
         else if (dataset->storage.layout == STORAGE_CONTIGUOUS)
             done = add_pieces(pass, dataset, (uint64_t)dataset->storage.offset, dataset->bytes);
-        else if (!(dataset->tree ? ts_digest_tree_add(dataset->tree, 0, dataset->compact, (size_t)dataset->bytes)
-                                 : ts_digest_add(dataset->flat, dataset->compact, (size_t)dataset->bytes)))
+        else if (!add_values(dataset, 0, dataset->compact, (size_t)dataset->bytes))
             done = ts_verify_no_memory(check);
     }
     return done && (!check->body || fill_gaps(pass));
@@ -135,7 +138,6 @@ static void fail(struct pass *pass, int read_error, bool no_memory)
     if (!pass->check->read_error)
         pass->check->read_error = read_error;
     pass->check->no_memory = pass->check->no_memory || no_memory;
-    pthread_cond_broadcast(&pass->turn);
     pthread_mutex_unlock(&pass->lock);
 }
 
@@ -144,28 +146,7 @@ static void note_damage(struct pass *pass, const struct part *part)
     pthread_mutex_lock(&pass->lock);
     if (part->dataset->damaged < 0 || part->index < part->dataset->damaged)
         part->dataset->damaged = part->index;
-    pthread_cond_broadcast(&pass->turn);
     pthread_mutex_unlock(&pass->lock);
-}
-
-/* The digest of version 1 takes its parts one after the other. The part before has been given to a thread already, so
- * the wait ends. */
-static bool add_in_turn(struct pass *pass, const struct part *part, const void *values)
-{
-    struct verify_dataset *dataset = part->dataset;
-    pthread_mutex_lock(&pass->lock);
-    while (dataset->next != part->index && dataset->damaged < 0 && !pass->failed)
-        pthread_cond_wait(&pass->turn, &pass->lock);
-    const bool mine = dataset->next == part->index;
-    pthread_mutex_unlock(&pass->lock);
-    if (!mine)
-        return true;
-    const bool done = ts_digest_add(dataset->flat, values, (size_t)part->value_bytes);
-    pthread_mutex_lock(&pass->lock);
-    dataset->next++;
-    pthread_cond_broadcast(&pass->turn);
-    pthread_mutex_unlock(&pass->lock);
-    return done;
 }
 
 static void check_part(struct pass *pass, const struct part *part, struct chunk_coder *coder, unsigned char *stored,
@@ -187,8 +168,7 @@ static void check_part(struct pass *pass, const struct part *part, struct chunk_
     else if (!values)
         note_damage(pass, part);
     else if (done && dataset)
-        done = dataset->tree ? ts_digest_tree_add(dataset->tree, part->value_offset, values, (size_t)part->value_bytes)
-                             : add_in_turn(pass, part, values);
+        done = add_values(dataset, part->value_offset, values, (size_t)part->value_bytes);
     if (!done)
         fail(pass, 0, true);
 }
@@ -214,10 +194,12 @@ static void *run_thread(void *data)
     return NULL;
 }
 
-/* This thread works as well, so that the pass is made even where no other can start. The others take no signals. */
+/* This thread works as well, so that the pass is made even where no other can start. The others take no signals. A
+ * digest of version 1 takes its parts in their order, so a file that has such digests is read by this thread alone. */
 static bool run_threads(struct pass *pass)
 {
-    const size_t wanted = (size_t)pass->check->threads < pass->n ? (size_t)pass->check->threads : pass->n;
+    const size_t most = pass->check->version == DIGEST_VERSION ? (size_t)pass->check->threads : 1;
+    const size_t wanted = most < pass->n ? most : pass->n;
     pthread_t *threads = calloc(wanted + 1, sizeof *threads);
     sigset_t all, before;
     size_t n = 0;
@@ -252,9 +234,7 @@ bool ts_verify_pass(struct verification *check)
 {
     struct pass pass = {.check = check, .next = 0};
     pthread_mutex_init(&pass.lock, NULL);
-    pthread_cond_init(&pass.turn, NULL);
     const bool done = make_parts(&pass) && run_threads(&pass) && end_digests(check);
-    pthread_cond_destroy(&pass.turn);
     pthread_mutex_destroy(&pass.lock);
     free(pass.parts);
     return done;

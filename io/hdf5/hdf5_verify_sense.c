@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether what a file says of its images makes sense (io/file/result_check.h): directions at right angles, spacings
+ * Whether a file's descriptions of its images make sense (io/file/result_check.h): directions at right angles, spacings
  * positive and finite, units known. Whoever edits a file can compute its digests anew, and the first version of the
  * digests did not cover attributes at all. An image is an NXdata group with the attribute "axes"; it is put together
  * from the lines of the listing, in which the axes and the values follow their group.
@@ -16,23 +16,18 @@ enum { UNIT_BYTES = 32 };
 struct sense {
     const char *group; /* path, ended by the line; NULL: no image */
     struct ts_image image;
-    /* What attributes belong to: an axis (-1: none), the dataset "data", the group itself, or else another object. */
+    /* The object that attributes belong to: an axis (-1: none), the dataset "data", the group itself, or else another.
+     */
     int axis;
     bool values, itself;
     int parts; /* of the geometry */
     char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
 };
 
-/* The last field of an attribute's line is its value in hexadecimal digits; as many bytes as there are, at most `size`.
- */
+/* The last field of an attribute's line is its value; its bytes, at most `size`. */
 static size_t get_value(const char *line, void *out, size_t size)
 {
-    const char *hex = strrchr(line, '\t') + 1;
-    size_t n = 0;
-    unsigned int byte;
-    for (; n < size && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
-        ((unsigned char *)out)[n] = (unsigned char)byte;
-    return n;
+    return ts_verify_hex(strrchr(line, '\t') + 1, out, size);
 }
 
 static bool is_attribute(const char *line, const char *name, const char *dtype)

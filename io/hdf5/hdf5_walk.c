@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The walk: recursion through H5Literate, at most HDF5_WALK_DEPTH deep, at most HDF5_WALK_OBJECTS links.
+ * The walk is a recursion through H5Literate, at most HDF5_WALK_DEPTH deep and over at most HDF5_WALK_OBJECTS links.
+ * Objects with several links are remembered by their address, so that each is visited once and cycles end.
  */
 #include "io/hdf5/hdf5_walk.h"
 

@@ -25,7 +25,8 @@ typedef bool hdf5_visitor(void *user, const struct hdf5_object *object);
 
 enum hdf5_walk_end { HDF5_WALK_DONE, HDF5_WALK_STOPPED, HDF5_WALK_LIMIT, HDF5_WALK_FAILED };
 
-/* Between enter and leave; the root group comes first. *at names the place where it ended (HDF5_WALK_PATH bytes). */
+/* Visits every object, the root group first; called between enter and leave. `at` (HDF5_WALK_PATH bytes) becomes the
+ * path where a walk that was not done ended. */
 enum hdf5_walk_end ts_hdf5_walk(hid_t file, hdf5_visitor *visitor, void *user, char *at);
 
 #endif

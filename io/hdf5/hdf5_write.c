@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Life of the output file: create, groups and links, commit, abandon.
- * Version bounds V110 to V110: every piece of metadata carries a checksum.
+ * The life of the output file: create, groups and links, commit, abandon. The order at the end makes a whole file: all
+ * datasets, the root's digest over them, the mark `complete`, the check of what was written, the trailer, and only then
+ * the name. HDF5's version bounds are V110 to V110, because then every piece of metadata carries a checksum.
  */
 #include "io/hdf5/hdf5_write.h"
 
@@ -12,36 +13,28 @@
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_writer.h"
 
-enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
-{
-    return ts_file_check(path, force, bytes, diag);
-}
-
 static hid_t create_file(struct hdf5_writer *writer)
 {
-    struct hdf5_visit visit;
     struct hdf5_failure failure;
     hid_t file = -1;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     hid_t creation = ts_hdf5_create_properties(H5P_FILE_CREATE);
     if (creation < 0)
         ts_hdf5_fail_library(writer, "the file structure", 0);
     else if ((file = ts_hdf5_create_descriptor(writer->file.fd, creation, &failure)) < 0)
         ts_hdf5_fail_because(writer, "the file structure", &failure, 0);
-    if (creation >= 0)
-        H5Pclose(creation);
-    ts_hdf5_leave(&visit);
+    TS_HDF5_CLOSE(creation);
+    ts_hdf5_leave();
     return file;
 }
 
 /* The file has not been finished, so it is thrown away. */
 static void close_unfinished(struct hdf5_writer *writer)
 {
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     ts_hdf5_driver_discard(writer->h5);
     H5Fclose(writer->h5); /* and all objects in it */
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
 }
 
 static void destroy_writer(struct hdf5_writer *writer)
@@ -59,44 +52,41 @@ static void destroy_writer(struct hdf5_writer *writer)
     free(writer);
 }
 
-static enum ts_status begin_root(struct hdf5_writer *writer)
+static enum ts_status put_number(struct hdf5_writer *writer, const char *path, enum ts_dtype dtype, void *number)
 {
-    int32_t number = DIGEST_VERSION;
-    const struct ts_image version = {.rank = 0, .dtype = TS_I32, .unit = "", .data = &number};
-    const enum ts_status status = ts_hdf5_text(writer, "/@NX_class", "NXroot");
-    return status == TS_OK ? ts_hdf5_values(writer, "/@digest_version", &version) : status;
+    const struct ts_image image = {.rank = 0, .dtype = dtype, .unit = "", .data = number};
+    return ts_hdf5_values(writer, path, &image);
 }
 
 enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
                               struct ts_diag *diag)
 {
+    int32_t version = DIGEST_VERSION;
     *writer = NULL;
     struct hdf5_writer *made = calloc(1, sizeof *made);
     if (!made)
         return ts_diag_no_memory(diag, sizeof *made);
     made->options = *options;
+    made->options.threads = options->threads > 0 ? options->threads : 1;
     made->diag = diag;
     made->h5 = -1;
     made->file.fd = -1;
     pthread_mutex_init(&made->failure_lock, NULL);
-    int threads = options->threads > 0 ? options->threads : 1;
-    made->options.threads = threads;
-    enum ts_status status = TS_OK;
-    made->queue = ts_chunk_queue_create(threads, ts_hdf5_chunk_sink, made);
-    if (!made->queue)
-        status = ts_diag_no_memory(diag, (size_t)threads * sizeof(struct chunk_job));
-    if (status == TS_OK)
-        status = ts_file_create(&made->file, path, options->force, diag);
+    made->queue = ts_chunk_queue_create(made->options.threads, ts_hdf5_chunk_sink, made);
+    enum ts_status status = made->queue
+                                ? ts_file_create(&made->file, path, options->force, diag)
+                                : ts_diag_no_memory(diag, (size_t)made->options.threads * sizeof(struct chunk_job));
     if (status == TS_OK && (made->h5 = create_file(made)) < 0)
         status = ts_hdf5_state(made);
     if (status == TS_OK)
-        status = begin_root(made);
-    if (status != TS_OK) {
+        status = ts_hdf5_text(made, "/@NX_class", "NXroot");
+    if (status == TS_OK)
+        status = put_number(made, "/@digest_version", TS_I32, &version);
+    if (status == TS_OK)
+        *writer = made;
+    else
         ts_hdf5_abandon(made);
-        return status;
-    }
-    *writer = made;
-    return TS_OK;
+    return status;
 }
 
 void ts_hdf5_abandon(struct hdf5_writer *writer)
@@ -107,40 +97,32 @@ void ts_hdf5_abandon(struct hdf5_writer *writer)
 
 enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const char *nx_class)
 {
-    enum ts_status status = ts_hdf5_settle(writer);
-    if (status != TS_OK)
-        return status;
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
+    char attribute[1100];
+    if (ts_hdf5_settle(writer) != TS_OK)
+        return TS_RUN_FAILED;
+    ts_hdf5_enter();
     hid_t list = ts_hdf5_create_properties(H5P_GROUP_CREATE), group = -1;
     if (list >= 0)
         group = H5Gcreate2(writer->h5, path, H5P_DEFAULT, list, H5P_DEFAULT);
     if (group < 0 || H5Gclose(group) < 0)
         ts_hdf5_fail_library(writer, path, 0);
-    if (list >= 0)
-        H5Pclose(list);
-    ts_hdf5_leave(&visit);
-    char attribute[1100];
+    TS_HDF5_CLOSE(list);
+    ts_hdf5_leave();
     snprintf(attribute, sizeof attribute, "%.1000s@NX_class", path);
-    status = ts_hdf5_state(writer);
-    if (status == TS_OK)
-        status = ts_hdf5_text(writer, attribute, nx_class);
-    if (status == TS_OK && !writer->default_entry && strcmp(nx_class, "NXentry") == 0 &&
-        !(writer->default_entry = strdup(path)))
+    (void)ts_hdf5_text(writer, attribute, nx_class);
+    if (!writer->default_entry && strcmp(nx_class, "NXentry") == 0 && !(writer->default_entry = strdup(path)))
         ts_hdf5_fail_memory(writer, strlen(path));
     return ts_hdf5_state(writer);
 }
 
 enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const char *target)
 {
-    enum ts_status status = ts_hdf5_settle(writer);
-    if (status != TS_OK)
-        return status;
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
+    if (ts_hdf5_settle(writer) != TS_OK)
+        return TS_RUN_FAILED;
+    ts_hdf5_enter();
     if (H5Lcreate_hard(writer->h5, target, writer->h5, path, H5P_DEFAULT, H5P_DEFAULT) < 0)
         ts_hdf5_fail_library(writer, path, 0);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     return ts_hdf5_state(writer);
 }
 
@@ -170,17 +152,16 @@ const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
     return writer->file.temporary;
 }
 
-/* A viewer opens the file at the first image, unless the caller said otherwise. */
+/* Has viewers open the file at the first image, unless the caller has set a default. */
 static void write_defaults(struct hdf5_writer *writer)
 {
     const char *entry = writer->default_entry, *data = writer->default_data;
-    struct hdf5_visit visit;
     if (!entry)
         return;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     bool root_has = H5Aexists_by_name(writer->h5, "/", "default", H5P_DEFAULT) > 0;
     bool entry_has = H5Aexists_by_name(writer->h5, entry, "default", H5P_DEFAULT) > 0;
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     char path[1100];
     size_t length = strlen(entry);
     if (!root_has)
@@ -192,11 +173,10 @@ static void write_defaults(struct hdf5_writer *writer)
 
 static void flush_file(struct hdf5_writer *writer)
 {
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     if (H5Fflush(writer->h5, H5F_SCOPE_GLOBAL) < 0)
         ts_hdf5_fail_library(writer, "the file structure", 0);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
 }
 
 /* `complete` comes last, after all else has reached the system. */
@@ -204,37 +184,28 @@ static enum ts_status write_seals(struct hdf5_writer *writer)
 {
     char digest[DIGEST_TEXT_BYTES] = "";
     uint8_t one = 1;
-    struct ts_image complete = {.rank = 0, .dtype = TS_U8, .unit = "", .data = &one};
-    struct hdf5_visit visit;
     write_defaults(writer);
     flush_file(writer);
     if (ts_hdf5_failed(writer))
         return ts_hdf5_state(writer);
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     if (!ts_hdf5_root_digest(writer->h5, digest))
         ts_hdf5_fail_library(writer, "the digest", 0);
-    ts_hdf5_leave(&visit);
-    enum ts_status status = ts_hdf5_state(writer);
-    if (status == TS_OK)
-        status = ts_hdf5_text(writer, "/@digest", digest);
-    if (status == TS_OK)
-        flush_file(writer);
-    status = ts_hdf5_state(writer);
-    if (status == TS_OK)
-        status = ts_hdf5_values(writer, "/@complete", &complete);
-    if (status == TS_OK)
-        flush_file(writer);
+    ts_hdf5_leave();
+    (void)ts_hdf5_text(writer, "/@digest", digest);
+    flush_file(writer);
+    (void)put_number(writer, "/@complete", TS_U8, &one);
+    flush_file(writer);
     return ts_hdf5_state(writer);
 }
 
 static enum ts_status close_file(struct hdf5_writer *writer)
 {
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     if (H5Fclose(writer->h5) < 0 || ts_hdf5_kept_error()) /* some failed writes are not reported */
         ts_hdf5_fail_library(writer, "the end", 0);
     writer->h5 = -1;
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     return ts_hdf5_state(writer);
 }
 

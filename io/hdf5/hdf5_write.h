@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output file. Written without a name, or under a temporary one where the file system wants a name, closed, checked
- * against its digests, synced, and only then given its name. Slabs are compressed and written by own threads; the
- * file's bytes depend neither on their number nor on how z was cut. HDF5 is called by one thread at a time, under the
- * writer's lock.
+ * The output file. It is written without a name, or under a temporary one where the file system wants a name, closed,
+ * checked against its digests, synced, and only then given its name. Threads of the writer compress and write the
+ * slabs; the file's bytes depend neither on their number nor on how z was cut. The writer keeps its first failure: what
+ * is called after it does nothing and returns TS_RUN_FAILED.
  */
 #ifndef IO_HDF5_HDF5_WRITE_H
 #define IO_HDF5_HDF5_WRITE_H
@@ -18,11 +18,6 @@ struct hdf5_options {
     int threads; /* that compress */
     bool force;  /* an existing file of this name may be replaced */
 };
-
-/* Everything that can be known before a run to be wrong with this path: exists without force, folder missing or not
- * writable, a folder itself. TS_RUN_FAILED; nothing is left behind. Too little space for `bytes`, the output without
- * compression, is a warning. */
-enum ts_status ts_hdf5_check_path(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
 
 /* A new file under its temporary name, and the threads that compress. TS_RUN_FAILED where it cannot be made; nothing is
  * left then. What is written next fails with TS_RUN_FAILED as well, and the writer must still be committed or
@@ -43,8 +38,9 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
 /* An NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view, detector:
  * values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
-/* Hands over a copy of the slab (z_first says where); rising z, each slice once. Waits while the bounded queue is full.
- * An error of an earlier call's writing shows in a later call, in ts_hdf5_commit at the latest; it is reported once. */
+/* Hands over a copy of the slab, whose place is z_first; z rises, and each slice comes once. Waits while the bounded
+ * queue is full. An error of an earlier call's writing shows in a later call, in ts_hdf5_commit at the latest; it is
+ * reported once. */
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab);
 /* Bytes the writer holds at most, for the plan: queue, chunk and compression buffers for these images. Chunks are cut
  * from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size does not fit. */

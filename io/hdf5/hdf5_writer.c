@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one place that keeps a writer's failures: the first of any thread, told once.
+ * The failures of a writer. The first one of any thread is kept, since what fails after it is a consequence, and the
+ * thread that owns the writer reports it, once.
  */
 #include "io/hdf5/hdf5_writer.h"
 
+#include <errno.h>
 #include <stdarg.h>
-#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
-static void keep_failure(struct hdf5_writer *writer, const char *code, const char *text, const char *hint)
+#include "core/number.h"
+#include "io/file/file_bytes.h"
+
+static bool keep_failure(struct hdf5_writer *writer, const char *code, const char *text, const char *hint)
 {
     pthread_mutex_lock(&writer->failure_lock);
     if (!writer->failed) {
@@ -17,54 +23,72 @@ static void keep_failure(struct hdf5_writer *writer, const char *code, const cha
         snprintf(writer->failure_hint, sizeof writer->failure_hint, "%s", hint);
     }
     pthread_mutex_unlock(&writer->failure_lock);
+    return false;
 }
 
-void ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *format, ...)
+bool ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *format, ...)
 {
     char text[sizeof writer->failure_text];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    keep_failure(writer, code, text, "");
+    return keep_failure(writer, code, text, "");
 }
 
-void ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)
+bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)
 {
-    ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes, writer->file.path);
+    return ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes, writer->file.path);
 }
 
-static void fail_writing(struct hdf5_writer *writer, const char *doing, const char *what, int error, const char *reason,
+/* An addition to the message of a failed write: for a full disk or a limit of file sizes "; 1.0 MB more were needed,
+ * the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
+static void format_space(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
+{
+    out[0] = '\0';
+    if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
+        return;
+    char needed[32], reached[32], free_text[32] = "unknown";
+    struct stat file;
+    struct statvfs disk;
+    ts_bytes_format(needed, sizeof needed, (double)needed_bytes);
+    ts_bytes_format(reached, sizeof reached, fstat(fd, &file) == 0 ? (double)file.st_size : 0.0);
+    if (fstatvfs(fd, &disk) == 0)
+        ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
+    snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
+             free_text);
+}
+
+static bool fail_writing(struct hdf5_writer *writer, const char *doing, const char *what, int error, const char *reason,
                          int64_t bytes)
 {
     char space[160], text[sizeof writer->failure_text];
-    ts_space_format(space, sizeof space, error, writer->file.fd, bytes);
+    format_space(space, sizeof space, error, writer->file.fd, bytes);
     if (error)
         snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file.path, reason, error, space);
     else
         snprintf(text, sizeof text, "%s %s of '%s': %s", doing, what, writer->file.path, reason);
-    keep_failure(writer, *space ? "disk-full" : "output-write", text,
-                 *space ? "free some space or write the output to another disk" : "");
+    return keep_failure(writer, *space ? "disk-full" : "output-write", text,
+                        *space ? "free some space or write the output to another disk" : "");
 }
 
-void ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number, const char *detail,
+bool ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number, const char *detail,
                          int64_t bytes)
 {
-    const char *reason = strerrordesc_np(error_number);
-    fail_writing(writer, what, detail, error_number, reason ? reason : "unknown error", bytes);
+    return fail_writing(writer, what, detail, error_number, ts_errno_text(error_number), bytes);
 }
 
-void ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes)
+bool ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes)
 {
     struct hdf5_failure failure;
     ts_hdf5_failure(&failure);
-    ts_hdf5_fail_because(writer, what, &failure, bytes);
+    return ts_hdf5_fail_because(writer, what, &failure, bytes);
 }
 
-void ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
+bool ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
                           int64_t bytes)
 {
-    fail_writing(writer, "cannot write", what, failure->error_number, failure->text, bytes);
+    return fail_writing(writer, "cannot write", what, failure->error_number, failure->text, bytes);
 }
 
 bool ts_hdf5_failed(struct hdf5_writer *writer)
@@ -82,9 +106,7 @@ enum ts_status ts_hdf5_state(struct hdf5_writer *writer)
     if (!writer->reported) {
         writer->reported = true;
         ts_diag_error(writer->diag, TS_RUN_FAILED, &(struct diag_site){.code = writer->failure_code},
-                      "%s; nothing was "
-                      "written",
-                      writer->failure_text);
+                      "%s; nothing was written", writer->failure_text);
         if (writer->failure_hint[0])
             ts_diag_hint(writer->diag, "%s", writer->failure_hint);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_attribute.c (types and attributes),
- * hdf5_dataset.c (datasets that come in pieces), hdf5_values.c (small values), hdf5_image.c (NXdata), hdf5_write.c (the
- * file).
+ * The inside of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_values.c (types, attributes, small
+ * values), hdf5_dataset.c (datasets that come in pieces), hdf5_image.c (NXdata), hdf5_write.c (the file). A writer that
+ * has failed does nothing more, so a sequence of calls needs one look at the state, at its end.
  */
 #ifndef IO_HDF5_HDF5_WRITER_H
 #define IO_HDF5_HDF5_WRITER_H
@@ -23,7 +23,7 @@ struct hdf5_dataset {
     size_t slice_bytes;
     struct chunk_grid grid;
     struct chunk_filters filters;
-    unsigned char fill[8]; /* one element; strings are filled with zeros */
+    unsigned char fill[8]; /* one element: NaN for floats, so that a lost chunk cannot pass for values; else zeros */
     hid_t dataset;
     unsigned char *chunk; /* being filled; NULL between chunks */
     size_t chunk_filled;
@@ -50,19 +50,20 @@ struct hdf5_writer {
     char failure_code[32], failure_text[600], failure_hint[160];
 };
 
-/* Keeps the first failure of any thread; reported by ts_hdf5_state. */
-void ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *format, ...)
+/* These keep the first failure of any thread, which ts_hdf5_state reports. They return false, for convenience. The last
+ * argument of most is the number of bytes that were to be written. */
+bool ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a system call, with what was to be written where. */
-void ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number, const char *detail,
+/* A system call failed: "WHAT DETAIL of 'FILE': ERRNO TEXT". */
+bool ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number, const char *detail,
                          int64_t bytes);
-/* The same for a libhdf5 call, between enter and leave. */
-void ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes);
-/* The same for a libhdf5 call whose failure is known already. */
-void ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
+/* A libhdf5 call failed just now, between enter and leave. */
+bool ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes);
+/* A libhdf5 call failed for a reason that is known already. */
+bool ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
                           int64_t bytes);
-/* The same for an allocation of so many bytes. */
-void ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
+/* An allocation of so many bytes failed. */
+bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
 /* TS_OK, or TS_RUN_FAILED after the failure went to the diag once. Only from the thread that owns the writer. */
 enum ts_status ts_hdf5_state(struct hdf5_writer *writer);
 /* Whether any thread has failed; from every thread. */
@@ -70,15 +71,14 @@ bool ts_hdf5_failed(struct hdf5_writer *writer);
 /* Waits for all chunks; then the state. Before every call that changes the file beside them. */
 enum ts_status ts_hdf5_settle(struct hdf5_writer *writer);
 
-/* What a small value is, as HDF5 sees it. */
+/* Type and shape of a dataset or attribute, with its values where they are known at once. */
 struct hdf5_value {
-    hid_t type; /* owned where it is a text type */
-    bool text;
+    hid_t type; /* borrowed */
     size_t element_bytes;
     int rank; /* 0: scalar */
     int64_t n[TS_MAX_RANK];
-    size_t bytes;
-    const void *data;
+    size_t bytes;     /* of all values */
+    const void *data; /* NULL: slabs of the first axis follow */
 };
 
 /* Little-endian file type; borrowed, never closed. */
@@ -86,26 +86,15 @@ hid_t ts_hdf5_type(enum ts_dtype dtype);
 /* Creation properties of a dataset, group or file: no times, and all links and attributes in the object's header. The
  * library would move many of them to fractal heaps and B-trees, where one damaged byte can make it crash. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
-/* Text of so many bytes, padded with zeros; the caller closes it. */
-hid_t ts_hdf5_text_type(size_t bytes);
 /* The dataspace of a value; the caller closes it. Negative where libhdf5 fails. */
 hid_t ts_hdf5_value_space(const struct hdf5_value *value);
-/* Writes an attribute that is not there yet; inside enter and leave. */
-bool ts_hdf5_put_attribute(hid_t object, const char *name, const struct hdf5_value *value);
 /* Writes the attribute sha256_tree of an open dataset; inside enter and leave. */
 bool ts_hdf5_put_digest(hid_t dataset, const char *text);
 
-/* An empty chunked dataset that bytes follow into. `slices` counts the first axis. */
-struct hdf5_dataset_shape {
-    hid_t type;
-    size_t element_bytes;
-    int rank;
-    int64_t n[TS_MAX_RANK];
-    bool floating; /* filled with NaN */
-    bool whole;    /* all of it follows in one call: written straight to the file */
-};
-enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path,
-                                      const struct hdf5_dataset_shape *shape, int *id);
+/* An empty chunked dataset; ts_hdf5_dataset_write follows. Where `value` has data, all of them follow in one call, and
+ * the chunks go straight to the file. */
+enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
+                                      int *id);
 /* The next slices, of all axes but the first; cut into chunks before it returns. */
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data);
 /* At commit, the queue being empty: brings scratch files over, writes digests, closes. */

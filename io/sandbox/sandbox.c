@@ -25,8 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/sandbox/sandbox_lock.h"
-
 enum { FIRST_FD = 3, READY = 0x59444552, END_MS = 500, READY_MS = 60000 };
 
 struct request {
@@ -42,7 +40,7 @@ struct reply {
     int error; /* for this reason */
 };
 
-/* What a child says before it serves. */
+/* A child sends this before it serves. */
 struct readiness {
     int32_t ready; /* READY, or anything else */
     char error[SANDBOX_TEXT_MAX];
@@ -85,8 +83,8 @@ static _Noreturn void live(const struct request *request, const int *fds, int n_
 
 /* ---- the server -------------------------------------------------------------------------------- */
 
-/* Default actions in place of the program's handlers. What the terminal and a user send is ignored: a Ctrl-C reaches
- * the whole process group, and it is the program that decides when work ends. */
+/* Puts default actions in place of the program's handlers, but ignores what the terminal and a user send: a Ctrl-C
+ * reaches the whole process group, and it is the program that decides when work ends. */
 static void settle_signals(void)
 {
     sigset_t none;
@@ -105,7 +103,7 @@ static bool settle(int socket)
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (kept < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
         return false;
-#ifndef TS_SANITIZED /* whose reports are wanted */
+#ifndef TS_SANITIZED /* a sanitizer writes its reports there */
     if (dup2(null, 2) < 0)
         return false;
 #endif
@@ -146,7 +144,7 @@ static _Noreturn void serve_program(int socket, pid_t program)
     }
 }
 
-/* Under the lock: forks the server from this thread, with whose end the server's children end. */
+/* Forks the server from this thread; the server's children end when this thread does. The caller holds the lock. */
 static bool fork_server(void)
 {
     int ends[2];
@@ -195,8 +193,8 @@ static void *keep_server(void *data)
     return NULL;
 }
 
-/* Under the lock, where the program did not begin with the server: from a thread that takes no signals. False with
- * errno. */
+/* Starts the server where the program did not begin with it, from a thread of its own that takes no signals. The caller
+ * holds the lock. False with errno. */
 static bool start_server(void)
 {
     struct keeper keeper = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -230,7 +228,7 @@ bool ts_sandbox_begin(void)
     return started;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void end_server(void)
 {
     close(server.socket);
@@ -250,7 +248,8 @@ void ts_sandbox_finish(void)
 
 /* ---- the program ------------------------------------------------------------------------------- */
 
-/* Under the lock: one request, one reply. 0 or an errno; *lost where the server is gone or of no use. */
+/* Sends one request and waits for its reply. 0 or an errno; *lost: the server is gone or of no use. The caller holds
+ * the lock. */
 static int ask(const struct request *request, const int *fds, int n_fds, pid_t *pid, bool *lost)
 {
     struct reply reply;

@@ -5,7 +5,7 @@
  * One fork server makes them all. It is forked first in main(), before threads, CUDA or anything else that must not be
  * forked, so that a child inherits no data, no descriptor and no lock of the program. A child gets bytes and open
  * descriptors, prepares what it needs from files (dictionaries), and is then locked: seccomp lets it read and write
- * what it holds and use memory, and kills it for anything else; Landlock takes the file system and the network away a
+ * what it holds and use memory, and kills it for anything else; Landlock denies the file system and the network a
  * second time; limits bound its addresses and its processor time. It can open, start and signal nothing.
  *
  * Builds with sanitizers and runs under valgrind are not filtered, because those tools need the calls that the filter
@@ -18,6 +18,7 @@
 
 #include "core/diag.h"
 #include "io/sandbox/channel.h"
+#include "io/sandbox/sandbox_lock.h"
 
 enum { SANDBOX_FDS = CHANNEL_FDS - 1, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
@@ -30,11 +31,6 @@ struct sandbox_kind {
     /* Runs in the locked child; when it returns, the child ends. `channel` is a stream socket to the caller, fds[] are
      * the descriptors that the caller handed in. */
     void (*serve)(int channel, const void *setup, size_t bytes, const int *fds, int n_fds);
-};
-
-struct sandbox_limits {
-    size_t address_bytes; /* addresses beyond those of a fresh child; no limit under sanitizers */
-    int cpu_seconds;      /* processor time of its whole life */
 };
 
 struct sandbox_child {
@@ -60,8 +56,8 @@ int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limi
                       size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child);
 enum sandbox_readiness {
     SANDBOX_READY,
-    SANDBOX_PENDING, /* it has not said yet; only where the caller does not wait */
-    SANDBOX_FAILED   /* `error` says why; "" where it ended without a word, which ts_sandbox_end explains */
+    SANDBOX_PENDING, /* it has not reported yet; only where the caller does not wait */
+    SANDBOX_FAILED   /* `error` is the reason; "" where it ended without a report, which ts_sandbox_end explains */
 };
 enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error, size_t error_bytes);
 /* Kills the child where it lives, reaps it, closes the channel. `what` (may be NULL) gets how it had ended by itself:

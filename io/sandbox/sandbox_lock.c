@@ -14,7 +14,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +192,7 @@ static bool limit_addresses(size_t more)
 
 /* ---- all of it --------------------------------------------------------------------------------- */
 
-/* The soft limit has a signal of its own, SIGXCPU, which tells it from other deaths; the hard one, a second later,
+/* The soft limit has a signal of its own, SIGXCPU, by which the parent knows the cause; the hard one, a second later,
  * kills. */
 static bool limit_processor(int seconds)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The caller's side of the workers: start, queue, wait with a clock, kill and reap. A worker's processor time is
- * limited for its whole life, so one that has used some of it gets no more jobs, and another takes its place.
+ * The life of a worker in its sandbox, and the caller's side of the pool: start, queue, wait with a clock, kill and
+ * reap. A worker's processor time is limited for its whole life, so one that has used some of it gets no more jobs, and
+ * another takes its place.
  */
 #include "io/sandbox/workers.h"
 
@@ -16,14 +17,76 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/sandbox/worker_process.h"
-
-/* In jobs of job_seconds: an old worker still has time for all that its queue can hold. */
+/* OLD_JOBS and LIFE_JOBS count jobs of job_seconds: a worker is old after the one, and is killed after the other, so
+ * that an old one still has time for all that its queue can hold. */
 enum { TICK_MS = 100, OLD_JOBS = 2, LIFE_JOBS = OLD_JOBS + WORKER_QUEUE_MAX };
+
+/* The setup that a worker's sandbox carries. Its one descriptor is the shared memory, where there is any. */
+struct worker_start {
+    const struct worker_kind *kind;
+    size_t memory_bytes, bytes;
+    unsigned char setup[WORKER_SETUP_MAX];
+};
+
+/* A job as it is sent: one message of the first 8 + kind->job_bytes bytes. */
+struct worker_job {
+    uint64_t number;
+    unsigned char bytes[WORKER_JOB_MAX];
+};
+
+struct worker_message {
+    uint64_t number; /* of the job, or UINT64_MAX: it could not begin, and the payload is the reason */
+    unsigned char payload[WORKER_REPLY_MAX];
+};
+
+/* ---- the worker: it receives jobs on its channel, answers on it, and ends with it ----------------- */
+
+static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
+{
+    const struct worker_start *start = setup;
+    (void)bytes;
+    return !start->kind->prepare || start->kind->prepare(start->setup, start->bytes, error, error_bytes);
+}
+
+static bool answer_next(const struct worker_kind *kind, void *state, int channel)
+{
+    struct worker_job job;
+    struct worker_message message = {0};
+    int fd = -1, n_fds = 1;
+    if (!ts_channel_receive(channel, &job, sizeof job.number + kind->job_bytes, &fd, &n_fds))
+        return false;
+    message.number = job.number;
+    kind->work(state, job.bytes, n_fds > 0 ? fd : -1, message.payload);
+    if (n_fds > 0)
+        close(fd);
+    return ts_channel_write(channel, &message, sizeof message);
+}
+
+static void serve(int channel, const void *setup, size_t bytes, const int *fds, int n_fds)
+{
+    const struct worker_start *start = setup;
+    struct worker_message message = {.number = UINT64_MAX};
+    void *memory = NULL;
+    (void)bytes;
+    if (n_fds > 0)
+        memory = mmap(NULL, start->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    void *state = memory == MAP_FAILED ? NULL : start->kind->begin(start->setup, memory);
+    if (!state) {
+        snprintf((char *)message.payload, sizeof message.payload, "it has no memory to begin with");
+        (void)ts_channel_write(channel, &message, sizeof message);
+        return;
+    }
+    while (answer_next(start->kind, state, channel))
+        ;
+}
+
+static const struct sandbox_kind worker_sandbox = {.name = "worker", .prepare = prepare, .serve = serve};
+
+/* ---- the pool ------------------------------------------------------------------------------------ */
 
 struct worker {
     struct sandbox_child child;
-    bool ready; /* it has said that it is locked */
+    bool ready; /* it has reported that it is locked */
     bool old;   /* it gets no more jobs */
     int memory_fd;
     void *memory; /* shared with this worker */
@@ -58,7 +121,7 @@ static void end_all(struct worker_pool *pool)
 static int launch(struct worker_pool *pool, struct worker *worker)
 {
     worker->ready = worker->old = false;
-    return ts_sandbox_launch(&ts_worker_sandbox, &pool->limits, &pool->start, sizeof pool->start, &worker->memory_fd,
+    return ts_sandbox_launch(&worker_sandbox, &pool->limits, &pool->start, sizeof pool->start, &worker->memory_fd,
                              worker->memory_fd >= 0, &worker->child);
 }
 
@@ -132,7 +195,7 @@ bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const v
     memcpy(message.bytes, job, pool->kind->job_bytes);
     if (!ts_channel_send(worker->child.channel, &message, sizeof message.number + pool->kind->job_bytes, &fd,
                          fd >= 0) &&
-        errno != EPIPE && errno != ECONNRESET) { /* of a worker that is gone, ts_workers_wait says how it ended */
+        errno != EPIPE && errno != ECONNRESET) { /* how a worker ended that is gone is for ts_workers_wait to report */
         pool->error = errno;
         return false;
     }
@@ -150,7 +213,7 @@ static enum worker_outcome lose(struct worker_pool *pool)
     return WORKER_LOST;
 }
 
-/* Says how worker i ended. */
+/* Reaps worker i, which has ended, and reports how. */
 static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *number, char what[WORKER_TEXT_MAX])
 {
     struct worker *worker = &pool->workers[i];
@@ -171,7 +234,7 @@ static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number, char
 
 enum look { LOOK_NOTHING, LOOK_MESSAGE, LOOK_ENDED, LOOK_FAILED /* errno */ };
 
-/* What worker i has to say. A message was sent whole, so it comes whole. */
+/* Looks for a message of the worker, without waiting. A message was sent whole, so it comes whole. */
 static enum look look_at(const struct worker *worker, struct worker_message *message)
 {
     ssize_t n;
@@ -218,7 +281,7 @@ static enum worker_outcome take(struct worker_pool *pool, int i, const struct wo
     return error ? fail(pool, number, what, "could not be replaced", strerror(error)) : WORKER_REPLIED;
 }
 
-/* What worker i has for the caller: WORKER_IDLE where that is nothing yet. */
+/* Takes what worker i has for the caller: an answer, its end, a job that is overdue. WORKER_IDLE: nothing yet. */
 static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *number, void *reply,
                                   char what[WORKER_TEXT_MAX])
 {

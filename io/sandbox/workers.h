@@ -5,7 +5,7 @@
  * shares with one worker alone, so that a worker that was taken over by its input reaches the results of no other.
  *
  * Each worker has its own queue, and the caller's process keeps what is in it and since when: nothing that a worker
- * says or fails to say can lose a job. A worker that dies, takes too long or answers what it was not asked ends the
+ * sends or fails to send can lose a job. A worker that dies, takes too long or answers what it was not asked ends the
  * pool: the others are killed, all are reaped, and the caller learns which job it was.
  */
 #ifndef IO_SANDBOX_WORKERS_H
@@ -23,14 +23,14 @@ enum {
     WORKER_TEXT_MAX = SANDBOX_TEXT_MAX
 };
 
-/* What workers do. Objects of this type are static, as those of struct sandbox_kind. */
+/* The work of a pool. Objects of this type are static, as those of struct sandbox_kind. */
 struct worker_kind {
     const char *name;
     size_t job_bytes, reply_bytes;
-    /* As in struct sandbox_kind; may be NULL. */
+    /* Runs before the worker is locked, as in struct sandbox_kind; may be NULL. */
     bool (*prepare)(const void *setup, size_t bytes, char *error, size_t error_bytes);
-    /* In the locked worker, once: makes what work() uses. `memory` is what the worker shares with the caller, NULL
-     * where that is nothing. NULL where memory is out. */
+    /* Runs once in the locked worker and makes the state that work() uses. `memory` is shared with the caller; NULL
+     * where setup->memory_bytes is 0. Returns NULL where memory is out. */
     void *(*begin)(const void *setup, void *memory);
     /* Answers one job. fd: its descriptor, which the caller of work() closes, or -1. `reply` is zeroed. */
     void (*work)(void *state, const void *job, int fd, void *reply);
@@ -50,9 +50,9 @@ struct worker_pool;
 
 /* Starts the workers. TS_RUN_FAILED where processes, sockets or memory are out. */
 enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **pool, struct ts_diag *diag);
-/* What worker i shares with the caller, zeroed at first. It may change at any time. */
+/* The memory that worker i shares with the caller, zeroed at first. The worker may change it at any time. */
 void *ts_workers_memory(const struct worker_pool *pool, int i);
-/* Unanswered jobs of worker i; WORKER_QUEUE_MAX where it takes no more. */
+/* Unanswered jobs of worker i; WORKER_QUEUE_MAX where it accepts no more. */
 int ts_workers_load(const struct worker_pool *pool, int i);
 /* Queues a job for worker i and returns at once; a worker's jobs are done in this order. `job` has kind->job_bytes. fd:
  * -1, or a descriptor that the worker gets a copy of. False: too many are unanswered, or the pool is lost. Where the

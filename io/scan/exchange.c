@@ -1,34 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, theta in degrees unless its units say radian.
- * Source: De Carlo et al., J. Synchrotron Rad. 21, 2014.
+ * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, and theta, in degrees unless its units are
+ * radian. The format has no pixel size, so the chain gives one or lengths are in pixels. Source: De Carlo et al., J.
+ * Synchrotron Rad. 21, 2014.
  */
 #include "io/scan/exchange.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "io/scan/projections.h"
 #include "io/source/source_slices.h"
 
-static const struct choice unit_choices[] = {
-    {"file", ANGLE_UNIT_FILE, "as the units of theta say; without units degrees, as the format says", 0},
-    {"degree", ANGLE_UNIT_DEGREE, "whatever the file says", 0},
-    {"radian", ANGLE_UNIT_RADIAN, "whatever the file says", 0},
-    {NULL, 0, NULL, 0},
-};
+static const struct choice unit_choices[] =
+    ANGLE_UNIT_CHOICES("as the units of theta say; without units degrees, as the format says");
 
 static const struct param exchange_rows[] = {
     PARAM(struct exchange_params, exchange, .required = true, .unit = "", .doc = "the Data Exchange file (HDF5)"),
     FRAMES_ROW(struct exchange_params),
     PARAM(struct exchange_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of theta, or of theta_start and theta_stop"),
-    PARAM(struct exchange_params, theta_start, .unit = "degree", .min = -36000, .max = 36000,
-          .derived = "theta in the file", .doc = "angle of the first view, for a file without theta"),
-    PARAM(struct exchange_params, theta_stop, .unit = "degree", .min = -36000, .max = 36000,
-          .derived = "theta in the file", .doc = "end of the range of the angles, for a file without theta"),
-    PARAM(struct exchange_params, endpoint, .unit = "", .init.b = false,
-          .doc = "whether the last view is at theta_stop, or one step before it"),
+    THETA_ROWS(struct exchange_params, "theta in the file", "for a file without theta"),
     PIXEL_SIZE_ROW(struct exchange_params, "one pixel"),
     QUANTITY_ROW(struct exchange_params),
     BEAM_ROWS(struct exchange_params),
@@ -40,39 +30,28 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     struct hdf5_input *input = &projections->input;
     const struct exchange_params *params = set->values;
     const bool start = ts_param_given(set, "theta_start"), stop = ts_param_given(set, "theta_stop");
-    double *angles;
-    int64_t n;
+    const enum angle_unit unit = (enum angle_unit)params->angle_unit;
+    struct hdf5_ref theta;
     if (start != stop)
         return ts_param_error(set, start ? "theta_start" : "theta_stop", "angles-missing", input->diag,
                               "theta_start and theta_stop belong together, and %s is missing",
                               start ? "theta_stop" : "theta_start");
-    enum ts_status status =
-        ts_hdf5_stack_numbers(input, &input->files[0].root, "/exchange/theta", 1 << 20, &angles, &n);
+    const enum ts_status status = ts_hdf5_input_find_root(input, "/exchange/theta", &theta);
     if (status != TS_OK)
         return status;
-    if (angles && start)
+    if (theta.kind != FINDER_NONE && start)
         return ts_param_error(set, "theta_start", "angles-twice", input->diag,
                               "the file has its own theta; give theta_start and theta_stop only for files without it");
     if (start)
-        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint,
-                                    (enum angle_unit)params->angle_unit);
-    if (!angles) {
-        ts_hdf5_input_refuse(input, "angles-missing", "there is no /exchange/theta: the angles are not known");
-        ts_diag_hint(input->diag, "theta_start and theta_stop in degrees (and endpoint) say what they are");
-        return TS_BAD_INPUT;
-    }
-    if (n != projections->n_views)
-        return ts_hdf5_input_refuse(input, "angle-count",
-                                    "/exchange/theta has %" PRId64 " angles, expected %" PRId64
-                                    ", one for each projection",
-                                    n, projections->n_views);
-    enum angle_unit unit = params->angle_unit;
-    status = ts_projections_unit(input, "/exchange/theta", &unit);
-    return status == TS_OK ? ts_projections_angles(projections, angles, n, unit, params->angle_unit != ANGLE_UNIT_FILE)
-                           : status;
+        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint, unit);
+    if (theta.kind != FINDER_NONE)
+        return ts_projections_listed(projections, &theta, "/exchange/theta", unit, "projection");
+    ts_hdf5_input_refuse(input, "angles-missing", "there is no /exchange/theta: the angles are not known");
+    ts_diag_hint(input->diag, "theta_start and theta_stop in degrees (and endpoint) say what they are");
+    return TS_BAD_INPUT;
 }
 
-/* Where the file names its axes, they must be those that the format has. */
+/* A file that names its axes must name those of the format. */
 static enum ts_status check_axes(const struct projections *projections)
 {
     char axes[64], shown[256];
@@ -84,7 +63,8 @@ static enum ts_status check_axes(const struct projections *projections)
         return TS_OK;
     /* Flats and darks have no theta; writers name their first axis as they like. */
     const size_t length = strlen(axes);
-    if ((length > 4 && !strcmp(axes + length - 4, ":y:x")) || (projections->stack.rank == 2 && !strcmp(axes, "y:x")))
+    if ((length > 4 && !strcmp(axes + length - 4, ":y:x")) ||
+        (projections->stack.storage.rank == 2 && !strcmp(axes, "y:x")))
         return TS_OK;
     ts_text_escape(shown, sizeof shown, axes);
     return ts_hdf5_input_refuse(&projections->input, "axes-order", "the axes of %s are %s, expected theta:y:x",
@@ -113,10 +93,9 @@ static enum ts_status find_all(struct projections *projections, const struct par
                                     &projections->stack);
     if (status == TS_OK)
         status = check_axes(projections);
-    memcpy(projections->order, projections->stack.rank == 2 ? one_frame : many_frames, sizeof many_frames);
+    memcpy(projections->order, projections->stack.storage.rank == 2 ? one_frame : many_frames, sizeof many_frames);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
-    projections->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
     if (ts_param_given(set, "pixel_size"))
         projections->spacing_mm[0] = projections->spacing_mm[1] = params->pixel_size;
     if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)
@@ -128,13 +107,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
 
 static enum ts_status open_exchange(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
-    const struct exchange_params *params = set->values;
-    return ts_projections_source(set, params->exchange, find_all, diag, source);
-}
-
-static void resolve(struct param_set *set, const struct source *source)
-{
-    ts_source_beam_resolve(set, &source->image);
+    return ts_projections_source(set, find_all, source, diag);
 }
 
 const struct source_format exchange_format = {
@@ -144,5 +117,5 @@ const struct source_format exchange_format = {
     .n_params = sizeof exchange_rows / sizeof exchange_rows[0],
     .params_bytes = sizeof(struct exchange_params),
     .open = open_exchange,
-    .resolve = resolve,
+    .resolve = ts_source_beam_resolve,
 };

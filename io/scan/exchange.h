@@ -5,20 +5,16 @@
 #ifndef IO_SCAN_EXCHANGE_H
 #define IO_SCAN_EXCHANGE_H
 
-#include "io/source/source.h"
+#include "io/scan/projections.h"
 
 struct exchange_params {
     const char *exchange;
     int32_t frames;     /* enum frames */
     int32_t angle_unit; /* enum angle_unit */
-    double theta_start, theta_stop;
-    bool endpoint;
+    THETA_FIELDS;
     double pixel_size;
-    int32_t quantity;                    /* enum ts_quantity */
-    int32_t beam;                        /* enum ts_beam_kind */
-    double source_axis, source_detector; /* mm */
-    int32_t angle_sense;                 /* enum angle_sense */
-    double angle_offset;                 /* degrees */
+    int32_t quantity; /* enum ts_quantity */
+    BEAM_FIELDS;
     struct ts_numbers slices;
 };
 

@@ -2,52 +2,50 @@
  *
  * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one JSON object. A
  * child lists the file; this process prints, and escapes every text of the child, so a file that has taken the child
- * over can neither write to the terminal nor say that it is complete.
+ * over can neither control the terminal nor claim to be complete.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/json.h"
 #include "core/number.h"
-#include "io/hdf5/hdf5_describe.h"
 #include "io/hdf5/hdf5_list.h"
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/hdf5_scan.h"
 
-static void print_escaped(FILE *stream, const char *text)
-{
-    char out[4 * HDF5_VALUE_BYTES];
-    ts_text_escape(out, sizeof out, text);
-    fputs(out, stream);
-}
-
 static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
 {
     char stored[32];
-    fputs("  ", stream);
-    print_escaped(stream, entry->type ? entry->type : "?");
+    ts_text_print(stream, "  ", entry->type ? entry->type : "?");
     for (int d = 0; d < entry->rank; d++)
         fprintf(stream, "%s%llu", d ? " x " : "  ", (unsigned long long)entry->n[d]);
-    if (entry->units) {
-        fputs("  ", stream);
-        print_escaped(stream, entry->units);
-    }
-    if (entry->quantity) {
-        fputs("  ", stream);
-        print_escaped(stream, entry->quantity);
-    }
+    if (entry->units)
+        ts_text_print(stream, "  ", entry->units);
+    if (entry->quantity)
+        ts_text_print(stream, "  ", entry->quantity);
     if (entry->value) {
-        fputs("  = ", stream);
-        print_escaped(stream, entry->value);
+        ts_text_print(stream, "  = ", entry->value);
         return;
     }
     ts_bytes_format(stored, sizeof stored, (double)entry->stored_bytes);
-    fputs("  ", stream);
-    print_escaped(stream, entry->storage);
+    ts_text_print(stream, "  ", entry->storage);
     fprintf(stream, ", %s", stored);
+}
+
+static void print_process(const struct hdf5_process *process, FILE *stream)
+{
+    fprintf(stream, "%4lld", process->index);
+    ts_text_print(stream, "  ", process->program ? process->program : process->path);
+    ts_text_print(stream, " ", process->version ? process->version : "");
+    for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
+        ts_text_print(stream, "\n        ", member->name);
+        ts_text_print(stream, ": ", member->value);
+    }
+    fputc('\n', stream);
 }
 
 static void print_text(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *path,
@@ -60,39 +58,25 @@ static void print_text(const struct hdf5_listing *listing, const struct hdf5_sca
                                         "external link, not followed",
                                         "link of unknown kind, not followed",
                                         "another name of an object above"};
-    print_escaped(stream, path);
+    ts_text_print(stream, "", path);
     fprintf(stream, "\n  %s\n", state);
     if (scan->format != SCAN_NONE)
         ts_hdf5_scan_print(scan, stream);
     fputc('\n', stream);
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
-        print_escaped(stream, entry->path);
-        if (entry->kind == HDF5_DATASET) {
+        ts_text_print(stream, "", entry->path);
+        if (entry->kind == HDF5_DATASET)
             print_dataset(entry, stream);
-        } else {
+        else
             fprintf(stream, "  %s", kinds[entry->kind]);
-            if (entry->target) {
-                fputs(" to ", stream);
-                print_escaped(stream, entry->target);
-            }
-        }
+        if (entry->kind != HDF5_DATASET && entry->target)
+            ts_text_print(stream, " to ", entry->target);
         fputc('\n', stream);
     }
     if (listing->processes)
         fprintf(stream, "\nHow it was made:\n");
-    for (const struct hdf5_process *process = listing->processes; process; process = process->next) {
-        fprintf(stream, "%4lld  ", process->index);
-        print_escaped(stream, process->program ? process->program : process->path);
-        fputc(' ', stream);
-        print_escaped(stream, process->version ? process->version : "");
-        for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
-            fputs("\n        ", stream);
-            print_escaped(stream, member->name);
-            fputs(": ", stream);
-            print_escaped(stream, member->value);
-        }
-        fputc('\n', stream);
-    }
+    for (const struct hdf5_process *process = listing->processes; process; process = process->next)
+        print_process(process, stream);
 }
 
 /* Numbers as ts_hdf5_value_text writes them: one, or a list in brackets. Lists of texts stay one text. */
@@ -105,7 +89,7 @@ static void json_value(struct json *json, const char *value, bool text)
     }
     if (list)
         ts_json_open(json, '[');
-    /* One number, or any number of them in brackets: whatever the child says, the JSON is well formed. */
+    /* One number, or any number of them in brackets: whatever the child sends, the JSON is well formed. */
     const char *at = value + list;
     for (bool more = !list || (*at && *at != ']'); more; more = list && *at && *at != ']') {
         char *end;
@@ -202,23 +186,18 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
 /* ---- the file ----------------------------------------------------------------------------------- */
 
 /* Has a child list the file. *answer keeps the texts. */
-static enum ts_status list(const char *path, void **answer, struct hdf5_listing *listing, bool *whole,
+static enum ts_status list(struct hdf5_session *session, void **answer, struct hdf5_listing *listing, bool *whole,
                            struct ts_diag *diag)
 {
-    struct hdf5_session *session;
     size_t bytes;
-    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag);
+    enum ts_status status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, answer, &bytes, diag);
     if (status != TS_OK)
         return status;
-    status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, answer, &bytes, diag);
-    if (status == TS_OK) {
-        status = ts_hdf5_list_take(*answer, bytes, listing, whole);
-        if (status == TS_BAD_INPUT)
-            (void)ts_hdf5_session_wrong_answer(session, diag);
-        else if (status != TS_OK)
-            (void)ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
-    }
-    ts_hdf5_session_end(session);
+    status = ts_hdf5_list_take(*answer, bytes, listing, whole);
+    if (status == TS_BAD_INPUT)
+        (void)ts_hdf5_session_wrong_answer(session, diag);
+    else if (status != TS_OK)
+        (void)ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
     return status;
 }
 
@@ -242,16 +221,16 @@ static const char *name_state(const struct hdf5_listing *listing, bool whole, en
                                            : "not a file of this program, or one that was never finished";
 }
 
-static enum ts_status describe(const char *path, bool json, struct hdf5_listing *listing, void **answer, FILE *stream,
-                               struct ts_diag *diag)
+static enum ts_status describe(struct hdf5_session *session, int fd, const char *path, bool json,
+                               struct hdf5_listing *listing, void **answer, FILE *stream, struct ts_diag *diag)
 {
     struct hdf5_scan scan = {0};
     bool whole = false;
-    enum ts_status verified = TS_OK, status = list(path, answer, listing, &whole, diag);
+    enum ts_status verified = TS_OK, status = list(session, answer, listing, &whole, diag);
     if (status != TS_OK)
         return status;
     if (whole && listing->ours) {
-        verified = ts_hdf5_verify(path, NULL, diag);
+        verified = ts_hdf5_verify_open(session, fd, path, NULL, diag);
     } else {
         ts_hdf5_scan_look(listing, &scan);
         status = ts_hdf5_scan_open(path, &scan, diag);
@@ -267,10 +246,17 @@ static enum ts_status describe(const char *path, bool json, struct hdf5_listing 
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
 {
     struct hdf5_listing listing = {.arena = ts_arena_create()};
+    struct hdf5_session *session;
     void *answer = NULL;
+    int fd;
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
-    const enum ts_status status = describe(path, json, &listing, &answer, stream, diag);
+    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, &fd, diag);
+    if (status == TS_OK) {
+        status = describe(session, fd, path, json, &listing, &answer, stream, diag);
+        close(fd);
+    }
+    ts_hdf5_session_end(session);
     free(answer);
     ts_arena_destroy(listing.arena);
     return status;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `tomostage info FILE` prints of an HDF5 file.
+ * `tomostage info FILE` for an HDF5 file, of this program or another.
  */
 #ifndef IO_SCAN_HDF5_INFO_H
 #define IO_SCAN_HDF5_INFO_H
 
 #include "core/diag.h"
 
-/* For files of this program and others; at most 10,000 objects, 32 levels deep; links are named, not followed.
- * Of a scan in NXtomo or Data Exchange it says what io/scan/hdf5_scan.h holds, or why a chain could not read it as it
- * is. Prints datasets (path, shape, dtype, unit, quantity, storage, digest) and the chain of processes that made them.
- * A file of this program is verified too. TS_BAD_INPUT where it cannot be read or is damaged; what could be read is
- * printed all the same. */
+/* Lists at most 10,000 objects, 32 levels deep; links are named, not followed. A scan in NXtomo or Data Exchange is
+ * described by what io/scan/hdf5_scan.h holds, or by why a chain could not read it as it is. Prints datasets (path,
+ * shape, dtype, unit, quantity, storage, digest) and the chain of processes that made them. A file of this program is
+ * verified too. TS_BAD_INPUT where it cannot be read or is damaged; what could be read is printed all the same. */
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag);
 
 #endif

@@ -48,11 +48,6 @@ void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *sca
     scan->n_darks = count_frames(listing, "/exchange/data_dark");
 }
 
-const char *ts_hdf5_scan_name(const struct hdf5_scan *scan)
-{
-    return scan->format == SCAN_NXTOMO ? "NXtomo" : "Data Exchange";
-}
-
 static const char *first_error(const struct ts_diag *diag)
 {
     for (size_t i = 0; i < ts_diag_count(diag); i++)
@@ -106,7 +101,7 @@ enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struc
     if (status == TS_OK) {
         describe_source(source, scan);
         source->ops->close(source);
-    } else if (status == TS_RUN_FAILED) { /* which says nothing about the file */
+    } else if (status == TS_RUN_FAILED) { /* not a fault of the file */
         ts_diag_error(diag, status, &(struct diag_site){.code = "scan-not-read"}, "%s", first_error(found));
     } else {
         snprintf(scan->refused, sizeof scan->refused, "%s", first_error(found));
@@ -115,18 +110,10 @@ enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struc
     return status == TS_RUN_FAILED ? status : TS_OK;
 }
 
-static void print_escaped(FILE *stream, const char *text)
-{
-    char shown[2048];
-    ts_text_escape(shown, sizeof shown, text);
-    fputs(shown, stream);
-}
-
 void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
 {
     if (*scan->refused) {
-        fputs("  as an input it is refused: ", stream);
-        print_escaped(stream, scan->refused);
+        ts_text_print(stream, "  as an input it is refused: ", scan->refused);
         fputc('\n', stream);
         return;
     }
@@ -141,19 +128,17 @@ void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
         fprintf(stream, "%.9g mm apart, the pixels %.9g mm\n", scan->row_mm, scan->column_mm);
     else
         fputs("their size is not in the file\n", stream);
-    fprintf(stream, "  angles: %.9g to %.9g degree, unit in the file: ", scan->low, scan->high);
-    print_escaped(stream, *scan->angle_unit ? scan->angle_unit : "none");
-    if (*scan->rotation_column) {
-        fputs("\n  rotation axis: x_rotation_axis_pixel_position ", stream);
-        print_escaped(stream, scan->rotation_column);
-    }
+    fprintf(stream, "  angles: %.9g to %.9g degree", scan->low, scan->high);
+    ts_text_print(stream, ", unit in the file: ", *scan->angle_unit ? scan->angle_unit : "none");
+    if (*scan->rotation_column)
+        ts_text_print(stream, "\n  rotation axis: x_rotation_axis_pixel_position ", scan->rotation_column);
     fputc('\n', stream);
 }
 
 void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json)
 {
     ts_json_open(json, '{');
-    ts_json_member_text(json, "format", ts_hdf5_scan_name(scan));
+    ts_json_member_text(json, "format", scan->format == SCAN_NXTOMO ? "NXtomo" : "Data Exchange");
     if (*scan->refused) {
         ts_json_member_text(json, "refused", scan->refused);
     } else {

@@ -14,7 +14,7 @@ enum scan_format { SCAN_NONE, SCAN_NXTOMO, SCAN_EXCHANGE };
 
 /* Texts are "" where there are none. */
 struct hdf5_scan {
-    int32_t format;     /* enum scan_format */
+    enum scan_format format;
     char refused[1024]; /* why a chain could not read it as it is; then nothing below is known. "": it can */
     int64_t n_projections, n_flats, n_darks, n_invalid, n_alignment;
     int64_t rows, columns;    /* of the detector */
@@ -24,11 +24,10 @@ struct hdf5_scan {
     char rotation_column[64]; /* position of the rotation axis, in columns */
 };
 
-/* Tells from the listing whether the file is a scan. */
+/* Finds out from the listing whether the file is a scan. */
 void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *scan);
-/* Opens the scan as an input does that says nothing but its path; no pixel is read. */
+/* Opens the scan as an input that gives nothing but its path; no pixel is read. */
 enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struct ts_diag *diag);
-const char *ts_hdf5_scan_name(const struct hdf5_scan *scan); /* "NXtomo", "Data Exchange" */
 void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream);
 void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json); /* an object */
 

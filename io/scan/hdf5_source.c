@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One dataset of an HDF5 file: a volume (z, y, x) or a sinogram (z, view, detector), its axes in the file in any order.
- * The file says nothing of them that is believed but the unit of the angles: order, spacing and place are the chain's.
+ * Only the unit of the angles is taken from the file; the chain states order, spacing and place.
  */
 #include "io/scan/hdf5_source.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "io/scan/projections.h"
 #include "io/source/source_slices.h"
 
-static const struct choice unit_choices[] = {
-    {"file", ANGLE_UNIT_FILE, "as the units of the angles say; without units degrees", 0},
-    {"degree", ANGLE_UNIT_DEGREE, "whatever the file says", 0},
-    {"radian", ANGLE_UNIT_RADIAN, "whatever the file says", 0},
-    {NULL, 0, NULL, 0},
-};
+static const struct choice unit_choices[] = ANGLE_UNIT_CHOICES("as the units of the angles say; without units degrees");
 
 static const struct choice quantity_choices[] = {
     {"counts", TS_COUNTS, "detector counts", 0},
@@ -41,19 +35,14 @@ static const struct param hdf5_rows[] = {
     PARAM(struct hdf5_params, angles, .unit = "", .init.text = "", .doc = "path of the angles of the views"),
     PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of the angles in the file, or of theta_start and theta_stop"),
-    PARAM(struct hdf5_params, theta_start, .unit = "degree", .min = -36000, .max = 36000,
-          .derived = "the file's angles", .doc = "angle of the first view, in place of angles"),
-    PARAM(struct hdf5_params, theta_stop, .unit = "degree", .min = -36000, .max = 36000, .derived = "the file's angles",
-          .doc = "end of the range of the angles, in place of angles"),
-    PARAM(struct hdf5_params, endpoint, .unit = "", .init.b = false,
-          .doc = "whether the last view is at theta_stop, or one step before it"),
+    THETA_ROWS(struct hdf5_params, "the file's angles", "in place of angles"),
     PARAM(struct hdf5_params, quantity, .unit = "", .choices = quantity_choices, .init.choice = TS_INTENSITY,
           .doc = "what the stored values are"),
     BEAM_ROWS(struct hdf5_params),
     SLICES_ROW(struct hdf5_params),
 };
 
-/* Where each axis of the image lies in the file. */
+/* Finds where each axis of the image lies in the file. */
 static enum ts_status find_order(struct projections *projections, const struct param_set *set)
 {
     static const char *const kinds[3][3] = {{"z", "view", "detector"}, {"z", "y", "x"}, {"z", "frame", "detector"}};
@@ -104,8 +93,8 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     const struct hdf5_params *params = set->values;
     struct hdf5_input *input = &projections->input;
     const bool start = ts_param_given(set, "theta_start"), stop = ts_param_given(set, "theta_stop");
-    double *angles = NULL;
-    int64_t n = 0;
+    const enum angle_unit unit = (enum angle_unit)params->angle_unit;
+    struct hdf5_ref angles;
     if (projections->volume || has_frames(params))
         return !start && !stop && !*params->angles
                    ? TS_OK
@@ -118,22 +107,12 @@ static enum ts_status find_angles(struct projections *projections, const struct 
         return TS_BAD_CHAIN;
     }
     if (start)
-        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint,
-                                    (enum angle_unit)params->angle_unit);
-    enum ts_status status = ts_hdf5_stack_numbers(input, &input->files[0].root, params->angles, 1 << 20, &angles, &n);
-    if (status != TS_OK)
-        return status;
-    if (!angles)
+        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint, unit);
+    const enum ts_status status = ts_hdf5_input_find_root(input, params->angles, &angles);
+    if (status == TS_OK && angles.kind == FINDER_NONE)
         return ts_hdf5_input_refuse(input, "angles-missing", "there is no %s: the angles are not known",
                                     params->angles);
-    if (n != projections->n_views)
-        return ts_hdf5_input_refuse(input, "angle-count",
-                                    "%s has %" PRId64 " angles, expected %" PRId64 ", one for each view",
-                                    params->angles, n, projections->n_views);
-    enum angle_unit unit = params->angle_unit;
-    status = ts_projections_unit(input, params->angles, &unit);
-    return status == TS_OK ? ts_projections_angles(projections, angles, n, unit, params->angle_unit != ANGLE_UNIT_FILE)
-                           : status;
+    return status == TS_OK ? ts_projections_listed(projections, &angles, params->angles, unit, "view") : status;
 }
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
@@ -151,14 +130,12 @@ static enum ts_status find_all(struct projections *projections, const struct par
         status = ts_hdf5_stack_open(&projections->input, &dataset, params->path, 3, &projections->stack);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
-    projections->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
     return status == TS_OK ? find_angles(projections, set) : status;
 }
 
 static enum ts_status open_hdf5(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
-    const struct hdf5_params *params = set->values;
-    return ts_projections_source(set, params->hdf5, find_all, diag, source);
+    return ts_projections_source(set, find_all, source, diag);
 }
 
 static void resolve(struct param_set *set, const struct source *source)
@@ -167,7 +144,7 @@ static void resolve(struct param_set *set, const struct source *source)
     const bool views = ts_image_is_sinogram(&source->image) && !has_frames(set->values);
     for (int i = 0; !views && i < 3; i++)
         ts_param_idle(set, of_views[i]);
-    ts_source_beam_resolve(set, &source->image);
+    ts_source_beam_resolve(set, source);
 }
 
 const struct source_format hdf5_format = {

@@ -5,7 +5,7 @@
 #ifndef IO_SCAN_HDF5_SOURCE_H
 #define IO_SCAN_HDF5_SOURCE_H
 
-#include "io/source/source.h"
+#include "io/scan/projections.h"
 
 struct hdf5_params {
     const char *hdf5;
@@ -14,13 +14,9 @@ struct hdf5_params {
     struct ts_numbers spacing;
     const char *angles; /* path, "": theta_start and theta_stop */
     int32_t angle_unit; /* enum angle_unit */
-    double theta_start, theta_stop;
-    bool endpoint;
-    int32_t quantity;                    /* enum ts_quantity */
-    int32_t beam;                        /* enum ts_beam_kind */
-    double source_axis, source_detector; /* mm */
-    int32_t angle_sense;                 /* enum angle_sense */
-    double angle_offset;                 /* degrees */
+    THETA_FIELDS;
+    int32_t quantity; /* enum ts_quantity */
+    BEAM_FIELDS;
     struct ts_numbers slices;
 };
 

@@ -13,17 +13,14 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/path.h"
 #include "io/scan/projections.h"
 #include "io/source/source_slices.h"
 
 enum { KEY_ALIGNMENT = -1, KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
 
-static const struct choice unit_choices[] = {
-    {"file", ANGLE_UNIT_FILE, "as the units of rotation_angle say; without units the scan is refused", 0},
-    {"degree", ANGLE_UNIT_DEGREE, "whatever the file says", 0},
-    {"radian", ANGLE_UNIT_RADIAN, "whatever the file says", 0},
-    {NULL, 0, NULL, 0},
-};
+static const struct choice unit_choices[] =
+    ANGLE_UNIT_CHOICES("as the units of rotation_angle say; without units the scan is refused");
 
 static const struct param nexus_rows[] = {
     PARAM(struct nexus_params, nexus, .required = true, .unit = "", .doc = "the NeXus file (HDF5)"),
@@ -130,8 +127,9 @@ static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-/* The first member of this class that has a member `holding`. */
-static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group, const char *nx_class,
+/* The first member of class classes[0] that has a member `holding`; or, where classes[1] is not NULL, the first such
+ * member of a member of class classes[0]. */
+static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group, const char *const *classes,
                                  const char *holding, struct hdf5_ref *found)
 {
     struct hdf5_name *names;
@@ -144,8 +142,9 @@ static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *gro
         if (names[i].kind == 'e')
             continue; /* only what is used is followed out of the file */
         status = ts_hdf5_input_find(nexus->input, group, names[i].name, &member);
-        if (status == TS_OK && ts_hdf5_input_is_class(&member, nx_class))
-            status = has_member(nexus, &member, holding, &holds);
+        if (status == TS_OK && ts_hdf5_input_is_class(&member, classes[0]))
+            status = classes[1] ? find_class(nexus, &member, classes + 1, holding, found)
+                                : has_member(nexus, &member, holding, &holds);
         if (holds)
             *found = member;
         else
@@ -154,78 +153,81 @@ static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-static enum ts_status find_detector(struct nexus *nexus)
+/* The dataset that the chain names, or else the detector's member of this name. NONE: there is neither. */
+static enum ts_status find_dataset(const struct nexus *nexus, const char *given, const char *name,
+                                   struct hdf5_ref *found)
 {
-    struct hdf5_name *names;
-    size_t n;
-    enum ts_status status = ts_hdf5_input_names(nexus->input, &nexus->entry, &names, &n);
-    for (size_t i = 0; status == TS_OK && i < n && nexus->detector.kind == FINDER_NONE; i++) {
-        struct hdf5_ref instrument;
-        if (names[i].kind == 'e')
-            continue;
-        status = ts_hdf5_input_find(nexus->input, &nexus->entry, names[i].name, &instrument);
-        if (status == TS_OK && ts_hdf5_input_is_class(&instrument, "NXinstrument"))
-            status = find_class(nexus, &instrument, "NXdetector", "image_key", &nexus->detector);
-        ts_hdf5_input_release(nexus->input, &instrument);
-    }
-    return status;
+    return *given ? ts_hdf5_input_find_root(nexus->input, given, found)
+                  : ts_hdf5_input_find(nexus->input, &nexus->detector, name, found);
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
 static enum ts_status open_frames(struct nexus *nexus)
 {
-    struct hdf5_ref dataset = {0};
-    const char *path = *nexus->params->data ? nexus->params->data : "data";
-    enum ts_status status = TS_OK;
-    if (*nexus->params->data)
-        status = ts_hdf5_input_find_root(nexus->input, path, &dataset);
-    else if (nexus->detector.kind != FINDER_NONE)
-        status = ts_hdf5_input_find(nexus->input, &nexus->detector, path, &dataset);
+    const char *given = nexus->params->data;
+    struct hdf5_ref dataset;
+    enum ts_status status = find_dataset(nexus, given, "data", &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE)
-        status =
-            ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
-                                 *nexus->params->data ? path : "no NXdetector of the entry has data and image_key");
-    return status == TS_OK ? ts_hdf5_stack_open(nexus->input, &dataset, path, 3, &nexus->projections->stack) : status;
+        status = ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
+                                      *given ? given : "no NXdetector of the entry has data and image_key");
+    return status == TS_OK
+               ? ts_hdf5_stack_open(nexus->input, &dataset, *given ? given : "data", 3, &nexus->projections->stack)
+               : status;
 }
 
-/* The list image_key_control beside image_key; NULL where there is none. */
-static enum ts_status read_control(struct nexus *nexus, int64_t n_frames, double **control)
+/* A list with a value for each frame: the dataset that the chain names or the detector's. NULL where there is none. */
+static enum ts_status read_keys(struct nexus *nexus, const char *given, const char *name, double **keys)
 {
-    const char *key = nexus->params->image_key, *slash = strrchr(key, '/');
-    char path[HDF5_INPUT_PATH];
+    const int64_t n_frames = nexus->projections->stack.n[0];
+    struct hdf5_ref dataset;
     int64_t n = 0;
-    enum ts_status status = TS_OK;
-    snprintf(path, sizeof path, "%.*simage_key_control", slash ? (int)(slash + 1 - key) : 0, key);
-    *control = NULL;
-    if (*key)
-        status = ts_hdf5_stack_numbers(nexus->input, &nexus->input->files[0].root, path, FRAMES_MAX, control, &n);
-    else if (nexus->detector.kind != FINDER_NONE)
-        status = ts_hdf5_stack_numbers(nexus->input, &nexus->detector, path, FRAMES_MAX, control, &n);
-    if (status == TS_OK && *control && n != n_frames)
-        return ts_hdf5_input_refuse(
-            nexus->input, "image-key",
-            "image_key_control has %" PRId64 " values, expected %" PRId64 ", one for each frame", n, n_frames);
+    *keys = NULL;
+    enum ts_status status = find_dataset(nexus, given, name, &dataset);
+    if (status == TS_OK)
+        status = ts_hdf5_stack_list(nexus->input, &dataset, *given ? given : name, FRAMES_MAX, keys, &n);
+    if (status == TS_OK && *keys && n != n_frames)
+        return ts_hdf5_input_refuse(nexus->input, "image-key",
+                                    "%s has %" PRId64 " values, expected %" PRId64 ", one for each frame", name, n,
+                                    n_frames);
     return status;
 }
 
-/* Alignment frames were taken at angles that the scan had before: they are projections by their key alone. */
-static enum ts_status check_control(const struct nexus *nexus, int64_t frame, double key, double control,
-                                    bool *alignment)
+/* Reads image_key, and image_key_control beside it, which is NULL where there is none. */
+static enum ts_status read_all_keys(struct nexus *nexus, double **keys, double **control)
 {
-    *alignment = control == KEY_ALIGNMENT && (key == FRAMES_PROJECTIONS || key == KEY_INVALID);
-    if (*alignment || control == key)
-        return TS_OK;
-    return ts_hdf5_input_refuse(nexus->input, "image-key",
-                                "image_key_control of frame %" PRId64 " is %g, and its image_key is %g", frame, control,
-                                key);
+    const char *given = nexus->params->image_key;
+    char beside[HDF5_INPUT_PATH];
+    snprintf(beside, sizeof beside, "%.*simage_key_control", (int)(ts_base_name(given) - given), given);
+    *control = NULL;
+    const enum ts_status status = read_keys(nexus, given, "image_key", keys);
+    if (status == TS_OK && *keys)
+        return read_keys(nexus, *given ? beside : "", "image_key_control", control);
+    if (status != TS_OK)
+        return status;
+    ts_hdf5_input_refuse(nexus->input, "image-key",
+                         "there is no image_key: projections, flats and darks cannot be told apart");
+    ts_diag_hint(nexus->input->diag,
+                 "hdf5: FILE with path and axes reads frames of one kind; of flats and darks the axes are z, frame and "
+                 "detector");
+    return TS_BAD_INPUT;
 }
 
-static enum ts_status refuse_key(const struct nexus *nexus, int64_t frame, double key)
+/* Alignment frames were taken at angles that the scan had before: they are projections by their key alone. */
+static enum ts_status check_key(const struct nexus *nexus, int64_t frame, double key, const double *control,
+                                bool *alignment)
 {
-    return ts_hdf5_input_refuse(
-        nexus->input, "image-key",
-        "image_key of frame %" PRId64 " is %g, expected 0 (projection), 1 (flat), 2 (dark) or 3 (invalid)", frame, key);
+    *alignment = control && control[frame] == KEY_ALIGNMENT && (key == FRAMES_PROJECTIONS || key == KEY_INVALID);
+    if (!(key >= 0 && key <= KEY_INVALID) || key != floor(key))
+        return ts_hdf5_input_refuse(nexus->input, "image-key",
+                                    "image_key of frame %" PRId64
+                                    " is %g, expected 0 (projection), 1 (flat), 2 (dark) or 3 (invalid)",
+                                    frame, key);
+    if (!control || *alignment || control[frame] == key)
+        return TS_OK;
+    return ts_hdf5_input_refuse(nexus->input, "image-key",
+                                "image_key_control of frame %" PRId64 " is %g, and its image_key is %g", frame,
+                                control[frame], key);
 }
 
 static enum ts_status record_frames(const struct nexus *nexus, const int64_t counts[KEYS], int64_t n_alignment)
@@ -252,39 +254,18 @@ static enum ts_status choose_frames(struct nexus *nexus)
 {
     struct projections *projections = nexus->projections;
     const int64_t n_frames = projections->stack.n[0];
-    int64_t counts[KEYS] = {0}, n_alignment = 0, n, n_keys;
-    double *keys = NULL, *control = NULL;
-    enum ts_status status = TS_OK;
-    if (*nexus->params->image_key)
-        status = ts_hdf5_stack_numbers(nexus->input, &nexus->input->files[0].root, nexus->params->image_key, FRAMES_MAX,
-                                       &keys, &n_keys);
-    else if (nexus->detector.kind != FINDER_NONE)
-        status = ts_hdf5_stack_numbers(nexus->input, &nexus->detector, "image_key", FRAMES_MAX, &keys, &n_keys);
+    int64_t counts[KEYS] = {0}, n_alignment = 0, n = 0;
+    double *keys, *control;
+    enum ts_status status = read_all_keys(nexus, &keys, &control);
     if (status != TS_OK)
-        return status;
-    if (!keys) {
-        ts_hdf5_input_refuse(nexus->input, "image-key",
-                             "there is no image_key: projections, flats and darks cannot be told apart");
-        ts_diag_hint(nexus->input->diag,
-                     "hdf5: FILE with path and axes reads frames of one kind; of flats and darks the axes are z, frame "
-                     "and detector");
-        return TS_BAD_INPUT;
-    }
-    if (n_keys != n_frames)
-        return ts_hdf5_input_refuse(nexus->input, "image-key",
-                                    "image_key has %" PRId64 " values, expected %" PRId64 ", one for each frame",
-                                    n_keys, n_frames);
-    if ((status = read_control(nexus, n_frames, &control)) != TS_OK)
         return status;
     int64_t *frames = ts_arena_alloc(projections->arena, (size_t)n_frames * sizeof *frames);
     if (!frames)
         return ts_diag_no_memory(nexus->input->diag, (size_t)n_frames * sizeof *frames);
-    for (int64_t i = n = 0; i < n_frames; i++) {
-        if (!(keys[i] >= 0 && keys[i] <= KEY_INVALID) || keys[i] != floor(keys[i]))
-            return refuse_key(nexus, i, keys[i]);
-        bool alignment = false;
-        if (control && check_control(nexus, i, keys[i], control[i], &alignment) != TS_OK)
-            return TS_BAD_INPUT;
+    for (int64_t i = 0; i < n_frames; i++) {
+        bool alignment;
+        if ((status = check_key(nexus, i, keys[i], control, &alignment)) != TS_OK)
+            return status;
         n_alignment += alignment;
         if (alignment)
             continue;
@@ -303,32 +284,27 @@ static enum ts_status choose_frames(struct nexus *nexus)
 
 /* ---- angles ------------------------------------------------------------------------------------- */
 
-/* Reads a list below a group and the units beside it. */
-static enum ts_status read_list(struct nexus *nexus, const struct hdf5_ref *from, const char *path, double **values,
+/* Reads a list and the units beside it. */
+static enum ts_status read_list(struct nexus *nexus, const struct hdf5_ref *dataset, const char *name, double **values,
                                 int64_t *n, char *units, size_t size)
 {
-    struct hdf5_ref object = {0};
     units[0] = '\0';
-    enum ts_status status = ts_hdf5_stack_numbers(nexus->input, from, path, FRAMES_MAX, values, n);
-    if (status == TS_OK && *values)
-        status = ts_hdf5_input_find(nexus->input, from, path, &object);
-    if (object.kind != FINDER_NONE)
-        status = ts_hdf5_input_text(nexus->input, &object, "units", units, size);
-    return status;
+    const enum ts_status status = ts_hdf5_stack_list(nexus->input, dataset, name, FRAMES_MAX, values, n);
+    return status == TS_OK && *values ? ts_hdf5_input_text(nexus->input, dataset, "units", units, size) : status;
 }
 
-static enum ts_status find_angles(struct nexus *nexus, double **angles, int64_t *n, char *units, size_t size)
+static enum ts_status find_angles(struct nexus *nexus, struct hdf5_ref *angles)
 {
-    static const char *const classes[] = {"NXsample", "NXdata"};
+    static const char *const classes[][2] = {{"NXsample"}, {"NXdata"}};
     enum ts_status status = TS_OK;
-    *angles = NULL;
+    *angles = (struct hdf5_ref){0};
     if (*nexus->params->angles)
-        return read_list(nexus, &nexus->input->files[0].root, nexus->params->angles, angles, n, units, size);
-    for (int i = 0; i < 2 && status == TS_OK && !*angles && nexus->entry.kind != FINDER_NONE; i++) {
+        return ts_hdf5_input_find_root(nexus->input, nexus->params->angles, angles);
+    for (int i = 0; i < 2 && status == TS_OK && angles->kind == FINDER_NONE; i++) {
         struct hdf5_ref group;
         status = find_class(nexus, &nexus->entry, classes[i], "rotation_angle", &group);
-        if (status == TS_OK && group.kind != FINDER_NONE)
-            status = read_list(nexus, &group, "rotation_angle", angles, n, units, size);
+        if (status == TS_OK)
+            status = ts_hdf5_input_find(nexus->input, &group, "rotation_angle", angles);
     }
     return status;
 }
@@ -337,16 +313,20 @@ static enum ts_status read_angles(struct nexus *nexus)
 {
     struct projections *projections = nexus->projections;
     const int64_t n_frames = projections->stack.n[0];
+    const char *given = nexus->params->angles;
     enum angle_unit unit = nexus->params->angle_unit;
     char units[64], shown[256];
-    double *angles;
+    struct hdf5_ref dataset;
+    double *angles = NULL;
     int64_t n = 0;
-    enum ts_status status = find_angles(nexus, &angles, &n, units, sizeof units);
+    enum ts_status status = find_angles(nexus, &dataset);
+    if (status == TS_OK)
+        status = read_list(nexus, &dataset, *given ? given : "rotation_angle", &angles, &n, units, sizeof units);
     if (status != TS_OK)
         return status;
     if (!angles)
         return ts_hdf5_input_refuse(nexus->input, "angles-missing", "there is no %s: the angles are not known",
-                                    *nexus->params->angles ? nexus->params->angles : "rotation_angle in the entry");
+                                    *given ? given : "rotation_angle in the entry");
     if (n != n_frames)
         return ts_hdf5_input_refuse(nexus->input, "angle-count",
                                     "rotation_angle has %" PRId64 " angles, expected %" PRId64 ", one for each frame",
@@ -393,9 +373,12 @@ static double millimeters(const char *units)
 static enum ts_status read_pixel_size(struct nexus *nexus, const char *name, double *mm)
 {
     char units[64], shown[256];
-    double *values;
-    int64_t n;
-    enum ts_status status = read_list(nexus, &nexus->detector, name, &values, &n, units, sizeof units);
+    struct hdf5_ref dataset;
+    double *values = NULL;
+    int64_t n = 0;
+    enum ts_status status = ts_hdf5_input_find(nexus->input, &nexus->detector, name, &dataset);
+    if (status == TS_OK)
+        status = read_list(nexus, &dataset, name, &values, &n, units, sizeof units);
     if (status != TS_OK || !values)
         return status;
     *mm = values[0] * millimeters(units);
@@ -419,12 +402,12 @@ static enum ts_status read_geometry(struct nexus *nexus)
     enum ts_status status = TS_OK;
     if (ts_param_given(nexus->set, "pixel_size")) {
         projections->spacing_mm[0] = projections->spacing_mm[1] = nexus->params->pixel_size;
-    } else if (nexus->detector.kind != FINDER_NONE) {
+    } else {
         status = read_pixel_size(nexus, "y_pixel_size", &projections->spacing_mm[0]);
         if (status == TS_OK)
             status = read_pixel_size(nexus, "x_pixel_size", &projections->spacing_mm[1]);
     }
-    if (status == TS_OK && nexus->detector.kind != FINDER_NONE)
+    if (status == TS_OK)
         status =
             ts_hdf5_stack_numbers(nexus->input, &nexus->detector, "x_rotation_axis_pixel_position", 1, &position, &n);
     if (status == TS_OK && position)
@@ -436,9 +419,10 @@ static enum ts_status read_geometry(struct nexus *nexus)
 
 static enum ts_status find_parts(struct nexus *nexus)
 {
+    static const char *const detector[] = {"NXinstrument", "NXdetector", NULL};
     enum ts_status status = find_entry(nexus);
-    if (status == TS_OK && nexus->entry.kind != FINDER_NONE)
-        status = find_detector(nexus);
+    if (status == TS_OK)
+        status = find_class(nexus, &nexus->entry, detector, "image_key", &nexus->detector);
     if (status == TS_OK)
         status = open_frames(nexus);
     if (status == TS_OK)
@@ -450,26 +434,16 @@ static enum ts_status find_parts(struct nexus *nexus)
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
+    static const int order[3] = {1, 0, 2};
     struct nexus nexus = {.set = set, .params = set->values, .projections = projections, .input = &projections->input};
-    const enum ts_status status = find_parts(&nexus);
-    projections->order[0] = 1;
-    projections->order[1] = 0;
-    projections->order[2] = 2;
+    memcpy(projections->order, order, sizeof order);
     projections->quantity = nexus.params->quantity;
-    projections->beam = (struct ts_beam){(enum ts_beam_kind)nexus.params->beam, nexus.params->source_axis,
-                                         nexus.params->source_detector};
-    return status;
+    return find_parts(&nexus);
 }
 
 static enum ts_status open_nexus(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
-    const struct nexus_params *params = set->values;
-    return ts_projections_source(set, params->nexus, find_all, diag, source);
-}
-
-static void resolve(struct param_set *set, const struct source *source)
-{
-    ts_source_beam_resolve(set, &source->image);
+    return ts_projections_source(set, find_all, source, diag);
 }
 
 const struct source_format nexus_format = {
@@ -479,5 +453,5 @@ const struct source_format nexus_format = {
     .n_params = sizeof nexus_rows / sizeof nexus_rows[0],
     .params_bytes = sizeof(struct nexus_params),
     .open = open_nexus,
-    .resolve = resolve,
+    .resolve = ts_source_beam_resolve,
 };

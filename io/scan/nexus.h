@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-#include "io/source/source.h"
+#include "io/source/source_beam.h"
 
 struct nexus_params {
     const char *nexus;
@@ -15,11 +15,8 @@ struct nexus_params {
     int32_t frames;                                /* enum frames */
     int32_t angle_unit;                            /* enum angle_unit */
     double pixel_size;
-    int32_t quantity;                    /* enum ts_quantity */
-    int32_t beam;                        /* enum ts_beam_kind */
-    double source_axis, source_detector; /* mm */
-    int32_t angle_sense;                 /* enum angle_sense */
-    double angle_offset;                 /* degrees */
+    int32_t quantity; /* enum ts_quantity */
+    BEAM_FIELDS;
     struct ts_numbers slices;
 };
 

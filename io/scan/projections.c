@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/file/digest.h"
-
-#define PI 3.14159265358979323846
-
 enum { KEPT_BYTES = 512 << 20, SIDE_MAX = 1 << 20 };
 
 const struct choice ts_frames_choices[] = {
@@ -34,7 +30,7 @@ const struct choice ts_projections_quantity_choices[] = {
 
 struct projection_source {
     struct source base;
-    struct projections *projections;
+    struct projections projections;
     int64_t *map;        /* of each frame of the file: its view, or -1 */
     int64_t block;       /* rows that are read at once; 0: just those asked for */
     unsigned char *kept; /* rows [kept_first, kept_first + n_kept) */
@@ -48,30 +44,18 @@ const char *ts_projections_frames_name(int32_t frames)
 
 void ts_projections_close(struct projections *projections)
 {
-    if (!projections)
-        return;
     ts_hdf5_stack_close(&projections->stack);
     ts_hdf5_input_close(&projections->input);
     ts_arena_destroy(projections->arena);
-    free(projections);
 }
 
-enum ts_status ts_projections_open(const struct param_set *set, const char *path, struct ts_diag *diag,
-                                   struct projections **out)
+enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag, struct projections *projections)
 {
-    struct projections *projections = calloc(1, sizeof *projections);
-    *out = NULL;
-    if (!projections || !(projections->arena = ts_arena_create())) {
-        free(projections);
-        return ts_diag_no_memory(diag, sizeof *projections);
-    }
-    projections->input = (struct hdf5_input){.path = path, .set = set, .diag = diag, .arena = projections->arena};
-    const enum ts_status status = ts_hdf5_input_open(&projections->input);
-    if (status == TS_OK)
-        *out = projections;
-    else
-        ts_projections_close(projections);
-    return status;
+    const char *path = *(const char *const *)((const char *)set->values + set->rows[0].offset);
+    struct arena *arena = ts_arena_create();
+    *projections =
+        (struct projections){.arena = arena, .input = {.path = path, .set = set, .diag = diag, .arena = arena}};
+    return arena ? ts_hdf5_input_open(&projections->input) : ts_diag_no_memory(diag, sizeof *projections);
 }
 
 enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
@@ -92,54 +76,57 @@ enum ts_status ts_projections_attribute(struct projections *projections, const c
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
                                      bool sure)
 {
-    double low = INFINITY, high = -INFINITY;
-    for (int64_t i = 0; i < n; i++) {
+    const struct hdf5_input *input = &projections->input;
+    for (int64_t i = 0; i < n; i++)
         if (!isfinite(angles[i]))
-            return ts_hdf5_input_refuse(&projections->input, "angle-not-finite",
+            return ts_hdf5_input_refuse(input, "angle-not-finite",
                                         "the angle of view %" PRId64 " is %g, expected a finite number", i, angles[i]);
-        low = fmin(low, angles[i]);
-        high = fmax(high, angles[i]);
-        if (unit == ANGLE_UNIT_RADIAN)
-            angles[i] *= 180 / PI;
+    const double range = ts_angles_to_degrees(angles, n, unit), turns = range / (2 * M_PI);
+    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range) && !sure) {
+        ts_hdf5_input_refuse(input, "angle-turns",
+                             "the %" PRId64 " angles are called radians and have a range of %.6g, %.4g turns, as "
+                             "degrees would",
+                             n, range, turns);
+        ts_diag_hint(input->diag, "angle_unit: degree, or angle_unit: radian if they are radians");
+        return TS_BAD_INPUT;
     }
-    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(high - low)) {
-        const double turns = (high - low) / (2 * PI);
-        if (!sure) {
-            ts_hdf5_input_refuse(&projections->input, "angle-turns",
-                                 "the %" PRId64 " angles are called radians and have a range of %.6g, %.4g turns, as "
-                                 "degrees would",
-                                 n, high - low, turns);
-            ts_diag_hint(projections->input.diag, "angle_unit: degree, or angle_unit: radian if they are radians");
-            return TS_BAD_INPUT;
-        }
-        ts_diag_warning(projections->input.diag, &(struct diag_site){.code = "angle-turns"},
+    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range))
+        ts_diag_warning(input->diag, &(struct diag_site){.code = "angle-turns"},
                         "the %" PRId64 " angles in radians, as angle_unit says, are %.4g turns", n, turns);
-    }
-    if (unit == ANGLE_UNIT_DEGREE && !sure && ts_angles_look_like_radians(high - low, n)) {
-        ts_hdf5_input_refuse(&projections->input, "angle-unit",
+    if (unit == ANGLE_UNIT_DEGREE && !sure && ts_angles_look_like_radians(range, n)) {
+        ts_hdf5_input_refuse(input, "angle-unit",
                              "the %" PRId64 " angles are taken for degrees and have a range of %.6g, as radians would",
-                             n, high - low);
-        ts_diag_hint(projections->input.diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
+                             n, range);
+        ts_diag_hint(input->diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
         return TS_BAD_INPUT;
     }
     projections->angles = angles;
     return TS_OK;
 }
 
-enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, enum angle_unit *unit)
+enum ts_status ts_projections_listed(struct projections *projections, const struct hdf5_ref *dataset, const char *name,
+                                     enum angle_unit unit, const char *view)
 {
+    struct hdf5_input *input = &projections->input;
+    const bool sure = unit != ANGLE_UNIT_FILE;
     char units[64] = "", shown[256];
-    struct hdf5_ref dataset;
-    if (*unit != ANGLE_UNIT_FILE)
-        return TS_OK;
-    enum ts_status status = ts_hdf5_input_find_root(input, path, &dataset);
-    if (dataset.kind != FINDER_NONE)
-        status = ts_hdf5_input_text(input, &dataset, "units", units, sizeof units);
-    *unit = *units ? ts_angle_unit_of(units) : ANGLE_UNIT_DEGREE;
-    if (status != TS_OK || *unit != ANGLE_UNIT_FILE)
+    double *angles;
+    int64_t n;
+    enum ts_status status = ts_hdf5_stack_list(input, dataset, name, 1 << 20, &angles, &n);
+    if (status == TS_OK && n != projections->n_views)
+        status = ts_hdf5_input_refuse(input, "angle-count",
+                                      "%s has %" PRId64 " angles, expected %" PRId64 ", one for each %s", name, n,
+                                      projections->n_views, view);
+    if (status == TS_OK && !sure)
+        status = ts_hdf5_input_text(input, dataset, "units", units, sizeof units);
+    if (status != TS_OK)
         return status;
+    if (!sure)
+        unit = *units ? ts_angle_unit_of(units) : ANGLE_UNIT_DEGREE;
+    if (unit != ANGLE_UNIT_FILE)
+        return ts_projections_angles(projections, angles, n, unit, sure);
     ts_text_escape(shown, sizeof shown, units);
-    ts_hdf5_input_refuse(input, "angle-unit", "the unit of %s is %s, expected degree or radian", path, shown);
+    ts_hdf5_input_refuse(input, "angle-unit", "the unit of %s is %s, expected degree or radian", name, shown);
     ts_diag_hint(input->diag, "angle_unit: degree or angle_unit: radian says what it is");
     return TS_BAD_INPUT;
 }
@@ -169,9 +156,7 @@ enum ts_status ts_projections_range(struct projections *projections, double star
 static void close_source(struct source *base)
 {
     struct projection_source *source = (struct projection_source *)base;
-    if (!source)
-        return;
-    ts_projections_close(source->projections);
+    ts_projections_close(&source->projections);
     free(base->slices);
     free(source->map);
     free(source->kept);
@@ -183,19 +168,19 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
     const struct projection_source *source = (const struct projection_source *)base;
     (void)threads;
     (void)ahead;
-    return ts_hdf5_stack_scratch(&source->projections->stack) + (size_t)source->block * ts_slice_bytes(&base->image);
+    return ts_hdf5_stack_scratch(&source->projections.stack) + (size_t)source->block * ts_slice_bytes(&base->image);
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
 {
-    return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections->input, device, inode);
+    return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections.input, device, inode);
 }
 
 /* Rows [z, z + n) out of the file. */
 static enum ts_status read_rows(const struct projection_source *source, int64_t z, int64_t n, void *out,
                                 struct ts_diag *diag)
 {
-    const struct projections *projections = source->projections;
+    const struct projections *projections = &source->projections;
     const struct ts_image *image = &source->base.image;
     const int *order = projections->order;
     struct hdf5_input input = projections->input;
@@ -209,18 +194,6 @@ static enum ts_status read_rows(const struct projection_source *source, int64_t 
     box.stride[order[1]] = (ptrdiff_t)image->axes[2].n;
     box.stride[order[2]] = 1;
     return ts_hdf5_stack_read(&input, &projections->stack, &box);
-}
-
-static enum ts_status digest_rows(struct source *base, int64_t z, int64_t n, const unsigned char *rows,
-                                  struct ts_diag *diag)
-{
-    const size_t bytes = ts_slice_bytes(&base->image);
-    for (int64_t i = 0; i < n; i++) {
-        struct source_slice *slice = &base->slices[z + i];
-        if (!*slice->pixel_sha256 && !ts_digest_of(rows + (size_t)i * bytes, bytes, slice->pixel_sha256))
-            return ts_diag_no_memory(diag, bytes);
-    }
-    return TS_OK;
 }
 
 /* Has rows [z, ...) kept, from z on. */
@@ -256,7 +229,7 @@ static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, voi
                        source->kept + (size_t)(z + i - source->kept_first) * bytes, bytes);
         }
     }
-    return status == TS_OK ? digest_rows(base, z, n, out, diag) : status;
+    return status == TS_OK ? ts_source_digest(base, z, n, out, diag) : status;
 }
 
 static const struct source_ops projection_ops = {
@@ -275,99 +248,94 @@ static void describe_image(const struct projections *projections, struct ts_imag
 {
     const int64_t *n = projections->stack.n;
     const int *order = projections->order;
-    const double *spacing = projections->spacing_mm;
+    const bool volume = projections->volume;
     if (projections->described) {
         *image = *projections->described;
         return;
     }
-    *image = (struct ts_image){.rank = 3, .dtype = projections->stack.dtype, .quantity = projections->quantity};
-    image->unit = projections->quantity == TS_COUNTS        ? "counts"
-                  : projections->quantity == TS_HU          ? "HU"
-                  : projections->quantity == TS_ATTENUATION ? "1/mm"
-                                                            : "1";
-    image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z,
-                                      .n = n[order[0]],
-                                      .spacing = spacing[0] > 0 ? spacing[0] : 1,
-                                      .unit = spacing[0] > 0 ? "mm" : "pixel"};
-    image->axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW,
-                                      .n = projections->n_views,
-                                      .unit = projections->angles ? "degree" : "",
-                                      .positions = projections->angles};
-    image->axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
-                                      .n = n[order[2]],
-                                      .spacing = spacing[1] > 0 ? spacing[1] : 1,
-                                      .unit = spacing[1] > 0 ? "mm" : "pixel"};
-    if (projections->volume) {
-        const double y = projections->spacing_y_mm;
-        image->axes[1] = (struct ts_axis){
-            .kind = TS_AXIS_Y, .n = projections->n_views, .spacing = y > 0 ? y : 1, .unit = y > 0 ? "mm" : "pixel"};
-        image->axes[2].kind = TS_AXIS_X;
-        return;
-    }
-    image->axes[2].first = -0.5 * (double)(n[order[2]] - 1) * image->axes[2].spacing;
+    *image = (struct ts_image){.rank = 3,
+                               .dtype = projections->stack.dtype,
+                               .quantity = projections->quantity,
+                               .unit = ts_source_unit(projections->quantity)};
+    image->axes[0] = ts_source_axis(TS_AXIS_Z, n[order[0]], projections->spacing_mm[0]);
+    image->axes[1] = volume ? ts_source_axis(TS_AXIS_Y, projections->n_views, projections->spacing_y_mm)
+                            : (struct ts_axis){.kind = TS_AXIS_VIEW,
+                                               .n = projections->n_views,
+                                               .unit = projections->angles ? "degree" : "",
+                                               .positions = projections->angles};
+    image->axes[2] = ts_source_axis(volume ? TS_AXIS_X : TS_AXIS_DETECTOR, n[order[2]], projections->spacing_mm[1]);
+}
+
+/* The view of each frame in the file, -1 where the source has none. */
+static enum ts_status map_frames(struct projection_source *source)
+{
+    const struct projections *projections = &source->projections;
+    const int64_t n = projections->stack.n[projections->order[1]];
+    source->map = malloc((size_t)n * sizeof *source->map);
+    if (!source->map)
+        return ts_diag_no_memory(projections->input.diag, (size_t)n * sizeof *source->map);
+    for (int64_t i = 0; i < n; i++)
+        source->map[i] = projections->frames ? -1 : i;
+    for (int64_t i = 0; projections->frames && i < projections->n_views; i++)
+        source->map[projections->frames[i]] = i;
+    return TS_OK;
+}
+
+/* Rows that are read at once: those of a chunk, where they fit. */
+static int64_t rows_at_once(const struct projection_source *source)
+{
+    const struct projections *projections = &source->projections;
+    const int64_t most = (int64_t)(KEPT_BYTES / ts_slice_bytes(&source->base.image));
+    int64_t rows = projections->stack.chunk[projections->order[0]]; /* 0: not chunked */
+    rows = rows < source->base.n_slices ? rows : source->base.n_slices;
+    rows = rows < most ? rows : most;
+    return rows > 1 ? rows : 0;
 }
 
 static enum ts_status fill(struct projection_source *source)
 {
-    struct projections *projections = source->projections;
+    struct projections *projections = &source->projections;
     struct ts_diag *diag = projections->input.diag;
     struct ts_image *image = &source->base.image;
-    const int64_t n_frames = projections->stack.n[projections->order[1]];
+    const bool described = projections->described != NULL;
     for (int d = 0; d < 3; d++)
         if (projections->stack.n[d] > SIDE_MAX)
             return ts_hdf5_input_refuse(&projections->input, "hdf5-size",
                                         "axis %d of %s has length %" PRId64 ", at most %d are read", d,
                                         projections->stack.name, projections->stack.n[d], SIDE_MAX);
     describe_image(projections, image);
-    const enum ts_status status =
-        projections->described ? TS_OK : ts_source_beam(projections->input.set, &projections->beam, image, diag);
+    enum ts_status status = described ? TS_OK : ts_source_beam(projections->input.set, image, diag);
+    if (status == TS_OK && !projections->volume && !described && !image->axes[1].positions &&
+        !(image->axes[1].positions = view_positions(projections)))
+        status = ts_diag_no_memory(diag, (size_t)projections->n_views * sizeof(double));
+    if (status == TS_OK && ts_image_bytes(image) > INT64_MAX)
+        status = ts_hdf5_input_refuse(&projections->input, "hdf5-size", "the size of the scan cannot be addressed");
+    if (status == TS_OK)
+        status = ts_source_make_slices(&source->base, diag);
+    if (status == TS_OK)
+        status = map_frames(source);
     if (status != TS_OK)
         return status;
-    if (!projections->volume && !projections->described && !image->axes[1].positions &&
-        !(image->axes[1].positions = view_positions(projections)))
-        return ts_diag_no_memory(diag, (size_t)projections->n_views * sizeof(double));
-    if (ts_image_bytes(image) > INT64_MAX)
-        return ts_hdf5_input_refuse(&projections->input, "hdf5-size", "the size of the scan cannot be addressed");
-    source->base.n_slices = image->axes[0].n;
-    source->base.slices = calloc((size_t)source->base.n_slices, sizeof *source->base.slices);
-    source->map = malloc((size_t)n_frames * sizeof *source->map);
-    if (!source->base.slices || !source->map)
-        return ts_diag_no_memory(diag, (size_t)source->base.n_slices * sizeof *source->base.slices);
-    for (int64_t i = 0; i < n_frames; i++)
-        source->map[i] = projections->frames ? -1 : i;
-    for (int64_t i = 0; projections->frames && i < projections->n_views; i++)
-        source->map[projections->frames[i]] = i;
-    for (int64_t z = 0; z < source->base.n_slices; z++) {
-        struct source_slice *slice = &source->base.slices[z];
-        slice->slope = 1;
-        for (int i = 0; i < 3 && image->has_geometry; i++)
-            slice->position_mm[i] = image->origin_mm[i] + (double)z * image->step_z_mm[i];
-        if (!image->has_geometry)
-            slice->position_mm[2] = image->axes[0].first + (double)z * image->axes[0].spacing;
-    }
-    const size_t slice_bytes = ts_slice_bytes(image);
-    const int64_t room = (int64_t)(KEPT_BYTES / slice_bytes);
-    int64_t rows = projections->stack.chunked ? projections->stack.chunk[projections->order[0]] : 0;
-    rows = rows < source->base.n_slices ? rows : source->base.n_slices;
-    rows = rows < room ? rows : room;
-    source->block = rows > 1 ? rows : 0;
+    source->block = rows_at_once(source);
     source->base.attributes = projections->attributes;
     source->base.n_attributes = projections->n_attributes;
     return TS_OK;
 }
 
-static enum ts_status take(struct projections *projections, struct source **out)
+enum ts_status ts_projections_source(const struct param_set *set, projections_find *find, struct source **out,
+                                     struct ts_diag *diag)
 {
     struct projection_source *source = calloc(1, sizeof *source);
     *out = NULL;
-    if (!source) {
-        const enum ts_status status = ts_diag_no_memory(projections->input.diag, sizeof *source);
-        ts_projections_close(projections);
-        return status;
-    }
-    source->projections = projections;
+    if (!source)
+        return ts_diag_no_memory(diag, sizeof *source);
+    struct projections *projections = &source->projections;
     source->base.ops = &projection_ops;
-    enum ts_status status = fill(source);
+    enum ts_status status = ts_projections_open(set, diag, projections);
+    if (status == TS_OK)
+        status = find(projections, set);
+    if (status == TS_OK)
+        status = fill(source);
     if (status == TS_OK)
         status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
     ts_hdf5_input_found(&projections->input);
@@ -377,20 +345,5 @@ static enum ts_status take(struct projections *projections, struct source **out)
         *out = &source->base;
     else
         close_source(&source->base);
-    return status;
-}
-
-enum ts_status ts_projections_source(const struct param_set *set, const char *path, projections_find *find,
-                                     struct ts_diag *diag, struct source **source)
-{
-    struct projections *projections;
-    *source = NULL;
-    enum ts_status status = ts_projections_open(set, path, diag, &projections);
-    if (status != TS_OK)
-        return status;
-    status = find(projections, set);
-    if (status == TS_OK)
-        return take(projections, source);
-    ts_projections_close(projections);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Frames of a scan in an HDF5 file as a source: a sinogram (z, view, detector) = (row, frame, column), whatever the
- * order of the axes in the file. What is common to the formats that hold projection data.
+ * order of the axes in the file. The formats that hold projection data share what is here.
  */
 #ifndef IO_SCAN_PROJECTIONS_H
 #define IO_SCAN_PROJECTIONS_H
@@ -24,7 +24,19 @@ extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[
     PARAM(type, pixel_size, .unit = "mm", .min = 1e-9, .max = 1e6, .derived = formula,                                 \
           .doc = "distance of neighboring detector pixels, along rows and columns, in place of what the file says")
 
-/* What the formats find out before the source is made. The arena of `input` owns everything. */
+/* The fields and rows of a format whose even angles the chain may give; `where` completes their sentences. */
+#define THETA_FIELDS                                                                                                   \
+    double theta_start, theta_stop;                                                                                    \
+    bool endpoint
+#define THETA_ROWS(type, formula, where)                                                                               \
+    PARAM(type, theta_start, .unit = "degree", .min = -36000, .max = 36000, .derived = formula,                        \
+          .doc = "angle of the first view, " where),                                                                   \
+        PARAM(type, theta_stop, .unit = "degree", .min = -36000, .max = 36000, .derived = formula,                     \
+              .doc = "end of the range of the angles, " where),                                                        \
+        PARAM(type, endpoint, .unit = "", .init.b = false,                                                             \
+              .doc = "whether the last view is at theta_stop, or one step before it")
+
+/* A scan as a format describes it before the source is made. The arena owns all lists and texts. */
 struct projections {
     struct arena *arena;
     struct hdf5_input input;
@@ -37,33 +49,33 @@ struct projections {
     bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
     double spacing_y_mm;   /* of a volume */
     enum ts_quantity quantity;
-    struct ts_beam beam; /* as the parameters say */
-    /* All of the image where the file says it, in place of what the fields from `angles` on say; else NULL. */
+    /* The whole image, where the file describes it, in place of the fields from `angles` on; else NULL. */
     const struct ts_image *described;
     struct source_attribute attributes[12];
     size_t n_attributes;
 };
 
-/* Opens the file alone. On failure everything is released. */
-enum ts_status ts_projections_open(const struct param_set *set, const char *path, struct ts_diag *diag,
-                                   struct projections **out);
-void ts_projections_close(struct projections *projections); /* NULL: nothing */
+/* Opens the file that the set's first row names. The caller closes the struct, also where this fails. */
+enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag, struct projections *projections);
+void ts_projections_close(struct projections *projections);
 /* A format's part: it fills `projections` from the file, which is open. */
 typedef enum ts_status projections_find(struct projections *projections, const struct param_set *set);
 /* Opens the file, has the format find everything, and makes the source. */
-enum ts_status ts_projections_source(const struct param_set *set, const char *path, projections_find *find,
-                                     struct ts_diag *diag, struct source **source);
+enum ts_status ts_projections_source(const struct param_set *set, projections_find *find, struct source **source,
+                                     struct ts_diag *diag);
 
 /* One more attribute of the source; the value is formatted into the arena. */
 enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* In place of ANGLE_UNIT_FILE the unit that the dataset at `path` names, degrees where it names none; an unknown one is
- * refused. */
-enum ts_status ts_projections_unit(struct hdf5_input *input, const char *path, enum angle_unit *unit);
 /* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees, and one of more
- * than two turns that is called radians, is refused unless the chain itself says the unit (`sure`). */
+ * than two turns that is called radians, is refused unless the chain itself states the unit (`sure`). */
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
                                      bool sure);
+/* The angles in this dataset of the file, whose name is for messages; there must be one a view, and a message calls
+ * that one `view`. In place of ANGLE_UNIT_FILE the unit that the dataset names is taken, degrees where it names none;
+ * an unknown one is refused. */
+enum ts_status ts_projections_listed(struct projections *projections, const struct hdf5_ref *dataset, const char *name,
+                                     enum angle_unit unit, const char *view);
 /* Even angles that the chain gives, in degrees unless it calls them radians: the last at `stop`, or one step before it.
  * With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,

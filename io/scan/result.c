@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An image out of a result, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME says its axes, units,
+ * An image out of a result, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME has its axes, units,
  * quantity, geometry and beam, so that a run goes on as if there had been one chain. Evenly spaced axes keep their
  * spacing in an attribute: out of rounded positions it could not be had to the last bit.
  */
@@ -23,13 +23,6 @@ static const struct param result_rows[] = {
     SLICES_ROW(struct result_params),
 };
 
-/* n finite numbers of an attribute. *found says whether there are any such. */
-static enum ts_status get_numbers(const struct projections *projections, const struct hdf5_ref *object,
-                                  const char *name, int n, double *values, bool *found)
-{
-    return ts_hdf5_input_numbers(&projections->input, object, name, n, values, NULL, found);
-}
-
 /* A text attribute, in the arena; "" where there is none. */
 static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
                                const char **out)
@@ -45,7 +38,7 @@ static enum ts_status unlike(struct projections *projections, const char *what)
     return ts_hdf5_input_refuse(&projections->input, "result-image", "%s: %s", projections->stack.name, what);
 }
 
-/* ---- what the group says ----------------------------------------------------------------------- */
+/* ---- the description in the group -------------------------------------------------------------- */
 
 /* An even axis was written as first + i * spacing. */
 static bool is_even(const double *positions, int64_t n, double spacing)
@@ -85,7 +78,7 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
     struct hdf5_ref dataset;
     double *positions = NULL, spacing = 0;
     int64_t n = 0;
-    bool even = false;
+    int found = 0;
     enum ts_status status = ts_hdf5_input_find(input, group, name, &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = unlike(projections, "an axis has no positions");
@@ -94,11 +87,11 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
     *axis = (struct ts_axis){.kind = kind, .n = projections->stack.n[d]};
     status = get_text(input, &dataset, "units", &axis->unit);
     if (status == TS_OK)
-        status = get_numbers(projections, &dataset, "spacing", 1, &spacing, &even);
+        status = ts_hdf5_input_numbers(input, &dataset, "spacing", 1, &spacing, &found);
     if (status == TS_OK)
-        status = ts_hdf5_stack_numbers(input, group, name, 1 << 20, &positions, &n);
+        status = ts_hdf5_stack_list(input, &dataset, name, 1 << 20, &positions, &n);
     axis->spacing = spacing;
-    axis->positions = even ? NULL : positions;
+    axis->positions = found > 0 ? NULL : positions;
     return status == TS_OK ? take_positions(projections, name, positions, n, axis) : status;
 }
 
@@ -106,18 +99,19 @@ static enum ts_status read_axes(struct projections *projections, const struct hd
 {
     static const enum ts_axis_kind kinds[2][3] = {{TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X},
                                                   {TS_AXIS_Z, TS_AXIS_VIEW, TS_AXIS_DETECTOR}};
+    const struct hdf5_input *input = &projections->input;
     double index = -1;
-    bool found, sinogram;
-    enum ts_status status =
-        ts_hdf5_input_numbers(&projections->input, group, "detector_indices", 1, &index, &sinogram, &found);
+    int found;
+    enum ts_status status = ts_hdf5_input_numbers(input, group, "detector_indices", 1, &index, &found);
+    const bool sinogram = found >= 0;
     projections->volume = status == TS_OK && !sinogram;
     image->rank = 3;
     for (int d = 0; d < 3 && status == TS_OK; d++) {
         const enum ts_axis_kind kind = kinds[sinogram][d];
         char name[32];
         snprintf(name, sizeof name, "%s_indices", ts_axis_name(kind));
-        status = get_numbers(projections, group, name, 1, &index, &found);
-        if (status == TS_OK && (!found || index != d))
+        status = ts_hdf5_input_numbers(input, group, name, 1, &index, &found);
+        if (status == TS_OK && (found < 1 || index != d))
             status = unlike(projections, "its axes are neither z, y and x nor z, view and detector");
         if (status == TS_OK)
             status = read_axis(projections, group, kind, d, &image->axes[d]);
@@ -144,31 +138,32 @@ static enum ts_status read_quantity(struct projections *projections, struct ts_i
 /* A sinogram has a beam. The distances of a fan are checked as those of a foreign scan are. */
 static enum ts_status read_beam(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
 {
-    const char *name;
+    const struct hdf5_input *input = &projections->input;
     struct ts_beam *beam = &image->beam;
-    bool there;
+    const char *name;
+    int kind = TS_BEAM_PARALLEL, found = 0;
     if (projections->volume)
         return TS_OK;
-    enum ts_status status = get_text(&projections->input, group, "beam", &name);
+    enum ts_status status = get_text(input, group, "beam", &name);
     if (status != TS_OK)
         return status;
-    for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
-        if (!strcmp(name, ts_beam_name((enum ts_beam_kind)i))) {
-            beam->kind = (enum ts_beam_kind)i;
-            if (beam->kind == TS_BEAM_PARALLEL)
-                return TS_OK;
-            status = get_numbers(projections, group, "source_axis_mm", 1, &beam->source_axis_mm, &there);
-            if (status == TS_OK && there)
-                status = get_numbers(projections, group, "source_detector_mm", 1, &beam->source_detector_mm, &there);
-            if (status != TS_OK)
-                return status;
-            const char *wrong = there ? ts_source_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
-            return wrong ? unlike(projections, wrong) : TS_OK;
-        }
-    return unlike(projections, "its beam is not known");
+    while (kind <= TS_BEAM_FAN_FLAT && strcmp(name, ts_beam_name((enum ts_beam_kind)kind)))
+        kind++;
+    if (kind > TS_BEAM_FAN_FLAT)
+        return unlike(projections, "its beam is not known");
+    beam->kind = (enum ts_beam_kind)kind;
+    if (beam->kind == TS_BEAM_PARALLEL)
+        return TS_OK;
+    status = ts_hdf5_input_numbers(input, group, "source_axis_mm", 1, &beam->source_axis_mm, &found);
+    if (status == TS_OK && found > 0)
+        status = ts_hdf5_input_numbers(input, group, "source_detector_mm", 1, &beam->source_detector_mm, &found);
+    if (status != TS_OK)
+        return status;
+    const char *wrong = found > 0 ? ts_source_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
+    return wrong ? unlike(projections, wrong) : TS_OK;
 }
 
-/* All of it, or none. */
+/* The geometry must be there in full, or not at all. */
 static enum ts_status read_geometry(struct projections *projections, const struct hdf5_ref *group,
                                     struct ts_image *image)
 {
@@ -178,23 +173,22 @@ static enum ts_status read_geometry(struct projections *projections, const struc
         double *values;
     } parts[] = {
         {"origin_mm", 3, image->origin_mm}, {"direction", 9, image->direction}, {"step_z_mm", 3, image->step_z_mm}};
-    int n_found = 0;
-    bool any = false;
+    int n_there = 0, n_found = 0;
     for (int i = 0; i < 3; i++) {
-        bool there, found;
-        const enum ts_status status = ts_hdf5_input_numbers(&projections->input, group, parts[i].name, parts[i].n,
-                                                            parts[i].values, &there, &found);
+        int found;
+        const enum ts_status status =
+            ts_hdf5_input_numbers(&projections->input, group, parts[i].name, parts[i].n, parts[i].values, &found);
         if (status != TS_OK)
             return status;
-        any = any || there;
-        n_found += found;
+        n_there += found >= 0;
+        n_found += found > 0;
     }
     image->has_geometry = n_found == 3;
-    return any && n_found < 3 ? ts_hdf5_input_refuse(&projections->input, "result-geometry",
-                                                     "%s: its geometry is not complete or has numbers that are not "
-                                                     "finite",
-                                                     projections->stack.name)
-                              : TS_OK;
+    return n_there > 0 && n_found < 3
+               ? ts_hdf5_input_refuse(&projections->input, "result-geometry",
+                                      "%s: its geometry is not complete or has numbers that are not finite",
+                                      projections->stack.name)
+               : TS_OK;
 }
 
 static enum ts_status check_sense(struct projections *projections, const struct ts_image *image)
@@ -205,30 +199,30 @@ static enum ts_status check_sense(struct projections *projections, const struct 
 
 /* ---- the image --------------------------------------------------------------------------------- */
 
-/* A whole file of this program says so, last of all. */
+/* A file of this program has a digest, and a mark that it is complete, which was written last of all. */
 static enum ts_status check_file(struct projections *projections)
 {
     struct hdf5_input *input = &projections->input;
     const struct hdf5_ref *root = &input->files[0].root;
     char digest[80];
     double complete = 0;
-    bool there, found;
+    int found = 0;
     enum ts_status status = ts_hdf5_input_text(input, root, "digest", digest, sizeof digest);
     if (status == TS_OK)
-        status = ts_hdf5_input_numbers(input, root, "complete", 1, &complete, &there, &found);
+        status = ts_hdf5_input_numbers(input, root, "complete", 1, &complete, &found);
     if (status != TS_OK)
         return status;
-    if (strlen(digest) != 64 || !there) {
+    if (strlen(digest) != 64 || found < 0) {
         ts_hdf5_input_refuse(input, "result-foreign", "this file was not written by tomostage");
         ts_diag_hint(input->diag, "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
         return TS_BAD_INPUT;
     }
-    if (!found || complete != 1)
+    if (found < 1 || complete != 1)
         return ts_hdf5_input_refuse(input, "result-incomplete", "the file is not complete: its run did not end");
     return ts_projections_attribute(projections, "digest", "%s", digest);
 }
 
-/* Says which images there are. */
+/* Refuses the file, and lists the images that there are. */
 static enum ts_status no_image(struct projections *projections, const char *wanted)
 {
     struct hdf5_input *input = &projections->input;
@@ -303,7 +297,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
 
 static enum ts_status open_result(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
-    return ts_projections_source(set, ((const struct result_params *)set->values)->result, find_all, diag, source);
+    return ts_projections_source(set, find_all, source, diag);
 }
 
 const struct source_format result_format = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening TIFF pages as a source. What a page is must be said, nothing is guessed from its shape:
+ * Opens TIFF pages as a source. The chain states what a page is; nothing is guessed from its shape:
  *   views      page = view, row = z, column = detector   -> sinogram (z, view, detector)
  *   sinograms  page = z, row = view, column = detector   -> sinogram (z, view, detector)
  *   slices     page = z, row = y, column = x             -> volume (z, y, x)
@@ -8,9 +8,7 @@
 #include "io/scan/tiff.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "io/file/digest.h"
 #include "io/scan/projections.h"
 #include "io/scan/tiff_angles.h"
 #include "io/source/source_slices.h"
@@ -88,17 +86,6 @@ static const struct param tiff_rows[] = {
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-static enum ts_status add_digests(struct source *base, int64_t z, int64_t n, const unsigned char *data,
-                                  struct ts_diag *diag)
-{
-    const size_t bytes = ts_slice_bytes(&base->image);
-    for (int64_t i = 0; i < n; i++)
-        if (!base->slices[z + i].pixel_sha256[0] &&
-            !ts_digest_of(data + (size_t)i * bytes, bytes, base->slices[z + i].pixel_sha256))
-            return ts_diag_no_memory(diag, bytes);
-    return TS_OK;
-}
-
 static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
 {
     struct tiff_source *source = (struct tiff_source *)base;
@@ -112,7 +99,7 @@ static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, voi
             views ? ts_tiff_pages_read(pages, page, z, n, (unsigned char *)out + (size_t)page * row_bytes, slice, diag)
                   : ts_tiff_pages_read(pages, page, 0, pages->height, (unsigned char *)out + (size_t)(page - z) * slice,
                                        row_bytes, diag);
-    return status == TS_OK ? add_digests(base, z, n, out, diag) : status;
+    return status == TS_OK ? ts_source_digest(base, z, n, out, diag) : status;
 }
 
 static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
@@ -135,8 +122,6 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
 static void close_source(struct source *base)
 {
     struct tiff_source *source = (struct tiff_source *)base;
-    if (!source)
-        return;
     ts_tiff_pages_close(&source->pages);
     ts_arena_destroy(source->pages.arena);
     free(base->slices);
@@ -151,7 +136,7 @@ static const struct source_ops tiff_ops = {
 static const char *const of_views[] = {"angles",     "angles_file", "angle_unit", "angle_start",
                                        "angle_stop", "endpoint",    "gaps"};
 
-/* What slices, flats and darks must and must not have beside them. */
+/* Refuses parameters that slices, flats and darks must not have, or lack. */
 static enum ts_status check_meaning(const struct param_set *set, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
@@ -168,25 +153,22 @@ static enum ts_status check_meaning(const struct param_set *set, struct ts_diag 
     return TS_OK;
 }
 
-/* Views and detectors. Flats and darks are numbered: there is no object that could have turned. */
-static void describe_frames(const struct tiff_source *source, const struct tiff_params *params, struct ts_axis *axes)
+/* Flats and darks are numbered: there is no object that could have turned. */
+static enum ts_status describe_views(const struct tiff_source *source, const struct param_set *set,
+                                     struct ts_axis *views, struct ts_diag *diag)
 {
+    const struct tiff_params *params = set->values;
     const struct tiff_pages *pages = &source->pages;
     const bool numbered = params->frames != FRAMES_PROJECTIONS;
-    axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW,
-                               .n = source->meaning == TIFF_VIEWS ? pages->n_pages : pages->height,
-                               .spacing = numbered ? 1 : 0,
-                               .unit = numbered ? "" : "degree"};
-    axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
-                               .n = pages->width,
-                               .spacing = params->pixel_size,
-                               .first = -0.5 * (double)(pages->width - 1) * params->pixel_size,
-                               .unit = "mm"};
+    *views = (struct ts_axis){.kind = TS_AXIS_VIEW,
+                              .n = source->meaning == TIFF_VIEWS ? pages->n_pages : pages->height,
+                              .spacing = numbered ? 1 : 0,
+                              .unit = numbered ? "" : "degree"};
+    return numbered ? TS_OK : ts_tiff_angles(set, pages, views, diag);
 }
 
 static enum ts_status describe(struct tiff_source *source, const struct param_set *set, struct ts_diag *diag)
 {
-    static const char *const units[] = {"counts", "1", "1", "1/mm", "HU", "1"};
     const struct tiff_params *params = set->values;
     const struct tiff_pages *pages = &source->pages;
     const bool slices = source->meaning == TIFF_SLICES, views = source->meaning == TIFF_VIEWS;
@@ -196,37 +178,25 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     image->dtype = pages->dtype;
     image->quantity = params->quantity == TIFF_QUANTITY_AUTO ? (slices ? TS_INTENSITY : TS_COUNTS)
                                                              : (enum ts_quantity)params->quantity;
-    image->unit = units[image->quantity];
-    image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z,
-                                      .n = views ? pages->height : pages->n_pages,
-                                      .spacing = slices ? params->spacing_z : pixel,
-                                      .unit = "mm"};
-    if (slices) {
-        image->axes[1] = (struct ts_axis){.kind = TS_AXIS_Y, .n = pages->height, .spacing = pixel, .unit = "mm"};
-        image->axes[2] = (struct ts_axis){.kind = TS_AXIS_X, .n = pages->width, .spacing = pixel, .unit = "mm"};
-    } else {
-        describe_frames(source, params, image->axes);
-        if (params->frames == FRAMES_PROJECTIONS && !ts_tiff_angles(set, pages, &image->axes[1], diag))
-            return TS_BAD_INPUT;
-    }
-    const struct ts_beam beam = {(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
-    const enum ts_status status = ts_source_beam(set, &beam, image, diag);
-    if (status != TS_OK)
-        return status;
-    if (ts_image_bytes(image) > INT64_MAX)
-        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-size"),
-                             "the pages have more bytes than can be counted");
-    source->base.n_slices = image->axes[0].n;
-    source->base.slices = calloc((size_t)source->base.n_slices, sizeof *source->base.slices);
-    if (!source->base.slices)
-        return ts_diag_no_memory(diag, (size_t)source->base.n_slices * sizeof *source->base.slices);
-    for (int64_t z = 0; z < source->base.n_slices; z++)
-        source->base.slices[z] =
-            (struct source_slice){.slope = 1, .position_mm = {0, 0, (double)z * image->axes[0].spacing}};
-    return TS_OK;
+    image->unit = ts_source_unit(image->quantity);
+    image->axes[0] =
+        ts_source_axis(TS_AXIS_Z, views ? pages->height : pages->n_pages, slices ? params->spacing_z : pixel);
+    image->axes[2] = ts_source_axis(slices ? TS_AXIS_X : TS_AXIS_DETECTOR, pages->width, pixel);
+    enum ts_status status = TS_OK;
+    if (slices)
+        image->axes[1] = ts_source_axis(TS_AXIS_Y, pages->height, pixel);
+    else
+        status = describe_views(source, set, &image->axes[1], diag);
+    if (status == TS_OK)
+        status = ts_source_beam(set, image, diag);
+    if (status == TS_OK && ts_image_bytes(image) > INT64_MAX)
+        status = ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-size"),
+                               "the pages have more bytes than can be counted");
+    return status == TS_OK ? ts_source_make_slices(&source->base, diag) : status;
 }
 
-/* A slice or a row of the detector that is missing would move all after it. For views the angles tell. */
+/* A slice or a row of the detector that is missing would move all after it. A view that is missing shows in the angles.
+ */
 static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
 {
     int64_t missing = 0;
@@ -301,7 +271,7 @@ static void resolve(struct param_set *set, const struct source *source)
     const bool slices = params->pages == TIFF_SLICES;
     size_t row;
     params->quantity = (int32_t)source->image.quantity;
-    ts_source_beam_resolve(set, &source->image);
+    ts_source_beam_resolve(set, source);
     ts_param_idle(set, slices ? "frames" : "spacing_z");
     for (size_t i = 0; (slices || params->frames != FRAMES_PROJECTIONS) && i < sizeof of_views / sizeof *of_views; i++)
         ts_param_idle(set, of_views[i]);

@@ -25,10 +25,7 @@ struct tiff_params {
     int32_t gaps;
     int32_t unreadable; /* enum unreadable */
     int32_t quantity;
-    int32_t beam;                        /* enum ts_beam_kind */
-    double source_axis, source_detector; /* mm */
-    int32_t angle_sense;                 /* enum angle_sense */
-    double angle_offset;                 /* degrees */
+    BEAM_FIELDS;
     struct ts_numbers slices;
 };
 

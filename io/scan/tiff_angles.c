@@ -12,27 +12,18 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/scan/projections.h"
+#include "core/path.h"
 
 enum { MAX_ANGLES_BYTES = 1 << 22, NUMBER_DIGITS = 15 };
 
-#define GAP_HINT "angles_file gives the angles of the views that are there; gaps: accept takes them as evenly spaced"
-
 static const double pi = 3.14159265358979323846;
 
-static bool angle_count_is(const struct param_set *set, int64_t n, int64_t n_views, struct ts_diag *diag)
-{
-    if (n == n_views)
-        return true;
-    ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views", (long long)n, (long long)n_views);
-    return false;
-}
-
-/* What is wrong with the file of angles is so of the input, not of the chain. Returns false. */
-__attribute__((format(printf, 4, 5))) static bool refuse_file(const struct param_set *set, struct ts_diag *diag,
-                                                              const char *code, const char *format, ...)
+/* A fault in the file of angles is one of the input, not of the chain. */
+__attribute__((format(printf, 4, 5))) static enum ts_status
+refuse_file(const struct param_set *set, struct ts_diag *diag, const char *code, const char *format, ...)
 {
     char message[2048];
     size_t row;
@@ -41,10 +32,9 @@ __attribute__((format(printf, 4, 5))) static bool refuse_file(const struct param
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     ts_param_find(set->rows, set->n_rows, "angles_file", &row);
-    ts_diag_error(diag, TS_BAD_INPUT,
-                  &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"}, "%s",
-                  message);
-    return false;
+    return ts_diag_error(diag, TS_BAD_INPUT,
+                         &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"}, "%s",
+                         message);
 }
 
 /* The whole file, ended by a zero, or NULL (reported). */
@@ -101,39 +91,33 @@ static int64_t parse_angles(const struct param_set *set, const char *path, char 
     return n;
 }
 
-/* To degrees; false where they look like radians that nobody called so. */
-static bool convert_angles(const struct param_set *set, double *angles, int64_t n, struct ts_diag *diag)
+/* Turns the angles into degrees. Those that look like radians are refused where nobody called them so. */
+static enum ts_status convert_angles(const struct param_set *set, double *angles, int64_t n, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
-    double low = INFINITY, high = -INFINITY;
-    for (int64_t i = 0; i < n; i++) {
-        low = fmin(low, angles[i]);
-        high = fmax(high, angles[i]);
-        if (params->angle_unit == ANGLE_UNIT_RADIAN)
-            angles[i] *= 180 / pi;
-    }
-    if (params->angle_unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(high - low))
+    const enum angle_unit unit = (enum angle_unit)params->angle_unit;
+    const double range = ts_angles_to_degrees(angles, n, unit);
+    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range))
         ts_diag_warning(diag, &(struct diag_site){.code = "angle-turns"},
                         "the %lld angles in radians, as angle_unit says, are %.4g turns", (long long)n,
-                        (high - low) / (2 * pi));
-    if (params->angle_unit != ANGLE_UNIT_FILE || !ts_angles_look_like_radians(high - low, n))
-        return true;
+                        range / (2 * pi));
+    if (unit != ANGLE_UNIT_FILE || !ts_angles_look_like_radians(range, n))
+        return TS_OK;
     refuse_file(set, diag, "angle-unit",
-                "the %lld angles of %s are taken for degrees and have a range of %.6g, as "
-                "radians would",
-                (long long)n, params->angles_file, high - low);
+                "the %lld angles of %s are taken for degrees and have a range of %.6g, as radians would", (long long)n,
+                params->angles_file, range);
     ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
-    return false;
+    return TS_BAD_INPUT;
 }
 
-static bool angles_from_file(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
-                             struct ts_diag *diag)
+static enum ts_status angles_from_file(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
+                                       struct ts_diag *diag)
 {
     const char *path = ((const struct tiff_params *)set->values)->angles_file;
     char *text = angles_text(set, path, diag);
     size_t lines = 1;
     if (!text)
-        return false;
+        return TS_BAD_INPUT;
     for (const char *at = text; *at; at++)
         lines += *at == '\n';
     double *angles = ts_arena_alloc(arena, lines * sizeof *angles);
@@ -142,10 +126,12 @@ static bool angles_from_file(const struct param_set *set, struct arena *arena, s
     const int64_t n = angles ? parse_angles(set, path, text, angles, diag) : -1;
     free(text);
     axis->positions = angles;
-    if (n >= 0 && n != axis->n)
+    if (n < 0)
+        return TS_BAD_INPUT;
+    if (n != axis->n)
         return refuse_file(set, diag, "angle-count", "%s has %lld angles, expected %lld, one for each view", path,
                            (long long)n, (long long)axis->n);
-    return n >= 0 && convert_angles(set, angles, n, diag);
+    return convert_angles(set, angles, n, diag);
 }
 
 double ts_tiff_degrees(const struct tiff_params *params, double angle)
@@ -153,7 +139,7 @@ double ts_tiff_degrees(const struct tiff_params *params, double angle)
     return params->angle_unit == ANGLE_UNIT_RADIAN ? angle * (180 / pi) : angle;
 }
 
-/* Of names that differ in one run of digits alone, the numbers there; false where these do not. */
+/* The numbers where two names differ; false where they do not differ in one run of digits alone. */
 static bool find_numbers(const char *before, const char *after, int64_t *from, int64_t *to)
 {
     size_t start = 0;
@@ -201,44 +187,37 @@ int64_t ts_tiff_late_number(const struct tiff_pages *pages)
     return numbered && to == from + 1 && from > 1 && from <= pages->n_files ? from : 0;
 }
 
-static bool refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
+static enum ts_status refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
 {
     int64_t missing = 0;
-    if (pages->n_skipped > 0) {
+    const int64_t gap = ts_tiff_find_gap(pages, &missing);
+    if (pages->n_skipped > 0)
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
                       "%lld file%s skipped: evenly spaced angles would be wrong", (long long)pages->n_skipped,
                       pages->n_skipped == 1 ? " was" : "s were");
-        ts_diag_hint(diag, GAP_HINT);
-        return false;
-    }
-    const int64_t gap = ts_tiff_find_gap(pages, &missing);
-    if (gap < 0)
-        return true;
-    const char *names[2];
-    for (int i = 0; i < 2; i++) {
-        const char *path = pages->files[gap + i].path, *slash = strrchr(path, '/');
-        names[i] = slash ? slash + 1 : path;
-    }
-    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
-                  "the number %lld is missing between %s and %s: evenly spaced angles would be wrong from there on",
-                  (long long)missing, names[0], names[1]);
-    ts_diag_hint(diag, GAP_HINT);
-    return false;
+    else if (gap >= 0)
+        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
+                      "the number %lld is missing between %s and %s: evenly spaced angles would be wrong from there on",
+                      (long long)missing, ts_base_name(pages->files[gap].path),
+                      ts_base_name(pages->files[gap + 1].path));
+    else
+        return TS_OK;
+    ts_diag_hint(diag, "angles_file gives the angles of the views that are there; gaps: accept takes them as evenly "
+                       "spaced");
+    return TS_BAD_INPUT;
 }
 
-static bool angles_from_range(const struct param_set *set, struct ts_axis *axis, struct ts_diag *diag)
+static enum ts_status angles_from_range(const struct param_set *set, const struct tiff_pages *pages,
+                                        struct ts_axis *axis, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
     const int64_t steps = axis->n - params->endpoint;
-    if (!ts_param_given(set, "angle_start") || !ts_param_given(set, "angle_stop")) {
-        ts_param_error(set, "angle_start", "angles-missing", diag, "angle_start and angle_stop are given together");
-        return false;
-    }
-    if (params->angle_start == params->angle_stop || steps < 1) {
-        ts_param_error(set, "angle_stop", "angle-range", diag, "%lld views from %g to %g degrees have no step",
-                       (long long)axis->n, params->angle_start, params->angle_stop);
-        return false;
-    }
+    if (!ts_param_given(set, "angle_start") || !ts_param_given(set, "angle_stop"))
+        return ts_param_error(set, "angle_start", "angles-missing", diag,
+                              "angle_start and angle_stop are given together");
+    if (params->angle_start == params->angle_stop || steps < 1)
+        return ts_param_error(set, "angle_stop", "angle-range", diag, "%lld views from %g to %g degrees have no step",
+                              (long long)axis->n, params->angle_start, params->angle_stop);
     axis->first = ts_tiff_degrees(params, params->angle_start);
     axis->spacing = (ts_tiff_degrees(params, params->angle_stop) - axis->first) / (double)steps;
     const double range = fabs(axis->spacing) * (double)(axis->n - 1);
@@ -247,31 +226,32 @@ static bool angles_from_range(const struct param_set *set, struct ts_axis *axis,
                        "%lld views from %g to %g degrees are what half a turn or a turn would be in radians",
                        (long long)axis->n, params->angle_start, params->angle_stop);
         ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
-        return false;
+        return TS_BAD_CHAIN;
     }
-    return true;
+    return params->gaps == TIFF_GAPS_ACCEPT ? TS_OK : refuse_gap(pages, diag);
 }
 
-/* A copy: the chain's own stay as they were written. */
-static bool angles_from_list(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
-                             struct ts_diag *diag)
+/* The axis gets a copy, so that the chain's own angles stay as they were written. */
+static enum ts_status angles_from_list(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
+                                       struct ts_diag *diag)
 {
     const struct ts_numbers *list = &((const struct tiff_params *)set->values)->angles;
-    const size_t n = (size_t)(list->rows * list->columns);
-    double *angles = ts_arena_alloc(arena, n * sizeof *angles);
-    if (!angles) {
-        ts_diag_no_memory(diag, n * sizeof *angles);
-        return false;
-    }
-    memcpy(angles, list->values, n * sizeof *angles);
+    const int64_t n = list->rows * list->columns;
+    double *angles = ts_arena_alloc(arena, (size_t)n * sizeof *angles);
+    if (list->rows > 1 && list->columns > 1)
+        return ts_param_error(set, "angles", "angle-count", diag, "expected one list of numbers, not a list of lists");
+    if (!angles)
+        return ts_diag_no_memory(diag, (size_t)n * sizeof *angles);
+    memcpy(angles, list->values, (size_t)n * sizeof *angles);
     axis->positions = angles;
-    return angle_count_is(set, (int64_t)n, axis->n, diag);
+    return n == axis->n ? TS_OK
+                        : ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views", (long long)n,
+                                         (long long)axis->n);
 }
 
-bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
-                    struct ts_diag *diag)
+enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
+                              struct ts_diag *diag)
 {
-    const struct tiff_params *params = set->values;
     const bool list = ts_param_given(set, "angles"), file = ts_param_given(set, "angles_file"),
                range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
     if (list + file + range != 1) {
@@ -280,29 +260,18 @@ bool ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages,
         ts_diag_hint(diag,
                      "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. frames: flats or "
                      "darks have none");
-        return false;
+        return TS_BAD_CHAIN;
     }
-    if (ts_param_given(set, "angle_unit") && list) {
-        ts_param_error(set, "angle_unit", "angle-unit-idle", diag,
-                       "belongs to angles_file, or to angle_start and angle_stop; a list of angles is in degrees");
-        return false;
-    }
-    if (ts_param_given(set, "endpoint") && !range) {
-        ts_param_error(set, "endpoint", "endpoint-idle", diag, "belongs to angle_start and angle_stop");
-        return false;
-    }
-    if (ts_param_given(set, "gaps") && !range) {
-        ts_param_error(set, "gaps", "gaps-idle", diag, "belongs to angle_start and angle_stop");
-        return false;
-    }
+    if (ts_param_given(set, "angle_unit") && list)
+        return ts_param_error(set, "angle_unit", "angle-unit-idle", diag,
+                              "belongs to angles_file, or to angle_start and angle_stop; a list of angles is in "
+                              "degrees");
+    if (ts_param_given(set, "endpoint") && !range)
+        return ts_param_error(set, "endpoint", "endpoint-idle", diag, "belongs to angle_start and angle_stop");
+    if (ts_param_given(set, "gaps") && !range)
+        return ts_param_error(set, "gaps", "gaps-idle", diag, "belongs to angle_start and angle_stop");
     axis->positions = NULL;
-    if (list && params->angles.rows > 1 && params->angles.columns > 1) {
-        ts_param_error(set, "angles", "angle-count", diag, "expected one list of numbers, not a list of lists");
-        return false;
-    }
-    if (list)
-        return angles_from_list(set, pages->arena, axis, diag);
-    if (file)
-        return angles_from_file(set, pages->arena, axis, diag);
-    return angles_from_range(set, axis, diag) && (params->gaps == TIFF_GAPS_ACCEPT || refuse_gap(pages, diag));
+    return list   ? angles_from_list(set, pages->arena, axis, diag)
+           : file ? angles_from_file(set, pages->arena, axis, diag)
+                  : angles_from_range(set, pages, axis, diag);
 }

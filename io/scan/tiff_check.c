@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <tiffio.h>
 #include <unistd.h>
 
 /* More than deflate (1032), LZW (about 1300) and PackBits (64) can reach. */
@@ -69,7 +71,7 @@ void ts_tiff_close_file(struct tiff_pages *pages)
     pages->handle = NULL;
 }
 
-/* The file is kept open by `pages`, or an error says why it cannot be. */
+/* Opens the file through libtiff; `pages` keeps it open. */
 static enum ts_status open_descriptor(struct tiff_pages *pages, int64_t i, int fd, struct ts_diag *diag)
 {
     errno = 0;

@@ -1,13 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One TIFF file opened through libtiff, and the strict check of a page before anything is decoded.
+ * Pages of TIFF files that look alike; one file of them open at a time, through libtiff, and the strict check of a page
+ * before anything is decoded.
  */
 #ifndef IO_SCAN_TIFF_CHECK_H
 #define IO_SCAN_TIFF_CHECK_H
 
-#include <tiffio.h>
+#include <sys/types.h>
+#include <time.h>
 
-#include "io/scan/tiff_pages.h"
+#include "core/arena.h"
+#include "core/diag.h"
+#include "core/image.h"
+
+enum { TIFF_MAX_SIDE = 65535, TIFF_MAX_PAGES = 65535, TIFF_TEXT_BYTES = 256 };
+
+struct tiff_file {
+    const char *path; /* arena */
+    dev_t device;
+    ino_t inode;
+    off_t bytes;
+    struct timespec modified;
+};
+
+struct tiff_page {
+    int32_t file, number; /* number counts from 1 within the file */
+    uint64_t directory;   /* where its directory begins */
+};
+
+struct tiff; /* libtiff's */
+
+struct tiff_pages {
+    struct arena *arena;
+    struct ts_span span; /* of the input in the chain, and its name there, for messages */
+    const char *owner;
+    struct tiff_file *files;
+    struct tiff_page *pages;
+    int64_t n_files, n_pages;
+    int64_t n_ignored, n_skipped; /* names in the folder that are no TIFF files; TIFF files that cannot be opened */
+    bool skip;                    /* leave those out; else they are refused */
+    char names[TIFF_TEXT_BYTES];  /* the first that were ignored */
+    int64_t width, height;
+    enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
+    size_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
+    unsigned char *block;
+    struct tiff *handle; /* of the file `open`, or NULL */
+    int64_t open;
+    uint64_t next_directory;       /* behind the page that was checked last; 0: none */
+    char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error, "" without one */
+    char warning[TIFF_TEXT_BYTES]; /* and its first warning */
+    int64_t n_warnings;
+};
+
+/* The place in the chain of a message about the pages. */
+#define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
 
 #define TIFF_UNREADABLE_HINT "supply the file anew or remove it; `unreadable: skip` reads what is left of the folder"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding the pages of TIFF files and reading rows of them, strip by strip or tile by tile.
+ * Finds the TIFF files of a folder and the pages in them, and reads rows of a page strip by strip or tile by tile. A
+ * page is checked when it is found and again before it is decoded, because the file may have been changed in between.
  */
 #include "io/scan/tiff_pages.h"
 
@@ -13,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <tiffio.h>
 #include <unistd.h>
-
-#include "io/scan/tiff_check.h"
 
 int ts_tiff_compare_names(const char *a, const char *b)
 {
@@ -161,32 +162,26 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
     return status;
 }
 
-/* Leaves out the files that cannot be opened. */
-static enum ts_status skip_unreadable(struct tiff_pages *pages, struct ts_diag *diag)
+/* Opens file i. Where files that cannot be opened are skipped, *skipped: this one is, and nothing is reported.
+ */
+static enum ts_status open_file(struct tiff_pages *pages, int64_t i, bool *skipped, struct ts_diag *diag)
 {
-    int64_t kept = 0;
-    for (int64_t i = 0; i < pages->n_files; i++) {
-        struct ts_diag *trial = ts_diag_create();
-        if (!trial)
-            return ts_diag_no_memory(diag, 0);
-        pages->files[kept] = pages->files[i];
-        if (ts_tiff_open(pages, kept, false, trial) == TS_OK)
-            kept++;
-        else
-            pages->n_skipped++;
-        ts_tiff_close_file(pages);
-        ts_diag_destroy(trial);
-    }
-    pages->n_files = kept;
+    if (!pages->skip)
+        return ts_tiff_open(pages, i, false, diag);
+    struct ts_diag *trial = ts_diag_create();
+    if (!trial)
+        return ts_diag_no_memory(diag, 0);
+    *skipped = ts_tiff_open(pages, i, false, trial) != TS_OK;
+    pages->n_skipped += *skipped;
+    ts_diag_destroy(trial);
     return TS_OK;
 }
 
+/* The pages of file i, which is open. */
 static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_diag *diag)
 {
-    enum ts_status status = ts_tiff_open(pages, i, false, diag);
     int32_t number = 0;
-    bool more = status == TS_OK;
-    while (more) {
+    for (bool more = true; more;) {
         struct tiff_page *list = grown(pages->arena, pages->pages, pages->n_pages, sizeof *list);
         if (!list)
             return ts_diag_no_memory(diag, (size_t)pages->n_pages * sizeof *list);
@@ -196,7 +191,7 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
                                  "%s: more than %d pages in all", pages->files[i].path, (int)TIFF_MAX_PAGES);
         struct tiff_page *page = &list[pages->n_pages];
         *page = (struct tiff_page){(int32_t)i, ++number, TIFFCurrentDirOffset(pages->handle)};
-        status = ts_tiff_check(pages, page, diag);
+        const enum ts_status status = ts_tiff_check(pages, page, diag);
         if (status != TS_OK)
             return status;
         pages->n_pages++;
@@ -212,7 +207,24 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
                                  : last              ? "libtiff could not read the pointer to it"
                                                      : "its directory was read before");
     }
-    return status;
+    return TS_OK;
+}
+
+/* The pages of all files; those that are skipped leave the list. */
+static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
+{
+    const int64_t n = pages->n_files;
+    pages->n_files = 0;
+    for (int64_t i = 0; i < n; i++) {
+        bool skipped = false;
+        pages->files[pages->n_files] = pages->files[i];
+        enum ts_status status = open_file(pages, pages->n_files, &skipped, diag);
+        if (status == TS_OK && !skipped)
+            status = list_pages(pages, pages->n_files++, diag);
+        if (status != TS_OK)
+            return status;
+    }
+    return TS_OK;
 }
 
 static int compare_inodes(const void *a, const void *b)
@@ -250,14 +262,13 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, st
     enum ts_status status = S_ISDIR(found.st_mode)
                                 ? list_folder(pages, path, diag)
                                 : add_file(pages, ts_arena_text(pages->arena, path, strlen(path)), diag);
-    if (status == TS_OK && pages->skip && S_ISDIR(found.st_mode))
-        status = skip_unreadable(pages, diag);
+    pages->skip = pages->skip && S_ISDIR(found.st_mode);
+    if (status == TS_OK)
+        status = list_all(pages, diag);
     if (status == TS_OK && pages->n_files == 0)
         return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
                              "no .tif or .tiff file in %s (%lld other names, %lld files skipped)", path,
                              (long long)pages->n_ignored, (long long)pages->n_skipped);
-    for (int64_t i = 0; status == TS_OK && i < pages->n_files; i++)
-        status = list_pages(pages, i, diag);
     if (status == TS_OK)
         status = warn_of_same(pages, diag);
     if (status == TS_OK && pages->n_ignored)

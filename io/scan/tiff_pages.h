@@ -5,51 +5,7 @@
 #ifndef IO_SCAN_TIFF_PAGES_H
 #define IO_SCAN_TIFF_PAGES_H
 
-#include <sys/stat.h>
-
-#include "core/arena.h"
-#include "core/diag.h"
-#include "core/image.h"
-
-enum { TIFF_MAX_SIDE = 65535, TIFF_MAX_PAGES = 65535, TIFF_TEXT_BYTES = 256 };
-
-struct tiff_file {
-    const char *path; /* arena */
-    dev_t device;
-    ino_t inode;
-    off_t bytes;
-    struct timespec modified;
-};
-
-struct tiff_page {
-    int32_t file, number; /* number counts from 1 within the file */
-    uint64_t directory;   /* where its directory begins */
-};
-
-struct tiff_pages {
-    struct arena *arena;
-    struct ts_span span; /* of the input in the chain, and its name there, for messages */
-    const char *owner;
-    struct tiff_file *files;
-    struct tiff_page *pages;
-    int64_t n_files, n_pages;
-    int64_t n_ignored, n_skipped; /* names in the folder that are no TIFF files; TIFF files that cannot be opened */
-    bool skip;                    /* leave those out; else they are refused */
-    char names[TIFF_TEXT_BYTES];  /* the first that were ignored */
-    int64_t width, height;
-    enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
-    size_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
-    unsigned char *block;
-    void *handle; /* TIFF * of the file `open`, or NULL */
-    int64_t open;
-    uint64_t next_directory;       /* behind the page that was checked last; 0: none */
-    char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error, "" without one */
-    char warning[TIFF_TEXT_BYTES]; /* and its first warning */
-    int64_t n_warnings;
-};
-
-/* Where a message about them belongs. */
-#define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
+#include "io/scan/tiff_check.h"
 
 /* Lists a file, or the .tif and .tiff files of a folder in the natural order of their names (2 before 10), and checks
  * every page of every file. Links to files are followed. `pages` is zeroed but for its arena, span, owner and skip.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Degrees and radians, as files name them and as their numbers look.
+ * The unit by its names, and by what the numbers look like: files call radians degrees and degrees radians, and half a
+ * turn or a turn in the one unit is an unlikely range in the other.
  */
 #include "io/source/angle_unit.h"
 
 #include <math.h>
-#include <string.h>
+#include <stddef.h>
 #include <strings.h>
 
 static const double pi = 3.14159265358979323846;
@@ -23,6 +24,18 @@ enum angle_unit ts_angle_unit_of(const char *text)
     return ANGLE_UNIT_FILE;
 }
 
+double ts_angles_to_degrees(double *angles, int64_t n, enum angle_unit unit)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        low = fmin(low, angles[i]);
+        high = fmax(high, angles[i]);
+        if (unit == ANGLE_UNIT_RADIAN)
+            angles[i] *= 180 / pi;
+    }
+    return high - low;
+}
+
 /* Whether n even steps over this range are those of half a turn or a turn, the end included or not. A short scan over
  * about 3 degrees is nothing strange: of few views only the very number counts, to the digits of 32-bit floats. */
 static bool is_turn(double range, int64_t n, double turn)
@@ -36,7 +49,8 @@ bool ts_angles_look_like_radians(double range, int64_t n)
     return n >= 3 && (is_turn(range, n, pi) || is_turn(range, n, 2 * pi));
 }
 
-/* Half a turn and a turn in degrees are among them: scans of more than two turns are rare and can be said to be so. */
+/* Half a turn and a turn in degrees are among them: scans of more than two turns are rare, and the chain can state that
+ * the unit is right. */
 bool ts_angles_look_like_degrees(double range)
 {
     return range > 1.001 * 4 * pi;

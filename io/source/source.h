@@ -12,13 +12,13 @@
 #include "core/image.h"
 #include "core/params.h"
 
-/* What is kept of each slice, for provenance. Nothing here identifies a patient. */
+/* Facts about a slice that provenance records. Nothing here identifies a patient. */
 struct source_slice {
     double slope, intercept;
-    double position_mm[3]; /* of an image without geometry (0, 0, z), in the unit of its z axis */
-    int64_t padding_count; /* pixels equal to the padding value or in its range; known after reading */
-    char pixel_sha256[65]; /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; after reading
-                            */
+    double position_mm[3];  /* of an image without geometry (0, 0, z), in the unit of its z axis */
+    int64_t padding_count;  /* pixels equal to the padding value or in its range; known after reading */
+    char pixel_sha256[65];  /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; "" before
+                             * reading */
     char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under the key SHA-256(stored values as above ||
                              * "tomostage instance key"); after reading, "" if none */
 };
@@ -32,21 +32,19 @@ struct source {
     struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
     int64_t n_slices;      /* == image.axes[0].n */
     struct source_slice *slices;
-    /* Of a range (io/source/source_slices.h) the number of its first slice in the input; of how many, whoever opened it
-     * says.
-     */
-    int64_t first_slice, n_whole;
+    int64_t first_slice; /* of a range (io/source/source_slices.h): the number of its first slice in the input */
+    int64_t n_whole;     /* slices of the input; ts_source_open sets it */
     const struct source_attribute *attributes;
     size_t n_attributes;
 };
 
 struct source_ops {
-    /* What the source will hold while reading, once started so; for the plan. NULL: nothing. */
+    /* Bytes that the source will hold while it reads, once it is started so; for the plan. NULL: none. */
     size_t (*memory_bytes)(const struct source *, int threads, int64_t ahead);
     /* Starts what decodes ahead (forks workers). Once, before other threads exist. May be NULL. ahead: the number of
      * slices that may be decoded but not yet taken. */
     enum ts_status (*start)(struct source *, int threads, int64_t ahead, struct ts_diag *);
-    /* Says which slices will be read next, in this order; returns at once. May be NULL. */
+    /* Announces which slices will be read next, in this order; returns at once. May be NULL. */
     void (*prefetch)(struct source *, int64_t z, int64_t n);
     /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
@@ -63,10 +61,21 @@ struct source_format {
     /* Opens and checks; reads headers, no pixel. `set` holds the values with their places in the chain; relative
      * paths in it are already joined to the chain's folder. TS_BAD_INPUT with named records where refused. */
     enum ts_status (*open)(const struct param_set *set, struct source **source, struct ts_diag *diag);
-    /* After that, on values of the caller's own: fills in what the input decided and marks what plays no part, so that
-     * the set written out says the same again. Lists may be the source's. NULL: nothing. */
+    /* Called after open(), on a copy of the values: fills in what the input decided and marks what plays no part, so
+     * that the set, written out, describes the same source. Lists may be the source's. NULL: nothing to do. */
     void (*resolve)(struct param_set *set, const struct source *source);
 };
+
+/* ---- for the formats ----------------------------------------------------------------------------- */
+
+/* The unit of values that are stored as this quantity: "counts", "HU", "1/mm" or "1". */
+const char *ts_source_unit(enum ts_quantity quantity);
+/* An even axis of n elements that are spacing_mm apart; 0: one pixel. Positions of a detector count from its middle. */
+struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);
+/* Makes source->slices with the places of the image's slices, and sets n_slices. */
+enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag);
+/* Notes the digests of slices [z, z + n), which were read to `data`, where they are not known yet. */
+enum ts_status ts_source_digest(struct source *source, int64_t z, int64_t n, const void *data, struct ts_diag *diag);
 
 extern const struct source_format *const ts_source_formats[]; /* NULL ends the list */
 const struct source_format *ts_source_format_find(const char *name);

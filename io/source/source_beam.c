@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks the parameters of the beam against each other and against the image, and brings angles to our convention:
+ * degrees that rise from x towards y.
+ */
 #include "io/source/source_beam.h"
 
 #include <math.h>
@@ -17,12 +21,15 @@ const struct choice ts_angle_sense_choices[] = {
     {0},
 };
 
+enum { DISTANCES = 1, ANGLES = 3, ROWS = 5 }; /* the first row of distances and of angles; the number of rows */
+
+static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector", "angle_sense", "angle_offset"};
+
 /* The distances belong to a fan, and a fan needs both. */
 static enum ts_status check_given(const struct param_set *set, const struct ts_beam *beam, struct ts_diag *diag)
 {
-    static const char *const rows[] = {"source_axis", "source_detector"};
     const bool fan = beam->kind != TS_BEAM_PARALLEL;
-    for (int i = 0; i < 2; i++)
+    for (int i = DISTANCES; i < ANGLES; i++)
         if (ts_param_given(set, rows[i]) != fan)
             return fan ? ts_param_error(set, rows[i], "source-missing", diag, "is not given, and a %s beam needs it",
                                         ts_beam_name(beam->kind))
@@ -31,7 +38,7 @@ static enum ts_status check_given(const struct param_set *set, const struct ts_b
     return TS_OK;
 }
 
-/* Of the last detector, from the central ray. */
+/* The angle of the last detector pixel from the central ray. */
 static double last_degree(const struct ts_beam *beam, const struct ts_axis *detector)
 {
     const double last =
@@ -73,19 +80,16 @@ const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axi
                : NULL;
 }
 
-enum { ROWS = 5 };
-
-static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector", "angle_sense", "angle_offset"};
-
 static bool has_angles(const struct ts_axis *views)
 {
     return views->unit && !strcmp(views->unit, "degree");
 }
 
-void ts_source_beam_resolve(struct param_set *set, const struct ts_image *image)
+void ts_source_beam_resolve(struct param_set *set, const struct source *source)
 {
+    const struct ts_image *image = &source->image;
     const bool sinogram = ts_image_is_sinogram(image), angles = sinogram && has_angles(&image->axes[1]);
-    for (int i = sinogram ? 3 : 0; i < ROWS && !angles; i++)
+    for (int i = sinogram ? ANGLES : 0; i < ROWS && !angles; i++)
         ts_param_idle(set, rows[i]);
 }
 
@@ -95,13 +99,13 @@ static const void *value_of(const struct param_set *set, const char *name)
     return ts_param_find(set->rows, set->n_rows, name, &i) ? (const char *)set->values + set->rows[i].offset : NULL;
 }
 
-/* Angles as the chain says that they turn. Frames without angles, such as flats, have none to turn. */
+/* Gives the angles the sense and the offset of the chain. Frames without angles, such as flats, have none to change. */
 static enum ts_status turn_views(const struct param_set *set, struct ts_axis *views, struct ts_diag *diag)
 {
     const double sign = *(const int32_t *)value_of(set, "angle_sense") == ANGLE_SENSE_Y_TO_X ? -1 : 1,
                  offset = *(const double *)value_of(set, "angle_offset");
     double *angles = (double *)views->positions;
-    for (int i = 3; i < ROWS && !has_angles(views); i++)
+    for (int i = ANGLES; i < ROWS && !has_angles(views); i++)
         if (ts_param_given(set, rows[i]))
             return ts_param_error(set, rows[i], "views-without-angles", diag, "these frames have no angles to turn");
     if (sign > 0 && offset == 0)
@@ -115,18 +119,19 @@ static enum ts_status turn_views(const struct param_set *set, struct ts_axis *vi
     return TS_OK;
 }
 
-enum ts_status ts_source_beam(const struct param_set *set, const struct ts_beam *beam, struct ts_image *image,
-                              struct ts_diag *diag)
+enum ts_status ts_source_beam(const struct param_set *set, struct ts_image *image, struct ts_diag *diag)
 {
-    if (!ts_image_is_sinogram(image)) {
-        for (int i = 0; i < ROWS; i++)
-            if (ts_param_given(set, rows[i]))
-                return ts_param_error(set, rows[i], "beam-volume", diag, "a volume has no views, only a sinogram has");
+    const struct ts_beam beam = {(enum ts_beam_kind) * (const int32_t *)value_of(set, "beam"),
+                                 *(const double *)value_of(set, "source_axis"),
+                                 *(const double *)value_of(set, "source_detector")};
+    for (int i = 0; i < ROWS && !ts_image_is_sinogram(image); i++)
+        if (ts_param_given(set, rows[i]))
+            return ts_param_error(set, rows[i], "beam-volume", diag, "a volume has no views, only a sinogram has");
+    if (!ts_image_is_sinogram(image))
         return TS_OK;
-    }
-    enum ts_status status = check_given(set, beam, diag);
-    if (status == TS_OK && beam->kind != TS_BEAM_PARALLEL)
-        status = check_fan(set, beam, &image->axes[2], diag);
-    image->beam = beam->kind == TS_BEAM_PARALLEL ? (struct ts_beam){0} : *beam;
+    enum ts_status status = check_given(set, &beam, diag);
+    if (status == TS_OK && beam.kind != TS_BEAM_PARALLEL)
+        status = check_fan(set, &beam, &image->axes[2], diag);
+    image->beam = beam.kind == TS_BEAM_PARALLEL ? (struct ts_beam){0} : beam;
     return status == TS_OK ? turn_views(set, &image->axes[1], diag) : status;
 }

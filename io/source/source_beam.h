@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the rays of a sinogram run, as the chain says: no file of these formats does.
+ * The beam of a sinogram and the sense of its angles. The chain states them, because files of these formats do not.
  */
 #ifndef IO_SOURCE_SOURCE_BEAM_H
 #define IO_SOURCE_SOURCE_BEAM_H
@@ -11,8 +11,12 @@ enum angle_sense { ANGLE_SENSE_X_TO_Y, ANGLE_SENSE_Y_TO_X };
 
 extern const struct choice ts_source_beam_choices[], ts_angle_sense_choices[];
 
-/* Rows of a format whose parameter struct has the fields beam, source_axis, source_detector, angle_sense and
- * angle_offset. */
+/* These fields of a format's parameter struct, and their rows. */
+#define BEAM_FIELDS                                                                                                    \
+    int32_t beam;                        /* enum ts_beam_kind */                                                       \
+    double source_axis, source_detector; /* mm */                                                                      \
+    int32_t angle_sense;                 /* enum angle_sense */                                                        \
+    double angle_offset                  /* degrees */
 #define BEAM_ROWS(type)                                                                                                \
     PARAM(type, beam, .unit = "", .choices = ts_source_beam_choices, .init.choice = TS_BEAM_PARALLEL,                  \
           .doc = "how the rays of a view run"),                                                                        \
@@ -27,14 +31,14 @@ extern const struct choice ts_source_beam_choices[], ts_angle_sense_choices[];
         PARAM(type, angle_offset, .unit = "degree", .min = -1e6, .max = 1e6, .init.r = 0,                              \
               .doc = "added to every angle, after angle_sense")
 
-/* Sets image->beam, and turns the angles of the views, whose positions are the source's own to write; the image's axes
- * are described already. The beam holds what the parameters say. TS_BAD_CHAIN where it cannot be: beam-volume,
+/* Sets image->beam from the set, and applies angle_sense and angle_offset to the views, whose positions are the
+ * source's own to write; the image's axes are described already. TS_BAD_CHAIN where it cannot be: beam-volume,
  * source-parallel, source-missing, source-unit, detector-inside, fan-angle, views-without-angles. */
-enum ts_status ts_source_beam(const struct param_set *set, const struct ts_beam *beam, struct ts_image *image,
-                              struct ts_diag *diag);
-/* A volume has none of these parameters, frames without angles none of how they turn. */
-void ts_source_beam_resolve(struct param_set *set, const struct ts_image *image);
-/* What is wrong with a fan's distances and the detectors that it meets: words, or NULL. */
+enum ts_status ts_source_beam(const struct param_set *set, struct ts_image *image, struct ts_diag *diag);
+/* A format's resolve(): a volume has none of these parameters, frames without angles neither angle_sense nor
+ * angle_offset. */
+void ts_source_beam_resolve(struct param_set *set, const struct source *source);
+/* The sentence about what is wrong with a fan's distances and the detector pixels that it meets, or NULL. */
 const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector);
 
 #endif

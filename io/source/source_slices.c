@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every call goes to the whole source with its z moved. What is known of the slices is the whole's, from the first on.
+ * A source that passes every call on to the whole source, with z moved by the first slice of the range. The facts about
+ * its slices are the whole's own, from that slice on.
  */
 #include "io/source/source_slices.h"
 
@@ -63,7 +64,7 @@ static const struct source_ops cut_ops = {.memory_bytes = memory_bytes,
                                           .holds = holds,
                                           .close = close_source};
 
-/* Slices [first, first + n) of the source, which is taken over; NULL where memory is out. */
+/* Makes a source of slices [first, first + n), which owns the whole one; NULL where memory is out. */
 static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
 {
     struct cut_source *cut = calloc(1, sizeof *cut);
@@ -94,7 +95,7 @@ const struct ts_numbers *ts_source_slices(const struct param_set *set)
     return row ? (const struct ts_numbers *)((const unsigned char *)set->values + row->offset) : NULL;
 }
 
-/* The range that the numbers say of n slices. */
+/* Reads the range [*first, *end) of n slices out of the numbers. */
 static enum ts_status range_of(const struct param_set *set, const struct ts_numbers *slices, int64_t n, int64_t *first,
                                int64_t *end, struct ts_diag *diag)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A range of a source's slices as a source of its own, for every format alike: nothing else is read. It keeps its
- * place: z positions and origin are those that the slices have in the whole.
+ * A range of a source's slices as a source of its own, for every format alike: no other slice is read. Positions along
+ * z and the origin stay those that the slices have in the whole.
  */
 #ifndef IO_SOURCE_SOURCE_SLICES_H
 #define IO_SOURCE_SOURCE_SLICES_H
@@ -17,8 +17,8 @@
 /* The value of the row, or NULL where the format has none. */
 const struct ts_numbers *ts_source_slices(const struct param_set *set);
 
-/* Opens by the format, and keeps of the source what the set's `slices` say. TS_BAD_CHAIN where they are no range
- * (slices-list), or not within the input (slices-range). */
+/* Opens the source, and cuts it to the set's `slices`. TS_BAD_CHAIN where they are no range (slices-list), or not
+ * within the input (slices-range). */
 enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set, struct source **source,
                               struct ts_diag *diag);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameter `unreadable` of inputs that are folders of files.
+ * The parameter `unreadable` of inputs that are folders of files; io/source/source.c has its choices.
  */
 #ifndef IO_SOURCE_UNREADABLE_H
 #define IO_SOURCE_UNREADABLE_H

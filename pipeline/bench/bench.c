@@ -2,85 +2,91 @@
  *
  * Goes through the cases of the stages: on the CPU with one thread and with all, on a CUDA device with its data already
  * there. GB/s count each input once for each pass over it (a reduction that feeds a map is a pass of its own) and each
- * output once.
+ * output once. What is timed is a subject: a stage in one case, or a chain of them on one slice.
  */
 #include "pipeline/bench/bench.h"
 
 #include <errno.h>
 #include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/text_file.h"
-#include "cuda/bench/bench.h"
-#include "pipeline/plan/device_choice.h"
 
-/* The latency of a chain on one slice, its kernels alone. */
-static const char latency_chain[] = "box radius=2|histogram bins=256|equalize";
+/* The chain whose latency on one slice is timed. */
+static const char chain_text[] = "box radius=2|histogram bins=256|equalize";
+static const struct {
+    const char *stage, *parameters;
+} chain[] = {{"box", "radius=2"}, {"histogram", "bins=256"}, {"equalize", ""}};
 
 struct bench {
-    struct bench_report report;
-    bool on_cpu, on_cuda;
-    struct cuda_devices found;
-    const struct device_numbers *device;
+    const struct bench_request *request;
+    struct table_rows rows;
+    struct bench_devices devices;
     struct cuda_ceilings ceilings;
     struct ts_diag *diag;
     int n_failed;
 };
 
-static enum ts_status add_row(struct bench *bench, const struct bench_row *row)
+/* The cases of a stage (n 1) or of a chain. */
+struct subject {
+    struct bench_case cases[BENCH_STAGES];
+    int n;
+};
+
+/* Prints a row as soon as it is measured, and keeps it. */
+static enum ts_status add_row(struct bench *bench, const struct subject *subject, struct bench_row *row)
 {
-    struct bench_report *report = &bench->report;
-    if (report->n_rows == report->room) {
-        const int room = 2 * report->room + 64;
-        struct bench_row *rows = realloc(report->rows, (size_t)room * sizeof *rows);
-        if (!rows)
-            return ts_diag_no_memory(bench->diag, (size_t)room * sizeof *rows);
-        report->rows = rows;
-        report->room = room;
-    }
-    report->rows[report->n_rows] = *row;
-    ts_bench_print_row(report, row, report->n_rows == 0);
-    report->n_rows++;
-    return TS_OK;
+    if (subject->n > 1)
+        snprintf(row->which.parameters, sizeof row->which.parameters, "%s", chain_text);
+    ts_bench_row_finish(row);
+    return ts_table_add(&bench->rows, row, bench->diag);
 }
 
-/* A method that does not fit this type, size or device, or values in which there is nothing to find. */
+/* True for a method that does not fit this type, size or device, and for values in which there is nothing to find. */
 static bool refused(enum ts_status status)
 {
     return status == TS_BAD_CHAIN || status == TS_BAD_INPUT;
 }
 
-static struct bench_error error_of(const struct bench_request *request, const struct bench_case *which,
-                                   const struct device_numbers *device)
+struct bench_error ts_bench_no_error(const char *why)
 {
-    return request->oracles ? ts_bench_error(which, device, request->oracles(which->stage))
-                            : ts_bench_no_error("this program has no oracles");
+    struct bench_error error = {.distance = NAN};
+    snprintf(error.unknown, sizeof error.unknown, "%s", why);
+    return error;
 }
 
-/* With one thread and with all. */
-static enum ts_status case_on_cpu(struct bench *bench, const struct bench_case *which, struct ts_diag *diag)
+static struct bench_error error_of(const struct bench *bench, const struct subject *subject,
+                                   const struct device_numbers *device)
 {
-    const struct bench_request *request = bench->report.request;
-    const int most = bench->report.all_threads;
+    const struct bench_case *which = &subject->cases[0];
+    if (subject->n > 1)
+        return ts_bench_no_error("the rows of its stages have theirs");
+    return bench->request->compare ? bench->request->compare(which, device) : ts_bench_no_error(ts_bench_no_oracles);
+}
+
+/* Times the subject with one thread and with all. */
+static enum ts_status time_on_cpu(struct bench *bench, const struct subject *subject, struct ts_diag *diag)
+{
+    const struct bench_request *request = bench->request;
+    const int all_threads = omp_get_num_procs();
     struct bench_error error = {.distance = NAN};
-    for (int threads = request->threads > 0 ? request->threads : 1;; threads = most) {
+    for (int threads = request->threads > 0 ? request->threads : 1;; threads = all_threads) {
         struct bench_row row;
-        enum ts_status status = ts_bench_cpu(which, threads, request->runs, diag, &row);
+        enum ts_status status = ts_bench_cpu(subject->cases, subject->n, threads, request->runs, diag, &row);
         if (status != TS_OK)
             return status;
         if (isnan(error.distance) && !*error.unknown)
-            error = error_of(request, which, NULL);
+            error = error_of(bench, subject, NULL);
         row.error = error;
-        status = add_row(bench, &row);
-        if (status != TS_OK || request->threads > 0 || threads >= most)
+        status = add_row(bench, subject, &row);
+        if (status != TS_OK || request->threads > 0 || threads >= all_threads)
             return status;
     }
 }
 
-/* What a device has no memory for is named and left out; a device that is lost ends the benchmark. */
+#ifdef TS_HAVE_CUDA
+/* A case that a device has no memory for is named and left out; a device that is lost ends the benchmark. */
 static enum ts_status device_failed(struct bench *bench, const struct bench_case *which, struct ts_diag *diag)
 {
     const struct ts_diag_record *record = ts_diag_get(diag, ts_diag_count(diag) - 1);
@@ -91,37 +97,49 @@ static enum ts_status device_failed(struct bench *bench, const struct bench_case
     return strcmp(record->code, "cuda-lost") ? TS_OK : TS_RUN_FAILED;
 }
 
-static enum ts_status case_on_cuda(struct bench *bench, const struct bench_case *which, struct ts_diag *diag)
+static enum ts_status time_on_cuda(struct bench *bench, const struct subject *subject, struct ts_diag *diag)
 {
-    const struct bench_request *request = bench->report.request;
     struct bench_row row;
     const enum ts_status status =
-        ts_bench_cuda(which, request->nz == 0, bench->device, &bench->ceilings, request->runs, diag, &row);
+        ts_bench_cuda(subject->cases, subject->n, bench->request->nz == 0, bench->devices.device, &bench->ceilings,
+                      bench->request->runs, diag, &row);
     if (status != TS_OK)
-        return refused(status) ? status : device_failed(bench, which, diag);
+        return refused(status) ? status : device_failed(bench, &subject->cases[0], diag);
     if (row.seconds == 0) /* a case that gives the device nothing to do, such as a center that is given */
         return TS_OK;
-    row.error = error_of(request, which, bench->device);
-    return add_row(bench, &row);
+    row.error = error_of(bench, subject, bench->devices.device);
+    return add_row(bench, subject, &row);
 }
 
-static enum ts_status bench_case(struct bench *bench, const struct bench_case *which, struct ts_diag *diag)
+#endif
+
+/* Sets how many slices a device is timed on where neither the request nor the subject says it. */
+static void set_slices(struct subject *subject, int64_t nz, bool on_cpu)
 {
-    struct bench_case sized = *which;
-    enum ts_status status = TS_OK;
-    /* The same number of pixels in slices of another size. */
+    struct bench_case *which = &subject->cases[0];
+    /* Slices of another size have as many pixels together. */
     const int64_t pixels = which->ny * which->nx, share = pixels > 512 * 512 ? pixels / (512 * 512) : 1;
-    if (bench->on_cpu) {
-        sized.nz = which->nz ? which->nz : 32 / share > 0 ? 32 / share : 1;
-        status = case_on_cpu(bench, &sized, diag);
+    const int64_t usual = (on_cpu ? 32 : 512) / share > 0 ? (on_cpu ? 32 : 512) / share : 1;
+    /* A stage that only reads is done with 512 slices before all of the device is at work. */
+    const int64_t gib = ((int64_t)1 << 30) / (pixels * (int64_t)ts_dtype_bytes(which->dtype));
+    which->nz = nz ? nz : on_cpu || which->stage->map || gib < usual ? usual : gib;
+}
+
+/* Times the subject on every device; nz 0 in its case: on as many slices as are usual. */
+static enum ts_status time_subject(struct bench *bench, struct subject *subject, struct ts_diag *diag)
+{
+    const int64_t nz = subject->cases[0].nz;
+    enum ts_status status = TS_OK;
+    if (bench->devices.on_cpu) {
+        set_slices(subject, nz, true);
+        status = time_on_cpu(bench, subject, diag);
     }
-    if ((status == TS_OK || refused(status)) && bench->device) {
-        /* What only reads is done with 512 slices before all of the device is at work. */
-        const int64_t gib = ((int64_t)1 << 30) / (pixels * (int64_t)ts_dtype_bytes(which->dtype));
-        const int64_t usual = 512 / share > 0 ? 512 / share : 1;
-        sized.nz = which->nz ? which->nz : which->stage->map || gib < usual ? usual : gib;
-        status = case_on_cuda(bench, &sized, diag);
+#ifdef TS_HAVE_CUDA
+    if ((status == TS_OK || refused(status)) && bench->devices.device) {
+        set_slices(subject, nz, false);
+        status = time_on_cuda(bench, subject, diag);
     }
+#endif
     return refused(status) ? TS_OK : status;
 }
 
@@ -139,144 +157,106 @@ static bool wanted(const struct bench_request *request, const struct stage *stag
     return values == BENCH_CT || (stage->counts_values && (!worst_case || dtype == TS_U8 || dtype == TS_U16));
 }
 
-/* All types and values in slices of one size; nz 0: as many as are usual. */
+/* Times all types and values of a stage in slices of one size; nz 0: as many slices as are usual. */
 static enum ts_status bench_cases(struct bench *bench, const struct stage *stage, const char *parameters,
                                   const int64_t size[3], struct ts_diag *refusals)
 {
-    const struct bench_request *request = bench->report.request;
     enum ts_status status = TS_OK;
     for (int dtype = TS_U8; status == TS_OK && dtype <= TS_F32; dtype++)
         for (int values = 0; status == TS_OK && values < BENCH_VALUES; values++) {
-            struct bench_case which = {.stage = stage,
-                                       .dtype = (enum ts_dtype)dtype,
-                                       .values = (enum bench_values)values,
-                                       .nz = size[0],
-                                       .ny = size[1],
-                                       .nx = size[2]};
-            snprintf(which.parameters, sizeof which.parameters, "%s", parameters);
-            if (wanted(request, stage, dtype, values))
-                status = bench_case(bench, &which, refusals);
+            struct subject subject = {.n = 1,
+                                      .cases = {{.stage = stage,
+                                                 .dtype = (enum ts_dtype)dtype,
+                                                 .values = (enum bench_values)values,
+                                                 .nz = size[0],
+                                                 .ny = size[1],
+                                                 .nx = size[2]}}};
+            snprintf(subject.cases[0].parameters, sizeof subject.cases[0].parameters, "%s", parameters);
+            if (wanted(bench->request, stage, dtype, values))
+                status = time_subject(bench, &subject, refusals);
         }
     return status;
 }
 
-static enum ts_status bench_stage(struct bench *bench, const struct stage *stage)
+static enum ts_status bench_stage(struct bench *bench, const struct stage *stage, struct ts_diag *refusals)
 {
-    const struct bench_request *request = bench->report.request;
+    const struct bench_request *request = bench->request;
     char parameters[BENCH_MAX_CASES][256];
     const int64_t usual[][3] = {{0, 512, 512}, {1, 512, 512}, {0, 2048, 2048}},
                   given[][3] = {{request->nz, request->ny, request->nx}}, (*sizes)[3] = request->ny ? given : usual;
     const int n_sizes = request->ny || !request->stage ? 1 : 3;
-    const int before = bench->report.n_rows;
     const int n = request->parameters ? ts_bench_split_cases(stage, request->parameters, parameters)
                                       : ts_bench_parameters(stage, parameters);
-    struct ts_diag *refusals = ts_diag_create();
-    enum ts_status status = refusals ? TS_OK : ts_diag_no_memory(bench->diag, sizeof parameters);
+    enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < n * n_sizes; i++)
         status = bench_cases(bench, stage, parameters[i % n], sizes[i / n], refusals);
-    if (status == TS_OK && bench->report.n_rows == before && bench->n_failed == 0) {
-        const char *why =
-            ts_diag_count(refusals) ? ts_diag_get(refusals, 0)->message : "no value for a required parameter";
-        if (request->stage)
-            status = ts_diag_error(bench->diag, TS_BAD_CHAIN,
-                                   &(struct diag_site){.code = "no-benchmark", .stage = stage->name}, "%s", why);
-        else if (!request->json)
-            fprintf(bench->report.stream, "%-10s no case: %s\n", stage->name, why);
-    } else if (status != TS_OK) {
-        status = ts_diag_error(
-            bench->diag, status, &(struct diag_site){.code = "benchmark-failed", .stage = stage->name}, "%s",
-            refusals && ts_diag_count(refusals) ? ts_diag_get(refusals, ts_diag_count(refusals) - 1)->message
-                                                : "out of memory");
-    }
-    ts_diag_destroy(refusals);
     return status;
 }
 
-/* One of the chain's rows. */
-static enum ts_status add_chain(struct bench *bench, struct bench_row *row)
+static enum ts_status bench_chain(struct bench *bench, struct ts_diag *refusals)
 {
-    snprintf(row->which.parameters, sizeof row->which.parameters, "%s", latency_chain);
-    row->error = ts_bench_no_error("the rows of its stages have theirs");
-    return add_row(bench, row);
-}
-
-/* With one thread and with all. */
-static enum ts_status chain_on_cpu(struct bench *bench, const struct bench_case *cases, int n, struct ts_diag *diag)
-{
-    const struct bench_request *request = bench->report.request;
-    const int most = bench->report.all_threads;
-    for (int threads = request->threads > 0 ? request->threads : 1;; threads = most) {
-        struct bench_row row;
-        enum ts_status status = ts_bench_cpu_chain(cases, n, threads, request->runs, diag, &row);
-        if (status == TS_OK)
-            status = add_chain(bench, &row);
-        if (status != TS_OK || request->threads > 0 || threads >= most)
-            return status;
-    }
-}
-
-static enum ts_status chain_on_cuda(struct bench *bench, const struct bench_case *cases, int n, struct ts_diag *diag)
-{
-    struct bench_row row;
-    const enum ts_status status = ts_bench_cuda_chain(cases, n, bench->device, bench->report.request->runs, diag, &row);
-    if (status != TS_OK)
-        return refused(status) ? status : device_failed(bench, &cases[0], diag);
-    return add_chain(bench, &row);
-}
-
-/* Beside all stages it is left out where it does not fit their type; where it was asked for, that is an error. */
-static enum ts_status bench_chain(struct bench *bench)
-{
-    const struct bench_request *request = bench->report.request;
+    const struct bench_request *request = bench->request;
     const struct bench_case slice = {.dtype = request->dtype >= 0 ? (enum ts_dtype)request->dtype : TS_U16,
                                      .values = request->values >= 0 ? (enum bench_values)request->values : BENCH_CT,
                                      .nz = 1,
                                      .ny = request->ny ? request->ny : 512,
                                      .nx = request->nx ? request->nx : 512};
-    struct bench_case cases[CUDA_BENCH_STAGES];
-    const int n = ts_bench_split(latency_chain, &slice, cases, CUDA_BENCH_STAGES), before = bench->report.n_rows;
-    struct ts_diag *diag = ts_diag_create();
-    if (!diag)
-        return ts_diag_no_memory(bench->diag, sizeof *cases);
-    enum ts_status status = bench->on_cpu ? chain_on_cpu(bench, cases, n, diag) : TS_OK;
-    if ((status == TS_OK || refused(status)) && bench->device)
-        status = chain_on_cuda(bench, cases, n, diag);
-    const char *why = ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "out of memory";
-    if (!refused(status) && status != TS_OK)
-        ts_diag_error(bench->diag, status, &(struct diag_site){.code = "benchmark-failed"}, "chain: %s", why);
-    else if (refused(status) && request->stage && bench->report.n_rows == before && bench->n_failed == 0)
-        status =
-            ts_diag_error(bench->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-benchmark"}, "chain: %s", why);
-    else
-        status = TS_OK;
-    ts_diag_destroy(diag);
+    struct subject subject = {.n = sizeof chain / sizeof *chain};
+    for (int i = 0; i < subject.n; i++) {
+        subject.cases[i] = slice;
+        subject.cases[i].stage = ts_stage_find(chain[i].stage);
+        snprintf(subject.cases[i].parameters, sizeof subject.cases[i].parameters, "%s", chain[i].parameters);
+    }
+    return time_subject(bench, &subject, refusals);
+}
+
+/* Times a stage (NULL: the chain). One without a row is named: as an error where it was asked for. */
+static enum ts_status bench_one(struct bench *bench, const struct stage *stage)
+{
+    const char *name = stage ? stage->name : "chain", *why = "out of memory";
+    const int before = bench->rows.n;
+    struct ts_diag *refusals = ts_diag_create();
+    if (!refusals)
+        return ts_diag_no_memory(bench->diag, sizeof *bench);
+    enum ts_status status = stage ? bench_stage(bench, stage, refusals) : bench_chain(bench, refusals);
+    const size_t n = ts_diag_count(refusals);
+    if (status != TS_OK) {
+        why = n ? ts_diag_get(refusals, n - 1)->message : why;
+        status = ts_diag_error(bench->diag, status, &(struct diag_site){.code = "benchmark-failed", .stage = name},
+                               "%s", why);
+    } else if (bench->rows.n == before && bench->n_failed == 0) {
+        why = n ? ts_diag_get(refusals, 0)->message : "no value for a required parameter";
+        if (bench->request->stage)
+            status = ts_diag_error(bench->diag, TS_BAD_CHAIN,
+                                   &(struct diag_site){.code = "no-benchmark", .stage = name}, "%s", why);
+        else if (!bench->request->json)
+            fprintf(bench->rows.stream, "%-10s no case: %s\n", name, why);
+    }
+    ts_diag_destroy(refusals);
     return status;
 }
 
-/* Which devices to time, and the ceilings of the CUDA device. why: `auto` goes without one. */
-static enum ts_status choose_devices(struct bench *bench, char *why, size_t why_bytes)
+/* Finds the devices, and measures the ceilings of the CUDA device; `auto` goes without one that fails. */
+static enum ts_status choose_devices(struct bench *bench)
 {
-    struct device_choice choice;
-    int index;
-    enum ts_status status = ts_device_choice_parse(bench->report.request->device, &choice, bench->diag);
-    bench->on_cpu = choice.kind != DEVICE_CUDA;
-    if (status != TS_OK || choice.kind == DEVICE_CPU)
-        return status;
-    const bool automatic = choice.kind == DEVICE_AUTO;
-    struct ts_diag *diag = automatic ? ts_diag_create() : bench->diag;
+    enum ts_status status = ts_bench_devices_choose(bench->request->device, &bench->devices, bench->diag);
+#ifdef TS_HAVE_CUDA
+    struct bench_devices *devices = &bench->devices;
+    struct ts_diag *diag = devices->on_cpu ? ts_diag_create() : bench->diag;
     if (!diag)
-        return ts_diag_no_memory(bench->diag, sizeof choice);
-    status = ts_device_choice_find(choice.index, &bench->found, &index, diag);
-    if (status == TS_OK)
-        status = ts_cuda_bench_ceilings(&bench->found.devices[index], diag, &bench->ceilings);
-    if (status == TS_OK)
-        bench->device = &bench->found.devices[index];
-    if (!automatic)
+        return ts_diag_no_memory(bench->diag, sizeof *devices);
+    if (status == TS_OK && devices->device)
+        status = ts_bench_ceilings(devices->device, diag, &bench->ceilings);
+    if (diag == bench->diag)
         return status;
-    if (status != TS_OK)
-        snprintf(why, why_bytes, "%s", ts_diag_get(diag, 0)->message);
+    if (ts_diag_count(diag) > 0) {
+        devices->device = NULL;
+        snprintf(devices->why, sizeof devices->why, "%s", ts_diag_get(diag, 0)->message);
+        status = TS_OK;
+    }
     ts_diag_destroy(diag);
-    return TS_OK;
+#endif
+    return status;
 }
 
 static bool fits(const struct stage *stage, const char *cases)
@@ -285,7 +265,7 @@ static bool fits(const struct stage *stage, const char *cases)
     return ts_bench_split_cases(stage, cases, parameters) > 0;
 }
 
-/* What a request cannot ask for. */
+/* Refuses what a request cannot ask for. */
 static enum ts_status refuse_request(const struct bench_request *request, struct ts_diag *diag)
 {
     const struct stage *only = request->stage ? ts_stage_find(request->stage) : NULL;
@@ -295,7 +275,7 @@ static enum ts_status refuse_request(const struct bench_request *request, struct
         const struct diag_site site = {.code = "benchmark-option"};
         if (request->parameters)
             return ts_diag_error(diag, TS_BAD_CHAIN, &site, "--parameters are those of a stage; the chain is '%s'",
-                                 latency_chain);
+                                 chain_text);
         if (request->nz > 1)
             return ts_diag_error(diag, TS_BAD_CHAIN, &site,
                                  "the chain is timed on one slice, not on %lld: --size 1x%lldx%lld",
@@ -315,74 +295,35 @@ static enum ts_status refuse_request(const struct bench_request *request, struct
     return TS_OK;
 }
 
-/* Before minutes are spent on what cannot be kept. */
-enum ts_status ts_bench_files_check(const struct bench_request *request, struct ts_diag *diag)
-{
-    enum ts_status status = request->save ? ts_text_file_check(request->save, diag) : TS_OK;
-    return status == TS_OK && request->plot ? ts_text_file_check(request->plot, diag) : status;
-}
-
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag)
 {
-    struct bench bench = {.report = {.request = request, .stream = stream, .all_threads = omp_get_num_procs()},
+    struct bench bench = {.request = request,
+                          .rows = {.table = &ts_bench_table_of_rows, .stream = stream, .json = request->json},
                           .diag = diag};
-    char why[512] = "";
     enum ts_status status = refuse_request(request, diag);
+    /* Before minutes are spent on rows that cannot be kept. */
+    if (status == TS_OK && request->save)
+        status = ts_text_file_check(request->save, diag);
+    if (status == TS_OK && request->plot)
+        status = ts_text_file_check(request->plot, diag);
     if (status == TS_OK)
-        status = ts_bench_files_check(request, diag);
-    if (status == TS_OK)
-        status = choose_devices(&bench, why, sizeof why);
+        status = choose_devices(&bench);
     if (status != TS_OK)
         return status;
-    ts_bench_print_head(&bench.report, bench.device, bench.found.driver, &bench.ceilings, *why ? why : NULL);
+    if (!request->json)
+        ts_bench_print_head(request, &bench.devices, &bench.ceilings, stream);
+    ts_table_begin(&bench.rows);
     for (const struct stage *const *stage = ts_stages; status == TS_OK && *stage; stage++)
         if (request->stage ? !strcmp((*stage)->name, request->stage) : (*stage)->map || (*stage)->reduction)
-            status = bench_stage(&bench, *stage);
+            status = bench_one(&bench, *stage);
     if (status == TS_OK && (!request->stage || !strcmp(request->stage, "chain")))
-        status = bench_chain(&bench);
-    ts_bench_print_end(&bench.report);
-    if (status == TS_OK && (fflush(stream) != 0 || ferror(stream)))
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
-                               "the rows could not be written: %s", strerror(errno));
+        status = bench_one(&bench, NULL);
+    const enum ts_status printed = ts_table_end(&bench.rows, diag);
+    status = status == TS_OK ? printed : status;
     if (status == TS_OK && request->save)
-        status = ts_bench_save(request->save, bench.report.rows, bench.report.n_rows, diag);
+        status = ts_table_save(&bench.rows, request->save, diag);
     if (status == TS_OK && request->plot)
-        status = ts_bench_plot(request->plot, bench.report.rows, bench.report.n_rows, diag);
-    free(bench.report.rows);
+        status = ts_bench_plot(request->plot, &bench.rows, diag);
+    ts_table_clear(&bench.rows);
     return status == TS_OK && bench.n_failed > 0 ? TS_RUN_FAILED : status;
-}
-
-/* ---- the command ------------------------------------------------------------------------------- */
-
-/* Becomes tomostage-bench of this program's folder; returns where there is none. */
-static void hand_over(int argc, char **argv)
-{
-    char path[4096];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
-    path[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    char **arguments = slash ? calloc((size_t)argc + 1, sizeof *arguments) : NULL;
-    if (!arguments)
-        return;
-    strcpy(slash + 1, "tomostage-bench");
-    arguments[0] = path;
-    memcpy(arguments + 1, argv + 1, (size_t)(argc - 1) * sizeof *arguments);
-    execv(path, arguments);
-    free(arguments);
-}
-
-int ts_bench(const struct bench_request *request, int argc, char **argv, FILE *stream)
-{
-    fflush(stream);
-    if (stream == stdout)
-        hand_over(argc, argv);
-    struct ts_diag *diag = ts_diag_create();
-    if (!diag) {
-        fputs("tomostage: error: out of memory\n", stderr);
-        return TS_RUN_FAILED;
-    }
-    const enum ts_status status = ts_bench_run(request, stream, diag);
-    ts_diag_print(diag, stderr);
-    ts_diag_destroy(diag);
-    return (int)status;
 }

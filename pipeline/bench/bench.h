@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The benchmark of the stages. Its cases come from the stage tables: element types, methods, required parameters.
- * tomostage-bench (tests/bench.c) is the program that also knows the oracles.
+ * The benchmark of the stages. Its cases come from the stages' tables: element types, methods, required parameters.
+ * Errors are distances from the naive oracles in double precision beside the tests, which only the program
+ * tomostage-bench (tests/bench.c) has.
  */
 #ifndef PIPELINE_BENCH_BENCH_H
 #define PIPELINE_BENCH_BENCH_H
 
 #include "cuda/bench/ceilings.h"
+#include "pipeline/bench/bench_devices.h"
+#include "pipeline/command/command.h"
+#include "pipeline/command/table.h"
 #include "stages/engine/stage.h"
 
 enum bench_values {
@@ -24,7 +28,10 @@ extern const char *const ts_bench_values_names[BENCH_VALUES];
  * half-acquisition, a whole turn of parallel views with the rotation axis near an end of the detector. */
 #define BENCH_SCAN "scan="
 
-/* One thing to time. */
+/* The most stages of a chain. */
+enum { BENCH_STAGES = 4 };
+
+/* A stage to time. */
 struct bench_case {
     const struct stage *stage;
     char parameters[256]; /* "radius=3 method=direct"; "scan=fan-arc" tells the beam of the sinogram */
@@ -33,99 +40,62 @@ struct bench_case {
     int64_t nz, ny, nx;
 };
 
-/* What an oracle fills in of a stage's tables, in the order in which the stage describes them. */
-struct bench_tables {
-    const struct stage_table *tables;
-    int n;
-    double *values[STAGE_TABLES]; /* zeros at first */
-    bool known[STAGE_TABLES];
-};
-/* The values of a table, which are known from then on; NULL where the stage has none of this name. */
-double *ts_bench_table(struct bench_tables *tables, const char *name);
-
-/* A whole image as doubles, to the whole result as doubles; of a stage without references. */
-typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
-/* The tables of a stage whose map has a bench_oracle: in as it is given to that, out as it comes from there. */
-typedef void bench_tables_oracle(const struct stage_context *context, const double *in, const double *out,
-                                 struct bench_tables *tables);
-/* All that comes of a stage: inputs[0] is its image, inputs[1 + i] reference i, data NULL where it is not given. out:
- * of a stage that maps. Tables that it does not ask for are not compared. */
-typedef void bench_results_oracle(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                                  double *out, struct bench_tables *tables);
-/* Of a stage; NULL: there is none. */
-struct bench_oracles {
-    bench_oracle *map;
-    bench_tables_oracle *tables;   /* beside map */
-    bench_results_oracle *results; /* before the others, where it is there too */
-};
-
 /* How far a case is from its oracle. */
 struct bench_error {
     double distance;   /* the largest, as a share of the oracle's largest value; NAN: unknown */
-    char unknown[192]; /* why it is; or which of the tables the oracle does not know; "": all was compared */
+    char unknown[192]; /* why it is; or the names of the tables that the oracle does not know; "": all was compared */
 };
+/* Compares a case on a device (NULL: the CPU) with its oracle, on a small image. */
+typedef struct bench_error bench_compare(const struct bench_case *which, const struct device_numbers *device);
+/* The error of a row that was not compared with anything, and why. */
+struct bench_error ts_bench_no_error(const char *why);
 
 struct bench_request {
     const char *stage;      /* NULL: all, and the chain on one slice of this size; "chain": that alone */
     const char *parameters; /* NULL: the stage's own cases; else these, as ts_bench_split_cases() takes them */
     int dtype, values;      /* -1: all that are benchmarked */
-    /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB of what only reads. Of a stage that is named
-     * also one such slice, and as many pixels in slices of 2,048 x 2,048. */
+    /* 0: 32 x 512 x 512 on the CPU; on a device 512 x 512 x 512, or 1 GiB for a stage that only reads. A stage that is
+     * named is also timed on one such slice, and on as many pixels in slices of 2,048 x 2,048. */
     int64_t nz, ny, nx;
     int runs;                /* 0: as many as fit a quarter of a second, at least 5 */
     int threads;             /* 0: one thread, and all */
-    const char *device;      /* NULL, "auto": the CPU, and CUDA where it is; or one of them */
+    const char *device;      /* as ts_bench_devices_choose() takes it */
     bool json;               /* an array of one object a row */
     const char *save, *plot; /* files for the rows as JSON and as a plot (SVG), or NULL */
-    struct bench_oracles (*oracles)(const struct stage *stage); /* NULL: errors are not known */
+    bench_compare *compare;  /* NULL: errors are not known */
 };
+#define BENCH_REQUEST_DEFAULT                                                                                          \
+    {                                                                                                                  \
+        .dtype = -1, .values = -1                                                                                      \
+    }
 
-/* ---- options of the command line (bench_options.c) ----------------------------------------------- */
+/* ---- the command `bench` (bench_command.c), part of both programs -------------------------------- */
 
-enum bench_option {
-    BENCH_STAGE = 256,
-    BENCH_PARAMETERS,
-    BENCH_DTYPE,
-    BENCH_DISTRIBUTION,
-    BENCH_SIZE,
-    BENCH_RUNS,
-    BENCH_THREADS,
-    BENCH_DEVICE,
-    BENCH_JSON,
-    BENCH_SAVE,
-    BENCH_PLOT,
-    BENCH_OPTIONS_END /* a program's own follow */
-};
-/* For getopt_long, in both programs. */
+extern const struct command ts_bench_command;
+/* From now on the command's rows have errors. */
+void ts_bench_use_oracles(bench_compare *compare);
+
+/* The options that name a case, for every command whose arguments begin with a struct bench_request. */
+command_parse ts_bench_parse_dtype, ts_bench_parse_values, ts_bench_parse_size;
 /* clang-format off */
-#define BENCH_OPTIONS                                                                                                  \
-    {"parameters", required_argument, NULL, BENCH_PARAMETERS}, {"dtype", required_argument, NULL, BENCH_DTYPE},        \
-    {"values", required_argument, NULL, BENCH_DISTRIBUTION}, {"size", required_argument, NULL, BENCH_SIZE},            \
-    {"runs", required_argument, NULL, BENCH_RUNS}, {"threads", required_argument, NULL, BENCH_THREADS},                \
-    {"device", required_argument, NULL, BENCH_DEVICE}, {"json", no_argument, NULL, BENCH_JSON},                        \
-    {"save", required_argument, NULL, BENCH_SAVE}, {"plot", required_argument, NULL, BENCH_PLOT}
+#define BENCH_CASE_OPTIONS                                                                                             \
+    {"parameters", 0, OPTION_TEXT, OPTION_AT(struct bench_request, parameters), "'A=1 B=name'",                        \
+     "only with these parameters; 'A=1|A=2' is two cases, method=* every method"},                                     \
+    {"size", 0, OPTION_PARSED, 0, 0, "ZxYxX",                                                                          \
+     "only in this size; without it a device is timed on some of the slices where all take long",                      \
+     .parse = ts_bench_parse_size},                                                                                    \
+    {"dtype", 0, OPTION_PARSED, 0, 0, "TYPE", "only in this type: u8, i16, u16, f32, ...",                             \
+     .parse = ts_bench_parse_dtype},                                                                                   \
+    {"values", 0, OPTION_PARSED, 0, 0, "NAME", "only with these values: ct, uniform, constant or checker",             \
+     .parse = ts_bench_parse_values}
 /* clang-format on */
-
-/* Writes an option's value into the request. False: an unknown option, or a value that is none of its. */
-bool ts_bench_option(struct bench_request *request, int option, const char *value);
 
 /* ---- the benchmark ------------------------------------------------------------------------------- */
 
-/* not-written where the request's files cannot be. */
-enum ts_status ts_bench_files_check(const struct bench_request *request, struct ts_diag *diag);
-
-/* Times the cases and prints them; a case that the stage refuses is left out, a stage without any case is named. */
+/* Times the cases and prints them; a case that the stage refuses is left out, a stage without any case is named.
+ * TS_BAD_CHAIN: the request asks for something that there is not (unknown-stage, no-benchmark, parameters-too-long,
+ * benchmark-option, device); TS_RUN_FAILED: a file cannot be written (not-written), or a device failed. */
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
-
-/* `tomostage bench [STAGE]`: hands its arguments (argv[1] on) over to the program tomostage-bench beside this one,
- * which also knows the oracles; where it is not installed, times the request and prints the table without errors.
- * Returns the exit code. */
-int ts_bench(const struct bench_request *request, int argc, char **argv, FILE *stream);
-
-/* bench_reduction.c: prints speed-up and efficiency of fan-in and two-level sums, products, minima, maxima, variances
- * and sums of tables against size and number of processors. Takes device, json, save, plot, runs and size (the most
- * values) of the request; its other members are refused (code benchmark-option). */
-enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
 
 /* ---- one case ---------------------------------------------------------------------------------- */
 
@@ -133,28 +103,32 @@ enum ts_status ts_bench_reduction(const struct bench_request *request, FILE *str
 enum bench_ceiling { BENCH_MEMCPY, BENCH_COPY, BENCH_READ, BENCH_TEXTURE };
 
 struct bench_row {
-    struct bench_case which;
-    const char *name;   /* the stage's, or "chain" */
-    char method[32];    /* that ran; "" where the stage has none */
-    const char *device; /* NULL: the CPU */
+    struct bench_case which; /* of the first stage of a chain, with all of the chain as its parameters */
+    const char *name;        /* the stage's, or "chain" */
+    const char *method;      /* that ran; NULL: the stage has none */
+    const char *device;      /* NULL: the CPU */
     int threads;
     double seconds;       /* median; on a device of the kernels alone */
     double spread;        /* from the 10th to the 90th percentile, as a share of the median */
-    double total_seconds; /* on a device: with the host's part of a reduction; NAN on the CPU */
+    double total_seconds; /* on a device with the host's part of a reduction; NAN on the CPU */
     double cold_seconds;  /* of the first run */
     double bytes;         /* each input read once a pass, each output written once */
-    double samples; /* of a projection: values that its rays meet; of a backprojection: pixels in views; 0: none */
+    double samples; /* values that the rays of a projection meet, or pixels in views of a reconstruction; NAN: none */
     enum bench_ceiling ceiling;
-    double ceiling_rate; /* bytes, or samples of a texture, a second */
+    double ceiling_rate; /* bytes, or samples of a texture, a second; NAN: there is none */
     struct bench_error error;
+    /* What ts_bench_row_finish() works out of it for tables and plots. */
+    const char *dtype, *values, *place, *ceiling_name;
+    int64_t cpu_threads; /* -1 on a device */
+    double voxel_rate;   /* voxels a second */
+    double rate;         /* GB/s, or G samples/s where there are samples */
+    double percent;      /* of the ceiling; NAN: there is none */
+    char on[16], share[32], no_error[192], not_compared[192], why[224];
 };
-
-/* GB/s, or G samples/s where there are samples; and what of the ceiling that is, in percent. */
-double ts_bench_rate(const struct bench_row *row);
-double ts_bench_percent(const struct bench_row *row);
 
 /* A prepared stage and what it was prepared from. */
 struct bench_stage {
+    struct bench_case which;
     struct param_set set;
     struct stage_context context;
     struct ts_image in;
@@ -167,53 +141,41 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
                                 int threads, const struct device_numbers *device, struct ts_diag *diag);
 /* Frees what ts_bench_prepare allocated. */
 void ts_bench_stage_clear(struct bench_stage *ready);
-/* Fills in what follows from the prepared stage: name, method, bytes, samples. */
-void ts_bench_describe(struct bench_row *row, const struct bench_case *which, const struct bench_stage *ready);
+/* Fills in what follows from the n prepared stages of a subject (name, method, bytes, samples) and clears the rest. */
+void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], int n);
 
-/* bench_cpu.c and bench_cuda.c: fill the row, but for its error. may_shrink: what is slow is timed on fewer slices.
- * TS_BAD_CHAIN where the stage refuses the case. */
-enum ts_status ts_bench_cpu(const struct bench_case *which, int threads, int runs, struct ts_diag *diag,
+/* bench_cpu.c and bench_cuda.c: fill the row, but for its error. A subject is a stage (n 1), or a chain of up to
+ * BENCH_STAGES cases, each on the result of the one before it; the row's times are the whole chain's. may_shrink:
+ * a slow stage is timed on fewer slices. TS_BAD_CHAIN where a stage refuses its case. */
+enum ts_status ts_bench_cpu(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
                             struct bench_row *row);
-enum ts_status ts_bench_cuda(const struct bench_case *which, bool may_shrink, const struct device_numbers *device,
-                             const struct cuda_ceilings *ceilings, int runs, struct ts_diag *diag,
-                             struct bench_row *row);
-/* Chains of up to four cases on one image; row->seconds is the whole chain's. */
-enum ts_status ts_bench_cpu_chain(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
-                                  struct bench_row *row);
-enum ts_status ts_bench_cuda_chain(const struct bench_case *cases, int n, const struct device_numbers *device, int runs,
-                                   struct ts_diag *diag, struct bench_row *row);
-/* bench_error.c: on a small image, of the map and of all tables that the oracle knows. */
-struct bench_error ts_bench_error(const struct bench_case *which, const struct device_numbers *device,
-                                  struct bench_oracles oracles);
-/* Of what was not compared with anything, and why. */
-struct bench_error ts_bench_no_error(const char *why);
+#ifdef TS_HAVE_CUDA
+enum ts_status ts_bench_cuda(const struct bench_case *cases, int n, bool may_shrink,
+                             const struct device_numbers *device, const struct cuda_ceilings *ceilings, int runs,
+                             struct ts_diag *diag, struct bench_row *row);
+/* Measures what the device can do at most, in a session of its own. */
+enum ts_status ts_bench_ceilings(const struct device_numbers *device, struct ts_diag *diag,
+                                 struct cuda_ceilings *ceilings);
+#endif
+/* ---- printing (bench_print.c) ------------------------------------------------------------------ */
 
-/* ---- printing (bench_print.c, bench_plot.c) ---------------------------------------------------- */
-
-struct bench_report {
-    const struct bench_request *request;
-    FILE *stream;
-    struct bench_row *rows;
-    int n_rows, room, all_threads;
-};
-
-/* The table's head, a row as soon as it is measured, and the end; as JSON where the request says so. no_device: why no
- * CUDA device takes part, or NULL. first: of all rows. */
-void ts_bench_print_head(const struct bench_report *report, const struct device_numbers *device, int driver,
-                         const struct cuda_ceilings *ceilings, const char *no_device);
-void ts_bench_print_row(const struct bench_report *report, const struct bench_row *row, bool first);
-void ts_bench_print_end(const struct bench_report *report);
-/* All rows as JSON. */
-enum ts_status ts_bench_save(const char *path, const struct bench_row *rows, int n, struct ts_diag *diag);
-/* A bar a row: percent of its ceiling. */
-enum ts_status ts_bench_plot(const char *path, const struct bench_row *rows, int n, struct ts_diag *diag);
+/* The columns of rows, for text and JSON. */
+extern const struct table ts_bench_table_of_rows;
+/* Fills in what follows from the measurements. */
+void ts_bench_row_finish(struct bench_row *row);
+/* The lines above the table, for people: version, threads, device and ceilings, why no CUDA device takes part, and why
+ * there are no errors. */
+void ts_bench_print_head(const struct bench_request *request, const struct bench_devices *devices,
+                         const struct cuda_ceilings *ceilings, FILE *stream);
+/* Draws a bar a row: percent of its ceiling. */
+enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, struct ts_diag *diag);
+/* Why no row has an error where this program has no oracles. */
+extern const char ts_bench_no_oracles[];
 
 /* ---- cases (bench_cases.c) --------------------------------------------------------------------- */
 
 enum { BENCH_MAX_CASES = 64 };
 
-/* "box radius=2|equalize" as cases, at most n; returns how many, 0 where a stage is not there. */
-int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n);
 /* "bins=256|bins=4096 method=*" as cases, one text each: '|' stands between them, and method=* for one with each
  * method. Returns how many; 0 where one has more than 255 characters. */
 int ts_bench_split_cases(const struct stage *stage, const char *cases, char parameters[BENCH_MAX_CASES][256]);
@@ -228,6 +190,8 @@ void ts_bench_params_clear(struct param_set *set);
 
 /* The description of the case's image, without data. */
 struct ts_image ts_bench_describe_image(const struct bench_case *which);
+/* Writes the values of the case into an image that it describes. */
+void ts_bench_fill(const struct bench_case *which, struct ts_image *image);
 /* An image of the case, 1 mm voxels, with allocated data; data NULL where memory is out. */
 struct ts_image ts_bench_image(const struct bench_case *which);
 

@@ -1,50 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is benchmarked: parameters, as a stage's hint gives them or as its rows let them be worked out.
+ * What is benchmarked: the parameters that a stage's table gives as a hint, or values that fit its required parameters;
+ * and texts of parameters as values.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/bench/bench.h"
 
-/* Every text so far, once for each of the n values. False where they are too many or too long. */
-static bool multiply(char parameters[BENCH_MAX_CASES][256], int *count, const char *name, char values[][32], int n)
-{
-    if (n == 0 || *count * n > BENCH_MAX_CASES)
-        return false;
-    for (int i = *count * n - 1; i >= 0; i--) {
-        char before[256];
-        memcpy(before, parameters[i / n], sizeof before);
-        if (snprintf(parameters[i], 256, "%s%s%s=%s", before, *before ? " " : "", name, values[i % n]) >= 256)
-            return false;
-    }
-    *count *= n;
-    return true;
-}
-
-static int values_of(const struct param *row, char values[][32])
-{
-    static const int64_t sizes[] = {1, 2, 3, 7, 15, 63};
-    int n = 0;
-    if (row->kind == PARAM_CHOICE) {
-        bool on_cpu = false;
-        for (const struct choice *choice = row->choices; choice->name; choice++)
-            on_cpu |= strcmp(choice->name, "auto") && (!choice->devices || choice->devices & ON_CPU);
-        for (const struct choice *choice = row->choices; choice->name && n < BENCH_MAX_CASES; choice++)
-            if (strcmp(choice->name, "auto") || !on_cpu) /* it is one of the others, where there are others */
-                snprintf(values[n++], 32, "%s", choice->name);
-    } else if (row->kind == PARAM_INTEGER || row->kind == PARAM_REAL) {
-        const bool bounded = row->min < row->max;
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            if (!bounded || ((double)sizes[i] >= row->min && (double)sizes[i] <= row->max))
-                snprintf(values[n++], 32, "%lld", (long long)sizes[i]);
-    }
-    return n;
-}
-
 static const char every_method[] = "method=*";
 
-/* The first `length` characters, once for each method where they say method=*. False where one is too long. */
+/* Adds a case of the first `length` characters, or one for each method where they say method=*. False where one is too
+ * long. */
 static bool add_cases(const struct stage *stage, const char *text, size_t length, char parameters[BENCH_MAX_CASES][256],
                       int *count)
 {
@@ -80,7 +48,7 @@ int ts_bench_split_cases(const struct stage *stage, const char *cases, char para
     return count;
 }
 
-/* The first case once more with each method that no case names. */
+/* Adds the first case once more with each method that no case names. */
 static int add_methods(const struct stage *stage, char parameters[BENCH_MAX_CASES][256], int count)
 {
     size_t i;
@@ -102,42 +70,32 @@ static int add_methods(const struct stage *stage, char parameters[BENCH_MAX_CASE
     return count;
 }
 
-int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256])
+/* The cases of a stage without a hint: every method, and for each required parameter a value that it can have without
+ * knowing the stage, which is its first choice, or 1. */
+static void work_out(const struct stage *stage, char cases[256])
 {
-    char values[BENCH_MAX_CASES][32];
-    int count = 1;
-    if (stage->bench)
-        return add_methods(stage, parameters, ts_bench_split_cases(stage, stage->bench, parameters));
-    memset(parameters, 0, BENCH_MAX_CASES * sizeof *parameters);
-    for (size_t i = 0; i < stage->n_params; i++) {
+    size_t length = 0;
+    cases[0] = '\0';
+    for (size_t i = 0; i < stage->n_params && length < 256; i++) {
         const struct param *row = &stage->params[i];
-        if (!row->required && strcmp(row->name, "method"))
+        const bool is_choice = row->kind == PARAM_CHOICE, is_method = is_choice && !strcmp(row->name, "method");
+        const double one = row->min < row->max ? fmin(fmax(1, row->min), row->max) : 1;
+        char value[64];
+        if (!row->required && !is_method)
             continue;
-        if (!multiply(parameters, &count, row->name, values, values_of(row, values)))
-            return 0;
+        if (is_choice)
+            snprintf(value, sizeof value, "%s", is_method ? "*" : row->choices->name);
+        else
+            snprintf(value, sizeof value, "%.15g", one);
+        length += (size_t)snprintf(cases + length, 256 - length, "%s%s=%s", length ? " " : "", row->name, value);
     }
-    return count;
 }
 
-int ts_bench_split(const char *chain, const struct bench_case *which, struct bench_case cases[], int n)
+int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256])
 {
-    int count = 0;
-    for (const char *at = chain; count < n; count++) {
-        const size_t length = strcspn(at, "|"), name_length = strcspn(at, " |");
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)name_length, at);
-        cases[count] = *which;
-        cases[count].stage = ts_stage_find(name);
-        if (!cases[count].stage)
-            return 0;
-        const size_t skipped = name_length < length ? name_length + 1 : name_length;
-        snprintf(cases[count].parameters, sizeof cases[count].parameters, "%.*s", (int)(length - skipped),
-                 at + skipped);
-        if (!at[length])
-            return count + 1;
-        at += length + 1;
-    }
-    return 0;
+    char cases[256];
+    work_out(stage, cases);
+    return add_methods(stage, parameters, ts_bench_split_cases(stage, stage->bench ? stage->bench : cases, parameters));
 }
 
 /* "0,4096": the list lasts until ts_bench_params_clear. */

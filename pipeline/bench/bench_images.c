@@ -11,9 +11,9 @@
  * A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.1.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "pipeline/bench/bench.h"
 #include "stages/geometry/beam.h"
 
@@ -205,22 +205,25 @@ static void fill_slice(const struct scene *scene, const struct ts_image *image, 
         }
 }
 
+void ts_bench_fill(const struct bench_case *which, struct ts_image *image)
+{
+    struct scene scene = {.which = which,
+                          .quantity = image->quantity,
+                          .projected = ts_image_is_sinogram(image) && image->quantity == TS_LINE_INTEGRAL};
+    if (scene.projected) {
+        scene.scan = ts_beam_scan(image, image);
+        scene.field_mm = fmax(fabs(ts_beam_detector(&scene.scan, 0).distance_mm), 0.5 * image->axes[2].spacing);
+    }
+#pragma omp parallel for
+    for (int64_t z = 0; z < which->nz; z++)
+        fill_slice(&scene, image, z);
+}
+
 struct ts_image ts_bench_image(const struct bench_case *which)
 {
     struct ts_image image = ts_bench_describe_image(which);
-    const size_t bytes = ts_image_bytes(&image);
-    struct scene scene = {.which = which,
-                          .quantity = image.quantity,
-                          .projected = ts_image_is_sinogram(&image) && image.quantity == TS_LINE_INTEGRAL};
-    if (scene.projected) {
-        scene.scan = ts_beam_scan(&image, &image);
-        scene.field_mm = fmax(fabs(ts_beam_detector(&scene.scan, 0).distance_mm), 0.5 * image.axes[2].spacing);
-    }
-    image.data = bytes == SIZE_MAX ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (image.data) {
-#pragma omp parallel for
-        for (int64_t z = 0; z < which->nz; z++)
-            fill_slice(&scene, &image, z);
-    }
+    image.data = ts_memory_aligned(ts_image_bytes(&image));
+    if (image.data)
+        ts_bench_fill(which, &image);
     return image;
 }

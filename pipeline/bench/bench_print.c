@@ -1,147 +1,150 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows as a table for people, or as JSON.
+ * The rows of the benchmark as a table for people, as JSON, and as a bar chart (SVG 1.1): the length of a bar is the
+ * share of the row's ceiling, the text beside it the rate.
  */
 #include <math.h>
+#include <omp.h>
+#include <string.h>
 
-#include "core/json.h"
+#include "core/svg.h"
 #include "core/text_file.h"
 #include "pipeline/bench/bench.h"
+#include "pipeline/command/chart.h"
+
+const char ts_bench_no_oracles[] =
+    "the program tomostage-bench, which compares with the oracles, is not installed beside this one";
 
 static const char *const ceiling_names[] = {"memcpy", "copy", "read", "texture"};
 
-double ts_bench_rate(const struct bench_row *row)
+/* ---- rows -------------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(struct bench_row, member)
+static const struct table_column columns[] = {
+    {"stage", "stage", COLUMN_TEXT, AT(name), -10},
+    {"parameters", "parameters", COLUMN_CHARS, AT(which.parameters), -38, .unknown = "(defaults)"},
+    {"method", "method", COLUMN_TEXT, AT(method), -14},
+    {"dtype", "dtype", COLUMN_TEXT, AT(dtype), -5},
+    {"values", "values", COLUMN_TEXT, AT(values), -8},
+    {"shape", "z*y*x", COLUMN_SHAPE, AT(which.nz), 13},
+    {"device", NULL, COLUMN_TEXT, AT(place)},
+    {"threads", NULL, COLUMN_INTEGER, AT(cpu_threads), .optional = true},
+    {NULL, "on", COLUMN_CHARS, AT(on), 4},
+    {"seconds", "ms", COLUMN_REAL, AT(seconds), 10, 4, 1e3},
+    {"spread", "+-", COLUMN_REAL, AT(spread), 5, 0, 100, "%"},
+    {"total_seconds", NULL, COLUMN_REAL, AT(total_seconds)},
+    {"cold_seconds", NULL, COLUMN_REAL, AT(cold_seconds)},
+    {"bytes", NULL, COLUMN_REAL, AT(bytes)},
+    {"samples", NULL, COLUMN_REAL, AT(samples), .optional = true},
+    {"ceiling", NULL, COLUMN_TEXT, AT(ceiling_name)},
+    {"ceiling_per_second", NULL, COLUMN_REAL, AT(ceiling_rate)},
+    {"percent", NULL, COLUMN_REAL, AT(percent)},
+    {NULL, "Mvoxel/s", COLUMN_REAL, AT(voxel_rate), 9, 0, 1e-6},
+    {NULL, "rate", COLUMN_REAL, AT(rate), 9, 1},
+    {NULL, "of", COLUMN_CHARS, AT(share), 12},
+    {"error", "error", COLUMN_REAL, AT(error.distance), 8, TABLE_SCIENTIFIC},
+    {NULL, "total ms", COLUMN_REAL, AT(total_seconds), 9, 3, 1e3},
+    {NULL, "cold ms", COLUMN_REAL, AT(cold_seconds), 9, 1, 1e3},
+    {"no_error", NULL, COLUMN_CHARS, AT(no_error), .optional = true},
+    {"not_compared", NULL, COLUMN_CHARS, AT(not_compared), .optional = true},
+    {NULL, "", COLUMN_CHARS, AT(why), -1, .unknown = ""}};
+const struct table ts_bench_table_of_rows = TABLE_OF(struct bench_row, columns);
+_Static_assert(AT(which.nx) == AT(which.nz) + 2 * sizeof(int64_t), "the three sizes are a shape");
+
+void ts_bench_row_finish(struct bench_row *row)
 {
-    return 1e-9 * (row->samples > 0 ? row->samples : row->bytes) / row->seconds;
+    const struct bench_case *which = &row->which;
+    const bool has_samples = row->samples > 0, unknown = isnan(row->error.distance);
+    const double work = has_samples && row->ceiling == BENCH_TEXTURE ? row->samples : row->bytes;
+    row->dtype = ts_dtype_name(which->dtype);
+    row->values = ts_bench_values_names[which->values];
+    row->place = row->device ? row->device : "cpu";
+    row->ceiling_name = ceiling_names[row->ceiling];
+    row->cpu_threads = row->device ? -1 : row->threads;
+    row->voxel_rate = (double)(which->nz * which->ny * which->nx) / row->seconds;
+    row->rate = 1e-9 * (has_samples ? row->samples : row->bytes) / row->seconds;
+    row->percent = 100 * work / row->seconds / row->ceiling_rate;
+    if (row->device)
+        snprintf(row->on, sizeof row->on, "cuda");
+    else
+        snprintf(row->on, sizeof row->on, "%d", row->threads);
+    if (isnan(row->percent))
+        snprintf(row->share, sizeof row->share, "- %s", row->ceiling_name);
+    else
+        snprintf(row->share, sizeof row->share, "%.0f%% %s", row->percent, row->ceiling_name);
+    snprintf(unknown ? row->no_error : row->not_compared, sizeof row->no_error, "%s", row->error.unknown);
+    if (*row->error.unknown && strcmp(row->error.unknown, ts_bench_no_oracles))
+        snprintf(row->why, sizeof row->why, "%s: %s", unknown ? "no error" : "not compared", row->error.unknown);
 }
 
-double ts_bench_percent(const struct bench_row *row)
+void ts_bench_print_head(const struct bench_request *request, const struct bench_devices *devices,
+                         const struct cuda_ceilings *ceilings, FILE *stream)
 {
-    const double work = row->samples > 0 && row->ceiling == BENCH_TEXTURE ? row->samples : row->bytes;
-    return 100 * work / row->seconds / row->ceiling_rate;
-}
-
-void ts_bench_print_head(const struct bench_report *report, const struct device_numbers *device, int driver,
-                         const struct cuda_ceilings *ceilings, const char *no_device)
-{
-    FILE *stream = report->stream;
-    if (report->request->json) {
-        fprintf(stream, "[\n");
-        return;
-    }
+    const struct device_numbers *device = devices->device;
+    const int driver = devices->found.driver;
     fprintf(stream,
             "tomostage %s, %d threads at most; medians of processor time (one thread), wall time (more) or kernels'\n"
             "time (cuda); GB/s of bytes read once a pass and written once, of a projection G samples/s along its rays, "
             "of a reconstruction G pixels and views/s\n",
-            ts_version(), report->all_threads);
+            ts_version(), omp_get_num_procs());
     if (device)
         fprintf(stream,
                 "%s, %d multiprocessors, driver of CUDA %d.%d; its ceilings in this run: copy %.0f GB/s, read %.0f "
                 "GB/s,\ntexture %.0f G samples/s\n",
                 device->name, device->multiprocessors, driver / 1000, driver % 1000 / 10, 1e-9 * ceilings->copy,
                 1e-9 * ceilings->read, 1e-9 * ceilings->texture);
-    else if (no_device)
-        fprintf(stream, "no rows of a CUDA device: %s\n", no_device);
-    fprintf(stream, "\n%-10s %-38s %-14s %-5s %-8s %13s %4s %10s %5s %9s %9s %12s %8s %9s %9s\n", "stage", "parameters",
-            "method", "dtype", "values", "z*y*x", "on", "ms", "+-", "Mvoxel/s", "rate", "of", "error", "total ms",
-            "cold ms");
+    else if (*devices->why)
+        fprintf(stream, "no rows of a CUDA device: %s\n", devices->why);
+    if (!request->compare)
+        fprintf(stream, "no errors: %s\n", ts_bench_no_oracles);
+    fputc('\n', stream);
 }
 
-static void print_json(FILE *stream, const struct bench_row *row)
-{
-    struct json json;
-    ts_json_init(&json, stream, false);
-    ts_json_open(&json, '{');
-    ts_json_member_text(&json, "stage", row->name);
-    ts_json_member_text(&json, "parameters", row->which.parameters);
-    ts_json_member_text(&json, "method", *row->method ? row->method : NULL);
-    ts_json_member_text(&json, "dtype", ts_dtype_name(row->which.dtype));
-    ts_json_member_text(&json, "values", ts_bench_values_names[row->which.values]);
-    ts_json_key(&json, "shape");
-    ts_json_open(&json, '[');
-    ts_json_integer(&json, row->which.nz);
-    ts_json_integer(&json, row->which.ny);
-    ts_json_integer(&json, row->which.nx);
-    ts_json_close(&json, ']');
-    ts_json_member_text(&json, "device", row->device ? row->device : "cpu");
-    if (!row->device)
-        ts_json_member_integer(&json, "threads", row->threads);
-    ts_json_member_real(&json, "seconds", row->seconds);
-    ts_json_member_real(&json, "spread", row->spread);
-    ts_json_member_real(&json, "total_seconds", row->total_seconds);
-    ts_json_member_real(&json, "cold_seconds", row->cold_seconds);
-    ts_json_member_real(&json, "bytes", row->bytes);
-    if (row->samples > 0)
-        ts_json_member_real(&json, "samples", row->samples);
-    ts_json_member_text(&json, "ceiling", ceiling_names[row->ceiling]);
-    ts_json_member_real(&json, "ceiling_per_second", row->ceiling_rate);
-    ts_json_member_real(&json, "percent", ts_bench_percent(row));
-    ts_json_member_real(&json, "error", row->error.distance);
-    if (*row->error.unknown)
-        ts_json_member_text(&json, isnan(row->error.distance) ? "no_error" : "not_compared", row->error.unknown);
-    ts_json_close(&json, '}');
-}
+/* ---- bars -------------------------------------------------------------------------------------- */
 
-/* "-" for what is not known. */
-static void format(char text[16], double value, int decimals, const char *unit)
-{
-    if (isnan(value))
-        snprintf(text, 16, "-");
-    else
-        snprintf(text, 16, "%.*f%s", decimals, value, unit);
-}
+enum { ROW = 16, TOP = 40, LABEL = 520, BAR = 400, RATE = 130 };
 
-static void print_line(FILE *stream, const struct bench_row *row)
+static void write_bar(FILE *file, const struct bench_row *row, int i, double widest)
 {
     const struct bench_case *which = &row->which;
-    const double voxels = (double)(which->nz * which->ny * which->nx);
-    char size[64], on[16] = "cuda", error[16], total[16], share[32], percent[16];
-    snprintf(size, sizeof size, "%lldx%lldx%lld", (long long)which->nz, (long long)which->ny, (long long)which->nx);
-    if (!row->device)
-        snprintf(on, sizeof on, "%d", row->threads);
-    format(total, 1e3 * row->total_seconds, 3, "");
-    format(percent, ts_bench_percent(row), 0, "%");
-    snprintf(error, sizeof error, isnan(row->error.distance) ? "-" : "%.1e", row->error.distance);
-    snprintf(share, sizeof share, "%s %s", percent, ceiling_names[row->ceiling]);
-    fprintf(stream, "%-10s %-38s %-14s %-5s %-8s %13s %4s %10.4f %4.0f%% %9.0f %9.1f %12s %8s %9s %9.1f%s%s\n",
-            row->name, *which->parameters ? which->parameters : "(defaults)", *row->method ? row->method : "-",
-            ts_dtype_name(which->dtype), ts_bench_values_names[which->values], size, on, 1e3 * row->seconds,
-            100 * row->spread, 1e-6 * voxels / row->seconds, ts_bench_rate(row), share, error, total,
-            1e3 * row->cold_seconds,
-            !*row->error.unknown         ? ""
-            : isnan(row->error.distance) ? "  no error: "
-                                         : "  not compared: ",
-            row->error.unknown);
+    const double length = isfinite(row->percent) ? BAR * row->percent / widest : 0;
+    const int y = TOP + ROW * i;
+    const char *method = row->method ? row->method : "", *color = row->device         ? "#2a7f3f"
+                                                                  : row->threads == 1 ? "#9db4d0"
+                                                                                      : "#4a6fa5";
+    char label[400];
+    snprintf(label, sizeof label, "%s %s %s%s%s, %s %s, %lldx%lldx%lld, %s%s", row->name, which->parameters,
+             *method ? "(" : "", method, *method ? ")" : "", row->dtype, row->values, (long long)which->nz,
+             (long long)which->ny, (long long)which->nx, row->on,
+             row->device         ? ""
+             : row->threads == 1 ? " thread"
+                                 : " threads");
+    fprintf(file, "<text x='%d' y='%d' text-anchor='end'>", LABEL - 6, y + ROW - 5);
+    ts_svg_text(file, label);
+    fprintf(file, "</text><rect x='%d' y='%d' width='%.1f' height='%d' fill='%s'/>", LABEL, y + 2, length, ROW - 4,
+            color);
+    if (isfinite(row->percent))
+        fprintf(file, "<text x='%.1f' y='%d'>%.0f %%, %.4g %s</text>\n", LABEL + length + 4, y + ROW - 5, row->percent,
+                row->rate, row->samples > 0 ? "G samples/s" : "GB/s");
+    else
+        fprintf(file, "<text x='%d' y='%d'>%.1f microseconds</text>\n", LABEL + 4, y + ROW - 5, 1e6 * row->seconds);
 }
 
-void ts_bench_print_row(const struct bench_report *report, const struct bench_row *row, bool first)
+enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, struct ts_diag *diag)
 {
-    if (report->request->json) {
-        if (!first)
-            fprintf(report->stream, ",");
-        print_json(report->stream, row);
-    } else {
-        print_line(report->stream, row);
-    }
-    fflush(report->stream);
-}
-
-void ts_bench_print_end(const struct bench_report *report)
-{
-    if (report->request->json)
-        fprintf(report->stream, "]\n");
-}
-
-enum ts_status ts_bench_save(const char *path, const struct bench_row *rows, int n, struct ts_diag *diag)
-{
+    const struct bench_row *row = rows->rows;
+    double widest = 100;
+    for (int i = 0; i < rows->n; i++)
+        widest = isfinite(row[i].percent) ? fmax(widest, row[i].percent) : widest;
     FILE *file = ts_text_file_open(path, true, diag);
     if (!file)
         return TS_RUN_FAILED;
-    fprintf(file, "[\n");
-    for (int i = 0; i < n; i++) {
-        fprintf(file, "%s", i > 0 ? "," : "");
-        print_json(file, &rows[i]);
-    }
-    fprintf(file, "]\n");
+    ts_chart_begin(file, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
+                   "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a CUDA device "
+                   "(green)");
+    for (int i = 0; i < rows->n; i++)
+        write_bar(file, &row[i], i, widest);
+    fprintf(file, "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL, TOP - 6,
+            TOP + ROW * rows->n + 4, LABEL + BAR * 100 / widest, TOP - 6, TOP + ROW * rows->n + 4);
     return ts_text_file_close(file, path, diag);
 }

@@ -31,18 +31,10 @@ static void report(const struct builder *builder, const struct node *node, const
                       &(struct diag_site){.code = code, .span = node->span, .stage = owner}, "%s", message);
 }
 
-static void expect(const struct builder *builder, const struct node *node, const char *owner, const char *expected)
-{
-    char found[TREE_SHOWN_BYTES + 2];
-    if (node->kind != NODE_REFUSED)
-        ts_diag_error(builder->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
-                      "%s is expected, found %s", expected, ts_load_found(node, found));
-}
-
 /* ---- names -------------------------------------------------------------------------------------- */
 
-int32_t ts_chain_find_name(const struct ts_chain *chain, const char *name)
+/* Node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was refused have none. */
+static int32_t find_name(const struct ts_chain *chain, const char *name)
 {
     for (int32_t i = 0; i < chain->n_sources; i++)
         if (chain->sources[i].name && !strcmp(chain->sources[i].name, name))
@@ -53,10 +45,11 @@ int32_t ts_chain_find_name(const struct ts_chain *chain, const char *name)
     return -1;
 }
 
-int32_t ts_chain_resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
-                              const char *site, struct ts_diag *diag)
+/* The node that stage `stage` may refer to by the text at `span`, or -1 (reported as `site`: ...). */
+static int32_t resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
+                            const char *site, struct ts_diag *diag)
 {
-    const int32_t node = ts_chain_find_name(chain, name);
+    const int32_t node = find_name(chain, name);
     if (node >= 0 && node < chain->n_sources + stage)
         return node;
     char shown[TREE_SHOWN_BYTES];
@@ -76,8 +69,7 @@ int32_t ts_chain_resolve_name(const struct ts_chain *chain, int32_t stage, const
     for (int32_t i = 0; i < stage; i++)
         if (chain->stages[i].name)
             names[n++] = chain->stages[i].name;
-    const struct node text = {.kind = NODE_SCALAR, .span = span, .text = name};
-    ts_load_unknown(diag, &text, site, "name", names, n);
+    ts_load_unknown(diag, name, span, site, "name", names, n);
     return -1;
 }
 
@@ -87,12 +79,12 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
     bool ok = true;
     for (size_t i = 0; i < self->set.n_rows; i++) {
         const struct param *row = &self->set.rows[i];
-        struct ts_reference *reference = (struct ts_reference *)((unsigned char *)self->set.values + row->offset);
+        struct ts_reference *reference = ts_param_field(&self->set, i);
         if (row->kind != PARAM_REFERENCE || !(self->set.given >> i & 1))
             continue;
         char site[160];
         snprintf(site, sizeof site, "%s.%s", self->set.owner, row->name);
-        reference->node = ts_chain_resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
+        reference->node = resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
         ok &= reference->node >= 0;
     }
     return ok;
@@ -123,7 +115,7 @@ static const char *new_name(struct builder *builder, const struct node *node, co
         ts_diag_hint(builder->diag, "a letter, then letters, digits, _ and -, at most %d in all", NAME_MAX_BYTES);
         return NULL;
     }
-    const int32_t taken = ts_chain_find_name(builder->chain, text);
+    const int32_t taken = find_name(builder->chain, text);
     if (taken >= 0) {
         const int32_t stage = taken - builder->chain->n_sources;
         if (stage < 0)
@@ -163,7 +155,7 @@ static const struct source_format *find_format(const struct builder *builder, co
         found = format ? format : found;
     }
     if (!found && map->first)
-        ts_load_unknown(builder->diag, map->first->key, owner, "format", names, n);
+        ts_load_unknown(builder->diag, map->first->key->text, map->first->key->span, owner, "format", names, n);
     else if (!found)
         report(builder, map, "no-format", owner, "the format is missing");
     return found;
@@ -175,7 +167,7 @@ static void build_source(struct builder *builder, const struct node *map, const 
 {
     struct load load = loader(builder);
     if (map->kind != NODE_MAP) {
-        expect(builder, map, owner, "a map such as {dicom: FOLDER}");
+        ts_load_expected(builder->diag, map, owner, "a map such as {dicom: FOLDER}");
         return;
     }
     const struct source_format *format = find_format(builder, map, owner);
@@ -195,7 +187,7 @@ static void build_sources(struct builder *builder, const struct node *input, con
     if (input)
         build_source(builder, input, "input", &chain->sources[0]);
     if (inputs && inputs->kind != NODE_MAP) {
-        expect(builder, inputs, "inputs", "a map such as {atlas: {dicom: FOLDER}}");
+        ts_load_expected(builder->diag, inputs, "inputs", "a map such as {atlas: {dicom: FOLDER}}");
         return;
     }
     for (const struct node *entry = inputs ? inputs->first : NULL; entry; entry = entry->next) {
@@ -230,7 +222,7 @@ static const struct node *stage_entry(const struct builder *builder, const struc
         ts_diag_hint(builder->diag, "- %s: {...}, or indent the parameters further than the name",
                      item->first->key->text);
     } else if ((item->kind == NODE_MAP && !item->incomplete) || item->kind == NODE_LIST) {
-        expect(builder, item, NULL, "a stage such as `box: {radius: 2}`");
+        ts_load_expected(builder->diag, item, NULL, "a stage such as `box: {radius: 2}`");
     }
     return NULL;
 }
@@ -249,7 +241,7 @@ static const struct stage *find_stage(const struct builder *builder, const struc
     size_t n = 0;
     for (; ts_stages[n] && n < sizeof names / sizeof *names; n++)
         names[n] = ts_stages[n]->name;
-    ts_load_unknown(builder->diag, name, NULL, "stage", names, n);
+    ts_load_unknown(builder->diag, name->text, name->span, NULL, "stage", names, n);
     return NULL;
 }
 
@@ -267,7 +259,7 @@ static void name_stage(struct builder *builder, const struct node *item, struct 
     if (!label || label->kind != NODE_SCALAR)
         return;
     stage->name_span = label->span;
-    if (!is_name(label->text) || ts_chain_find_name(builder->chain, label->text) >= 0)
+    if (!is_name(label->text) || find_name(builder->chain, label->text) >= 0)
         return;
     stage->name = ts_arena_text(builder->chain->arena, label->text, strlen(label->text));
     if (!stage->name)
@@ -319,14 +311,14 @@ static void build_stage(struct builder *builder, const struct node *item, int32_
     snprintf(site, sizeof site, "%s.input", stage->stage->name);
     const char *from = ts_load_text(builder->diag, input, site, "the name of an earlier output or source");
     if (from)
-        stage->input_node = ts_chain_resolve_name(chain, index, from, input->span, site, builder->diag);
+        stage->input_node = resolve_name(chain, index, from, input->span, site, builder->diag);
 }
 
 static void build_stages(struct builder *builder, const struct node *list)
 {
     struct ts_chain *chain = builder->chain;
     if (list->kind != NODE_LIST) {
-        expect(builder, list, "stages", "a list of stages");
+        ts_load_expected(builder->diag, list, "stages", "a list of stages");
         if (list->kind != NODE_REFUSED)
             ts_diag_hint(builder->diag, "each stage stands in its own line: - box: {radius: 2}");
         return;
@@ -356,18 +348,18 @@ static void build_output(struct builder *builder, const struct node *map)
     static const char *const names[] = {"hdf5"};
     const struct load load = loader(builder);
     if (map->kind != NODE_MAP || map->n == 0) {
-        expect(builder, map, "output", "a map such as {hdf5: result.h5}");
+        ts_load_expected(builder->diag, map, "output", "a map such as {hdf5: result.h5}");
         return;
     }
     for (const struct node *entry = map->first; entry; entry = entry->next) {
         if (strcmp(entry->key->text, "hdf5")) {
-            ts_load_unknown(builder->diag, entry->key, "output", "format", names, 1);
+            ts_load_unknown(builder->diag, entry->key->text, entry->key->span, "output", "format", names, 1);
             continue;
         }
         const char *path =
             entry->kind == NODE_LIST ? NULL : ts_load_text(builder->diag, entry, "output.hdf5", "a path");
         if (entry->kind == NODE_LIST)
-            expect(builder, entry, "output.hdf5", "one path");
+            ts_load_expected(builder->diag, entry, "output.hdf5", "one path");
         if (path && !*path)
             report(builder, entry, "path-empty", "output.hdf5", "the path is empty");
         else if (path)
@@ -404,7 +396,7 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
     struct builder builder = {.chain = chain, .diag = diag, .folder = folder};
     bool meant_stages = false;
     if (root->kind != NODE_MAP) {
-        expect(&builder, root, NULL, "a map with the keys tomostage, input, stages and output");
+        ts_load_expected(diag, root, NULL, "a map with the keys tomostage, input, stages and output");
         return;
     }
     for (const struct node *entry = root->first; entry; entry = entry->next) {
@@ -414,7 +406,8 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
         if (i < N_KEYS)
             values[i] = entry;
         else
-            meant_stages |= ts_load_unknown(diag, entry->key, NULL, "key", keys, N_KEYS) == keys[STAGES];
+            meant_stages |=
+                ts_load_unknown(diag, entry->key->text, entry->key->span, NULL, "key", keys, N_KEYS) == keys[STAGES];
     }
     check_version(&builder, root, values[VERSION]);
     build_sources(&builder, values[INPUT], values[INPUTS]);

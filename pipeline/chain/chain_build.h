@@ -10,11 +10,6 @@
 
 /* Index of the row that holds the paths of the source's format, or -1. */
 int ts_chain_path_row(const struct source_format *format);
-/* Node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was refused have none. */
-int32_t ts_chain_find_name(const struct ts_chain *chain, const char *name);
-/* The node that stage `stage` may refer to by the text at `span`, or -1 (reported as `site`: ...). */
-int32_t ts_chain_resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
-                              const char *site, struct ts_diag *diag);
 /* Sets the nodes of the given references of a stage; false where one names nothing before it (reported). */
 bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, struct ts_diag *diag);
 /* Builds sources, stages and output from a tree; all errors are in diag. */

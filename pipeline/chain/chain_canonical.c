@@ -13,7 +13,7 @@
 static bool is_silent(const struct param_set *set, size_t i)
 {
     const struct param *row = &set->rows[i];
-    const unsigned char *at = (const unsigned char *)set->values + row->offset;
+    const void *at = ts_param_field(set, i);
     if (ts_param_is_idle(set, i))
         return true;
     if (set->given >> i & 1)

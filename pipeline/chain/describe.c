@@ -20,28 +20,16 @@ void ts_describe_stages(FILE *stream)
 
 /* ---- words for one row ------------------------------------------------------------------------- */
 
-static const char *kind_name(const struct param *row)
-{
-    switch (row->kind) {
-    case PARAM_INTEGER:
-        return "integer";
-    case PARAM_REAL:
-        return "number";
-    case PARAM_CHOICE:
-        return "choice";
-    case PARAM_BOOL:
-        return "true or false";
-    case PARAM_TEXT:
-        return "text";
-    case PARAM_TEXTS:
-        return "text or list of texts";
-    case PARAM_NUMBERS:
-        return "list of numbers";
-    case PARAM_REFERENCE:
-        return "name of an earlier output";
-    }
-    return "";
-}
+static const char *const kind_names[] = {
+    [PARAM_INTEGER] = "integer",
+    [PARAM_REAL] = "number",
+    [PARAM_CHOICE] = "choice",
+    [PARAM_BOOL] = "true or false",
+    [PARAM_TEXT] = "text",
+    [PARAM_TEXTS] = "text or list of texts",
+    [PARAM_NUMBERS] = "list of numbers",
+    [PARAM_REFERENCE] = "name of an earlier output",
+};
 
 /* "0 to 1024", "at least 0", "at most 1"; "" where any finite number will do. */
 static void format_range(const struct param *row, char *out, size_t size)
@@ -62,52 +50,57 @@ static void format_range(const struct param *row, char *out, size_t size)
         snprintf(out, size, "%s to %s", low, high);
 }
 
-static void format_default(const struct param *rows, size_t n_rows, size_t params_bytes, size_t i, char *out,
-                           size_t size)
+/* The parameter struct with every value at its default; free() it. NULL where memory is out. */
+static void *default_values(const struct stage *stage)
 {
-    const struct param *row = &rows[i];
-    if (row->required || row->optional || row->derived) {
-        snprintf(out, size, "%s", row->required ? "required" : row->derived ? row->derived : "none");
-        return;
-    }
-    struct param_set set = {.rows = rows, .n_rows = n_rows, .values = calloc(1, params_bytes)};
-    snprintf(out, size, "?");
-    if (set.values) {
+    struct param_set set = {.rows = stage->params,
+                            .n_rows = stage->n_params,
+                            .values = calloc(1, stage->params_bytes > 0 ? stage->params_bytes : 1)};
+    if (set.values)
         ts_params_init(&set);
-        ts_param_format(&set, i, out, size);
-    }
+    return set.values;
+}
+
+static void format_default(const struct stage *stage, size_t i, char *out, size_t size)
+{
+    const struct param *row = &stage->params[i];
+    struct param_set set = {.rows = stage->params, .n_rows = stage->n_params};
+    snprintf(out, size, "%s", row->required ? "required" : row->derived ? row->derived : row->optional ? "none" : "?");
+    if (row->required || row->optional || row->derived || !(set.values = default_values(stage)))
+        return;
+    ts_param_format(&set, i, out, size);
     free(set.values);
 }
 
 /* ---- words for a stage ------------------------------------------------------------------------- */
 
+/* The names of the bits that are set, with commas between them. */
+#define PRINT_BITS(first, last, bits, bit_of, name_of)                                                                 \
+    do {                                                                                                               \
+        const char *separator = "";                                                                                    \
+        for (int i = first; i <= last; i++)                                                                            \
+            if ((bits)&bit_of(i)) {                                                                                    \
+                fprintf(stream, "%s%s", separator, name_of(i));                                                        \
+                separator = ", ";                                                                                      \
+            }                                                                                                          \
+    } while (0)
+
 static void print_accepted(const struct stage *stage, FILE *stream)
 {
-    const char *separator = "";
     fprintf(stream, "%s%s%s", stage->axes & AXES_VOLUME ? "volumes (z, y, x)" : "",
             stage->axes == (AXES_VOLUME | AXES_SINOGRAM) ? " and " : "",
             stage->axes & AXES_SINOGRAM ? "sinograms (z, view, detector)" : "");
     fputs("; values of type ", stream);
-    for (int i = TS_U8; i <= TS_F32; i++)
-        if (stage->dtypes & TS_DTYPE_BIT(i)) {
-            fprintf(stream, "%s%s", separator, ts_dtype_name(i));
-            separator = ", ";
-        }
+    PRINT_BITS(TS_U8, TS_F32, stage->dtypes, TS_DTYPE_BIT, ts_dtype_name);
     fputs("; ", stream);
-    separator = "";
     if (stage->quantities == TS_ANY_QUANTITY)
         fputs("any quantity", stream);
-    for (int i = TS_COUNTS; i <= TS_INTENSITY && stage->quantities != TS_ANY_QUANTITY; i++)
-        if (stage->quantities & TS_QUANTITY_BIT(i)) {
-            fprintf(stream, "%s%s", separator, ts_quantity_name(i));
-            separator = ", ";
-        }
-    separator = "; of the beams ";
-    for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT && stage->beams != TS_ANY_BEAM; i++)
-        if (stage->beams & TS_BEAM_BIT(i)) {
-            fprintf(stream, "%s%s", separator, ts_beam_name(i));
-            separator = ", ";
-        }
+    else
+        PRINT_BITS(TS_COUNTS, TS_INTENSITY, stage->quantities, TS_QUANTITY_BIT, ts_quantity_name);
+    if (stage->beams != TS_ANY_BEAM && stage->beams != 0) {
+        fputs("; of the beams ", stream);
+        PRINT_BITS(TS_BEAM_PARALLEL, TS_BEAM_FAN_FLAT, stage->beams, TS_BEAM_BIT, ts_beam_name);
+    }
 }
 
 /* The tables of a stage depend on its parameters and its input; these are the ones it leaves for a small volume,
@@ -143,24 +136,31 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
         for (size_t row = 0, r = 0; row < stage->n_params && r < STAGE_REFERENCES; row++)
             if (stage->params[row].kind == PARAM_REFERENCE)
                 references[r++] = stage->params[row].required ? &in : NULL;
-        set.values = calloc(1, stage->params_bytes > 0 ? stage->params_bytes : 1);
-        if (set.values) {
-            ts_params_init(&set);
-            if (ts_stage_prepare(stage, &set, &in, references, 1, NULL, diag, &context) == TS_OK)
-                n = ts_stage_tables(&context, tables, NULL);
-        }
+        set.values = default_values(stage);
+        if (set.values && ts_stage_prepare(stage, &set, &in, references, 1, NULL, diag, &context) == TS_OK)
+            n = ts_stage_tables(&context, tables, NULL);
         free(set.values);
     }
     ts_diag_destroy(diag);
     return n;
 }
 
-static void print_axes(const struct ts_image *image, FILE *stream)
+/* A line of its own for each table: `before` name `after` (axes) dtype: sentence. */
+static void print_tables(const struct stage *stage, const char *title, const char *before, const char *after,
+                         FILE *stream)
 {
-    fputc('(', stream);
-    for (int i = 0; i < image->rank; i++)
-        fprintf(stream, "%s%s", i > 0 ? ", " : "", ts_axis_name(image->axes[i].kind));
-    fprintf(stream, "%s) %s", image->rank == 0 ? "one value" : "", ts_dtype_name(image->dtype));
+    struct stage_table tables[STAGE_TABLES];
+    const int n = example_tables(stage, tables);
+    if (n > 0)
+        fputs(title, stream);
+    for (int i = 0; i < n; i++) {
+        const struct ts_image *image = &tables[i].image;
+        fprintf(stream, "%s%s%s (", before, tables[i].name, after);
+        for (int axis = 0; axis < image->rank; axis++)
+            fprintf(stream, "%s%s", axis > 0 ? ", " : "", ts_axis_name(image->axes[axis].kind));
+        fprintf(stream, "%s) %s: %s\n", image->rank == 0 ? "one value" : "", ts_dtype_name(image->dtype),
+                tables[i].doc);
+    }
 }
 
 static void print_one_tolerance(const struct stage_tolerance *tolerance, FILE *stream)
@@ -224,8 +224,8 @@ static void print_row(const struct stage *stage, size_t i, FILE *stream)
     const struct param *row = &stage->params[i];
     char range[120], given[256];
     format_range(row, range, sizeof range);
-    format_default(stage->params, stage->n_params, stage->params_bytes, i, given, sizeof given);
-    fprintf(stream, "\n  %s: %s%s%s%s%s; %s%s\n", row->name, kind_name(row), *range ? ", " : "", range,
+    format_default(stage, i, given, sizeof given);
+    fprintf(stream, "\n  %s: %s%s%s%s%s; %s%s\n", row->name, kind_names[row->kind], *range ? ", " : "", range,
             row->unit && *row->unit ? ", unit " : "", row->unit ? row->unit : "", row->required ? "" : "default ",
             given);
     print_filled(row->doc, 6, stream);
@@ -235,8 +235,6 @@ static void print_row(const struct stage *stage, size_t i, FILE *stream)
 
 void ts_describe_stage(const struct stage *stage, FILE *stream)
 {
-    struct stage_table tables[STAGE_TABLES];
-    const int n_tables = example_tables(stage, tables);
     fprintf(stream, "%s: %s\n\n", stage->name, stage->summary);
     print_filled(stage->doc, 0, stream);
     fputs("\ntakes ", stream);
@@ -247,13 +245,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
         print_row(stage, i, stream);
     if (stage->n_params == 0)
         fputs("  none\n", stream);
-    if (n_tables > 0)
-        fputs("\ntables it leaves\n", stream);
-    for (int i = 0; i < n_tables; i++) {
-        fprintf(stream, "  %s ", tables[i].name);
-        print_axes(&tables[i].image, stream);
-        fprintf(stream, ": %s\n", tables[i].doc);
-    }
+    print_tables(stage, "\ntables it leaves\n", "  ", "", stream);
     fputs("\naccuracy\n  ", stream);
     print_tolerance(stage, stream);
     fputs("\n\nEvery stage also takes `name:` (a label that later stages and the output file use) and `input:` (the "
@@ -281,8 +273,9 @@ static void print_docs_rows(const struct stage *stage, FILE *stream)
         const struct param *row = &stage->params[i];
         char range[120], given[256];
         format_range(row, range, sizeof range);
-        format_default(stage->params, stage->n_params, stage->params_bytes, i, given, sizeof given);
-        fprintf(stream, "| `%s` | %s | %s | %s | ", row->name, kind_name(row), range, row->unit ? row->unit : "");
+        format_default(stage, i, given, sizeof given);
+        fprintf(stream, "| `%s` | %s | %s | %s | ", row->name, kind_names[row->kind], range,
+                row->unit ? row->unit : "");
         print_cell(given, stream);
         fputs(" | ", stream);
         print_cell(row->doc, stream);
@@ -299,10 +292,8 @@ static void print_docs_rows(const struct stage *stage, FILE *stream)
 
 void ts_describe_docs(const struct stage *stage, FILE *stream)
 {
-    struct stage_table tables[STAGE_TABLES];
-    const int n_tables = example_tables(stage, tables);
     fprintf(stream,
-            "<!-- Written by `tomostage stages --markdown docs/stages` from the stage's table; edit %s.c. -->\n",
+            "<!-- Written by docs/stage_pages.py from the stage's table and its example chain; edit %s.c. -->\n",
             stage->name);
     fprintf(stream, "# %s\n\n%s\n\n%s\n\n## Takes\n\n", stage->name, stage->summary, stage->doc);
     print_accepted(stage, stream);
@@ -313,13 +304,7 @@ void ts_describe_docs(const struct stage *stage, FILE *stream)
     else
         fputs("None of its own.\n", stream);
     fputs("\nLike every stage it also takes `name` and `input`.\n", stream);
-    if (n_tables > 0)
-        fputs("\n## Tables\n\nWith every parameter at its default:\n\n", stream);
-    for (int i = 0; i < n_tables; i++) {
-        fprintf(stream, "- `%s` ", tables[i].name);
-        print_axes(&tables[i].image, stream);
-        fprintf(stream, ": %s\n", tables[i].doc);
-    }
+    print_tables(stage, "\n## Tables\n\nWith every parameter at its default:\n\n", "- `", "`", stream);
     fputs("\n## Accuracy\n\n", stream);
     print_tolerance(stage, stream);
     fputc('\n', stream);

@@ -19,6 +19,16 @@ static void open_typed(struct json *json, const char *type)
     ts_json_member_text(json, "type", type);
 }
 
+/* A list of one or two texts; the second may be NULL. */
+static void write_texts(struct json *json, const char *key, const char *first, const char *second)
+{
+    ts_json_open_member(json, key, '[');
+    ts_json_text(json, first);
+    if (second)
+        ts_json_text(json, second);
+    ts_json_close(json, ']');
+}
+
 static void write_range(struct json *json, const struct param *row)
 {
     if (row->min == 0 && row->max == 0)
@@ -45,8 +55,7 @@ static void write_choices(struct json *json, const struct choice *choices)
     char *pattern = NULL;
     size_t length;
     FILE *stream = open_memstream(&pattern, &length);
-    ts_json_key(json, "anyOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "anyOf", '[');
     for (const struct choice *choice = choices; choice && choice->name; choice++) {
         ts_json_open(json, '{');
         ts_json_member_text(json, "const", choice->name);
@@ -72,8 +81,7 @@ static void write_choices(struct json *json, const struct choice *choices)
 /* A number, a list of numbers, or a list of such lists. */
 static void write_numbers(struct json *json, const struct param *row)
 {
-    ts_json_key(json, "oneOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "oneOf", '[');
     for (int depth = 0; depth <= 2; depth++) {
         for (int i = 0; i < depth; i++) {
             open_typed(json, "array");
@@ -90,8 +98,7 @@ static void write_numbers(struct json *json, const struct param *row)
 
 static void write_text_or_texts(struct json *json)
 {
-    ts_json_key(json, "oneOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "oneOf", '[');
     open_typed(json, "string");
     ts_json_close(json, '}');
     open_typed(json, "array");
@@ -104,16 +111,13 @@ static void write_text_or_texts(struct json *json)
 
 static void write_default(struct json *json, const struct param *row)
 {
-    const void *const values[] = {
-        [PARAM_INTEGER] = &row->init.i, [PARAM_REAL] = &row->init.r,    [PARAM_CHOICE] = &row->init.choice,
-        [PARAM_BOOL] = &row->init.b,    [PARAM_TEXT] = &row->init.text, [PARAM_REFERENCE] = NULL};
-    if (row->required || row->optional || row->derived || !values[row->kind])
+    if (row->required || row->optional || row->derived || row->kind > PARAM_TEXT)
         return;
     /* An infinity is not of the schema's type "number". */
     if (row->kind == PARAM_REAL && isinf(row->init.r))
         return;
     ts_json_key(json, "default");
-    ts_json_param(json, row, values[row->kind]);
+    ts_json_param(json, row, &row->init);
 }
 
 static void write_row(struct json *json, const struct param *row)
@@ -122,8 +126,7 @@ static void write_row(struct json *json, const struct param *row)
     snprintf(description, sizeof description, "%s%s%s%s%s%s%s", row->doc, row->unit && *row->unit ? " [" : "",
              row->unit && *row->unit ? row->unit : "", row->unit && *row->unit ? "]" : "",
              row->derived ? " (default: " : "", row->derived ? row->derived : "", row->derived ? ")" : "");
-    ts_json_key(json, row->name);
-    ts_json_open(json, '{');
+    ts_json_open_member(json, row->name, '{');
     ts_json_member_text(json, "description", description);
     switch (row->kind) {
     case PARAM_INTEGER:
@@ -138,11 +141,7 @@ static void write_row(struct json *json, const struct param *row)
         ts_json_member_text(json, "type", "boolean");
         break;
     case PARAM_TEXT: /* `series: 2` is a text to us and a number to YAML */
-        ts_json_key(json, "type");
-        ts_json_open(json, '[');
-        ts_json_text(json, "string");
-        ts_json_text(json, "number");
-        ts_json_close(json, ']');
+        write_texts(json, "type", "string", "number");
         break;
     case PARAM_TEXTS:
         write_text_or_texts(json);
@@ -168,8 +167,7 @@ static void close_properties(struct json *json, const struct param *rows, size_t
         any = any || rows[i].required;
     if (!any)
         return;
-    ts_json_key(json, "required");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "required", '[');
     for (size_t i = 0; i < n_rows; i++)
         if (rows[i].required)
             ts_json_text(json, rows[i].name);
@@ -198,24 +196,14 @@ static bool works_alone(const struct stage *stage)
 /* {"box": {...}}: one key, whose value holds the parameters. */
 static void write_stage(struct json *json, const struct stage *stage)
 {
-    /* `- equalize:` is an empty value to YAML. */
-    const bool alone = works_alone(stage);
     open_typed(json, "object");
     ts_json_member_text(json, "title", stage->name);
     ts_json_member_text(json, "description", stage->summary);
-    ts_json_key(json, "properties");
-    ts_json_open(json, '{');
-    ts_json_key(json, stage->name);
-    ts_json_open(json, '{');
-    ts_json_key(json, "type");
-    ts_json_open(json, '[');
-    ts_json_text(json, "object");
-    if (alone)
-        ts_json_text(json, "null");
-    ts_json_close(json, ']');
+    ts_json_open_member(json, "properties", '{');
+    ts_json_open_member(json, stage->name, '{');
+    write_texts(json, "type", "object", works_alone(stage) ? "null" : NULL); /* `- equalize:` is an empty value */
     ts_json_member_text(json, "description", stage->summary);
-    ts_json_key(json, "properties");
-    ts_json_open(json, '{');
+    ts_json_open_member(json, "properties", '{');
     for (size_t i = 0; i < stage->n_params; i++)
         write_row(json, &stage->params[i]);
     write_described_text(json, "name", "label of this stage's output, for later stages and in the output file");
@@ -225,10 +213,7 @@ static void write_stage(struct json *json, const struct stage *stage)
     ts_json_close(json, '}');
     ts_json_close(json, '}');
     ts_json_member_bool(json, "additionalProperties", false);
-    ts_json_key(json, "required");
-    ts_json_open(json, '[');
-    ts_json_text(json, stage->name);
-    ts_json_close(json, ']');
+    write_texts(json, "required", stage->name, NULL);
     ts_json_close(json, '}');
 }
 
@@ -239,14 +224,11 @@ static void write_stages(struct json *json)
     ts_json_member_text(json, "description", "the stages, carried out from first to last");
     ts_json_member_integer(json, "minItems", 1);
     ts_json_member_integer(json, "maxItems", CHAIN_MAX_STAGES);
-    ts_json_key(json, "items");
-    ts_json_open(json, '{');
-    ts_json_key(json, "oneOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "items", '{');
+    ts_json_open_member(json, "oneOf", '[');
     ts_json_open(json, '{');
     ts_json_member_text(json, "title", "a stage with every parameter at its default");
-    ts_json_key(json, "enum");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "enum", '[');
     for (const struct stage *const *stage = ts_stages; *stage; stage++)
         if (works_alone(*stage))
             ts_json_text(json, (*stage)->name);
@@ -261,18 +243,14 @@ static void write_stages(struct json *json)
 
 static void write_sources(struct json *json)
 {
-    ts_json_key(json, "$defs");
-    ts_json_open(json, '{');
-    ts_json_key(json, "source");
-    ts_json_open(json, '{');
-    ts_json_key(json, "oneOf");
-    ts_json_open(json, '[');
+    ts_json_open_member(json, "$defs", '{');
+    ts_json_open_member(json, "source", '{');
+    ts_json_open_member(json, "oneOf", '[');
     for (const struct source_format *const *format = ts_source_formats; *format; format++) {
         open_typed(json, "object");
         ts_json_member_text(json, "title", (*format)->name);
         ts_json_member_text(json, "description", (*format)->summary);
-        ts_json_key(json, "properties");
-        ts_json_open(json, '{');
+        ts_json_open_member(json, "properties", '{');
         for (size_t i = 0; i < (*format)->n_params; i++)
             write_row(json, &(*format)->params[i]);
         close_properties(json, (*format)->params, (*format)->n_params, false);
@@ -299,10 +277,8 @@ void ts_describe_schema(FILE *stream)
     ts_json_member_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
     ts_json_member_text(&json, "title", "tomostage chain");
     ts_json_member_text(&json, "type", "object");
-    ts_json_key(&json, "properties");
-    ts_json_open(&json, '{');
-    ts_json_key(&json, "tomostage");
-    ts_json_open(&json, '{');
+    ts_json_open_member(&json, "properties", '{');
+    ts_json_open_member(&json, "tomostage", '{');
     ts_json_member_integer(&json, "const", 1);
     ts_json_member_text(&json, "description", "version of the chain's language");
     ts_json_close(&json, '}');
@@ -318,18 +294,13 @@ void ts_describe_schema(FILE *stream)
     ts_json_key(&json, "output");
     open_typed(&json, "object");
     ts_json_member_text(&json, "description", "the file to write");
-    ts_json_key(&json, "properties");
-    ts_json_open(&json, '{');
+    ts_json_open_member(&json, "properties", '{');
     write_described_text(&json, "hdf5", "path of the HDF5 file (NeXus layout)");
     close_properties(&json, NULL, 0, false);
     ts_json_close(&json, '}');
     ts_json_close(&json, '}');
     ts_json_member_bool(&json, "additionalProperties", false);
-    ts_json_key(&json, "required");
-    ts_json_open(&json, '[');
-    ts_json_text(&json, "tomostage");
-    ts_json_text(&json, "stages");
-    ts_json_close(&json, ']');
+    write_texts(&json, "required", "tomostage", "stages");
     write_sources(&json);
     ts_json_close(&json, '}');
 }

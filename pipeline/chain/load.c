@@ -60,7 +60,7 @@ static uint32_t report_unknown(const struct load *load, const struct node *key, 
         names[n++] = set->rows[i].name;
     for (size_t i = 0; i < load->n_other_keys && n < sizeof names / sizeof *names; i++)
         names[n++] = load->other_keys[i];
-    const char *nearest = ts_load_unknown(load->diag, key, set->owner, "parameter", names, n);
+    const char *nearest = ts_load_unknown(load->diag, key->text, key->span, set->owner, "parameter", names, n);
     char elsewhere[128], known[512];
     size_t i;
     if (!nearest && list_elsewhere(set, key->text, elsewhere, sizeof elsewhere)) {
@@ -72,14 +72,9 @@ static uint32_t report_unknown(const struct load *load, const struct node *key, 
 
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
 {
-    char found[TREE_SHOWN_BYTES + 2];
     uint32_t seen = 0; /* a value that was refused is not missing as well */
-    if (map->kind == NODE_REFUSED)
-        return;
     if (map->kind != NODE_MAP && !ts_load_is_nothing(map)) {
-        ts_diag_error(load->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "wrong-kind", .span = map->span, .stage = set->owner},
-                      "a map of parameters is expected, found %s", ts_load_found(map, found));
+        ts_load_expected(load->diag, map, set->owner, "a map of parameters");
         return;
     }
     for (const struct node *entry = map->first; entry; entry = entry->next) {

@@ -25,10 +25,12 @@ bool ts_load_begin(const struct load *load, const struct param *rows, size_t n_r
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set);
 /* Loads one value into row i; false where it was refused (reported). */
 bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i);
-/* Reports a name that is none of `names` at the place of `node`, with the nearest one: "unknown parameter 'x'; did
- * you mean 'y'?" Returns that name, or NULL. */
-const char *ts_load_unknown(struct ts_diag *diag, const struct node *node, const char *owner, const char *what,
-                            const char *const *names, size_t n);
+/* Reports a name that is none of `names`, at its place and with the nearest one: "unknown parameter 'x'; did you mean
+ * 'y'?" Returns that one, or NULL. */
+const char *ts_load_unknown(struct ts_diag *diag, const char *name, struct ts_span span, const char *owner,
+                            const char *what, const char *const *names, size_t n);
+/* Reports that something else than `what` was found at the node, unless the node was refused already. */
+void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner, const char *what);
 /* A path as seen from the chain's folder; absolute ones stay. NULL: no memory (reported). */
 const char *ts_load_path(const struct load *load, const char *path);
 /* "a list", "a map", "nothing", or the scalar in single quotes, for messages. */
@@ -37,6 +39,9 @@ const char *ts_load_found(const struct node *node, char out[TREE_SHOWN_BYTES + 2
 const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected);
 /* Nothing, `~` or a form of `null`, without quotes. */
 bool ts_load_is_nothing(const struct node *node);
+/* The status of what was read since there were `count` records and `errors` errors: TS_RUN_FAILED where memory was out,
+ * whatever else was found. */
+enum ts_status ts_load_status(const struct ts_diag *diag, size_t count, size_t errors);
 /* Suggestions cost the square of a name's length: not for errors that will not be kept. */
 bool ts_load_diag_is_full(const struct ts_diag *diag);
 /* Joins names with commas until they no longer fit. */

@@ -11,6 +11,16 @@ bool ts_load_diag_is_full(const struct ts_diag *diag)
     return ts_diag_error_count(diag) >= DIAG_MAX_ERRORS;
 }
 
+enum ts_status ts_load_status(const struct ts_diag *diag, size_t count, size_t errors)
+{
+    if (ts_diag_error_count(diag) == errors)
+        return TS_OK;
+    for (size_t i = count; i < ts_diag_count(diag); i++)
+        if (ts_diag_get(diag, i)->status == TS_RUN_FAILED)
+            return TS_RUN_FAILED;
+    return TS_BAD_CHAIN;
+}
+
 bool ts_load_is_nothing(const struct node *node)
 {
     static const char *const nothings[] = {"", "~", "null", "Null", "NULL"};
@@ -50,14 +60,14 @@ void ts_load_list_names(char *out, size_t size, const char *const *names, size_t
     }
 }
 
-const char *ts_load_unknown(struct ts_diag *diag, const struct node *node, const char *owner, const char *what,
-                            const char *const *names, size_t n)
+const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_span span, const char *owner,
+                            const char *what, const char *const *names, size_t n)
 {
     char shown[TREE_SHOWN_BYTES], known[512], code[64];
-    const char *nearest = ts_load_diag_is_full(diag) ? NULL : ts_nearest_name(node->text, names, n);
+    const char *nearest = ts_load_diag_is_full(diag) ? NULL : ts_nearest_name(text, names, n);
     snprintf(code, sizeof code, "unknown-%s", what);
-    const struct diag_site site = {.code = code, .span = node->span, .stage = owner};
-    ts_tree_shown(node->text, shown);
+    const struct diag_site site = {.code = code, .span = span, .stage = owner};
+    ts_tree_shown(text, shown);
     if (nearest)
         ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'; did you mean '%s'?", what, shown, nearest);
     else
@@ -67,15 +77,19 @@ const char *ts_load_unknown(struct ts_diag *diag, const struct node *node, const
     return nearest;
 }
 
-const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected)
+void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner, const char *what)
 {
     char found[TREE_SHOWN_BYTES + 2];
-    if (node->kind == NODE_REFUSED)
-        return NULL;
-    if (node->text && !ts_load_is_nothing(node))
+    if (node->kind != NODE_REFUSED)
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
+                      "%s is expected, found %s", what, ts_load_found(node, found));
+}
+
+const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected)
+{
+    if (node->kind != NODE_REFUSED && node->text && !ts_load_is_nothing(node))
         return node->text;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
-                  "%s is expected, found %s", expected, ts_load_found(node, found));
+    ts_load_expected(diag, node, owner, expected);
     return NULL;
 }
 

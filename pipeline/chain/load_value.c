@@ -8,11 +8,6 @@
 #include "core/number.h"
 #include "pipeline/chain/load.h"
 
-static void *field(const struct param_set *set, size_t i)
-{
-    return (unsigned char *)set->values + set->rows[i].offset;
-}
-
 static bool no_memory(const struct load *load, size_t bytes)
 {
     ts_diag_no_memory(load->diag, bytes);
@@ -73,7 +68,7 @@ static bool load_choice(const struct load *load, const struct node *value, struc
         return expected(load, value, set, i, "a name");
     for (const struct choice *choice = row->choices; choice && choice->name; choice++) {
         if (!strcasecmp(choice->name, value->text)) {
-            *(int32_t *)field(set, i) = choice->value;
+            *(int32_t *)ts_param_field(set, i) = choice->value;
             return true;
         }
         if (n < sizeof names / sizeof *names)
@@ -101,7 +96,7 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     if (!is_scalar(value))
         return expected(load, value, set, i, "true or false");
     if (!strcmp(value->text, "true") || !strcmp(value->text, "false")) {
-        *(bool *)field(set, i) = value->text[0] == 't';
+        *(bool *)ts_param_field(set, i) = value->text[0] == 't';
         return true;
     }
     expected(load, value, set, i, "true or false");
@@ -146,9 +141,9 @@ static bool load_text(const struct load *load, const struct node *value, struct 
     if (!copy)
         return false;
     if (set->rows[i].kind == PARAM_REFERENCE)
-        *(struct ts_reference *)field(set, i) = (struct ts_reference){.name = copy, .node = -1};
+        *(struct ts_reference *)ts_param_field(set, i) = (struct ts_reference){.name = copy, .node = -1};
     else
-        *(const char **)field(set, i) = copy;
+        *(const char **)ts_param_field(set, i) = copy;
     return true;
 }
 
@@ -182,7 +177,7 @@ static bool load_texts(const struct load *load, const struct node *value, struct
     }
     set->spans[i] = whole;
     if (ok)
-        *(struct ts_texts *)field(set, i) = (struct ts_texts){.n = (int64_t)n, .items = items};
+        *(struct ts_texts *)ts_param_field(set, i) = (struct ts_texts){.n = (int64_t)n, .items = items};
     return ok;
 }
 
@@ -190,7 +185,7 @@ static bool load_texts(const struct load *load, const struct node *value, struct
 static bool read_numbers(const struct load *load, const struct node *first, int64_t n, struct param_set *set, size_t i,
                          double *values)
 {
-    struct ts_numbers *at = field(set, i);
+    struct ts_numbers *at = ts_param_field(set, i);
     const struct ts_numbers before = *at;
     const struct ts_span whole = set->spans[i];
     bool ok = true;
@@ -249,7 +244,8 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
     for (const struct node *line = is_table ? value->first : NULL; line; line = line->next, row++)
         ok &= read_numbers(load, line->first, columns, set, i, values + row * columns);
     if (ok)
-        *(struct ts_numbers *)field(set, i) = (struct ts_numbers){.rows = rows, .columns = columns, .values = values};
+        *(struct ts_numbers *)ts_param_field(set, i) =
+            (struct ts_numbers){.rows = rows, .columns = columns, .values = values};
     return ok;
 }
 
@@ -257,9 +253,11 @@ static bool load_kind(const struct load *load, const struct node *value, struct 
 {
     switch (set->rows[i].kind) {
     case PARAM_INTEGER:
-        return read_number(load, value, set, i, field(set, i), NULL) && ts_param_check(set, i, load->diag) == TS_OK;
+        return read_number(load, value, set, i, ts_param_field(set, i), NULL) &&
+               ts_param_check(set, i, load->diag) == TS_OK;
     case PARAM_REAL:
-        return read_number(load, value, set, i, NULL, field(set, i)) && ts_param_check(set, i, load->diag) == TS_OK;
+        return read_number(load, value, set, i, NULL, ts_param_field(set, i)) &&
+               ts_param_check(set, i, load->diag) == TS_OK;
     case PARAM_CHOICE:
         return load_choice(load, value, set, i);
     case PARAM_BOOL:
@@ -278,25 +276,15 @@ static bool load_kind(const struct load *load, const struct node *value, struct 
 bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i)
 {
     _Alignas(16) unsigned char before[64];
-    static const size_t bytes[] = {
-        [PARAM_INTEGER] = sizeof(int64_t),
-        [PARAM_REAL] = sizeof(double),
-        [PARAM_CHOICE] = sizeof(int32_t),
-        [PARAM_BOOL] = sizeof(bool),
-        [PARAM_TEXT] = sizeof(const char *),
-        [PARAM_TEXTS] = sizeof(struct ts_texts),
-        [PARAM_NUMBERS] = sizeof(struct ts_numbers),
-        [PARAM_REFERENCE] = sizeof(struct ts_reference),
-    };
     const struct ts_span span = set->spans[i];
     const uint32_t given = set->given;
-    const size_t size = bytes[set->rows[i].kind];
-    memcpy(before, field(set, i), size);
+    const size_t size = ts_param_bytes(set->rows[i].kind);
+    memcpy(before, ts_param_field(set, i), size);
     set->spans[i] = value->span;
     set->given |= UINT32_C(1) << i;
     if (load_kind(load, value, set, i))
         return true;
-    memcpy(field(set, i), before, size);
+    memcpy(ts_param_field(set, i), before, size);
     set->spans[i] = span;
     set->given = given;
     return false;

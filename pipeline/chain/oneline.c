@@ -92,12 +92,9 @@ static struct node *read_quoted(struct reader *reader)
         return NULL;
     }
     const size_t end = reader->at++;
-    char *text = ts_arena_alloc(reader->tree->arena, end - start);
-    if (!text) {
-        ts_diag_no_memory(reader->tree->diag, end - start);
-        reader->tree->stopped = true;
+    char *text = ts_tree_alloc(reader->tree, end - start);
+    if (!text)
         return NULL;
-    }
     size_t length = 0;
     for (size_t i = start + 1; i < end; i++) {
         i += bytes[i] == '\\';
@@ -143,13 +140,8 @@ static struct node *read_value(struct reader *reader)
         ts_tree_append(list, item);
     }
     list->span = span_at(start, reader->at - start);
-    list->text = ts_arena_text(reader->tree->arena, reader->tree->text + start, reader->at - start);
-    if (!list->text) {
-        ts_diag_no_memory(reader->tree->diag, reader->at - start);
-        reader->tree->stopped = true;
-        return NULL;
-    }
-    return list;
+    list->text = ts_tree_text(reader->tree, reader->tree->text + start, reader->at - start);
+    return list->text ? list : NULL;
 }
 
 struct node *ts_oneline_value(struct tree *tree, size_t offset)
@@ -188,6 +180,15 @@ static bool enter(struct reader *reader, struct node *map, const char *key, stru
     return key_node != NULL;
 }
 
+/* Enters a word key=value. */
+static void enter_word(struct reader *reader, struct node *map, const struct word *word)
+{
+    struct node *key = ts_tree_scalar(reader->tree, span_at(word->start, word->key_length),
+                                      reader->tree->text + word->start, word->key_length, false);
+    if (key && ts_tree_key_check(reader->tree, map, key))
+        ts_tree_enter(map, key, word->value);
+}
+
 /* The words after the first of a source or output segment: the paths, and key=value. Paths go under `name`. */
 static bool read_paths(struct reader *reader, struct node *map, const struct node *name)
 {
@@ -197,12 +198,7 @@ static bool read_paths(struct reader *reader, struct node *map, const struct nod
         if (!read_word(reader, &word))
             return false;
         if (word.key_length > 0) {
-            struct node *key = ts_tree_scalar(reader->tree, span_at(word.start, word.key_length),
-                                              reader->tree->text + word.start, word.key_length, false);
-            if (!key)
-                return false;
-            if (ts_tree_key_check(reader->tree, map, key))
-                ts_tree_enter(map, key, word.value);
+            enter_word(reader, map, &word);
         } else if (!first) {
             first = word.value;
         } else {
@@ -240,12 +236,7 @@ static bool read_parameters(struct reader *reader, struct node *map)
                           "parameter=value is expected here");
             continue;
         }
-        struct node *key = ts_tree_scalar(reader->tree, span_at(word.start, word.key_length),
-                                          reader->tree->text + word.start, word.key_length, false);
-        if (!key)
-            return false;
-        if (ts_tree_key_check(reader->tree, map, key))
-            ts_tree_enter(map, key, word.value);
+        enter_word(reader, map, &word);
         if (reader->tree->stopped)
             return false;
     }

@@ -11,6 +11,22 @@ static void refuse(struct tree *tree, const char *code, struct ts_span span, con
     tree->stopped = true;
 }
 
+void *ts_tree_alloc(struct tree *tree, size_t bytes)
+{
+    void *memory = ts_arena_alloc(tree->arena, bytes);
+    if (!memory) {
+        ts_diag_no_memory(tree->diag, bytes);
+        tree->stopped = true;
+    }
+    return memory;
+}
+
+const char *ts_tree_text(struct tree *tree, const char *text, size_t length)
+{
+    char *copy = ts_tree_alloc(tree, length + 1);
+    return copy ? memcpy(copy, text, length) : NULL;
+}
+
 struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span span)
 {
     if (tree->stopped)
@@ -19,12 +35,9 @@ struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span
         refuse(tree, "chain-limit", span, "the chain has more than 10000 keys and values");
         return NULL;
     }
-    struct node *node = ts_arena_alloc(tree->arena, sizeof *node);
-    if (!node) {
-        ts_diag_no_memory(tree->diag, sizeof *node);
-        tree->stopped = true;
+    struct node *node = ts_tree_alloc(tree, sizeof *node);
+    if (!node)
         return NULL;
-    }
     tree->n_nodes++;
     *node = (struct node){.kind = kind, .span = span};
     return node;
@@ -36,12 +49,9 @@ struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *
     if (!node)
         return NULL;
     node->quoted = quoted;
-    node->text = ts_arena_text(tree->arena, text, length);
-    if (!node->text) {
-        ts_diag_no_memory(tree->diag, length);
-        tree->stopped = true;
+    node->text = ts_tree_text(tree, text, length);
+    if (!node->text)
         return NULL;
-    }
     if (strlen(node->text) != length) {
         ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "text-nul", .span = span},
                       "a text cannot hold the character NUL");

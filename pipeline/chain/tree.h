@@ -41,6 +41,11 @@ struct tree {
     bool stopped; /* by a limit or for want of memory */
 };
 
+/* Zeroed memory, and a copy of a text, in the tree's arena; NULL where memory is out, which ends the reading
+ * (reported).
+ */
+void *ts_tree_alloc(struct tree *tree, size_t bytes);
+const char *ts_tree_text(struct tree *tree, const char *text, size_t length);
 /* A new node that is in no parent yet; NULL where a limit or memory ends the reading (reported). */
 struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span span);
 /* The same for a scalar, whose text is copied. */

@@ -1,132 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of the command line that `run` and `check` have in common, and the chain it names.
+ * What `run` and `check` have in common: the options and the chain that the command line names.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "io/file/regular_file.h"
+#include "io/hdf5/hdf5_driver.h"
 #include "io/source/source.h"
 #include "pipeline/cli/cli.h"
 #include "stages/engine/stage.h"
 
-const char ts_cli_chain_options[] =
+struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT};
+
+const char ts_cli_chain_help[] =
     "CHAIN is a file, or a chain in one line: 'dicom ./study | box radius=2 | hdf5 out.h5'.\n"
-    "One that begins with a stage takes its input from -i: 'box radius=2' -i ./study -o out.h5.\n\n"
-    "  -i, --input PATH        the input, instead of the chain's\n"
-    "  -o, --output FILE       the output file, instead of the chain's\n"
-    "      --set NAME=VALUE    one parameter: box.radius=3, box#2.radius=3 for the second box,\n"
-    "                          input.series=2; may be given several times\n"
-    "      --device DEVICE     auto (default), cpu, cuda or cuda:N\n"
-    "      --threads N         threads that compute; default: one per core this process may use\n"
-    "      --memory SIZE       memory the run may use, as 512M, 2GiB or bytes; default: 60 % of what is free\n"
-    "      --gpu-memory SIZE   GPU memory the run may use; default: 80 % of what the device has\n"
-    "      --force             replace an existing output file\n"
-    "      --quiet             no progress and no summary\n"
-    "      --json              events and messages as one JSON object per line on standard output\n";
+    "One that begins with a stage takes its input from -i: 'box radius=2' -i ./study -o out.h5.\n";
 
-enum {
-    OPTION_SET = 256,
-    OPTION_DEVICE,
-    OPTION_THREADS,
-    OPTION_MEMORY,
-    OPTION_GPU_MEMORY,
-    OPTION_FORCE,
-    OPTION_QUIET,
-    OPTION_JSON,
-    OPTION_PICTURE
-};
-
-static const struct option options[] = {{"input", required_argument, NULL, 'i'},
-                                        {"output", required_argument, NULL, 'o'},
-                                        {"set", required_argument, NULL, OPTION_SET},
-                                        {"device", required_argument, NULL, OPTION_DEVICE},
-                                        {"threads", required_argument, NULL, OPTION_THREADS},
-                                        {"memory", required_argument, NULL, OPTION_MEMORY},
-                                        {"gpu-memory", required_argument, NULL, OPTION_GPU_MEMORY},
-                                        {"force", no_argument, NULL, OPTION_FORCE},
-                                        {"quiet", no_argument, NULL, OPTION_QUIET},
-                                        {"json", no_argument, NULL, OPTION_JSON},
-                                        {"picture", required_argument, NULL, OPTION_PICTURE},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {0}};
-
-static bool is_device(const char *text)
+bool ts_cli_parse_set(const struct command *command, const struct command_option *option, const char *value)
 {
-    int64_t number;
-    return !strcmp(text, "auto") || !strcmp(text, "cpu") || !strcmp(text, "cuda") ||
-           (!strncmp(text, "cuda:", 5) && ts_cli_parse_integer(text + 5, 0, 1023, &number) && text[5] != '-');
-}
-
-static int take_size(const struct cli_command *command, const char *option, int64_t *bytes)
-{
-    if (ts_cli_parse_size(optarg, bytes))
-        return 0;
-    return ts_cli_wrong(command, "'--%s %s' is not a size such as 512M, 2GiB or 1048576 (bytes)", option, optarg);
-}
-
-/* One option with its value; 0, or the exit code after saying what is wrong. */
-static int take_option(const struct cli_command *command, int option, struct cli_chain *arguments)
-{
-    int64_t number;
-    switch (option) {
-    case 'i':
-        arguments->input = optarg;
-        return 0;
-    case 'o':
-        arguments->output = optarg;
-        return 0;
-    case OPTION_SET:
-        if (arguments->n_sets == CLI_MAX_SETS)
-            return ts_cli_wrong(command, "more than %d '--set'; write them into the chain", CLI_MAX_SETS);
-        arguments->sets[arguments->n_sets++] = optarg;
-        return 0;
-    case OPTION_DEVICE:
-        if (!is_device(optarg))
-            return ts_cli_wrong(command, "'--device %s' is none of auto, cpu, cuda, cuda:N", optarg);
-        arguments->options.device = optarg;
-        return 0;
-    case OPTION_THREADS:
-        if (!ts_cli_parse_integer(optarg, 1, 4096, &number))
-            return ts_cli_wrong(command, "'--threads %s' is not a whole number from 1 to 4096", optarg);
-        arguments->options.threads = (int)number;
-        return 0;
-    case OPTION_MEMORY:
-        return take_size(command, "memory", &arguments->options.memory_bytes);
-    case OPTION_GPU_MEMORY:
-        return take_size(command, "gpu-memory", &arguments->options.gpu_memory_bytes);
-    case OPTION_FORCE:
-        arguments->options.force = true;
-        return 0;
-    case OPTION_QUIET:
-        arguments->quiet = true;
-        return 0;
-    case OPTION_PICTURE:
-        if (command != &ts_cli_check)
-            return ts_cli_wrong(command, "'--picture' is an option of `tomostage check`");
-        arguments->picture = optarg;
-        return 0;
-    default:
-        arguments->json = true;
-        return 0;
-    }
-}
-
-bool ts_cli_chain_arguments(const struct cli_command *command, int argc, char **argv, struct cli_chain *arguments,
-                            int *code)
-{
-    *arguments = (struct cli_chain){.options = TS_OPTIONS_DEFAULT};
-    int option;
-    while ((option = ts_cli_option(command, argc, argv, ":hi:o:", options)) != -1) {
-        *code = option == 0 ? 0 : option == '?' ? CLI_WRONG : take_option(command, option, arguments);
-        if (option == 0 || *code != 0)
-            return false;
-    }
-    *code = CLI_WRONG;
-    if (!ts_cli_operands(command, argc, argv, 1, "a CHAIN"))
+    if (ts_cli_chain.n_sets == CLI_MAX_SETS) {
+        ts_command_wrong(command, "more than %d '--%s'; write them into the chain", CLI_MAX_SETS, option->name);
         return false;
-    arguments->chain = argv[optind];
+    }
+    ts_cli_chain.sets[ts_cli_chain.n_sets++] = value;
     return true;
+}
+
+bool ts_cli_parse_device(const struct command *command, const struct command_option *option, const char *value)
+{
+    int64_t number;
+    const bool is_device =
+        !strcmp(value, "auto") || !strcmp(value, "cpu") || !strcmp(value, "cuda") ||
+        (!strncmp(value, "cuda:", 5) && value[5] != '-' && ts_command_parse_integer(value + 5, 0, 1023, &number));
+    if (is_device)
+        ts_cli_chain.options.device = value;
+    else
+        ts_command_wrong(command, "'--%s %s' is none of auto, cpu, cuda, cuda:N", option->name, value);
+    return is_device;
 }
 
 /* A bar, the name of a source format and a space, or the name of a stage, whose input -i gives. A file that exists
@@ -148,11 +61,67 @@ static bool is_one_line(const char *text)
     return ts_stage_find(word) || (text[length] && ts_source_format_find(word));
 }
 
-enum ts_status ts_cli_chain_load(const struct cli_chain *arguments, struct ts_chain **chain, struct ts_diag *diag)
+/* What an image is called that was given where a chain belongs, and the format that reads it. NULL: it may be a chain.
+ * A pipe is not looked at, since what is read from it is gone. */
+static const char *kind_of_image(const char *path, const char **format)
 {
-    const char *text = arguments->chain;
-    enum ts_status status = is_one_line(text) ? ts_chain_parse(text, strlen(text), "command line", NULL, chain, diag)
-                                              : ts_chain_load(text, chain, diag);
+    static const struct {
+        const char *name, *format, *bytes;
+        size_t offset;
+    } kinds[] = {{"a DICOM file", "dicom", "DICM", 128},
+                 {"a TIFF file", "tiff", "II*\0", 0},
+                 {"a TIFF file", "tiff", "MM\0*", 0},
+                 {"a TIFF file", "tiff", "II+\0", 0},
+                 {"a TIFF file", "tiff", "MM\0+", 0}};
+    struct stat found;
+    char start[132] = "", reason[256];
+    *format = "dicom";
+    if (stat(path, &found) != 0)
+        return NULL;
+    if (S_ISDIR(found.st_mode))
+        return "a folder";
+    const int fd = S_ISREG(found.st_mode) ? ts_regular_file_open(path, &found, reason, sizeof reason) : -1;
+    if (fd < 0)
+        return NULL;
+    const bool is_hdf5 = ts_hdf5_has_signature(fd), is_read = pread(fd, start, sizeof start, 0) >= 4;
+    close(fd);
+    for (size_t i = 0; is_read && i < sizeof kinds / sizeof *kinds; i++)
+        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, 4)) {
+            *format = kinds[i].format;
+            return kinds[i].name;
+        }
+    *format = "result";
+    return is_hdf5 ? "an HDF5 file" : NULL;
+}
+
+/* Refuses an image with the ways that lead on: as an input, and the chain that a result holds. */
+static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
+{
+    const char *format, *kind = kind_of_image(path, &format);
+    if (!kind)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-a-chain"}, "%s is %s, not a chain", path, kind);
+    if (!strcmp(format, "result"))
+        ts_diag_hint(diag,
+                     "the chain in a result: h5dump -d /entry/provenance/chain -b -o chain.yaml %s, then "
+                     "tomostage run chain.yaml -i INPUT; as an input: 'result %s | STAGE | hdf5 OUT.h5', or of a scan "
+                     "'nexus %s' or 'exchange %s'",
+                     path, path, path, path);
+    else if (!strcmp(kind, "a folder"))
+        ts_diag_hint(diag, "as an input: 'dicom %s | STAGE | hdf5 OUT.h5', or of a scan 'tiff %s'", path, path);
+    else
+        ts_diag_hint(diag, "as an input: '%s %s | STAGE | hdf5 OUT.h5'", format, path);
+    return TS_BAD_CHAIN;
+}
+
+enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, struct ts_diag *diag)
+{
+    const struct cli_chain *arguments = &ts_cli_chain;
+    const bool one_line = is_one_line(text);
+    enum ts_status status =
+        one_line ? ts_chain_parse(text, strlen(text), "command line", NULL, chain, diag) : refuse_image(text, diag);
+    if (status == TS_OK && !one_line)
+        status = ts_chain_load(text, chain, diag);
     if (status == TS_OK && arguments->input)
         status = ts_chain_set_input(*chain, arguments->input, diag);
     if (status == TS_OK && arguments->output)

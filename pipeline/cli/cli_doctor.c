@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
+#include "core/available.h"
 #include "cuda/device/device.h"
 #include "cuda/device/selftest.h"
 #include "io/dicom/dicom_decode.h"
@@ -61,10 +62,10 @@ static void print_sandbox(void)
 static void print_device(const struct device_numbers *device, struct ts_diag *diag)
 {
     char memory[32], cache[32], shared[32], block[32];
-    ts_cli_format_bytes((double)device->memory_bytes, memory, sizeof memory);
-    ts_cli_format_bytes(device->l2_bytes, cache, sizeof cache);
-    ts_cli_format_bytes(device->shared_bytes, shared, sizeof shared);
-    ts_cli_format_bytes(device->block_shared_bytes, block, sizeof block);
+    ts_command_format_bytes((double)device->memory_bytes, memory, sizeof memory);
+    ts_command_format_bytes(device->l2_bytes, cache, sizeof cache);
+    ts_command_format_bytes(device->shared_bytes, shared, sizeof shared);
+    ts_command_format_bytes(device->block_shared_bytes, block, sizeof block);
     printf("  cuda:%-9d %s, compute capability %d.%d, %s\n", device->index, device->name, device->major, device->minor,
            memory);
     printf("  %-14s %d multiprocessors of %d threads and %s of shared memory (%s a block), %s of cache\n", "",
@@ -79,7 +80,7 @@ static void print_device(const struct device_numbers *device, struct ts_diag *di
 static void print_cuda(void)
 {
     struct cuda_devices found;
-    struct ts_diag *diag = ts_cli_diag();
+    struct ts_diag *diag = ts_command_diag();
     const int runtime = ts_cuda_runtime();
     if (!diag)
         return;
@@ -112,24 +113,10 @@ static void print_limit(const char *name, int resource, bool bytes)
     if (limit.rlim_cur == RLIM_INFINITY)
         snprintf(text, sizeof text, "none");
     else if (bytes)
-        ts_cli_format_bytes((double)limit.rlim_cur, text, sizeof text);
+        ts_command_format_bytes((double)limit.rlim_cur, text, sizeof text);
     else
         snprintf(text, sizeof text, "%llu", (unsigned long long)limit.rlim_cur);
     printf("  %-14s %s\n", name, text);
-}
-
-/* MemAvailable of /proc/meminfo in bytes, -1 where it cannot be read. */
-static double memory_available(void)
-{
-    char line[128];
-    double found = -1;
-    FILE *file = fopen("/proc/meminfo", "r");
-    while (file && found < 0 && fgets(line, sizeof line, file))
-        if (!strncmp(line, "MemAvailable:", 13))
-            found = 1024.0 * strtod(line + 13, NULL); /* in kB */
-    if (file)
-        fclose(file);
-    return found;
 }
 
 static void print_limits(void)
@@ -140,26 +127,22 @@ static void print_limits(void)
     puts("limits");
     if (sched_getaffinity(0, sizeof cores, &cores) == 0)
         printf("  %-14s %d\n", "cores", CPU_COUNT(&cores));
-    const double memory = memory_available();
-    if (memory >= 0)
-        printf("  %-14s %s free now\n", "memory", ts_cli_format_bytes(memory, text, sizeof text));
+    const double memory = (double)ts_memory_available();
+    if (memory > 0)
+        printf("  %-14s %s free now
+", "memory", ts_command_format_bytes(memory, text, sizeof text));
     print_limit("address space", RLIMIT_AS, true);
     print_limit("file size", RLIMIT_FSIZE, true);
     print_limit("open files", RLIMIT_NOFILE, false);
     print_limit("processes", RLIMIT_NPROC, false);
     if (statvfs(".", &disk) == 0)
         printf("  %-14s %s free\n", "this folder",
-               ts_cli_format_bytes((double)disk.f_bavail * (double)disk.f_frsize, text, sizeof text));
+               ts_command_format_bytes((double)disk.f_bavail * (double)disk.f_frsize, text, sizeof text));
 }
 
-static int doctor(int argc, char **argv)
+static int doctor(char **operands)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-    const int option = ts_cli_option(&ts_cli_doctor, argc, argv, ":h", options);
-    if (option != -1)
-        return option == 0 ? 0 : CLI_WRONG;
-    if (!ts_cli_operands(&ts_cli_doctor, argc, argv, 0, ""))
-        return CLI_WRONG;
+    (void)operands;
     print_versions();
     const bool ready = print_codecs();
     print_sandbox();
@@ -169,7 +152,7 @@ static int doctor(int argc, char **argv)
     return ready ? 0 : TS_RUN_FAILED;
 }
 
-const struct cli_command ts_cli_doctor = {
+const struct command ts_cli_doctor = {
     .name = "doctor",
     .usage = "",
     .summary = "versions, decoders, CUDA, limits, and how to mend what is missing",

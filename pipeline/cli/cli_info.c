@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage info`: describes a folder or a file by what it is, DICOM or HDF5.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,35 +32,29 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
     return hdf5 ? ts_hdf5_info(path, json, stdout, diag) : ts_dicom_info(path, json, stdout, diag);
 }
 
-static int info(int argc, char **argv)
+static struct arguments {
+    bool json;
+} arguments;
+
+static const struct command_option options[] = {
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "one JSON object instead"}};
+
+static int info(char **operands)
 {
-    enum { OPTION_JSON = 256 };
-    static const struct option options[] = {
-        {"json", no_argument, NULL, OPTION_JSON}, {"help", no_argument, NULL, 'h'}, {0}};
-    bool json = false;
-    int option;
-    while ((option = ts_cli_option(&ts_cli_info, argc, argv, ":h", options)) != -1) {
-        if (option != OPTION_JSON)
-            return option == 0 ? 0 : CLI_WRONG;
-        json = true;
-    }
-    if (!ts_cli_operands(&ts_cli_info, argc, argv, 1, "a PATH"))
-        return CLI_WRONG;
-    const char *path = argv[optind];
-    struct ts_diag *diag = ts_cli_diag();
-    if (!diag)
-        return TS_RUN_FAILED;
-    return ts_cli_finish_take(diag, describe(path, json, diag), json);
+    struct ts_diag *diag = ts_command_diag();
+    return diag ? ts_command_finish_take(diag, describe(operands[0], arguments.json, diag), arguments.json)
+                : TS_RUN_FAILED;
 }
 
-const struct cli_command ts_cli_info = {
+const struct command ts_cli_info = {
     .name = "info",
     .usage = "PATH [--json]",
     .summary = "say what a DICOM folder or an HDF5 file holds",
     .help =
         "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"
         "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data Exchange its frames, detector\n"
-        "and angles too.\n\n"
-        "      --json              one JSON object instead\n",
+        "and angles too.\n",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a PATH"},
     .run = info,
 };

@@ -1,98 +1,138 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage plot`: the residuals of every iterative reconstruction that a file tells of, in one chart.
+ * `tomostage plot`: draws the residuals of every iterative reconstruction that a file records, in one chart: over the
+ * iterations a line for the median slice and a band from the least to the largest. A slice counts until it is done
+ * (its residuals are NaN from there on), and a line ends where all slices are.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/hdf5/hdf5_slice.h"
 #include "pipeline/cli/cli.h"
-#include "pipeline/cli/residual_plot.h"
+#include "pipeline/command/chart.h"
 
-/* "process_2_sirt" of "/entry/process_2_sirt/tables/residual". */
-static const char *process_name(struct arena *arena, const char *dataset)
+enum { MOST_CURVES = 16 };
+
+static struct arguments {
+    const char *output; /* NULL: FILE.h5.svg */
+    bool force;
+} arguments;
+
+static const struct command_option options[] = {
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE", "the picture; default FILE.h5.svg"},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing picture"}};
+
+static int compare_floats(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Copies the residuals that the slices have after i iterations and sorts them; returns how many. */
+static size_t sort_residuals(const struct hdf5_slice *table, int64_t i, float *sorted)
+{
+    size_t n = 0;
+    for (int64_t z = 0; z < table->rows; z++) {
+        const float value = table->values[z * table->columns + i];
+        if (value > 0 && isfinite(value))
+            sorted[n++] = value;
+    }
+    qsort(sorted, n, sizeof *sorted, compare_floats);
+    return n;
+}
+
+/* Fills in the line of a table [slice][iteration]. False where memory is out. */
+static bool make_line(const struct hdf5_slice *table, struct arena *arena, struct chart_line *line)
+{
+    const size_t most = (size_t)table->columns;
+    double *x = ts_arena_alloc(arena, (4 * most + 1) * sizeof *x), *median = x + most, *least = median + most,
+           *largest = least + most;
+    float *sorted = ts_arena_alloc(arena, ((size_t)table->rows + 1) * sizeof *sorted);
+    *line = (struct chart_line){.x = x, .y = median, .low = least, .high = largest};
+    if (!x || !sorted)
+        return false;
+    for (size_t i = 0, n; i < most && (n = sort_residuals(table, (int64_t)i, sorted)) > 0; i++, line->n++) {
+        x[i] = (double)i;
+        least[i] = (double)sorted[0];
+        median[i] = (double)sorted[(n - 1) / 2];
+        largest[i] = (double)sorted[n - 1];
+    }
+    return true;
+}
+
+/* "process_2_sirt, 24 slices: median, least to largest" for "/entry/process_2_sirt/tables/residual". */
+static const char *name_of(const char *dataset, int64_t slices, struct arena *arena)
 {
     const char *start = strstr(dataset, "/process_"), *end = start ? strchr(start + 1, '/') : NULL;
-    return end ? ts_arena_text(arena, start + 1, (size_t)(end - start - 1)) : dataset;
+    const char *name = end ? start + 1 : dataset;
+    const int length = (int)(end ? end - name : (ptrdiff_t)strlen(name));
+    return slices > 1
+               ? ts_arena_printf(arena, "%.*s, %lld slices: median, least to largest", length, name, (long long)slices)
+               : ts_arena_text(arena, name, (size_t)length);
 }
 
-/* The path as it may be shown; NULL where memory is out. */
-static const char *escaped(struct arena *arena, const char *dataset)
+/* Reads the residuals of one dataset into a line. `shown` receives its name as it may be printed. */
+static enum ts_status read_line(const char *path, const char *dataset, struct arena *arena, struct chart_line *line,
+                                const char **shown, struct ts_diag *diag)
 {
-    char shown[2048];
-    ts_text_escape(shown, sizeof shown, dataset);
-    return ts_arena_text(arena, shown, strlen(shown));
+    struct hdf5_slice table = {0};
+    char escaped[2048];
+    ts_text_escape(escaped, sizeof escaped, dataset);
+    const enum ts_status status = ts_hdf5_read_slice(path, dataset, -1, &table, diag);
+    bool complete = status != TS_OK || make_line(&table, arena, line);
+    *shown = ts_arena_printf(arena, "%s: %lld x %lld", escaped, (long long)table.rows, (long long)table.columns);
+    line->name = name_of(escaped, table.rows, arena);
+    complete = complete && *shown && line->name;
+    free(table.values);
+    return complete ? status : ts_diag_no_memory(diag, sizeof escaped);
 }
 
-static enum ts_status plot_file(const char *path, const char *output, bool replace, struct arena *arena,
-                                struct ts_diag *diag)
+static enum ts_status plot_file(const char *path, const char *output, struct arena *arena, struct ts_diag *diag)
 {
-    struct hdf5_slice slices[RESIDUAL_CURVES] = {{0}};
-    struct residual_curve curves[RESIDUAL_CURVES];
-    const char **datasets;
+    struct chart_line lines[MOST_CURVES];
+    const char **datasets, *shown[MOST_CURVES];
     size_t n = 0;
-    enum ts_status status = ts_hdf5_list_tables(path, "residual", arena, &datasets, &n, diag);
-    n = n < RESIDUAL_CURVES ? n : RESIDUAL_CURVES;
+    enum ts_status status = ts_hdf5_list_datasets(path, "residual", arena, &datasets, &n, diag);
+    n = n < MOST_CURVES ? n : MOST_CURVES;
     for (size_t i = 0; i < n && status == TS_OK; i++) {
-        status = ts_hdf5_read_slice(path, datasets[i], -1, &slices[i], diag);
-        curves[i] = (struct residual_curve){
-            .slices = slices[i].rows, .iterations = slices[i].columns, .values = slices[i].values};
-        const char *shown = escaped(arena, datasets[i]);
-        curves[i].name = shown ? process_name(arena, shown) : NULL;
-        if (!curves[i].name)
-            status = ts_diag_no_memory(diag, strlen(datasets[i]));
-        datasets[i] = shown;
+        status = read_line(path, datasets[i], arena, &lines[i], &shown[i], diag);
+        lines[i].color = (int)i;
     }
+    const struct chart_panel panel = {.title = "",
+                                      .x = {.title = "iterations", .low = 0, .high = 1},
+                                      .y = {.title = "residual ||b - A x|| / ||b|| after them", .logarithmic = true},
+                                      .lines = lines,
+                                      .n_lines = (int)n};
+    const struct chart chart = {.title = "residuals of iterative reconstruction", .panels = &panel, .n_panels = 1};
     if (status == TS_OK)
-        status = ts_residual_plot(output, replace, curves, (int)n, diag);
+        status = ts_chart_write(&chart, output, arguments.force, diag);
     if (status == TS_OK)
-        ts_cli_written(output);
+        ts_command_written(output);
     for (size_t i = 0; i < n && status == TS_OK; i++)
-        printf("%s: %lld x %lld\n", datasets[i], (long long)curves[i].slices, (long long)curves[i].iterations);
-    for (size_t i = 0; i < RESIDUAL_CURVES; i++)
-        free(slices[i].values);
+        printf("%s\n", shown[i]);
     return status;
 }
 
-static int plot(int argc, char **argv)
+static int plot(char **operands)
 {
-    enum { OPTION_FORCE = 256 };
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"force", no_argument, NULL, OPTION_FORCE},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    const char *output = NULL;
     char name[4096];
-    bool force = false;
-    int option;
-    while ((option = ts_cli_option(&ts_cli_plot, argc, argv, ":ho:", options)) != -1) {
-        if (option == 0 || option == '?')
-            return option == 0 ? 0 : CLI_WRONG;
-        output = option == 'o' ? optarg : output;
-        force = force || option == OPTION_FORCE;
-    }
-    if (!ts_cli_operands(&ts_cli_plot, argc, argv, 1, "a FILE"))
-        return CLI_WRONG;
-    if (!output) {
-        snprintf(name, sizeof name, "%s.svg", argv[optind]);
-        output = name;
-    }
-    struct ts_diag *diag = ts_cli_diag();
+    struct ts_diag *diag = ts_command_diag();
     struct arena *arena = ts_arena_create();
-    if (!diag || !arena) {
-        ts_arena_destroy(arena);
-        return diag ? ts_cli_finish_take(diag, ts_diag_no_memory(diag, sizeof name), false) : TS_RUN_FAILED;
-    }
-    const enum ts_status status = plot_file(argv[optind], output, force, arena, diag);
+    enum ts_status status = TS_RUN_FAILED;
+    snprintf(name, sizeof name, "%s.svg", operands[0]);
+    if (diag)
+        status = arena ? plot_file(operands[0], arguments.output ? arguments.output : name, arena, diag)
+                       : ts_diag_no_memory(diag, sizeof name);
     ts_arena_destroy(arena);
-    return ts_cli_finish_take(diag, status, false);
+    return diag ? ts_command_finish_take(diag, status, false) : TS_RUN_FAILED;
 }
 
-const struct cli_command ts_cli_plot = {
+const struct command ts_cli_plot = {
     .name = "plot",
     .usage = "FILE.h5 [-o OUT.svg] [--force]",
     .summary = "draw the residuals of sirt and cgls over their iterations as SVG",
-    .help = "  -o, --output FILE       the picture; default FILE.h5.svg\n"
-            "      --force             replace an existing picture\n",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a FILE"},
     .run = plot,
 };

@@ -14,6 +14,18 @@
 #include "io/hdf5/hdf5_slice.h"
 #include "pipeline/cli/cli.h"
 
+static struct arguments {
+    const char *output;  /* NULL: FILE.h5.png */
+    const char *dataset; /* NULL: every image of the file */
+    bool force;
+} arguments;
+
+static const struct command_option options[] = {
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE", "the picture; default FILE.h5.png"},
+    {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, dataset), "PATH",
+     "this dataset only; default: every image of the file, side by side"},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing picture"}};
+
 enum { GAP = 4, GAP_GRAY = 255, MAX_PICTURES = 16 };
 
 static int compare_floats(const void *a, const void *b)
@@ -86,14 +98,14 @@ static enum ts_status preview_file(const char *path, const char *output, const c
     struct arena *arena = ts_arena_create();
     enum ts_status status = arena ? TS_OK : ts_diag_no_memory(diag, sizeof slices);
     if (status == TS_OK && !dataset)
-        status = ts_hdf5_list_volumes(path, arena, &datasets, &n, diag);
+        status = ts_hdf5_list_datasets(path, NULL, arena, &datasets, &n, diag);
     n = n < MAX_PICTURES ? n : MAX_PICTURES;
     for (size_t i = 0; i < n && status == TS_OK; i++)
         status = ts_hdf5_read_slice(path, datasets[i], -1, &slices[i], diag);
     if (status == TS_OK)
         status = write_picture(output, slices, n, diag);
     if (status == TS_OK)
-        ts_cli_written(output);
+        ts_command_written(output);
     for (size_t i = 0; i < n && status == TS_OK; i++) {
         char shown[2048];
         ts_text_escape(shown, sizeof shown, datasets[i]);
@@ -106,50 +118,29 @@ static enum ts_status preview_file(const char *path, const char *output, const c
     return status;
 }
 
-static int preview(int argc, char **argv)
+static int preview(char **operands)
 {
-    enum { OPTION_DATASET = 256, OPTION_FORCE };
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"dataset", required_argument, NULL, OPTION_DATASET},
-                                            {"force", no_argument, NULL, OPTION_FORCE},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    const char *output = NULL, *dataset = NULL;
     char name[4096];
-    bool force = false;
-    int option;
-    while ((option = ts_cli_option(&ts_cli_preview, argc, argv, ":ho:", options)) != -1) {
-        if (option == 0 || option == '?')
-            return option == 0 ? 0 : CLI_WRONG;
-        output = option == 'o' ? optarg : output;
-        dataset = option == OPTION_DATASET ? optarg : dataset;
-        force = force || option == OPTION_FORCE;
-    }
-    if (!ts_cli_operands(&ts_cli_preview, argc, argv, 1, "a FILE"))
-        return CLI_WRONG;
-    if (!output) {
-        snprintf(name, sizeof name, "%s.png", argv[optind]);
-        output = name;
-    }
-    struct ts_diag *diag = ts_cli_diag();
+    const char *output = arguments.output ? arguments.output : name;
+    snprintf(name, sizeof name, "%s.png", operands[0]);
+    struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
     enum ts_status status;
-    if (!force && access(output, F_OK) == 0) {
+    if (!arguments.force && access(output, F_OK) == 0) {
         status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "%s exists", output);
         ts_diag_hint(diag, "--force replaces it, -o FILE.png names another");
     } else {
-        status = preview_file(argv[optind], output, dataset, diag);
+        status = preview_file(operands[0], output, arguments.dataset, diag);
     }
-    return ts_cli_finish_take(diag, status, false);
+    return ts_command_finish_take(diag, status, false);
 }
 
-const struct cli_command ts_cli_preview = {
+const struct command ts_cli_preview = {
     .name = "preview",
     .usage = "FILE.h5 [-o OUT.png] [--dataset PATH] [--force]",
     .summary = "write the middle slices of an HDF5 file as one PNG",
-    .help = "  -o, --output FILE       the picture; default FILE.h5.png\n"
-            "      --dataset PATH      this dataset only; default: every image of the file, side by side\n"
-            "      --force             replace an existing picture\n",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a FILE"},
     .run = preview,
 };

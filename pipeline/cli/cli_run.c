@@ -1,10 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage run`: runs a chain and shows how far it is, on a terminal as one line that is drawn again and again, with
+ * --json as one event a line.
+ */
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/json.h"
+#include "core/timing.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
 #include "pipeline/plan/plan.h"
@@ -16,13 +20,6 @@ struct progress {
     char output[4096];
     double seconds;
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void print_event(const struct ts_plan *plan, const struct ts_event *event)
 {
@@ -46,7 +43,7 @@ static void print_event(const struct ts_plan *plan, const struct ts_event *event
     if (event->output)
         ts_json_member_text(&json, "output", event->output);
     ts_json_close(&json, '}');
-    ts_cli_flush();
+    ts_command_flush();
 }
 
 static void draw(struct progress *progress, const struct ts_event *event)
@@ -62,7 +59,7 @@ static void draw(struct progress *progress, const struct ts_event *event)
 static void on_event(void *user, const struct ts_event *event)
 {
     struct progress *progress = user;
-    const double time = now();
+    const double time = ts_seconds();
     const bool due =
         event->kind != TS_EVENT_PROGRESS || time - progress->last >= 0.1 || event->slices_done == event->n_slices;
     if (event->kind == TS_EVENT_FINISHED) {
@@ -90,30 +87,38 @@ static void print_summary(const struct progress *progress)
     struct stat status;
     char size[32] = "?", path[4096], device[512];
     if (stat(progress->output, &status) == 0)
-        ts_cli_format_bytes((double)status.st_size, size, sizeof size);
+        ts_command_format_bytes((double)status.st_size, size, sizeof size);
     ts_text_escape(path, sizeof path, progress->output);
     ts_plan_device_text(progress->plan, device, sizeof device);
     printf("wrote %s: %s in %.2f s on %s\n", path, size, progress->seconds, device);
 }
 
-static int run(int argc, char **argv)
+/* --picture is named here for the sake of its error alone. */
+static bool refuse_picture(const struct command *command, const struct command_option *option, const char *value)
 {
-    struct cli_chain arguments;
-    int code;
-    if (!ts_cli_chain_arguments(&ts_cli_run, argc, argv, &arguments, &code))
-        return code;
-    struct ts_diag *diag = ts_cli_diag();
+    (void)value;
+    ts_command_wrong(command, "'--%s' is an option of `tomostage check`", option->name);
+    return false;
+}
+
+static const struct command_option options[] = {CLI_CHAIN_OPTIONS,
+                                                {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
+
+static int run(char **operands)
+{
+    struct cli_chain *arguments = &ts_cli_chain;
+    struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
-    struct progress progress = {.json = arguments.json,
-                                .terminal = !arguments.quiet && !arguments.json && isatty(STDERR_FILENO)};
+    struct progress progress = {.json = arguments->json,
+                                .terminal = !arguments->quiet && !arguments->json && isatty(STDERR_FILENO)};
     struct ts_chain *chain = NULL;
     struct ts_plan *plan = NULL;
-    arguments.options.on_event = on_event;
-    arguments.options.user = &progress;
-    enum ts_status status = ts_cli_chain_load(&arguments, &chain, diag);
+    arguments->options.on_event = on_event;
+    arguments->options.user = &progress;
+    enum ts_status status = ts_cli_chain_load(operands[0], &chain, diag);
     if (status == TS_OK)
-        status = ts_plan_create(chain, &arguments.options, &plan, diag);
+        status = ts_plan_create(chain, &arguments->options, &plan, diag);
     if (status == TS_OK) {
         progress.plan = plan;
         ts_cli_signals_plan(plan);
@@ -121,22 +126,24 @@ static int run(int argc, char **argv)
         ts_cli_signals_plan_ended(status == TS_OK);
     }
     clear_line(&progress);
-    if (status == TS_OK && !arguments.quiet && !arguments.json)
+    if (status == TS_OK && !arguments->quiet && !arguments->json)
         print_summary(&progress);
     ts_plan_destroy(plan);
     ts_chain_destroy(chain);
     if (status == TS_OK)
-        ts_cli_written(progress.output);
-    code = ts_cli_finish_take(diag, status, arguments.json);
-    ts_cli_flush();
+        ts_command_written(progress.output);
+    const int code = ts_command_finish_take(diag, status, arguments->json);
+    ts_command_flush();
     return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
 }
 
-const struct cli_command ts_cli_run = {
+const struct command ts_cli_run = {
     .name = "run",
     .usage = "CHAIN [options]",
     .summary = "run a chain and write its result to an HDF5 file",
-    .help = ts_cli_chain_options,
+    .help = ts_cli_chain_help,
+    COMMAND_ARGUMENTS(options, ts_cli_chain),
+    .operands = {1, 1, "a CHAIN"},
     .run = run,
     .stopped = "; nothing was written",
 };

@@ -1,20 +1,18 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage schema`: the JSON Schema of a chain file.
+ */
 #include "pipeline/chain/describe.h"
 #include "pipeline/cli/cli.h"
 
-static int schema(int argc, char **argv)
+static int schema(char **operands)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-    const int option = ts_cli_option(&ts_cli_schema, argc, argv, ":h", options);
-    if (option != -1)
-        return option == 0 ? 0 : CLI_WRONG;
-    if (!ts_cli_operands(&ts_cli_schema, argc, argv, 0, ""))
-        return CLI_WRONG;
+    (void)operands;
     ts_describe_schema(stdout);
     return 0;
 }
 
-const struct cli_command ts_cli_schema = {
+const struct command ts_cli_schema = {
     .name = "schema",
     .usage = "",
     .summary = "print the JSON Schema of a chain file, for editors",

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage verify`: checks every digest of a result and prints what that has proved.
+ */
 #include "core/number.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "pipeline/cli/cli.h"
@@ -18,30 +21,25 @@ static void print_proof(const char *file, const struct hdf5_proof *proof)
     printf("  digest %s\n", proof->digest);
 }
 
-static int verify(int argc, char **argv)
+static int verify(char **operands)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-    const int option = ts_cli_option(&ts_cli_verify, argc, argv, ":h", options);
-    if (option != -1)
-        return option == 0 ? 0 : CLI_WRONG;
-    if (!ts_cli_operands(&ts_cli_verify, argc, argv, 1, "a FILE"))
-        return CLI_WRONG;
-    struct ts_diag *diag = ts_cli_diag();
+    struct ts_diag *diag = ts_command_diag();
+    struct hdf5_proof proof;
     if (!diag)
         return TS_RUN_FAILED;
-    struct hdf5_proof proof;
-    const enum ts_status status = ts_hdf5_verify(argv[optind], &proof, diag);
+    const enum ts_status status = ts_hdf5_verify(operands[0], &proof, diag);
     if (status == TS_OK)
-        print_proof(argv[optind], &proof);
-    return ts_cli_finish_take(diag, status, false);
+        print_proof(operands[0], &proof);
+    return ts_command_finish_take(diag, status, false);
 }
 
-const struct cli_command ts_cli_verify = {
+const struct command ts_cli_verify = {
     .name = "verify",
     .usage = "FILE",
     .summary = "check every digest of an HDF5 file that tomostage wrote",
     .help =
         "Recomputes the SHA-256 of every dataset, of all attributes, links and structure, and of all bytes, names the\n"
         "first thing that differs (exit code 3), and says what it has proved.\n",
+    .operands = {1, 1, "a FILE"},
     .run = verify,
 };

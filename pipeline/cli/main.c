@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program: finds the command, hands it the rest of the command line, and sees that what it printed arrived.
+ * The program: finds the command, gives it the rest of the command line, and checks that what it printed arrived.
+ * Commands that compare with oracles are handed over to the program that has them, where that is installed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,14 +12,16 @@
 #include <unistd.h>
 
 #include "core/omp_wait.h"
-#include "core/params.h"
 #include "io/sandbox/sandbox.h"
+#include "pipeline/bench/bench.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
+#include "pipeline/study/study.h"
 
-static const struct cli_command *const commands[] = {&ts_cli_run,     &ts_cli_check,   &ts_cli_stages, &ts_cli_schema,
-                                                     &ts_cli_info,    &ts_cli_preview, &ts_cli_plot,   &ts_cli_verify,
-                                                     &ts_cli_phantom, &ts_cli_doctor,  &ts_cli_bench,  NULL};
+static const struct command *const commands[] = {
+    &ts_cli_run,  &ts_cli_check,  &ts_cli_stages,  &ts_cli_schema, &ts_cli_info,      &ts_cli_preview,
+    &ts_cli_plot, &ts_cli_verify, &ts_cli_phantom, &ts_cli_doctor, &ts_bench_command, &ts_study_command,
+    NULL};
 
 static void print_help(FILE *stream)
 {
@@ -41,12 +44,10 @@ static int unknown_command(const char *name)
     size_t n = 0;
     for (; commands[n] && n < sizeof names / sizeof *names; n++)
         names[n] = commands[n]->name;
-    const char *nearest = ts_nearest_name(name, names, n);
-    return ts_cli_wrong(NULL, "unknown command '%s'; %s%s%s", name, nearest ? "did you mean '" : "",
-                        nearest ? nearest : "'tomostage --help' lists the commands", nearest ? "'?" : "");
+    return ts_command_wrong_name(NULL, "command", name, names, n, "'tomostage --help' lists the commands");
 }
 
-static const struct cli_command *find_command(const char *name)
+static const struct command *find_command(const char *name)
 {
     for (size_t i = 0; commands[i]; i++)
         if (!strcmp(name, commands[i]->name))
@@ -58,7 +59,7 @@ static int no_command(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
-        return CLI_WRONG;
+        return COMMAND_WRONG;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         print_help(stdout);
@@ -98,6 +99,11 @@ static void report_exit(void)
 
 int main(int argc, char **argv)
 {
+    const struct command *command = argc < 2 ? NULL : find_command(argv[1]);
+    if (command && command->has_oracles_apart) { /* before signals are held, which the other program would inherit */
+        fill_standard_streams();
+        ts_command_hand_over("tomostage-bench", argv);
+    }
     ts_cli_signals_hold();
     fill_standard_streams();
     ts_omp_wait_asleep(argv);
@@ -106,10 +112,10 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL);           /* ignored, it would keep the children's ends from us */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */
     atexit(report_exit);
-    json = ts_cli_json_find(argc, argv);
-    const struct cli_command *command = argc < 2 ? NULL : find_command(argv[1]);
+    json = ts_command_json_find(argc, argv);
     ts_cli_signals_catch(command ? command->stopped : NULL, json);
-    const int code = ts_cli_output_end(command ? command->run(argc - 1, argv + 1) : no_command(argc, argv));
+    const int code =
+        ts_command_output_end(command ? ts_command_run(command, argc - 1, argv + 1) : no_command(argc, argv));
     ended = true;
     ts_sandbox_finish();
 #ifndef TS_SANITIZED

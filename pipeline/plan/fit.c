@@ -105,7 +105,7 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
         if (node->source && node->source->ops->memory_bytes)
             bytes += node->source->ops->memory_bytes(node->source, plan->threads, ts_plan_read_ahead(plan, i));
         if (node->chain_stage)
-            bytes += ts_stage_transforms_bytes(&node->context) +
+            bytes += ts_driver_transforms_bytes(&node->context) +
                      ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i));
     }
     const int32_t n = ts_plan_outputs(plan, outputs);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/available.h"
 #include "pipeline/plan/plan_axis.h"
 #include "pipeline/plan/plan_frames.h"
 #include "pipeline/plan/plan_sources.h"
@@ -22,18 +23,11 @@ static int processor_count(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* 60 % of what the kernel calls available; 1 GiB where it does not say. */
+/* 60 % of the memory that is available; 1 GiB where the system does not report it. */
 static int64_t default_budget(void)
 {
-    long long kibibytes = 0;
-    char line[128];
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %lld kB", &kibibytes) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return kibibytes > 0 ? (int64_t)kibibytes * 1024 / 10 * 6 : (int64_t)1 << 30;
+    const int64_t available = ts_memory_available();
+    return available > 0 ? available / 10 * 6 : (int64_t)1 << 30;
 }
 
 static void take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)

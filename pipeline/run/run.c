@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "io/file/file_commit.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
 
@@ -122,7 +123,7 @@ static enum ts_status check_output(const struct ts_plan *plan, struct ts_diag *d
                             "give the output a name of its own: output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
     }
     if (path)
-        return ts_hdf5_check_path(path, plan->force, plan->output_bytes, diag);
+        return ts_file_check(path, plan->force, plan->output_bytes, diag);
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"}, "the chain names no output file");
     return ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
 }
@@ -132,7 +133,7 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
     struct ts_diag *found = plan->chain->output.path ? ts_diag_create() : NULL;
     if (!found)
         return;
-    (void)ts_hdf5_check_path(plan->chain->output.path, true, plan->output_bytes, found);
+    (void)ts_file_check(plan->chain->output.path, true, plan->output_bytes, found);
     for (size_t i = 0; i < ts_diag_count(found); i++) {
         const struct ts_diag_record *record = ts_diag_get(found, i);
         if (record->severity != TS_WARNING)

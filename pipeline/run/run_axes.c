@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Axes that are known only while a chain runs: a reduction finds them (stages/engine/stage.h: finds_axes), and what
- * comes after it in the chain is resolved again, from the chain's own values. Memory is planned and taken by then, so
- * sizes must stay.
+ * comes after it in the chain is resolved again, from the chain's own values. Memory is planned and allocated by then,
+ * so sizes must stay.
  */
 #include "pipeline/run/run.h"
 #ifdef TS_HAVE_CUDA

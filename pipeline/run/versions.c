@@ -29,12 +29,11 @@ int ts_versions(struct version versions[VERSIONS_MAX])
     int n = 0;
     char text[64];
     unsigned major = 0, minor = 0, release = 0;
-    struct hdf5_visit visit;
     add(versions, &n, "tomostage", ts_version());
     add(versions, &n, "compiler", __VERSION__);
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     H5get_libversion(&major, &minor, &release);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
     add(versions, &n, "HDF5", text);
     add(versions, &n, "DCMTK", ts_dicom_decode_version());

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two rules that share the idea and nothing else; each gives the values of the tool it is named after, down to its
- * order of float operations. OpenCV: as many tiles as asked for, one bin per value, the image mirrored at its far ends
- * to divide evenly. scikit-image: tiles of a given size, 14-bit levels in `bins` bins, the result stretched to [0, 1].
- * Slices one after the other, tiles and rows of a slice in parallel: one slice's tables are all that is ever held.
+ * Two rules share the idea and nothing else; each gives the values of the tool it is named after, down to its order of
+ * float operations. OpenCV's has as many tiles as asked for, one bin for each value, and mirrors the image at its far
+ * ends so that it divides evenly. scikit-image's has tiles of a given size, 14-bit levels in `bins` bins, and stretches
+ * the result to [0, 1]. Slices are done one after the other, their tiles and rows in parallel, so that only one slice's
+ * tables are held.
  */
 #include "stages/clahe/clahe.h"
 
+#include <omp.h>
+
 #include "stages/clahe/clahe_rules.h"
+#include "stages/engine/border.h"
+#include "stages/engine/scratch.h"
 
 enum { MAX_TILES = 64, MAX_KERNEL = 16384, DEFAULT_BINS = 256, DEFAULT_TILES = 8 };
 static const double opencv_clip_limit = 40, skimage_clip_limit = 0.01;
@@ -103,13 +108,6 @@ static enum ts_status clahe_shape(const struct stage_context *context, struct ts
 
 /* ---- run ---------------------------------------------------------------------------------------- */
 
-static size_t take(size_t *used, int64_t count, size_t bytes)
-{
-    const size_t at = *used;
-    *used += ((size_t)count * bytes + 63) & ~(size_t)63;
-    return at;
-}
-
 /* OpenCV extends both axes as soon as one of them does not divide; one that does gets another `tiles` samples. */
 static void divide_as_opencv(struct clahe_run *run)
 {
@@ -149,16 +147,16 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
         divide_as_opencv(&run);
     else
         divide_as_skimage(&run);
-    /* A thread's own: the counts of a tile, or a row in double. */
+    /* Each thread has the counts of a tile, or a row in double. */
     size_t used = 0;
-    take(&used, run.values > run.nx ? run.values : run.nx, sizeof(int64_t));
+    ts_scratch_part(&used, run.values > run.nx ? run.values : run.nx, sizeof(int64_t));
     run.thread_bytes = used;
     used = 0;
-    run.near_y = take(&used, run.ny, sizeof(struct neighbor));
-    run.near_x = take(&used, run.nx, sizeof(struct neighbor));
-    run.tables = take(&used, run.tiles_y * run.tiles_x * run.values, sizeof(uint16_t));
-    run.binned = take(&used, opencv && run.dtype == TS_U16 ? 0 : run.ny * run.nx, sizeof(uint16_t));
-    run.threads_part = take(&used, context->threads, run.thread_bytes);
+    run.near_y = ts_scratch_part(&used, run.ny, sizeof(struct neighbor));
+    run.near_x = ts_scratch_part(&used, run.nx, sizeof(struct neighbor));
+    run.tables = ts_scratch_part(&used, run.tiles_y * run.tiles_x * run.values, sizeof(uint16_t));
+    run.binned = ts_scratch_part(&used, opencv && run.dtype == TS_U16 ? 0 : run.ny * run.nx, sizeof(uint16_t));
+    run.threads_part = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
 }
@@ -191,6 +189,24 @@ void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles
     }
 }
 
+void ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, int64_t tile, int64_t *counts)
+{
+    const int64_t y_first = tile / run->tiles_x * run->tile_height, x_first = tile % run->tiles_x * run->tile_width;
+    const int64_t x_end = x_first + run->tile_width, inside = x_end < run->nx ? x_end : run->nx;
+    for (int64_t y = y_first; y < y_first + run->tile_height; y++) {
+        const uint16_t *row = slice + ts_border_index(y, run->ny, BORDER_MIRROR) * run->nx;
+        for (int64_t x = x_first; x < inside; x++)
+            counts[row[x]]++;
+        for (int64_t x = x_first > inside ? x_first : inside; x < x_end; x++)
+            counts[row[ts_border_index(x, run->nx, BORDER_MIRROR)]]++;
+    }
+}
+
+void *ts_clahe_thread_part(const struct clahe_run *run, char *scratch)
+{
+    return scratch + run->threads_part + (size_t)omp_get_thread_num() * run->thread_bytes;
+}
+
 static enum ts_status clahe_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                 void *scratch)
 {
@@ -209,25 +225,19 @@ static enum ts_status clahe_map(const struct stage_context *context, const struc
 
 static const char clahe_doc[] =
     "A slice is cut into tiles; each tile's histogram is cut at `clip_limit`, what was cut off is spread over all "
-    "bins, and "
-    "the running sum is the tile's table; a pixel is mapped by the tables of the four nearest tile centers, weighted "
-    "bilinearly.\n"
+    "bins, and the running sum is the tile's table; a pixel is mapped by the tables of the four nearest tile centers, "
+    "weighted bilinearly.\n"
     "\n"
     "`method: opencv` gives the bytes of `cv2.createCLAHE(clip_limit, (tiles_x, tiles_y)).apply(slice)` for u8 and "
-    "u16. Where "
-    "the tiles do not divide the slice it is mirrored (`d c b | a b c d | c b a`) at the right and at the bottom. A "
-    "bin of a "
-    "tile of n pixels is cut at `clip_limit * n / 256` (u8) or `/ 65536` (u16), at least 1: for 12-bit values in u16 "
-    "that is 16 times lower than one might mean, so rescale to the full range first, or raise the limit. i16 images, "
-    "such as "
-    "CT in HU, are not what that tool takes: rescale them to u16.\n"
+    "u16. Where the tiles do not divide the slice it is mirrored (`d c b | a b c d | c b a`) at the right and at the "
+    "bottom. A bin of a tile of n pixels is cut at `clip_limit * n / 256` (u8) or `/ 65536` (u16), at least 1: for "
+    "12-bit values in u16 that is 16 times lower than one might mean, so rescale to the full range first, or raise the "
+    "limit. i16 images, such as CT in HU, are not what that tool takes: rescale them to u16.\n"
     "\n"
     "`method: skimage` gives `skimage.exposure.equalize_adapthist(slice, (kernel_y, kernel_x), clip_limit, bins)` for "
-    "u8 "
-    "and u16; of slices of any other dtype their values scaled to [0, 1] by their own smallest and largest finite "
-    "value. The "
-    "result is f32, stretched to [0, 1] slice by slice; a slice of one value becomes 1, as there. NaN stays NaN and "
-    "counts as the smallest value.\n"
+    "u8 and u16; of slices of any other dtype their values scaled to [0, 1] by their own smallest and largest finite "
+    "value. The result is f32, stretched to [0, 1] slice by slice; a slice of one value becomes 1, as there. NaN stays "
+    "NaN and counts as the smallest value.\n"
     "\n"
     "**Cost.** Each pixel is read twice and looked up four times, whatever the tiles.\n"
     "\n"

@@ -11,8 +11,9 @@
 
 #include "stages/clahe/clahe_rules.h"
 
-/* What is cut off goes to all bins evenly, the rest of the division to single bins at even distances. Of the table only
- * the first n_values are made: no pixel has a higher one, and what a bin gets does not depend on the bins after it. */
+/* The counts that are cut off go to all bins evenly, the rest of the division to single bins at even distances. Only
+ * the first n_values of the table are made: no pixel has a higher one, and a bin does not depend on the bins after it.
+ */
 static void make_table(const struct clahe_run *run, int64_t *counts, int64_t n_values, uint16_t *table)
 {
     int64_t cut = 0;

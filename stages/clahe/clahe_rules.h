@@ -17,7 +17,7 @@ struct neighbor {
     double offset;                     /* skimage */
 };
 
-/* What one call works with, and where its parts of the scratch stand. */
+/* The work of one call, and where its parts of the scratch stand. */
 struct clahe_run {
     const struct clahe_params *params;
     enum ts_dtype dtype;
@@ -28,7 +28,7 @@ struct clahe_run {
     size_t near_y, near_x, tables, binned, threads_part, thread_bytes, bytes;
 };
 
-/* From the resolved parameters and the input. */
+/* Returns the work that the resolved parameters and the input describe. */
 struct clahe_run ts_clahe_describe(const struct stage_context *context);
 /* The neighbors of n rows or columns, with tiles of `tile` samples. */
 void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles, struct neighbor *near);

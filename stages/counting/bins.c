@@ -79,8 +79,10 @@ void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins)
 }
 
 #define FIND_SLOTS(suffix, type)                                                                                       \
-    TS_VECTORIZED static void find_slots_##suffix(int32_t *slots, const type *data, size_t n, const struct bins *bins) \
+    TS_VECTORIZED static void find_slots_##suffix(int32_t *slots, const void *values, size_t first, size_t n,          \
+                                                  const struct bins *bins)                                             \
     {                                                                                                                  \
+        const type *const data = (const type *)values + first;                                                         \
         const double low = bins->low, high = bins->high, step = bins->step, per_value = bins->per_value;               \
         const double last = (double)(bins->n - 1);                                                                     \
         const int32_t n_bins = (int32_t)bins->n;                                                                       \
@@ -101,16 +103,11 @@ TS_IMAGE_DTYPES(FIND_SLOTS)
 void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t first, size_t n,
                   const struct bins *bins)
 {
-    switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        find_slots_##suffix(slots, (const type *)data + first, n, bins);                                               \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break; /* tables are never counted */
-    }
+#define ENTRY(suffix, type) [TS_##suffix] = find_slots_##suffix,
+    static void (*const finders[])(int32_t *, const void *, size_t, size_t,
+                                   const struct bins *) = {TS_IMAGE_DTYPES(ENTRY)};
+#undef ENTRY
+    finders[dtype](slots, data, first, n, bins);
 }
 
 void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
@@ -160,14 +157,14 @@ void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from)
 
 /* ---- from counts of single values -------------------------------------------------------------- */
 
-/* The first key whose value is at least `edge`, in [0, n_keys]. Exact: both are doubles without a fraction lost. */
+/* Returns the first key whose value is at least `edge`, in [0, n_keys]; exactly, because no double loses digits. */
 static uint32_t first_key(double edge, double lowest, uint32_t n_keys)
 {
     const double key = ceil(edge) - lowest;
     return !(key > 0) ? 0 : key < (double)n_keys ? (uint32_t)key : n_keys;
 }
 
-/* Sum over keys [first, end) within those that were seen. */
+/* Sums the counts of the keys [first, end) that were seen. */
 static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint32_t end)
 {
     uint64_t sum = 0;
@@ -178,7 +175,8 @@ static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint
     return sum;
 }
 
-/* Bins that hold one value each, from key `first` on: a copy. The last bin is closed and may hold one more. */
+/* Copies the counts to bins that hold one value each, from key `first` on. The last bin is closed and may hold one
+ * more. */
 static void fold_singles(const struct value_counts *counts, uint32_t first, uint32_t n_bins, uint64_t *in_bins)
 {
     const uint32_t low = counts->low > first ? counts->low : first;

@@ -20,14 +20,14 @@ struct bins {
 
 /* n bins between low and high, low < high. */
 void ts_bins_init(struct bins *bins, double low, double high, int64_t n);
-/* As numpy does without a range: from the smallest to the largest finite value; half a value on both sides where there
- * is one value only, [0, 1] where there is none. */
+/* n bins from the smallest to the largest finite value, as numpy makes them without a range: half a value on both sides
+ * where there is one value only, [0, 1] where there is none. */
 void ts_bins_init_data(struct bins *bins, const struct value_range *range, int64_t n);
 /* The smallest and the largest value that were counted. */
 struct value_range ts_value_counts_range(const struct value_counts *counts, enum ts_dtype dtype);
 /* False where doubles cannot tell the edges apart. */
 bool ts_bins_distinct(const struct bins *bins);
-/* All n + 1 edges. */
+/* Writes all n + 1 edges. */
 void ts_bins_edges(const struct bins *bins, double *edges);
 
 /* Counts of slots. No pointers within; zero bytes are an empty count once n_slots is set. */
@@ -42,20 +42,21 @@ void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins);
 /* Adds n values of an image's dtype; flush before reading. */
 void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
                        size_t n);
-/* The slots of n values from `first` on, as counting takes them. */
+/* Writes the slots of n values from `first` on. */
 void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t first, size_t n,
                   const struct bins *bins);
-/* Adds the lanes to the slots; do so before reading and merging. */
+/* Adds the lanes to the slots. Call it before reading and merging. */
 void ts_bin_counts_flush(struct bin_counts *counts);
 /* Init, add and flush: the counts of these slices. */
 void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins, const struct ts_image *slices);
-/* Both flushed. */
+/* Adds `from` to `into`; both are flushed. */
 void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from);
 
-/* The same from counts of single values (flushed), by integer arithmetic: in_bins[bins->n], and below, above, NaN. */
+/* Makes the same from counts of single values (flushed), by integer arithmetic: in_bins[bins->n], and `outside`, which
+ * is below, above, and NaN. */
 void ts_bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype, uint64_t *in_bins,
                   uint64_t outside[BINS_EXTRA_SLOTS]);
-/* The same split of slots. */
+/* Splits slots in the same way. */
 void ts_bins_split(const struct bin_counts *counts, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS]);
 
 #endif

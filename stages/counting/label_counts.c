@@ -27,8 +27,10 @@ void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t
 
 /* A negative label is larger than any other once it is unsigned. */
 #define FIND_ROWS(suffix, type)                                                                                        \
-    TS_VECTORIZED static void find_rows_##suffix(uint32_t *rows, const type *labels, size_t n, uint32_t n_labels)      \
+    TS_VECTORIZED static void find_rows_##suffix(uint32_t *rows, const void *values, size_t first, size_t n,           \
+                                                 uint32_t n_labels)                                                    \
     {                                                                                                                  \
+        const type *const labels = (const type *)values + first;                                                       \
         for (size_t i = 0; i < n; i++) {                                                                               \
             const uint32_t row = (uint32_t)labels[i];                                                                  \
             rows[i] = row < n_labels ? row : n_labels;                                                                 \
@@ -36,20 +38,9 @@ void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t
     }
 TS_IMAGE_DTYPES(FIND_ROWS)
 
-static void find_rows(uint32_t *rows, const void *labels, enum ts_dtype dtype, size_t first, size_t n,
-                      uint32_t n_labels)
-{
-    switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        find_rows_##suffix(rows, (const type *)labels + first, n, n_labels);                                           \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break; /* tables are never counted */
-    }
-}
+#define ENTRY(suffix, type) [TS_##suffix] = find_rows_##suffix,
+static void (*const row_finders[])(uint32_t *, const void *, size_t, size_t, uint32_t) = {TS_IMAGE_DTYPES(ENTRY)};
+#undef ENTRY
 
 void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
                          const void *labels, enum ts_dtype labels_dtype, size_t n)
@@ -59,7 +50,7 @@ void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, c
     for (size_t done = 0; done < n; done += BLOCK) {
         const size_t block = n - done < BLOCK ? n - done : BLOCK;
         ts_bins_find(slots, data, dtype, done, block, bins);
-        find_rows(rows, labels, labels_dtype, done, block, (uint32_t)counts->n_labels);
+        row_finders[labels_dtype](rows, labels, done, block, (uint32_t)counts->n_labels);
         for (size_t i = 0; i < block; i++)
             counts->counts[rows[i] * counts->n_slots + (uint64_t)slots[i]]++;
     }

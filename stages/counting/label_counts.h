@@ -8,7 +8,7 @@
 
 #include "stages/counting/bins.h"
 
-/* Of all counts together, 4 GiB: a device numbers them in 31 bits. What a run may take of it is its memory budget's. */
+/* All counts together: 4 GiB, since a device numbers them in 31 bits. A run's memory budget may allow less. */
 enum { LABEL_COUNTS_MOST = 1 << 29 };
 
 /* counts[label * n_slots + slot], slots as in bins.h; row n_labels holds what has another label. No pointers within. */
@@ -26,7 +26,7 @@ void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, c
                          const void *labels, enum ts_dtype labels_dtype, size_t n);
 /* Adds counts of as many labels and bins. */
 void ts_label_counts_merge(struct label_counts *into, const struct label_counts *from);
-/* The slots of one row (n_labels: the other labels). */
+/* Returns the slots of one row (row n_labels is that of other labels). */
 const uint64_t *ts_label_counts_row(const struct label_counts *counts, uint64_t row);
 
 #endif

@@ -39,7 +39,7 @@ static void load(double *out, const void *data, enum ts_dtype dtype, size_t firs
     }
 }
 
-/* Sums of (v - center) and its square over finite values; n is a multiple of LANES, the rest of a block is NaN. */
+/* Sums (v - center) and its square over finite values. n is a multiple of LANES; the rest of a block is NaN. */
 TS_VECTORIZED static void sum_block(struct block_sums *sums, const double *values, size_t n, double center)
 {
     double sum[LANES] = {0}, squares[LANES] = {0};
@@ -87,7 +87,7 @@ TS_VECTORIZED static void multiply_block(const double *values, size_t n, double 
         *exponent += exponents[lane];
 }
 
-/* Logarithm of a product of mantissas but for its power of two. */
+/* Returns the logarithm of a product of mantissas without its power of two, which is added to *exponent. */
 static double log_of(double product, int64_t *exponent)
 {
     int power;
@@ -121,7 +121,7 @@ TS_VECTORIZED static void deviate(const double *values, size_t n, double center,
     }
 }
 
-/* Mantissas of finite values that are not zero, 1 for the others. */
+/* Writes the mantissas of finite values that are not zero, 1 for the others, and adds up their exponents. */
 TS_VECTORIZED static void split(const double *values, size_t n, double *mantissas, int64_t *exponent)
 {
     int64_t exponents = 0;
@@ -137,7 +137,7 @@ TS_VECTORIZED static void split(const double *values, size_t n, double *mantissa
     *exponent += exponents;
 }
 
-/* As sum_block, with sums that fan in. */
+/* Like sum_block(), with sums that fan in. */
 static void fan_in_block(struct block_sums *sums, const double *values, size_t n, double center)
 {
     double deviations[FAN_IN_LENGTH], squares[FAN_IN_LENGTH];

@@ -22,14 +22,14 @@ struct moments {
     double log_rest;
 };
 
-/* One slice of n values, by two passes over it. */
+/* The moments of one slice of n values, by two passes over it. */
 void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n,
                             enum reduction_method method);
-/* The same by REDUCTION_AUTO. */
+/* The same with REDUCTION_AUTO. */
 void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n);
-/* Chan, Golub and LeVeque (1983). Of n_negative only its lowest bit is used. */
+/* Joins `from` to `into` (Chan, Golub and LeVeque, 1983). Only the lowest bit of n_negative has a meaning. */
 void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype);
-/* From counts of single values: sums in integers, each result rounded once. */
+/* The moments of counted values: sums are integers, and each result is rounded once. */
 void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts, enum ts_dtype dtype);
 /* Fills in sum, mean and deviations of n integers from exact sums of values and squares. */
 void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares);

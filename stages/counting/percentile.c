@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order statistics by counting: no value is moved, and counts merge exactly in any grouping.
+ * Order statistics by counting, which moves no value and whose counts merge exactly in any grouping; or by sorting.
  */
 #include "stages/counting/percentile.h"
 
@@ -19,7 +19,7 @@ const struct choice ts_percentile_choices[] = {
 enum { BLOCK = 4096 };
 #define BUCKET_BYTES ((size_t)VALUE_COUNTS_KEYS_16 * sizeof(uint64_t))
 
-/* Rank and fraction of a percentile of n > 0 values, as numpy.percentile takes them. */
+/* Returns the rank of a percentile of n > 0 values, and the fraction beyond it, as numpy.percentile takes them. */
 static uint64_t rank_of(uint64_t n, double percent, double *fraction)
 {
     const double at = (double)(n - 1) * (percent / 100);
@@ -28,13 +28,13 @@ static uint64_t rank_of(uint64_t n, double percent, double *fraction)
     return (uint64_t)whole < n - 1 ? (uint64_t)whole : n - 1;
 }
 
-/* numpy's interpolation, which is exact at both ends. */
+/* Interpolates as numpy does, exactly at both ends. */
 static double between(double a, double b, double fraction)
 {
     return fraction >= 0.5 ? b - (b - a) * (1 - fraction) : a + (b - a) * fraction;
 }
 
-/* The key of the value at a rank below the total of the counts; *rank becomes the rank within that key. */
+/* Returns the key of the value at a rank below the total of the counts; *rank becomes the rank within that key. */
 static uint32_t key_at(const uint64_t *counts, uint32_t low, uint32_t high, uint64_t *rank)
 {
     uint32_t key = low;
@@ -57,7 +57,7 @@ double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype 
 
 /* ---- keys -------------------------------------------------------------------------------------- */
 
-/* All bits of a negative float are turned, the sign of the others: unsigned integers of the same order. */
+/* Flips all bits of a negative float, and the sign of the others, which gives unsigned integers of the same order. */
 TS_VECTORIZED static void float_keys(uint32_t *keys, const uint32_t *bits, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -70,7 +70,7 @@ TS_VECTORIZED static void biased_keys(uint32_t *keys, const uint32_t *bits, size
         keys[i] = bits[i] ^ bias;
 }
 
-/* Keys of the finite values among n; returns how many. */
+/* Writes the keys of the finite values among n; returns how many. */
 static size_t keys_of(uint32_t *keys, const void *data, enum ts_dtype dtype, size_t first, size_t n)
 {
     const uint32_t *bits = (const uint32_t *)data + first;
@@ -203,19 +203,19 @@ void ts_percentile_values(const struct percentile_search *search, const void *to
 
 /* ---- sort --------------------------------------------------------------------------------------- */
 
-void ts_percentile_sort(struct percentile_ends *ends, uint32_t *room, const void *data, enum ts_dtype dtype, size_t n,
+void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void *data, enum ts_dtype dtype, size_t n,
                         const double *percents, int n_percentiles)
 {
     uint64_t finite = 0;
     for (size_t first = 0; first < n; first += BLOCK)
-        finite += keys_of(room + finite, data, dtype, first, n - first < BLOCK ? n - first : BLOCK);
-    ts_radix_sort(room, room + n, finite);
+        finite += keys_of(keys + finite, data, dtype, first, n - first < BLOCK ? n - first : BLOCK);
+    ts_radix_sort(keys, keys + n, finite);
     ends->n = finite;
     for (int i = 0; i < n_percentiles && finite > 0; i++) {
         double fraction;
         const uint64_t rank = rank_of(finite, percents[i], &fraction);
-        ends->keys[2 * i] = room[rank];
-        ends->keys[2 * i + 1] = room[rank + 1 < finite ? rank + 1 : rank];
+        ends->keys[2 * i] = keys[rank];
+        ends->keys[2 * i + 1] = keys[rank + 1 < finite ? rank + 1 : rank];
     }
 }
 

@@ -21,7 +21,7 @@ enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
 /* Percentile `percent`, 0 to 100, of counted values; NaN where nothing was counted. */
 double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
 
-/* What the first round finds; kept in a result until the second has run. Two ranks for each percentile. */
+/* The result of the first round, for two ranks of each percentile; kept until the second has run. */
 struct percentile_search {
     int32_t n_percentiles, n_buckets;
     double fraction[PERCENTILES_MAX];
@@ -31,7 +31,8 @@ struct percentile_search {
     uint8_t bucket_of[VALUE_COUNTS_KEYS_16]; /* of each upper half: 1 + its bucket, or 0 */
 };
 
-/* Partial results of a round (0 or 1): overwritten by begin, filled by add, ended by end, then merged. */
+/* Partial results of a round (0 or 1): _begin overwrites one, _add adds n values of `dtype`, _end completes it, and
+ * _merge adds `from` to `into`. `search` is that of round 0; NULL in round 0. */
 size_t ts_percentile_partial_bytes(int round, int n_percentiles);
 void ts_percentile_begin(void *partial, int round, const struct percentile_search *search);
 void ts_percentile_add(void *partial, int round, const struct percentile_search *search, const void *data,
@@ -44,19 +45,19 @@ void ts_percentile_locate(struct percentile_search *search, const void *total, c
 void ts_percentile_values(const struct percentile_search *search, const void *total, enum ts_dtype dtype,
                           double *values);
 
-/* The value of a key: its rank in the type, of floats the order key. */
+/* The value of a key. The key of an 8- or 16-bit integer is its rank in the type, that of others the order key. */
 double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype);
 
 /* ---- sort --------------------------------------------------------------------------------------- */
 
-/* What is left of a sorted slice: the keys at floor(h) and after it, for each percentile. */
+/* The result of sorting a slice: the keys at floor(h) and after it, for each percentile. */
 struct percentile_ends {
     uint64_t n; /* finite values */
     uint32_t keys[PERCENTILE_BUCKETS_MAX];
 };
 
-/* room: that of 2 * n keys. */
-void ts_percentile_sort(struct percentile_ends *ends, uint32_t *room, const void *data, enum ts_dtype dtype, size_t n,
+/* Sorts the n values of a slice. `keys` is scratch space for 2 * n keys. */
+void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void *data, enum ts_dtype dtype, size_t n,
                         const double *percents, int n_percentiles);
 /* The percentiles of the slice; NaN where it has no finite value. */
 void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype, const double *percents,

@@ -3,10 +3,10 @@
  * Exact counts of the values of 8- and 16-bit images, at about one pixel a cycle.
  *
  * An increment that follows another of the same counter must wait for it (a store forwarded to a load, 4 to 7 cycles).
- * Neighboring pixels are often equal, so neighbors count in different lanes: counter[key][pixel mod lanes]. Eight lanes
- * where the block of pixels spans few values. Where it spans many the cache is what limits: two lanes if equal
- * neighbors are common in a sample of the block, else one. Lanes are 32 bits wide and are added to the 64-bit counts
- * before they can overflow.
+ * Neighboring pixels are often equal, so neighbors count in different lanes: counter[key][pixel mod lanes]. There are
+ * eight lanes where the block of pixels spans few values. Where it spans many the cache is the limit, and there are two
+ * lanes if equal neighbors are common in a sample of the block, else one. Lanes are 32 bits wide and are added to the
+ * 64-bit counts before they can overflow.
  */
 #include "stages/counting/value_counts.h"
 
@@ -69,27 +69,27 @@ static void widen(struct value_counts *counts, uint32_t low, uint32_t high)
     }
 }
 
-/* A fold into counts that hold nothing yet writes them, without reading what stood there. */
-TS_VECTORIZED static void fold_one(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
-{
-    for (size_t i = 0; i < n; i++)
-        counts[i] = (add ? counts[i] : 0) + lanes[i];
-}
-
-TS_VECTORIZED static void fold_two(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
-{
-    for (size_t i = 0; i < n; i++)
-        counts[i] = (add ? counts[i] : 0) + lanes[2 * i] + lanes[2 * i + 1];
-}
-
-TS_VECTORIZED static void fold_eight(uint64_t *counts, const uint32_t *lanes, size_t n, bool add)
+/* Adds the lanes to n counts; a fold into counts that hold nothing yet writes them, without reading what stood there. A
+ * copy is compiled for each number of lanes. */
+static inline __attribute__((always_inline)) void fold(uint64_t *counts, const uint32_t *lanes, size_t n, bool add,
+                                                       size_t n_lanes)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t sum = add ? counts[i] : 0;
-        for (size_t lane = 0; lane < NARROW_LANES; lane++)
-            sum += lanes[NARROW_LANES * i + lane];
+        for (size_t lane = 0; lane < n_lanes; lane++)
+            sum += lanes[n_lanes * i + lane];
         counts[i] = sum;
     }
+}
+
+TS_VECTORIZED static void fold_lanes(uint64_t *counts, const uint32_t *lanes, size_t n, bool add, uint32_t n_lanes)
+{
+    if (n_lanes == NARROW_LANES)
+        fold(counts, lanes, n, add, NARROW_LANES);
+    else if (n_lanes == WIDE_LANES)
+        fold(counts, lanes, n, add, WIDE_LANES);
+    else
+        fold(counts, lanes, n, add, 1);
 }
 
 void ts_value_counts_flush(struct value_counts *counts)
@@ -104,12 +104,7 @@ void ts_value_counts_flush(struct value_counts *counts)
             counts->low = low;
             counts->high = counts->lane_high;
         }
-        if (counts->lanes_per_key == NARROW_LANES)
-            fold_eight(counts->counts + low, lanes, n, add);
-        else if (counts->lanes_per_key == WIDE_LANES)
-            fold_two(counts->counts + low, lanes, n, add);
-        else
-            fold_one(counts->counts + low, lanes, n, add);
+        fold_lanes(counts->counts + low, lanes, n, add, counts->lanes_per_key);
         counts->n += counts->lane_pixels;
         /* The lanes may have been opened for more than the values that came. */
         while (counts->counts[counts->low] == 0)
@@ -128,10 +123,10 @@ static void open_lanes(struct value_counts *counts, uint32_t low, uint32_t high,
         high = high > counts->lane_high ? high : counts->lane_high;
         ts_value_counts_flush(counts);
     }
-    /* Some room, so that the next block's slightly wider range does not open the lanes again. */
-    const uint32_t span = high - low, room = span / 8, last = counts->n_keys - 1;
-    low = low > room ? low - room : 0;
-    high = last - high > room ? high + room : last;
+    /* A margin, so that the next block's slightly wider range does not open the lanes again. */
+    const uint32_t span = high - low, margin = span / 8, last = counts->n_keys - 1;
+    low = low > margin ? low - margin : 0;
+    high = last - high > margin ? high + margin : last;
     counts->lane_low = low;
     counts->lane_high = high;
     counts->lanes_per_key = high - low < NARROW_KEYS ? NARROW_LANES : wide_lanes;
@@ -139,7 +134,7 @@ static void open_lanes(struct value_counts *counts, uint32_t low, uint32_t high,
     memset(lanes, 0, (size_t)(high - low + 1) * counts->lanes_per_key * sizeof *lanes);
 }
 
-/* Equal neighbors at distance one and two in the middle of the block. */
+/* Counts equal neighbors at distance one and two in the middle of the block. */
 TS_VECTORIZED static uint32_t count_repeats(const uint16_t *data, size_t n)
 {
     const size_t sample = n < SAMPLE_PIXELS ? n : SAMPLE_PIXELS, first = (n - sample) / 2;
@@ -164,61 +159,34 @@ TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bia
 /* Four keys in a word. Every key is at least `first`, so subtracting it from all four at once borrows nothing. */
 #define FOUR UINT64_C(0x0001000100010001)
 
-static void count_single(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
-{
-    const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        uint64_t word;
-        memcpy(&word, data + i, sizeof word);
-        word = (word ^ bias4) - first4;
-        lanes[word & 0xFFFF]++;
-        lanes[word >> 16 & 0xFFFF]++;
-        lanes[word >> 32 & 0xFFFF]++;
-        lanes[word >> 48]++;
-    }
-    for (; i < n; i++)
-        lanes[(size_t)(uint16_t)(data[i] ^ bias) - first]++;
-}
-
-static void count_wide(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
-{
-    const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        uint64_t word;
-        memcpy(&word, data + i, sizeof word);
-        word = (word ^ bias4) - first4;
-        lanes[(word & 0xFFFF) * 2]++;
-        lanes[(word >> 16 & 0xFFFF) * 2 + 1]++;
-        lanes[(word >> 32 & 0xFFFF) * 2]++;
-        lanes[(word >> 48) * 2 + 1]++;
-    }
-    for (; i < n; i++)
-        lanes[((size_t)(uint16_t)(data[i] ^ bias) - first) * 2]++;
-}
-
-static void count_narrow(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias)
+/* Counts n keys; neighbors go to different lanes. A copy is compiled for each number of lanes, and unrolled. */
+static inline __attribute__((always_inline)) void count_keys(uint32_t *lanes, uint32_t first, const uint16_t *data,
+                                                             size_t n, uint16_t bias, size_t n_lanes)
 {
     const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        uint64_t a, b;
-        memcpy(&a, data + i, sizeof a);
-        memcpy(&b, data + i + 4, sizeof b);
-        a = (a ^ bias4) - first4;
-        b = (b ^ bias4) - first4;
-        lanes[(a & 0xFFFF) * 8]++;
-        lanes[(a >> 16 & 0xFFFF) * 8 + 1]++;
-        lanes[(a >> 32 & 0xFFFF) * 8 + 2]++;
-        lanes[(a >> 48) * 8 + 3]++;
-        lanes[(b & 0xFFFF) * 8 + 4]++;
-        lanes[(b >> 16 & 0xFFFF) * 8 + 5]++;
-        lanes[(b >> 32 & 0xFFFF) * 8 + 6]++;
-        lanes[(b >> 48) * 8 + 7]++;
+        uint64_t words[2];
+        memcpy(words, data + i, sizeof words);
+        words[0] = (words[0] ^ bias4) - first4;
+        words[1] = (words[1] ^ bias4) - first4;
+#pragma GCC unroll 8
+        for (size_t k = 0; k < 8; k++)
+            lanes[(words[k / 4] >> 16 * (k % 4) & 0xFFFF) * n_lanes + k % n_lanes]++;
     }
     for (; i < n; i++)
-        lanes[((size_t)(uint16_t)(data[i] ^ bias) - first) * 8]++;
+        lanes[((size_t)(uint16_t)(data[i] ^ bias) - first) * n_lanes]++;
+}
+
+static void count_words(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias,
+                        uint32_t n_lanes)
+{
+    if (n_lanes == NARROW_LANES)
+        count_keys(lanes, first, data, n, bias, NARROW_LANES);
+    else if (n_lanes == WIDE_LANES)
+        count_keys(lanes, first, data, n, bias, WIDE_LANES);
+    else
+        count_keys(lanes, first, data, n, bias, 1);
 }
 
 static void count_bytes(uint32_t *lanes, const uint8_t *data, size_t n, uint8_t bias)
@@ -229,17 +197,12 @@ static void count_bytes(uint32_t *lanes, const uint8_t *data, size_t n, uint8_t 
         uint64_t word;
         memcpy(&word, data + i, sizeof word);
         word ^= bias8;
-        lanes[(word & 0xFF) * 8]++;
-        lanes[(word >> 8 & 0xFF) * 8 + 1]++;
-        lanes[(word >> 16 & 0xFF) * 8 + 2]++;
-        lanes[(word >> 24 & 0xFF) * 8 + 3]++;
-        lanes[(word >> 32 & 0xFF) * 8 + 4]++;
-        lanes[(word >> 40 & 0xFF) * 8 + 5]++;
-        lanes[(word >> 48 & 0xFF) * 8 + 6]++;
-        lanes[(word >> 56) * 8 + 7]++;
+#pragma GCC unroll 8
+        for (size_t k = 0; k < NARROW_LANES; k++)
+            lanes[(word >> 8 * k & 0xFF) * NARROW_LANES + k]++;
     }
     for (; i < n; i++)
-        lanes[(size_t)(uint8_t)(data[i] ^ bias) * 8]++;
+        lanes[(size_t)(uint8_t)(data[i] ^ bias) * NARROW_LANES]++;
 }
 
 static void add_block(struct value_counts *counts, const void *data, size_t n)
@@ -257,12 +220,8 @@ static void add_block(struct value_counts *counts, const void *data, size_t n)
     uint32_t *lanes = (uint32_t *)(counts->counts + counts->n_keys);
     if (bytes)
         count_bytes(lanes, data, n, (uint8_t)counts->bias);
-    else if (counts->lanes_per_key == NARROW_LANES)
-        count_narrow(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
-    else if (counts->lanes_per_key == WIDE_LANES)
-        count_wide(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
     else
-        count_single(lanes, counts->lane_low, data, n, (uint16_t)counts->bias);
+        count_words(lanes, counts->lane_low, data, n, (uint16_t)counts->bias, counts->lanes_per_key);
     counts->lane_pixels += n;
 }
 

@@ -18,7 +18,7 @@ struct value_counts {
     uint32_t low, high; /* keys of the lowest and the highest value seen, once flushed */
     uint32_t n_keys;    /* 256 or 65536 */
     uint32_t bias;      /* xor that turns the bits of a value into its key */
-    /* Of the open lanes: pixels in them, range of keys that they cover, lanes per key (0: none open). */
+    /* The open lanes: pixels in them, range of keys that they cover, lanes for each key (0: none is open). */
     uint64_t lane_pixels;
     uint32_t lane_low, lane_high, lanes_per_key;
     uint32_t reserved[3];
@@ -27,18 +27,18 @@ struct value_counts {
 
 /* Whether values of this type are counted one by one: 8- and 16-bit integers. */
 bool ts_value_counts_fit(enum ts_dtype dtype);
-/* Keys of such a type: 256 or 65,536; and the bytes of its counts. */
+/* The number of keys of such a type, 256 or 65,536; and the bytes of its counts. */
 uint32_t ts_value_counts_keys(enum ts_dtype dtype);
 size_t ts_value_counts_bytes(enum ts_dtype dtype);
 /* Makes this memory an empty count. */
 void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype);
 /* Adds n values of the type given to init (or n u16 keys, where it was TS_U16). Flush before reading. */
 void ts_value_counts_add(struct value_counts *counts, const void *data, size_t n);
-/* Adds what lies in lanes to the counts. */
+/* Adds the lanes to the counts. */
 void ts_value_counts_flush(struct value_counts *counts);
 /* Init, add and flush: the counts of these slices. */
 void ts_value_counts_of(struct value_counts *counts, const struct ts_image *slices);
-/* Both flushed. */
+/* Adds `from` to `into`; both are flushed. */
 void ts_value_counts_merge(struct value_counts *into, const struct value_counts *from);
 
 #endif

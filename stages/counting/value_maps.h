@@ -23,7 +23,7 @@ struct quantiles {
 };
 /* Bytes of quantiles of at most so many values. */
 size_t ts_quantiles_bytes(size_t capacity);
-/* From counts of n rising values, value i being first + i * step; those that do not occur are left out. */
+/* Fills quantiles from counts of n rising values (value i is first + i * step) without those that do not occur. */
 void ts_quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, size_t n, double first, double step);
 
 /* scikit-image's match_histograms: map[i] = the reference's value at the share of values[i], linear between the shares

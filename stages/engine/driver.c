@@ -25,11 +25,36 @@ size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n)
     return context->stage->scratch_bytes ? context->stage->scratch_bytes(context, n) : 0;
 }
 
+static int transforms_of(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    return context->stage->transforms ? context->stage->transforms(context, shapes) : 0;
+}
+
+size_t ts_driver_transforms_bytes(const struct stage_context *context)
+{
+    struct fft_shape shapes[STAGE_TRANSFORMS];
+    const int n = transforms_of(context, shapes);
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += ts_fft_bytes(&shapes[i]);
+    return bytes;
+}
+
+static enum ts_status create_transforms(struct stage_context *context)
+{
+    struct fft_shape shapes[STAGE_TRANSFORMS];
+    const int n = transforms_of(context, shapes);
+    enum ts_status status = TS_OK;
+    for (int i = 0; status == TS_OK && i < n; i++)
+        status = ts_fft_create(&shapes[i], context->diag, &context->transforms[i]);
+    return status;
+}
+
 enum ts_status ts_driver_init(struct stage_driver *driver, const struct stage_driver_calls *calls,
                               const struct stage_context *context, int64_t slab_slices, void *padded)
 {
     *driver = (struct stage_driver){.calls = calls, .context = *context, .slab_slices = slab_slices, .padded = padded};
-    const enum ts_status status = ts_stage_transforms_create(&driver->context);
+    const enum ts_status status = create_transforms(&driver->context);
     if (status != TS_OK || !ts_stage_has_state(context))
         return status;
     return ts_stage_reduced_create(&driver->context, slab_slices, &driver->reduced);
@@ -38,7 +63,8 @@ enum ts_status ts_driver_init(struct stage_driver *driver, const struct stage_dr
 void ts_driver_clear(struct stage_driver *driver)
 {
     ts_stage_reduced_destroy(driver->reduced);
-    ts_stage_transforms_destroy(&driver->context);
+    for (int i = 0; i < STAGE_TRANSFORMS; i++)
+        ts_fft_destroy(driver->context.transforms[i]);
 }
 
 void ts_driver_destroy(struct stage_driver *driver)

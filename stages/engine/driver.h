@@ -40,6 +40,8 @@ struct stage_driver {
  * of n slices on the CPU. */
 size_t ts_driver_padded_bytes(const struct stage_context *context, int64_t n);
 size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n);
+/* Bytes of the Fourier transforms that a driver holds on the host. */
+size_t ts_driver_transforms_bytes(const struct stage_context *context);
 
 /* Memory that drivers whose calls follow one another may share, for the largest slab of any of them. */
 struct stage_buffers {

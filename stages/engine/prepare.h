@@ -19,10 +19,4 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
  * than numbers of axes differs. */
 enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result);
 
-/* Bytes that context->transforms will need, known before they are made. */
-size_t ts_stage_transforms_bytes(const struct stage_context *context);
-/* Makes them, before anything of the stage runs; out of memory: reported, and what was made is for destroy. */
-enum ts_status ts_stage_transforms_create(struct stage_context *context);
-void ts_stage_transforms_destroy(struct stage_context *context);
-
 #endif

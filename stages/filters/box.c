@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/engine/scratch.h"
 #include "stages/filters/integer_means.h"
 #include "stages/filters/window_prefix.h"
 #include "stages/filters/window_sum.h"
@@ -50,7 +51,7 @@ static const struct param box_rows[] = {
           .doc = "how the sums are made; integer results are the same for all"),
 };
 
-/* Why `fused` has no kernel: the window and the type, the size of a slice, or this device's shared memory. */
+/* Reports why `fused` has no kernel: the window and the type, the size of a slice, or this device's shared memory. */
 static enum ts_status check_fused(const struct stage_context *context, const struct box_params *params)
 {
     const bool volume = params->dimensions == BOX_3D;
@@ -74,7 +75,7 @@ static enum ts_status check_fused(const struct stage_context *context, const str
                           context->device->name);
 }
 
-/* Methods that a CUDA device has within limits. */
+/* Checks the methods that a CUDA device has only within limits. */
 static enum ts_status check_on_cuda(const struct stage_context *context, const struct box_params *params)
 {
     const bool volume = params->dimensions == BOX_3D;
@@ -97,7 +98,7 @@ static enum ts_status check_on_cuda(const struct stage_context *context, const s
     return TS_OK;
 }
 
-/* The fastest one, as measured on an H200. */
+/* Returns the fastest method, as measured on an H200. */
 static int32_t method_on_cuda(const struct stage_context *context, const struct box_params *params)
 {
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
@@ -142,7 +143,7 @@ static struct stage_reach box_reach(const struct stage_context *context)
 
 /* ---- the run of one slab ------------------------------------------------------------------------ */
 
-/* What one call works with: types, sizes, and where its parts of the scratch stand. */
+/* The work of one call: types, sizes, and where its parts of the scratch stand. */
 struct box_run {
     const struct box_params *params;
     enum ts_dtype dtype;
@@ -160,13 +161,6 @@ struct box_run {
     /* Offsets in the scratch; those after thread_bytes count from the start of a thread's part. */
     size_t z_sums, constant_row, threads, thread_bytes, line, spare, totals, prefix, sums, row_pointers, bytes;
 };
-
-static size_t take(size_t *used, int64_t count, size_t bytes)
-{
-    const size_t at = *used;
-    *used += ((size_t)count * bytes + 63) & ~(size_t)63;
-    return at;
-}
 
 static void choose_types(struct box_run *run)
 {
@@ -210,17 +204,17 @@ static struct box_run box_describe(const struct stage_context *context, int64_t 
 
     const int64_t most = rows > nz ? rows : nz;
     size_t used = 0;
-    run.line = take(&used, run.nx + 2 * run.radius, 8);
-    run.spare = take(&used, run.nx + 2 * run.radius, 8);
-    run.totals = take(&used, run.nx, 8);
-    run.prefix = take(&used, 1, ts_window_prefix_bytes(run.nx, run.radius));
-    run.sums = take(&used, 1, ts_window_rows_bytes(run.window, run.nx, run.volume ? most : rows));
-    run.row_pointers = take(&used, most + 2 * run.radius, sizeof(void *));
+    run.line = ts_scratch_part(&used, run.nx + 2 * run.radius, 8);
+    run.spare = ts_scratch_part(&used, run.nx + 2 * run.radius, 8);
+    run.totals = ts_scratch_part(&used, run.nx, 8);
+    run.prefix = ts_scratch_part(&used, 1, ts_window_prefix_bytes(run.nx, run.radius));
+    run.sums = ts_scratch_part(&used, 1, ts_window_rows_bytes(run.window, run.nx, run.volume ? most : rows));
+    run.row_pointers = ts_scratch_part(&used, most + 2 * run.radius, sizeof(void *));
     run.thread_bytes = used;
     used = 0;
-    run.z_sums = take(&used, run.volume ? nz * run.ny * run.nx : 0, run.value_bytes);
-    run.constant_row = take(&used, run.nx, 8);
-    run.threads = take(&used, context->threads, run.thread_bytes);
+    run.z_sums = ts_scratch_part(&used, run.volume ? nz * run.ny * run.nx : 0, run.value_bytes);
+    run.constant_row = ts_scratch_part(&used, run.nx, 8);
+    run.threads = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
 }
@@ -244,7 +238,7 @@ static void *thread_part(const struct box_run *run, char *scratch, size_t part)
     return scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes + part;
 }
 
-/* Sums along z of row y of all slices, to z_sums. */
+/* Sums row y of all slices along z, to z_sums. */
 static void sum_along_z(const struct box_run *run, const struct ts_image *in, int64_t z_first, int64_t y, char *scratch)
 {
     const void **rows = thread_part(run, scratch, run->row_pointers);
@@ -263,7 +257,7 @@ static void store_row(const struct box_run *run, const void *sums, void *out)
     ts_integer_means(run->dtype, run->total, (int64_t)run->count, run->highest * run->count, sums, out, run->nx);
 }
 
-/* Rows [y_first, y_end) of one slice, by sums that never subtract: floats within 1e-6, NaN where it belongs. */
+/* Does rows [y_first, y_end) of one slice by sums that never subtract: floats within 1e-6, NaN where it belongs. */
 static void direct_chunk(const struct box_run *run, const void *const *rows, int64_t y_first, int64_t y_end, char *out,
                          char *scratch)
 {
@@ -286,16 +280,16 @@ static void direct_chunk(const struct box_run *run, const void *const *rows, int
     }
 }
 
-/* The row without its NaN and infinities, in room. */
-TS_VECTORIZED static const float *finite_row(const float *restrict row, float *restrict room, int64_t n)
+/* Copies the row without its NaN and infinities. */
+TS_VECTORIZED static const float *finite_row(const float *restrict row, float *restrict finite, int64_t n)
 {
     for (int64_t x = 0; x < n; x++)
-        room[x] = fabsf(row[x]) <= FLT_MAX ? row[x] : 0;
-    return room;
+        finite[x] = fabsf(row[x]) <= FLT_MAX ? row[x] : 0;
+    return finite;
 }
 
-/* Rows [y_first, y_end) of one slice by running sums. merge: as if NaN and infinities were 0, and only where out is
- * finite. True where nothing but finite samples were met. */
+/* Does rows [y_first, y_end) of one slice by running sums. merge: takes NaN and infinities for 0, and writes only where
+ * out is finite. Returns whether all samples were finite. */
 static bool running_chunk(const struct box_run *run, const void *const *rows, int64_t y_first, int64_t y_end, char *out,
                           bool merge, char *scratch)
 {
@@ -303,13 +297,13 @@ static bool running_chunk(const struct box_run *run, const void *const *rows, in
     const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
     const double scale = 1.0 / (double)(run->window * run->window);
     char *totals = thread_part(run, scratch, run->totals);
-    float *room = thread_part(run, scratch, run->line), *more = thread_part(run, scratch, run->spare);
+    float *finite = thread_part(run, scratch, run->line), *more = thread_part(run, scratch, run->spare);
     struct window_prefix sums;
     ts_window_prefix_init(&sums, run->value, run->total, run->nx, run->radius, (enum ts_border)run->params->border,
                           run->outside, thread_part(run, scratch, run->prefix));
     ts_window_prefix_clear(&sums);
     for (int64_t k = 0, n = 1; k < run->window; k += n) {
-        const void *const cleaned = merge ? finite_row(rows[k], room, run->nx) : NULL;
+        const void *const cleaned = merge ? finite_row(rows[k], finite, run->nx) : NULL;
         n = merge ? 1 : run->window - k < ADDED ? run->window - k : ADDED;
         ts_window_prefix_add(&sums, merge ? &cleaned : rows + k, n);
     }
@@ -318,7 +312,7 @@ static bool running_chunk(const struct box_run *run, const void *const *rows, in
         char *out_row = out + (size_t)y * out_bytes;
         if (y > y_first) {
             const void *leaving = rows[y - y_first - 1], *entering = rows[y - y_first - 1 + run->window];
-            ts_window_prefix_slide(&sums, merge ? finite_row(entering, room, run->nx) : entering,
+            ts_window_prefix_slide(&sums, merge ? finite_row(entering, finite, run->nx) : entering,
                                    merge ? finite_row(leaving, more, run->nx) : leaving);
         }
         if (run->total == TOTAL_F32) {
@@ -331,7 +325,7 @@ static bool running_chunk(const struct box_run *run, const void *const *rows, in
     return run->total != TOTAL_F32 || ts_window_prefix_finite(&sums);
 }
 
-/* Chunk number `chunk` of one slice. */
+/* Does chunk number `chunk` of one slice. */
 static void box_chunk(const struct box_run *run, const char *slice, int64_t chunk, char *out, char *scratch)
 {
     const size_t row_bytes = (size_t)run->nx * run->value_bytes;
@@ -383,10 +377,9 @@ static const char box_doc[] =
     "    wrap       a b c d | a b c d | a b c d\n"
     "\n"
     "**Exactness.** Integer images: the sum is exact and the mean is its nearest integer (there are no ties, N is "
-    "odd). "
-    "Floats: within 1e-6 of the largest magnitude in the image; a NaN or an infinity shows in the windows that contain "
-    "it and nowhere else. `direct` and `dimensions: 3d` make sums of up to 9 rows in float, so magnitudes above 3e37 "
-    "overflow.\n"
+    "odd). Floats: within 1e-6 of the largest magnitude in the image; a NaN or an infinity shows in the windows that "
+    "contain it and nowhere else. `direct` and `dimensions: 3d` make sums of up to 9 rows in float, so magnitudes "
+    "above 3e37 overflow.\n"
     "\n"
     "**Cost.** `direct` adds the rows of each window, then the samples along them. `running-sum` keeps, for one row of "
     "windows, the prefix sums of their columns' sums; a row further down they grow by the prefix sums of the entering "
@@ -399,11 +392,11 @@ static const char box_doc[] =
     "window (`tile`: axis by axis, in shared memory), `separable` those of each line, `running-sum` carries sums along "
     "whole rows and columns; the last two write an image of sums between their passes. `fused` reads and writes each "
     "pixel once: up to a radius of 8 pixel it adds the samples of the columns, then of the rows, in registers "
-    "(integers "
-    "of 8 and 16 bits in rows of a multiple of 16 samples carry the sums of their columns from row to row); beyond, it "
-    "carries sums from row to row and takes differences of their prefix sums, floats in double. There a float image is "
-    "cut into chunks of rows, and a chunk that meets a NaN or an infinity is done over, every window anew, whose time "
-    "grows with the radius. In 3D `fused` adds the 2D sums of the slices, floats without subtracting.\n"
+    "(integers of 8 and 16 bits in rows of a multiple of 16 samples carry the sums of their columns from row to row); "
+    "beyond, it carries sums from row to row and takes differences of their prefix sums, floats in double. There a "
+    "float image is cut into chunks of rows, and a chunk that meets a NaN or an infinity is done over, every window "
+    "anew, whose time grows with the radius. In 3D `fused` adds the 2D sums of the slices, floats without "
+    "subtracting.\n"
     "\n"
     "**Source.** M. J. McDonnell, Box-filtering techniques, 1981; F. C. Crow, Summed-area tables for texture mapping, "
     "1984. Blocks in place of subtraction, for floats along z and near a NaN: M. van Herk, A fast algorithm for local "

@@ -27,7 +27,7 @@ struct box_tile {
     int nz, ny, depth, height, width;
     size_t along_x, along_y, bytes;
 };
-/* between_bytes: of a sum. */
+/* Radius in pixels; between_bytes are those of a sum (ts_box_between_bytes). */
 static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_bytes, size_t between_bytes)
 {
     struct box_tile tile;
@@ -41,7 +41,8 @@ static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_
     tile.bytes = tile.along_y + (volume ? (size_t)tile.depth * tile.ny * BOX_TILE_COLUMNS * between_bytes : 0);
     return tile;
 }
-/* Bytes of a sum between the passes over two axes: integers exactly, 32 or 64 bits; floats as means. */
+/* Bytes of a sum of `count` samples between the passes over two axes: integers are exact, in 32 or 64 bits; floats are
+ * means. */
 static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
 {
     const bool bytes = dtype == TS_U8 || dtype == TS_I8;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How box's method `fused` cuts an image: by its shape and window alone, and the shared memory of the device. Of the
- * cut the results do not depend but in the last bits of floats.
+ * How box's method `fused` cuts an image, which depends on its shape, the window and the shared memory of the device.
+ * The cut changes results only in the last bits of floats.
  */
 #include "stages/filters/box_march.h"
 
@@ -23,18 +23,18 @@ int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start)
     enum { FEWEST_ROWS = 16 };
     int64_t best = 1, least = INT64_MAX;
     for (int64_t parts = 1; parts == 1 || parts * FEWEST_ROWS <= rows; parts++) {
-        const int64_t turns = (strips * parts + places - 1) / places, part = (rows + parts - 1) / parts;
-        if (turns * (part + start) < least) {
-            least = turns * (part + start);
+        const int64_t rounds = (strips * parts + places - 1) / places, part = (rows + parts - 1) / parts;
+        if (rounds * (part + start) < least) {
+            least = rounds * (part + start);
             best = parts;
         }
     }
     return (int)best;
 }
 
-/* Sums of a step's rows and of their threads, tables of columns and rows; then the rings: of the keepers a window, of
- * the other warps a step. As many warps keep as leave room for the blocks that a multiprocessor should have, as
- * measured. */
+/* Shared memory holds the sums of a step's rows and of their threads, tables of columns and rows; then the rings, which
+ * are a window of rows for warps that keep their samples and a step of rows for the others. As many warps keep as leave
+ * memory for the blocks that a multiprocessor should have, as measured. */
 static bool fit_shared_memory(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device,
                               struct box_march *march)
 {
@@ -48,14 +48,14 @@ static bool fit_shared_memory(enum ts_dtype dtype, int64_t radius, const struct 
                    (size_t)BOX_MARCH_COLUMNS * (size_t)march->threads * 2 * sizeof(int32_t) +
                    (2 * (size_t)march->table + window + 3) / 4 * 4 * sizeof(int32_t);
     const size_t least = march->rings + (size_t)warps * BOX_MARCH_ROWS * warp_row;
-    const size_t room = share < most && least + reserved <= share ? share - reserved : most;
+    const size_t capacity = share < most && least + reserved <= share ? share - reserved : most;
     /* A step reads its leaving rows before it keeps the entering ones. */
     march->keepers = window < BOX_MARCH_ROWS ? 1 : warps + 1;
     do {
         march->keepers--;
         march->bytes = march->rings +
                        ((size_t)march->keepers * window + (size_t)(warps - march->keepers) * BOX_MARCH_ROWS) * warp_row;
-    } while (march->keepers > 0 && march->bytes > room);
+    } while (march->keepers > 0 && march->bytes > capacity);
     return march->bytes <= most;
 }
 

@@ -28,13 +28,14 @@ struct box_march {
     size_t rings;      /* where in shared memory they stand */
     size_t bytes;      /* of shared memory */
 };
-/* Of its sums: 4 where those of integers fit, and can be divided by a multiplication in 32 bits. */
+/* Bytes of a sum: 4 where sums of integers fit and can be divided by a multiplication in 32 bits, else 8. */
 size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius);
-/* False where strips have no room beside their halos, or a block's shared memory is too small. */
+/* Cuts a slice of ny x nx. False where halos leave strips no columns, or a block's shared memory is too small. */
 bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct device_numbers *device,
                   struct box_march *march);
-/* Into how many parts the rows of `strips` strips are cut so that those at work at the same time, `places`, are done
- * together; each part costs as much as `start` rows before its first. For integers, whose sums do not depend on it. */
+/* Returns into how many parts the rows of `strips` strips are cut, so that the `places` parts that a device works on at
+ * the same time end together; each part costs `start` rows before its first. Only integers may be cut so, because their
+ * sums do not depend on it. */
 int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start);
 /* The tile of cuda/filters/box_fused_volume.cuh, BOX_VOLUME_COLUMNS x BOX_VOLUME_ROWS outputs of a slice, as measured:
  * blocks side by side where the ring is small, few halos and the samples of two tiles at once where it is not. */
@@ -45,8 +46,8 @@ int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start);
 #define BOX_VOLUME_HALO(radius) (((radius) + 3) / 4 * 4)
 #define BOX_VOLUME_WIDTH(radius) (BOX_VOLUME_COLUMNS + 2 * BOX_VOLUME_HALO(radius))
 #define BOX_VOLUME_PITCH(radius) (BOX_VOLUME_WIDTH(radius) + 4)
-/* What a block has in shared memory after the samples of its tiles: sums down their columns, a ring of sums of slices,
- * and tables of columns and rows. */
+/* Where the parts of a block's shared memory start, after the samples of its tiles: sums down their columns, a ring of
+ * sums of slices, and tables of columns and rows. */
 struct box_volume {
     size_t sums, ring, tables, bytes;
 };

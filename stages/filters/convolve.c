@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/engine/scratch.h"
 
 enum {
     CHUNK_ROWS = 64,
@@ -174,7 +175,7 @@ struct tap_list {
     struct tap taps[MAX_TAPS];
 };
 
-/* What one call works with, and where its parts of the scratch stand. */
+/* The work of one call, and where its parts of the scratch stand. */
 struct convolve_run {
     const struct convolve_params *params;
     struct convolve_weights kernels[2];
@@ -183,13 +184,6 @@ struct convolve_run {
     int64_t nz, ny, nx, row_length, sum_length;
     size_t edges, lists, threads, thread_bytes, sums, bytes;
 };
-
-static size_t take(size_t *used, int64_t count, size_t bytes)
-{
-    const size_t at = *used;
-    *used += ((size_t)count * bytes + 63) & ~(size_t)63;
-    return at;
-}
 
 static struct convolve_run convolve_describe(const struct stage_context *context, int64_t nz)
 {
@@ -201,13 +195,13 @@ static struct convolve_run convolve_describe(const struct stage_context *context
     run.sum_length = (run.nx + BLOCK - 1) / BLOCK * BLOCK;
     run.row_length = run.sum_length + (run.columns + LANES - 1) / LANES * LANES;
     size_t used = 0;
-    take(&used, run.rows * run.row_length, sizeof(double));
-    run.sums = take(&used, 2 * run.sum_length, sizeof(double));
+    ts_scratch_part(&used, run.rows * run.row_length, sizeof(double));
+    run.sums = ts_scratch_part(&used, 2 * run.sum_length, sizeof(double));
     run.thread_bytes = used;
     used = 0;
-    run.edges = take(&used, run.columns, sizeof(int64_t));
-    run.lists = take(&used, run.n_kernels, sizeof(struct tap_list));
-    run.threads = take(&used, context->threads, run.thread_bytes);
+    run.edges = ts_scratch_part(&used, run.columns, sizeof(int64_t));
+    run.lists = ts_scratch_part(&used, run.n_kernels, sizeof(struct tap_list));
+    run.threads = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
 }
@@ -229,10 +223,10 @@ static void list_taps(const struct convolve_weights *kernel, struct tap_list *li
         }
 }
 
-/* Vectors of 8 doubles on every machine: the compiler makes what the processor has of them. */
+/* Vectors of 8 doubles on every machine: the compiler splits them into those that the processor has. */
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
 
-/* One row of sums. The ring's slot for kernel row j is (top + j) % rows. */
+/* Makes one row of sums. Row j of the kernel lies on row (top + j) % rows of the ring. */
 TS_VECTORIZED static void sum_row(const struct tap_list *restrict list, const double *restrict ring, int64_t rows,
                                   int64_t row_length, int64_t top, double *restrict sums, int64_t n)
 {
@@ -240,8 +234,8 @@ TS_VECTORIZED static void sum_row(const struct tap_list *restrict list, const do
         lanes a = {0}, b = {0}, c = {0}, d = {0};
         for (int i = 0; i < list->n; i++) {
             const struct tap *tap = &list->taps[i];
-            const int64_t slot = top + tap->row < rows ? top + tap->row : top + tap->row - rows;
-            const lanes *in = (const lanes *)(ring + slot * row_length + tap->column + x);
+            const int64_t at = top + tap->row < rows ? top + tap->row : top + tap->row - rows;
+            const lanes *in = (const lanes *)(ring + at * row_length + tap->column + x);
             a += in[0] * tap->weight;
             b += in[1] * tap->weight;
             c += in[2] * tap->weight;
@@ -268,7 +262,7 @@ TS_VECTORIZED static void round_magnitudes(const double *restrict along_x, const
         out[x] = (float)sqrt(along_x[x] * along_x[x] + along_y[x] * along_y[x]);
 }
 
-/* Row y of a slice (outside too), extended by the border rule on both sides. */
+/* Loads row y of a slice (also one outside), extended by the border rule on both sides. */
 static void load_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype, const char *slice,
                      int64_t y, double *row)
 {
@@ -286,7 +280,7 @@ static void load_row(const struct convolve_run *run, const int64_t *edges, enum 
     }
 }
 
-/* Rows [y_first, y_end) of one slice. */
+/* Does rows [y_first, y_end) of one slice. */
 static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, const char *slice, int64_t y_first,
                            int64_t y_end, float *out, char *scratch)
 {
@@ -295,7 +289,7 @@ static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, 
     const int64_t *edges = (const int64_t *)(scratch + run->edges);
     const struct tap_list *lists = (const struct tap_list *)(scratch + run->lists);
     const int64_t half = run->rows / 2;
-    /* What lies past the extended rows is summed too, and thrown away. */
+    /* The sums past the extended rows are computed, too, and not used. */
     memset(ring, 0, (size_t)(run->rows * run->row_length) * sizeof(double));
     for (int64_t j = 0; j < run->rows - 1; j++)
         load_row(run, edges, dtype, slice, y_first + j - half, ring + j * run->row_length);
@@ -333,8 +327,8 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
 static const char convolve_doc[] =
     "`out[y][x] = 1/divisor * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2]`, slice by slice: the "
     "weights lie on the image as they are written, as in scipy.ndimage.correlate, cv2.filter2D and the convolutions of "
-    "neural "
-    "networks. scipy.ndimage.convolve turns its kernel by 180 degrees first: turn the weights to get its result.\n"
+    "neural networks. scipy.ndimage.convolve turns its kernel by 180 degrees first: turn the weights to get its "
+    "result.\n"
     "\n"
     "| kernel | weights | divisor |\n"
     "|---|---|---|\n"
@@ -351,8 +345,7 @@ static const char convolve_doc[] =
     "| sobel-x-5x5, sobel-y-5x5 | [1 4 6 4 1] across times [-1 -2 0 2 1] along the axis | 1 |\n"
     "\n"
     "A low-pass and its high-pass add up to the image. Slopes are per pixel and not divided by the spacing: sobel "
-    "gives 8 times "
-    "the slope per pixel, sobel-5x5 128 times.\n"
+    "gives 8 times the slope per pixel, sobel-5x5 128 times.\n"
     "\n"
     "The result is f32: sums in double, rounded once. It keeps quantity and unit where the weights sum to 1 (low-pass, "
     "gaussian, sharpen: an average of HU is in HU) and is an intensity otherwise. Pixels under weights of 0 do not "

@@ -7,8 +7,7 @@
  * Values become 32-bit integers of the same order, which vectorize and leave no doubt about NaN. Few are outliers, so
  * each is first compared with the extremes of the window's first size/2 + 1 rows: where all of these lie above
  * x - threshold, more than half of the window does, and the median with it. A median is taken of what is left, 16
- * neighbors together, by forgetting the smallest and largest of the first half and two, as often as values remain
- * (A. W. Paeth, 1990).
+ * neighbors together, by median_network.h.
  */
 #include "stages/filters/outliers.h"
 
@@ -17,9 +16,10 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/filters/median_network.h"
 #include "stages/values/value_keys.h"
 
-enum { LANES = 16, CHUNK_ROWS = 32, KEPT = OUTLIERS_LARGEST * OUTLIERS_LARGEST / 2 + 2 };
+enum { LANES = MEDIAN_LANES, CHUNK_ROWS = 32 };
 
 static const struct choice kind_choices[] = {
     {"bright", OUTLIERS_BRIGHT, "values above the median: zingers, hot pixels of projections"},
@@ -93,7 +93,7 @@ static struct limit limit_of(const struct stage_context *context)
     return limit;
 }
 
-/* Extremes of n_rows rows. */
+/* Finds the extremes over n_rows rows. */
 TS_VECTORIZED static void join_extremes(const int32_t *const lows[], const int32_t *const highs[], int64_t n_rows,
                                         int32_t *low, int32_t *high, int64_t n)
 {
@@ -106,8 +106,8 @@ TS_VECTORIZED static void join_extremes(const int32_t *const lows[], const int32
         }
 }
 
-/* keys: of the middle row; low and high: extremes of the first half of the window and its middle row. A flag is not 0
- * where the median may be as far as the threshold. */
+/* Sets a flag where the median may be as far from the key as the threshold. `keys` are those of the middle row, `low`
+ * and `high` the extremes of the first half of the window and its middle row. */
 TS_VECTORIZED static void flag_floats(const int32_t *keys, const int32_t *low, const int32_t *high, int32_t *flags,
                                       int64_t n, float threshold, int32_t kind)
 {
@@ -117,7 +117,7 @@ TS_VECTORIZED static void flag_floats(const int32_t *keys, const int32_t *low, c
         int32_t below, above;
         memcpy(&below, &down, sizeof below);
         memcpy(&above, &up, sizeof above);
-        /* One more, as the difference was rounded; NaN does not matter. */
+        /* The difference was rounded: one more key is safe. NaN does not matter. */
         const int32_t bright = (int32_t)((uint32_t)ts_float_key(below) + 1),
                       dark = (int32_t)((uint32_t)ts_float_key(above) - 1);
         flags[x] = (by_bright & (low[x] <= bright)) | (by_dark & (high[x] >= dark));
@@ -129,14 +129,14 @@ TS_VECTORIZED static void flag_integers(const int32_t *keys, const int32_t *low,
 {
     const int32_t by_bright = (kind & OUTLIERS_BRIGHT) != 0, by_dark = (kind & OUTLIERS_DARK) != 0;
     for (int64_t x = 0; x < n; x++) {
-        /* Saturating where 32-bit values have no room. */
+        /* The difference saturates at the ends of 32-bit values. */
         const int32_t bright = (keys[x] < INT32_MIN + threshold ? INT32_MIN + threshold : keys[x]) - threshold;
         const int32_t dark = (keys[x] > INT32_MAX - threshold ? INT32_MAX - threshold : keys[x]) + threshold;
         flags[x] = (by_bright & (low[x] <= bright)) | (by_dark & (high[x] >= dark));
     }
 }
 
-/* Extremes of `size` neighbors of a row with its sides. */
+/* Finds the extremes of `size` neighbors of a row with its sides. */
 TS_VECTORIZED static void find_extremes(const int32_t *keys, int32_t *lows, int32_t *highs, int64_t n, int64_t size)
 {
     for (int64_t x = 0; x < n; x++)
@@ -150,69 +150,22 @@ TS_VECTORIZED static void find_extremes(const int32_t *keys, int32_t *lows, int3
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
-/* 16 neighboring windows side by side. */
-struct lanes {
-    int32_t at[LANES];
-};
-
-/* The compiler splits them where the processor's vectors are shorter. A comparison gives a mask. */
-typedef int32_t keys_16 __attribute__((vector_size(64), aligned(4), may_alias));
-
-static inline __attribute__((always_inline)) void order(struct lanes *a, struct lanes *b)
+TS_VECTORIZED static void find_medians_of(const int32_t *const lines[], int64_t size, int64_t x,
+                                          struct median_lanes *median)
 {
-    const keys_16 first = *(const keys_16 *)a, second = *(const keys_16 *)b, rising = first < second;
-    *(keys_16 *)a = (first & rising) | (second & ~rising);
-    *(keys_16 *)b = (second & rising) | (first & ~rising);
-}
-
-/* The smallest of m goes to the front, the largest to the end. */
-static inline __attribute__((always_inline)) void part_extremes(struct lanes *kept, int64_t m)
-{
-    const int64_t half = m / 2;
-    for (int64_t i = 0; i < half; i++)
-        order(&kept[i], &kept[m - 1 - i]);
-    for (int64_t i = 1; i < m - half; i++)
-        order(&kept[0], &kept[i]);
-    for (int64_t i = half; i < m - 1; i++)
-        order(&kept[i], &kept[m - 1]);
-}
-
-static inline __attribute__((always_inline)) void load_lanes(struct lanes *lanes, const int32_t *const lines[],
-                                                             int64_t size, int64_t i, int64_t x)
-{
-    memcpy(lanes, lines[i / size] + x + i % size, sizeof *lanes);
-}
-
-/* lines: the rows of the window, whose first value is that of the window around x = 0. */
-static inline __attribute__((always_inline)) void find_medians(const int32_t *const lines[], int64_t size, int64_t x,
-                                                               struct lanes *kept)
-{
-    const int64_t n = size * size;
-    int64_t next = n / 2 + 2;
-    for (int64_t i = 0; i < next; i++)
-        load_lanes(&kept[i], lines, size, i, x);
-    for (int64_t m = next; m >= 3; m--) {
-        part_extremes(kept, m);
-        if (next < n)
-            load_lanes(&kept[0], lines, size, next++, x);
-    }
-}
-
-TS_VECTORIZED static void find_medians_of(const int32_t *const lines[], int64_t size, int64_t x, struct lanes *median)
-{
-    struct lanes kept[KEPT];
+    struct median_lanes values[OUTLIERS_LARGEST * OUTLIERS_LARGEST];
     if (size == 3)
-        find_medians(lines, 3, x, kept);
+        ts_median_of_lines(lines, 3, 3, x, values);
     else if (size == 5)
-        find_medians(lines, 5, x, kept);
+        ts_median_of_lines(lines, 5, 5, x, values);
     else
-        find_medians(lines, size, x, kept);
-    *median = kept[1];
+        ts_median_of_lines(lines, size, size, x, values);
+    *median = values[1];
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */
 
-/* Planes of windows: the slices of one view are the rows of each, or the views of one slice. */
+/* Windows lie in planes: the rows of a plane are the slices of one view, or the views of one slice. */
 struct plane_rows {
     const struct stage_context *context;
     const char *in;
@@ -220,7 +173,7 @@ struct plane_rows {
     int64_t n_planes, n_rows, n;                 /* rows and columns of a plane */
     int64_t plane_stride, in_stride, out_stride; /* bytes between planes, between rows */
     int64_t size, half;
-    int64_t row_keys; /* keys of a row in the room of a thread */
+    int64_t row_keys; /* keys of a row in a thread's buffer */
     int32_t kind;
     struct limit limit;
     bool in_z;          /* rows have their halo in memory */
@@ -232,7 +185,7 @@ static int64_t keys_of_row(const struct stage_context *context)
     return (context->in.axes[2].n + params_of(context)->size + 2 * LANES - 1) / LANES * LANES;
 }
 
-/* Keys, lows and highs of `size` rows; flags, and the extremes that they come from. */
+/* A thread's buffer holds keys, lows and highs of `size` rows, flags, and the extremes that these come from. */
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     (void)n;
@@ -254,7 +207,7 @@ static void load_row(const struct plane_rows *rows, int64_t plane, int64_t row, 
     find_extremes(keys, lows, highs, rows->n, rows->size);
 }
 
-/* True differences decide; returns how many were replaced. */
+/* Replaces the value where its difference from the median, in double, says so; returns how many were replaced. */
 static int replace(const struct plane_rows *rows, char *out, int64_t x, int32_t key, int32_t median)
 {
     const enum ts_dtype dtype = rows->context->in.dtype;
@@ -267,7 +220,8 @@ static int replace(const struct plane_rows *rows, char *out, int64_t x, int32_t 
     return 1;
 }
 
-/* lines: the rows of the window; lows and highs: the extremes of its first half + 1. */
+/* Replaces outliers of one row; returns how many. `lines` are the rows of the window, `lows` and `highs` the extremes
+ * of its first half + 1. */
 static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const lines[], const int32_t *const lows[],
                           const int32_t *const highs[], int32_t *flags, char *out)
 {
@@ -281,7 +235,7 @@ static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const li
     memset(flags + rows->n, 0, LANES * sizeof *flags);
     uint64_t replaced = 0;
     for (int64_t x = 0; x < rows->n; x += LANES) {
-        struct lanes median;
+        struct median_lanes median;
         int32_t any = 0;
         for (int l = 0; l < LANES; l++)
             any |= flags[x + l];
@@ -295,19 +249,19 @@ static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const li
     return replaced;
 }
 
-static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t first, int64_t end, int32_t *room)
+static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t first, int64_t end, int32_t *buffer)
 {
     const int64_t size = rows->size, length = rows->row_keys;
-    int32_t *flags = room + 3 * size * length;
+    int32_t *flags = buffer + 3 * size * length;
     const int32_t *lines[OUTLIERS_LARGEST], *lows[OUTLIERS_LARGEST], *highs[OUTLIERS_LARGEST];
     for (int64_t row = first - rows->half; row < end + rows->half; row++) {
-        int32_t *keys = room + 3 * ((row + size) % size) * length;
+        int32_t *keys = buffer + 3 * ((row + size) % size) * length;
         load_row(rows, plane, row, keys, keys + length, keys + 2 * length);
         const int64_t y = row - rows->half;
         if (y < first)
             continue;
         for (int64_t i = 0; i < size; i++) {
-            lines[i] = room + 3 * ((y - rows->half + i + size) % size) * length;
+            lines[i] = buffer + 3 * ((y - rows->half + i + size) % size) * length;
             lows[i] = lines[i] + length;
             highs[i] = lines[i] + 2 * length;
         }
@@ -344,12 +298,12 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                                     .replaced = context->tables[0].data};
     const int64_t chunks = (rows.n_rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
     memset(rows.replaced, 0, (size_t)out->axes[0].n * sizeof *rows.replaced);
-    const int64_t room = (3 * rows.size + 3) * rows.row_keys;
+    const int64_t buffer_keys = (3 * rows.size + 3) * rows.row_keys;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
     for (int64_t item = 0; item < rows.n_planes * chunks; item++) {
         const int64_t first = item % chunks * CHUNK_ROWS, end = first + CHUNK_ROWS;
         clean_chunk(&rows, item / chunks, first, end < rows.n_rows ? end : rows.n_rows,
-                    (int32_t *)scratch + omp_get_thread_num() * room);
+                    (int32_t *)scratch + omp_get_thread_num() * buffer_keys);
     }
     return TS_OK;
 }

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loops are macros over the types of values and sums; what depends on the sums alone is window_prefix.inc. A table
+ * of functions chooses among them. What they compute and why stands in window_prefix.h.
+ */
 #include "stages/filters/window_prefix.h"
 
 #include <float.h>
@@ -55,18 +59,16 @@ INTEGER_SCAN(uint64_t, u64)
         for (int64_t x = 0; x < n; x++)                                                                                \
             differences[x] = (SUM)entering[x] - (SUM)leaving[x];                                                       \
     }                                                                                                                  \
-    static void slide_##NAME(void *prefixes, const void *entering, const void *leaving, void *room, int64_t n)         \
+    static void slide_##NAME(void *prefixes, const void *entering, const void *leaving, void *buffer, int64_t n)       \
     {                                                                                                                  \
-        subtract_##NAME(entering, leaving, room, n);                                                                   \
-        SCAN(prefixes, room, n);                                                                                       \
+        subtract_##NAME(entering, leaving, buffer, n);                                                                 \
+        SCAN(prefixes, buffer, n);                                                                                     \
     }
 INTEGER_SLIDE(u8_u32, uint8_t, uint32_t, scan_u32)
 INTEGER_SLIDE(i8_u32, int8_t, uint32_t, scan_u32)
 INTEGER_SLIDE(u16_u32, uint16_t, uint32_t, scan_u32)
 INTEGER_SLIDE(i16_u32, int16_t, uint32_t, scan_u32)
 INTEGER_SLIDE(i32_u32, int32_t, uint32_t, scan_u32)
-INTEGER_SLIDE(u8_u64, uint8_t, uint64_t, scan_u64)
-INTEGER_SLIDE(i8_u64, int8_t, uint64_t, scan_u64)
 INTEGER_SLIDE(u16_u64, uint16_t, uint64_t, scan_u64)
 INTEGER_SLIDE(i16_u64, int16_t, uint64_t, scan_u64)
 INTEGER_SLIDE(u32_u64, uint32_t, uint64_t, scan_u64)
@@ -105,10 +107,9 @@ TS_VECTORIZED static void subtract_rows(const float *restrict entering, const fl
 
 typedef double doubles_4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double doubles_8 __attribute__((vector_size(64), aligned(8), may_alias));
-#define SHUFFLED_4(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#define SHUFFLED_8(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
-/* What is left after the groups of 8. */
+/* Scans the samples that are left after the groups of 8. */
 static void scan_rest(double *restrict prefix, const double *restrict added, double sum, int64_t count)
 {
     for (int64_t x = 0; x < count; x++)
@@ -122,20 +123,20 @@ TS_VECTORIZED static void scan_by_4(double *restrict prefix, const double *restr
     int64_t x = 0;
     for (; x + 8 <= n; x += 8) {
         doubles_4 low = *(const doubles_4 *)(added + x), high = *(const doubles_4 *)(added + x + 4);
-        low += SHUFFLED_4(zero, low, 0, 4, 5, 6);
-        high += SHUFFLED_4(zero, high, 0, 4, 5, 6);
-        low += SHUFFLED_4(zero, low, 0, 1, 4, 5);
-        high += SHUFFLED_4(zero, high, 0, 1, 4, 5);
-        high += SHUFFLED_4(low, low, 3, 3, 3, 3);
+        low += SHUFFLED(zero, low, 0, 4, 5, 6);
+        high += SHUFFLED(zero, high, 0, 4, 5, 6);
+        low += SHUFFLED(zero, low, 0, 1, 4, 5);
+        high += SHUFFLED(zero, high, 0, 1, 4, 5);
+        high += SHUFFLED(low, low, 3, 3, 3, 3);
         *(doubles_4 *)(prefix + x) += low + carry;
         *(doubles_4 *)(prefix + x + 4) += high + carry;
-        carry += SHUFFLED_4(high, high, 3, 3, 3, 3);
+        carry += SHUFFLED(high, high, 3, 3, 3, 3);
     }
     scan_rest(prefix + x, added + x, carry[0], n - x);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-/* Not a clone of one function: where vectors of 8 are wider than the processor's the compiler takes them apart. */
+/* This is no clone of scan_by_4: the compiler splits vectors of 8 where they are wider than the processor's. */
 __attribute__((target("arch=x86-64-v4"))) static void scan_by_8(double *restrict prefix, const double *restrict added,
                                                                 int64_t n)
 {
@@ -144,11 +145,11 @@ __attribute__((target("arch=x86-64-v4"))) static void scan_by_8(double *restrict
     int64_t x = 0;
     for (; x + 8 <= n; x += 8) {
         doubles_8 sums = *(const doubles_8 *)(added + x);
-        sums += SHUFFLED_8(zero, sums, 0, 8, 9, 10, 0, 12, 13, 14);
-        sums += SHUFFLED_8(zero, sums, 0, 1, 8, 9, 0, 1, 12, 13);
-        sums += SHUFFLED_8(zero, sums, 0, 0, 0, 0, 11, 11, 11, 11);
+        sums += SHUFFLED(zero, sums, 0, 8, 9, 10, 0, 12, 13, 14);
+        sums += SHUFFLED(zero, sums, 0, 1, 8, 9, 0, 1, 12, 13);
+        sums += SHUFFLED(zero, sums, 0, 0, 0, 0, 11, 11, 11, 11);
         *(doubles_8 *)(prefix + x) += sums + carry;
-        carry += SHUFFLED_8(sums, sums, 7, 7, 7, 7, 7, 7, 7, 7);
+        carry += SHUFFLED(sums, sums, 7, 7, 7, 7, 7, 7, 7, 7);
     }
     scan_rest(prefix + x, added + x, carry[0], n - x);
 }
@@ -158,13 +159,13 @@ __attribute__((target("arch=x86-64-v4"))) static void scan_by_8(double *restrict
 #define scan_by_8 scan_by_4
 #endif
 
-static void slide_f32_f64(void *prefixes, const void *entering, const void *leaving, void *room, int64_t n)
+static void slide_f32_f64(void *prefixes, const void *entering, const void *leaving, void *buffer, int64_t n)
 {
-    subtract_rows(entering, leaving, room, n);
+    subtract_rows(entering, leaving, buffer, n);
     if (WIDE_VECTORS)
-        scan_by_8(prefixes, room, n);
+        scan_by_8(prefixes, buffer, n);
     else
-        scan_by_4(prefixes, room, n);
+        scan_by_4(prefixes, buffer, n);
 }
 
 static void start_f64(void *prefixes, int64_t n)
@@ -181,7 +182,7 @@ TS_VECTORIZED static void take_f64(const double *restrict high, const double *re
         out[x] = (float)((high[x] - low[x]) * scale);
 }
 
-/* Where out is not finite a NaN or an infinity is in the window. */
+/* A window whose `out` is not finite has a NaN or an infinity, and keeps it. */
 TS_VECTORIZED static void merge_f64(const double *restrict high, const double *restrict low, double scale,
                                     float *restrict out, int64_t n)
 {
@@ -202,7 +203,7 @@ EXTEND(f64, double)
 struct window_prefix_kernels {
     size_t sum_bytes;
     void (*add)(void *sums, const void *const *rows, int64_t n_rows, int64_t n);
-    void (*slide)(void *prefixes, const void *entering, const void *leaving, void *room, int64_t n);
+    void (*slide)(void *prefixes, const void *entering, const void *leaving, void *buffer, int64_t n);
     void (*start)(void *prefixes, int64_t n);
     void (*extend)(const struct window_prefix *state);
 };
@@ -213,10 +214,9 @@ static const struct window_prefix_kernels *find_kernels(enum window_value value,
     [WINDOW_##V][TOTAL_##T] = { bytes, add_##name, slide_##name, start_##sum, extend_line_##sum }
     static const struct window_prefix_kernels table[8][3] = {
         ENTRY(U8, I32, u8_u32, u32, 4),   ENTRY(I8, I32, i8_u32, u32, 4),   ENTRY(U16, I32, u16_u32, u32, 4),
-        ENTRY(I16, I32, i16_u32, u32, 4), ENTRY(I32, I32, i32_u32, u32, 4), ENTRY(U8, I64, u8_u64, u64, 8),
-        ENTRY(I8, I64, i8_u64, u64, 8),   ENTRY(U16, I64, u16_u64, u64, 8), ENTRY(I16, I64, i16_u64, u64, 8),
-        ENTRY(U32, I64, u32_u64, u64, 8), ENTRY(I32, I64, i32_u64, u64, 8), ENTRY(I64, I64, i64_u64, u64, 8),
-        ENTRY(F32, F32, f32_f64, f64, 8),
+        ENTRY(I16, I32, i16_u32, u32, 4), ENTRY(I32, I32, i32_u32, u32, 4), ENTRY(U16, I64, u16_u64, u64, 8),
+        ENTRY(I16, I64, i16_u64, u64, 8), ENTRY(U32, I64, u32_u64, u64, 8), ENTRY(I32, I64, i32_u64, u64, 8),
+        ENTRY(I64, I64, i64_u64, u64, 8), ENTRY(F32, F32, f32_f64, f64, 8),
     };
 #undef ENTRY
     return &table[value][total];
@@ -240,7 +240,7 @@ void ts_window_prefix_init(struct window_prefix *state, enum window_value value,
         .border = border,
         .outside = outside,
         .origin = (char *)scratch + before - kernels->sum_bytes,
-        .room = (char *)scratch + before + (((size_t)(n + radius) * kernels->sum_bytes + 63) & ~(size_t)63),
+        .differences = (char *)scratch + before + (((size_t)(n + radius) * kernels->sum_bytes + 63) & ~(size_t)63),
     };
 }
 
@@ -267,7 +267,7 @@ void ts_window_prefix_start(struct window_prefix *state)
 
 void ts_window_prefix_slide(struct window_prefix *state, const void *entering, const void *leaving)
 {
-    state->kernels->slide(first(state), entering, leaving, state->room, state->n);
+    state->kernels->slide(first(state), entering, leaving, state->differences, state->n);
     state->kernels->extend(state);
 }
 

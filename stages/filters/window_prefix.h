@@ -2,8 +2,8 @@
  *
  * Running sums over square windows, whose cost does not depend on the radius. For one position y of a window of rows
  *
- *     P(i) = sum over x < i of the column sums S(x) = sum over |dy| <= radius of in[y + dy][x],  -radius <= i <= n +
- * radius
+ *     P(i) = sum over x < i of the column sums S(x) = sum over |dy| <= radius of in[y + dy][x], for
+ *     -radius <= i <= n + radius,
  *
  * and the sum of the window around x is P(x + radius + 1) - P(x - radius) (F. C. Crow, 1984, one row at a time). One
  * row down, P(i) grows by the prefix sum of entering row minus leaving row, in one sweep. Outside [0, n], P follows
@@ -23,9 +23,9 @@ struct window_prefix {
     const struct window_prefix_kernels *kernels;
     int64_t n, radius;
     enum ts_border border;
-    double outside; /* sum of a column outside the image, with border: constant */
-    void *origin;   /* P(0) */
-    void *room;     /* differences of two rows */
+    double outside;    /* sum of a column outside the image, with border: constant */
+    void *origin;      /* P(0) */
+    void *differences; /* of two rows */
 };
 
 /* Scratch of one window_prefix. */
@@ -37,7 +37,7 @@ void ts_window_prefix_init(struct window_prefix *state, enum window_value value,
 void ts_window_prefix_clear(struct window_prefix *state);
 void ts_window_prefix_add(struct window_prefix *state, const void *const *rows, int64_t n_rows);
 void ts_window_prefix_start(struct window_prefix *state);
-/* One row down. */
+/* Slides the windows one row down. */
 void ts_window_prefix_slide(struct window_prefix *state, const void *entering, const void *leaving);
 /* Sums of all windows of the row, integers only: int32_t or int64_t, as `total` says. */
 void ts_window_prefix_sums(const struct window_prefix *state, void *sums);

@@ -1,9 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loops down the rows are macros over the types of values and sums, those along a line are window_line.inc; tables
+ * of functions choose among them. What they compute and why stands in window_sum.h.
+ */
 #include "stages/filters/window_sum.h"
 
 #include <string.h>
 
-/* Sums as trees: at most 4 roundings one after the other, and room for the processor to overlap them. */
+/* Sums are trees: at most 4 roundings follow one another, and the processor can overlap them. */
 #define SUM_2(v) (v(0) + v(1))
 #define SUM_3(v) (SUM_2(v) + v(2))
 #define SUM_4(v) (SUM_2(v) + (v(2) + v(3)))
@@ -13,67 +17,76 @@
 #define SUM_8(v) (SUM_4(v) + ((v(4) + v(5)) + (v(6) + v(7))))
 #define SUM_9(v) (SUM_8(v) + v(8))
 
-#define SCALED(v) (v)
-#define SLIDES
-#define VALUE uint8_t
-#define TOTAL int32_t
-#define RUNNING int32_t
-#define NAME u8_i32
-#include "stages/filters/window_rows.inc"
-#define VALUE int8_t
-#define TOTAL int32_t
-#define RUNNING int32_t
-#define NAME i8_i32
-#include "stages/filters/window_rows.inc"
-#define VALUE uint16_t
-#define TOTAL int32_t
-#define RUNNING int32_t
-#define NAME u16_i32
-#include "stages/filters/window_rows.inc"
-#define VALUE int16_t
-#define TOTAL int32_t
-#define RUNNING int32_t
-#define NAME i16_i32
-#include "stages/filters/window_rows.inc"
-#define VALUE int32_t
-#define TOTAL int32_t
-#define RUNNING int32_t
-#define NAME i32_i32
-#include "stages/filters/window_rows.inc"
-#define VALUE uint16_t
-#define TOTAL int64_t
-#define RUNNING int64_t
-#define NAME u16_i64
-#include "stages/filters/window_rows.inc"
-#define VALUE int16_t
-#define TOTAL int64_t
-#define RUNNING int64_t
-#define NAME i16_i64
-#include "stages/filters/window_rows.inc"
-#define VALUE uint32_t
-#define TOTAL int64_t
-#define RUNNING int64_t
-#define NAME u32_i64
-#include "stages/filters/window_rows.inc"
-#define VALUE int32_t
-#define TOTAL int64_t
-#define RUNNING int64_t
-#define NAME i32_i64
-#include "stages/filters/window_rows.inc"
-#define VALUE int64_t
-#define TOTAL int64_t
-#define RUNNING int64_t
-#define NAME i64_i64
-#include "stages/filters/window_rows.inc"
-#undef SLIDES
-#undef SCALED
-#define SCALED(v) ((v)*scale)
-#define VALUE float
-#define TOTAL float
-#define RUNNING double
-#define NAME f32_f32
-#include "stages/filters/window_rows.inc"
-#undef SCALED
+#define ROW(k) ((total)row_##k[x])
+#define POINTER(VALUE, k) const VALUE *restrict const row_##k = rows[window > (k) ? (k) : 0];
+#define SUM_CASE(window, sum)                                                                                          \
+    case window:                                                                                                       \
+        for (int64_t x = 0; x < n; x++)                                                                                \
+            out[x] = sum;                                                                                              \
+        break;
+
+/* The row loops for values VALUE and sums TOTAL: direct_ adds `window` rows anew and multiplies by SCALE, add_ adds a
+ * row to sums of type RUNNING. */
+#define ROWS(V, T, VALUE, TOTAL, RUNNING, SCALE)                                                                       \
+    TS_VECTORIZED static void direct_##V##_##T(void *out_row, const void *const *rows, int64_t window, float scale,    \
+                                               int64_t n)                                                              \
+    {                                                                                                                  \
+        typedef TOTAL total;                                                                                           \
+        total *restrict out = out_row;                                                                                 \
+        POINTER(VALUE, 0)                                                                                              \
+        POINTER(VALUE, 1)                                                                                              \
+        POINTER(VALUE, 2)                                                                                              \
+        POINTER(VALUE, 3)                                                                                              \
+        POINTER(VALUE, 4)                                                                                              \
+        POINTER(VALUE, 5)                                                                                              \
+        POINTER(VALUE, 6)                                                                                              \
+        POINTER(VALUE, 7)                                                                                              \
+        POINTER(VALUE, 8)                                                                                              \
+        (void)scale;                                                                                                   \
+        switch (window) {                                                                                              \
+            SUM_CASE(1, ROW(0) SCALE)                                                                                  \
+            SUM_CASE(2, (SUM_2(ROW))SCALE)                                                                             \
+            SUM_CASE(3, (SUM_3(ROW))SCALE)                                                                             \
+            SUM_CASE(4, (SUM_4(ROW))SCALE)                                                                             \
+            SUM_CASE(5, (SUM_5(ROW))SCALE)                                                                             \
+            SUM_CASE(6, (SUM_6(ROW))SCALE)                                                                             \
+            SUM_CASE(7, (SUM_7(ROW))SCALE)                                                                             \
+            SUM_CASE(8, (SUM_8(ROW))SCALE)                                                                             \
+            SUM_CASE(9, (SUM_9(ROW))SCALE)                                                                             \
+        }                                                                                                              \
+    }                                                                                                                  \
+    TS_VECTORIZED static void add_##V##_##T(void *running, const void *row, int64_t n)                                 \
+    {                                                                                                                  \
+        RUNNING *restrict sums = running;                                                                              \
+        const VALUE *restrict values = row;                                                                            \
+        for (int64_t x = 0; x < n; x++)                                                                                \
+            sums[x] += (RUNNING)values[x];                                                                             \
+    }
+
+/* Running sums of integers also slide: a row enters and another leaves. */
+#define INTEGER_ROWS(V, T, VALUE, TOTAL)                                                                               \
+    ROWS(V, T, VALUE, TOTAL, TOTAL, )                                                                                  \
+    TS_VECTORIZED static void slide_##V##_##T(void *running, const void *entering_row, const void *leaving_row,        \
+                                              void *out_row, int64_t n)                                                \
+    {                                                                                                                  \
+        TOTAL *restrict sums = running, *restrict out = out_row;                                                       \
+        const VALUE *restrict entering = entering_row, *restrict leaving = leaving_row;                                \
+        for (int64_t x = 0; x < n; x++)                                                                                \
+            out[x] = sums[x] += (TOTAL)entering[x] - (TOTAL)leaving[x];                                                \
+    }
+
+/* X(enum window_value, enum window_total, their C types): the sums that box takes. */
+#define INTEGER_PAIRS(X)                                                                                               \
+    X(U8, I32, uint8_t, int32_t)                                                                                       \
+    X(I8, I32, int8_t, int32_t)                                                                                        \
+    X(U16, I32, uint16_t, int32_t)                                                                                     \
+    X(I16, I32, int16_t, int32_t)                                                                                      \
+    X(I32, I32, int32_t, int32_t)                                                                                      \
+    X(U32, I64, uint32_t, int64_t)                                                                                     \
+    X(I32, I64, int32_t, int64_t)                                                                                      \
+    X(I64, I64, int64_t, int64_t)
+INTEGER_PAIRS(INTEGER_ROWS)
+ROWS(F32, F32, float, float, double, *scale)
 
 #define TOTAL float
 #define NAME f32
@@ -96,25 +109,16 @@ struct window_rows_kernels {
 
 static const struct window_rows_kernels *find_kernels(enum window_value value, enum window_total total)
 {
-#define ENTRY(V, T, name, bytes) [WINDOW_##V][TOTAL_##T] = { bytes, bytes, direct_##name, add_##name, slide_##name }
+#define ENTRY(V, T, VALUE, TOTAL)                                                                                      \
+    [WINDOW_##V][TOTAL_##T] = {sizeof(TOTAL), sizeof(TOTAL), direct_##V##_##T, add_##V##_##T, slide_##V##_##T},
     static const struct window_rows_kernels table[8][3] = {
-        ENTRY(U8, I32, u8_i32, 4),
-        ENTRY(I8, I32, i8_i32, 4),
-        ENTRY(U16, I32, u16_i32, 4),
-        ENTRY(I16, I32, i16_i32, 4),
-        ENTRY(I32, I32, i32_i32, 4),
-        ENTRY(U16, I64, u16_i64, 8),
-        ENTRY(I16, I64, i16_i64, 8),
-        ENTRY(U32, I64, u32_i64, 8),
-        ENTRY(I32, I64, i32_i64, 8),
-        ENTRY(I64, I64, i64_i64, 8),
-        [WINDOW_F32][TOTAL_F32] = {4, 8, direct_f32_f32, add_f32_f32, NULL},
+        INTEGER_PAIRS(ENTRY)[WINDOW_F32][TOTAL_F32] = {sizeof(float), sizeof(double), direct_F32_F32, add_F32_F32},
     };
 #undef ENTRY
     return &table[value][total];
 }
 
-/* The sum from one more row to the block's end. */
+/* Adds one more row to the sum of the rows after it, up to the block's end. */
 TS_VECTORIZED static void add_suffix(const double *restrict after, const float *restrict row, double *restrict suffix,
                                      int64_t n)
 {
@@ -128,7 +132,7 @@ TS_VECTORIZED static void scale_suffix(const double *restrict suffix, double sca
         out[x] = (float)(suffix[x] * scale);
 }
 
-/* The sum from the next block's start with one more row, joined to the end of the block before. */
+/* Adds one more row to the sum from the next block's start, and joins the sum to the end of the block before. */
 TS_VECTORIZED static void add_joined(double *restrict sums, const float *restrict row, double scale,
                                      const double *restrict suffix, float *restrict out, int64_t n)
 {
@@ -146,8 +150,9 @@ static size_t rounded(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-/* Rows of a group, so that the groups and the rest of a window are at most 8 rows to add, each of at most 8; 0 where
- * blocks are faster, as measured: narrow windows are direct, and the groups of wide ones do not fit the first cache. */
+/* Chooses the rows of a group, so that a window is at most 8 groups and single rows, and a group at most 8 rows; 0
+ * where blocks are faster, as measured: narrow windows are direct, and the groups of wide ones do not fit the first
+ * cache. */
 static int64_t choose_group(int64_t window, int64_t n)
 {
     enum { CACHE_BYTES = 32768, MOST = 8 };
@@ -166,7 +171,7 @@ size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out)
 {
     int64_t suffixes = window < n_out ? window : n_out;
     if (choose_group(window, n) > 0)
-        suffixes = window; /* the ring, as floats, is smaller */
+        suffixes = window; /* the ring of groups is floats, and smaller */
     return rounded((size_t)n * sizeof(double)) + rounded((size_t)(suffixes * n) * sizeof(double));
 }
 
@@ -185,8 +190,8 @@ void ts_window_rows_init(struct window_rows *state, enum window_value value, enu
     };
 }
 
-/* Output row j is the first of a sweep or of a block: sums every end of the block that the sweep needs, then the
- * start of the next block that belongs to row j. */
+/* Called for an output row j that is the first of a sweep or of a block: sums every end of the block that the sweep
+ * needs, then the start of the next block that belongs to row j. */
 static void begin_block(struct window_rows *state, const void *const *rows, int64_t offset, int64_t j, int64_t n_out)
 {
     const int64_t n = state->n, left = state->window - offset;
@@ -259,8 +264,8 @@ void ts_window_rows_step(struct window_rows *state, const void *const *rows, int
 
 /* ---- along a line ------------------------------------------------------------------------------- */
 
-/* The samples read, and what a pass costs beside them, of the cheapest way; writes its factors. Factors of 4 and 8
- * alone for wide windows keep the number of roundings in a row at 13. */
+/* Finds the cheapest factors of a window, by the samples read and what each pass costs beside them; returns that cost.
+ * Wide windows have factors of 4 and 8 alone, so that at most 13 roundings follow one another. */
 static int64_t cheapest(int64_t count, int8_t *factors, int *n_factors)
 {
     enum { PASS = 3, WIDE = 81, MOST = 8 };

@@ -27,7 +27,7 @@
 
 enum { WINDOW_DIRECT_MAX = 9, WINDOW_TAPS_MAX = 5 }; /* rows; integers along a line */
 
-/* The image dtypes (as enum ts_dtype numbers them), and the 64-bit sums of an earlier pass. */
+/* Values are of the image dtypes (as enum ts_dtype numbers them), or 64-bit sums of an earlier pass. */
 enum window_value { WINDOW_U8, WINDOW_I8, WINDOW_U16, WINDOW_I16, WINDOW_U32, WINDOW_I32, WINDOW_F32, WINDOW_I64 };
 enum window_total { TOTAL_F32, TOTAL_I32, TOTAL_I64 };
 
@@ -44,7 +44,7 @@ struct window_rows {
     int64_t group;     /* rows of a group, floats only, whose sums stand in the place of suffixes; 0: blocks */
 };
 
-/* Of one sum. */
+/* Bytes of one sum. */
 size_t ts_window_total_bytes(enum window_total total);
 /* Scratch of one window_rows that makes at most n_out rows in one sweep. */
 size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out);

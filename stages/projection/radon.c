@@ -167,8 +167,10 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
     if (!ts_param_given(context->set, "detector_spacing"))
         params->detector_spacing = (dy < dx ? dy : dx) * (fan ? params->source_detector / params->source_axis : 1);
     if (!ts_param_given(context->set, "detectors")) {
-        const double n =
-            ceil(covering_mm(params, hypot((double)y->n * dy, (double)x->n * dx)) / params->detector_spacing);
+        double n = ceil(covering_mm(params, hypot((double)y->n * dy, (double)x->n * dx)) / params->detector_spacing);
+        /* As many pixels as detectors then lie where those of the slice do, and not halfway between them. */
+        if (!ts_param_given(context->set, "detector_spacing"))
+            n += fmod(n + (double)(dy < dx ? y->n : x->n), 2);
         if (!(n <= 1 << 20))
             return ts_param_error(context->set, "detectors", "too-many-detectors", context->diag,
                                   "covering the slice's diagonal takes %.0f detectors, more than 1048576", n);
@@ -268,7 +270,7 @@ static const struct param radon_params[] = {
               "the angles one by one, in place of views, start and arc; more than 8 within 2.8 to 6.6 degrees are an "
               "error, because radians look so"),
     PARAM(struct radon_params, detectors, .unit = "", .min = 1, .max = 1 << 20,
-          .derived = "as many as the slice's diagonal takes, as the beam magnifies it",
+          .derived = "as many as the slice's diagonal takes, as the beam magnifies it; even or odd as its pixels are",
           .doc = "number of detector samples"),
     PARAM(struct radon_params, detector_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,
           .derived = "the smaller pixel spacing, times source_detector / source_axis for a fan",

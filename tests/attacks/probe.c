@@ -29,13 +29,7 @@ static void try_once(void)
         if (strcmp(attempts[i].name, probe.attempt) != 0)
             continue;
         atomic_fetch_add(&probe.report->begun, 1);
-        errno = 0;
-        if (attempts[i].attempt()) {
-            atomic_fetch_add(&probe.report->succeeded, 1);
-        } else {
-            atomic_store(&probe.report->last_errno, errno);
-            atomic_fetch_add(&probe.report->refused, 1);
-        }
+        atomic_fetch_add(attempts[i].attempt() ? &probe.report->succeeded : &probe.report->refused, 1);
     }
 }
 

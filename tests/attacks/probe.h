@@ -12,10 +12,9 @@
 #pragma GCC visibility push(hidden) /* a preloaded library's names would replace those of others */
 
 struct probe_report {
-    atomic_int begun;      /* children that began the attempt */
-    atomic_int refused;    /* children whose attempt came back with an error */
-    atomic_int succeeded;  /* children whose attempt came back with success */
-    atomic_int last_errno; /* of the last one that was refused */
+    atomic_int begun;     /* children that began the attempt */
+    atomic_int refused;   /* children whose attempt came back with an error */
+    atomic_int succeeded; /* children whose attempt came back with success */
 };
 
 enum { MAX_INPUTS = 64 };

@@ -23,7 +23,7 @@ except ImportError as missing:
     skip(f"{missing.name} is missing (apt-get install python3-pydicom python3-h5py)")
 
 CANARY = "CANARYQ"
-LENGTHS = {"AE": 16, "CS": 16, "LO": 60, "LT": 60, "PN": 60, "SH": 16, "ST": 60, "UC": 60, "UT": 60, "UR": 60}
+TEXTS = ("AE", "CS", "LO", "LT", "PN", "SH", "ST", "UC", "UT", "UR")
 # These change what the image is or how it is grouped, so that the phantom would be another one.
 CHANGE_THE_IMAGE = ("NumberOfFrames", "PixelDataProviderURL", "LossyImageCompression", "SharedFunctionalGroupsSequence",
                     "PerFrameFunctionalGroupsSequence", "TemporalPositionIdentifier", "TriggerTime", "DimensionIndexSequence",
@@ -53,12 +53,12 @@ def plant_dictionary(data):
         group = tag >> 16
         if tag in present or not 8 <= group <= 0x5000 or group == 0x0028 or keyword in CHANGE_THE_IMAGE:
             continue
-        if vr in LENGTHS:
-            data.add_new(tag, vr, canary()[:LENGTHS[vr]])
+        if vr in TEXTS:
+            data.add_new(tag, vr, canary())
         elif vr == "SQ" and sequences < 400:
             sequences += 1
             data.add_new(tag, "SQ", Sequence([nested(0)]))
-        elif vr in ("OB", "UN") and group != 0x5400:
+        elif vr in ("OB", "UN"):
             data.add_new(tag, vr, canary().encode() + b" ")
 
 
@@ -76,7 +76,7 @@ def plant(data):
     data.ConvolutionKernel = "CANARYQKERNX"
     for keyword in ("PatientName", "PatientID", "InstitutionName", "StationName", "AccessionNumber", "StudyDescription",
                     "SeriesDescription"):
-        setattr(data, keyword, canary()[:16])
+        setattr(data, keyword, canary())
     data.preamble = b"CANARYQPREAMBLEX" * 8
 
 

@@ -77,7 +77,7 @@ def attempt(worker, name, folder, arguments, at_start):
     with open(victim, "wb") as file:
         file.write(b"a secret")
     with open(report, "wb") as file:
-        file.write(bytes(16))
+        file.write(bytes(12))
     environment = preload("probe", PROBE_REPORT=report, PROBE_INPUT=folder, PROBE_ATTEMPT=name, PROBE_VICTIM=victim)
     if at_start:
         environment["PROBE_AT_START"] = "1"
@@ -86,7 +86,7 @@ def attempt(worker, name, folder, arguments, at_start):
     with open(victim, "rb+") as opened:
         done = run(*arguments, env=environment, stdin=opened)
     with open(report, "rb") as file:
-        begun, refused, succeeded, _ = struct.unpack("4i", file.read(16))
+        begun, refused, succeeded = struct.unpack("3i", file.read(12))
     return begun, refused, succeeded, done
 
 

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "core/utf8.h"
+#include "core/diag.h"
 #include "io/dicom/dicom_group.h"
 #include "tests/support/support.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the pages for users show must be accepted: every chain in a block of code, and every chain of one line.
+ * What the pages for users show must be accepted: every chain in a block of code, and every chain of one line. A block
+ * that is headed `# typo.yaml` shows an error and must be refused. tests/results/test_pages.py runs the commands.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -10,11 +11,11 @@
 #include "core/tomostage.h"
 #include "tests/support/support.h"
 
-static void parses(const char *page, const char *text, size_t length)
+static void parses(const char *page, const char *text, size_t length, enum ts_status expected)
 {
     struct ts_diag *diag = ts_diag_create();
     struct ts_chain *chain = NULL;
-    cr_assert_eq(ts_chain_parse(text, length, page, NULL, &chain, diag), TS_OK, "%s: %s\n%.*s", page,
+    cr_assert_eq(ts_chain_parse(text, length, page, NULL, &chain, diag), expected, "%s: %s\n%.*s", page,
                  ts_diag_get(diag, 0) ? ts_diag_get(diag, 0)->message : "", (int)length, text);
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
@@ -23,9 +24,11 @@ static void parses(const char *page, const char *text, size_t length)
 /* Blocks that are indented by four and have a line `tomostage: 1`: the lines from there on, up to one that is not. */
 static int blocks(const char *page, const char *text)
 {
-    static const char start[] = "    tomostage: 1\n";
+    static const char start[] = "    tomostage: 1\n", typo[] = "    # typo.yaml\n";
+    const ptrdiff_t head = sizeof typo - 1;
     int n = 0;
     for (const char *at = strstr(text, start); at; at = strstr(at, start), n++) {
+        const bool wrong = at - text >= head && !strncmp(at - head, typo, (size_t)head);
         char chain[4096];
         size_t length = 0;
         for (; !strncmp(at, "    ", 4); at = strchr(at, '\n') + 1) {
@@ -34,7 +37,7 @@ static int blocks(const char *page, const char *text)
             memcpy(chain + length, at + 4, line);
             length += line;
         }
-        parses(page, chain, length);
+        parses(page, chain, length, wrong ? TS_BAD_CHAIN : TS_OK);
     }
     return n;
 }
@@ -45,7 +48,7 @@ static int one_liners(const char *page, const char *text)
     int n = 0;
     for (const char *at = strstr(text, start); at; at = strstr(at, start), n++) {
         at += strlen(start);
-        parses(page, at, strcspn(at, "'"));
+        parses(page, at, strcspn(at, "'"), TS_OK);
     }
     return n;
 }
@@ -55,7 +58,10 @@ Test(docs, chains_shown_to_users_parse)
     static const struct {
         const char *page;
         int n_blocks, n_lines; /* at least */
-    } pages[] = {{"../README.md", 2, 2}, {"../docs/inputs.md", 1, 0}};
+    } pages[] = {{"../README.md", 2, 1},
+                 {"../docs/chains.md", 1, 2},
+                 {"../docs/tutorial.md", 3, 0},
+                 {"../docs/inputs.md", 1, 0}};
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         static char text[1 << 16];
         FILE *file = fopen(ts_test_path(pages[i].page), "rb");

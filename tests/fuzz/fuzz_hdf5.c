@@ -149,10 +149,9 @@ static void look(const char *path, bool tables, struct ts_diag *diag)
     const char **datasets;
     size_t n = 0;
     struct hdf5_slice slice = {0};
-    const enum ts_status status = !arena   ? TS_RUN_FAILED
-                                  : tables ? ts_hdf5_list_tables(path, "statistics", arena, &datasets, &n, diag)
-                                           : ts_hdf5_list_volumes(path, arena, &datasets, &n, diag);
-    if (status == TS_OK && n > 0 && ts_hdf5_read_slice(path, datasets[0], -1, &slice, diag) == TS_OK)
+    const char *table = tables ? "statistics" : NULL;
+    if (arena && ts_hdf5_list_datasets(path, table, arena, &datasets, &n, diag) == TS_OK &&
+        ts_hdf5_read_slice(path, datasets[0], -1, &slice, diag) == TS_OK)
         free(slice.values);
     ts_arena_destroy(arena);
 }

@@ -11,11 +11,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static const size_t cell_bytes[4] = {1, 2, 3, 4};
     char error[200];
     if (bytes < 4)
         return 0;
-    const size_t pixels = data[0] | (size_t)(data[1] & 0x0F) << 8, cell = cell_bytes[data[2] & 3];
+    const size_t pixels = data[0] | (size_t)(data[1] & 0x0F) << 8, cell = 1 + (data[2] & 3);
     unsigned char *cells = malloc(pixels * cell ? pixels * cell : 1), *frame = malloc(bytes - 3);
     if (!cells || !frame)
         abort();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the fuzz harnesses, two side by side, and fails on any finding: a crash, an error of AddressSanitizer or
-# UndefinedBehaviorSanitizer, an input that takes more than 10 s, or more than 3 GB of memory.
+# Runs the fuzz harnesses, as many side by side as there are processors, and fails on any finding: a crash, an error of
+# AddressSanitizer or UndefinedBehaviorSanitizer, an input that takes more than 10 s, or more than 3 GB of memory.
 #   run.sh SECONDS [HARNESS...]         each for so many seconds, all harnesses where none is named
 #   run.sh --merge FOLDER [HARNESS...]  adds to corpus/HARNESS what of FOLDER/HARNESS reaches code that it does not reach,
 #                                       and leaves out files that have become superfluous
@@ -74,7 +74,7 @@ failed=0 running=0
 for harness in "${harnesses[@]}"; do
     $work "$harness" &
     running=$((running + 1))
-    if [ $running -ge 2 ]; then
+    if [ $running -ge "$(nproc)" ]; then
         wait -n || failed=1
         running=$((running - 1))
     fi

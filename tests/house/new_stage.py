@@ -32,9 +32,10 @@ def stages(root):
 
 def refuse(root, room, name):
     """Why there can be no such stage, or None."""
-    rooms = includes.floors(os.path.join(HERE, "floors.txt"))["stages"][1]
+    house = includes.floors(os.path.join(HERE, "floors.txt"))
+    rooms = [each for each in house["stages"][1] if each in house["cuda"][1]]
     if room not in rooms:
-        return f"there is no room '{room}'; the rooms of stages/ are {', '.join(rooms)}"
+        return f"there is no room '{room}' for stages; there are {', '.join(rooms)}"
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
         return f"'{name}' is no name of a stage: it begins with a letter and has small letters, digits and _"
     if name in (other for _, other in stages(root)):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The house stands as floors.txt says, and the check of it finds what does not: a copy of the includes with one fault
-planted must fail with the file and the line of the fault.
+planted must fail with the file and the line of the fault. The drawing docs/architecture.svg shows today's includes.
 
 Usage: test_house.py ROOT"""
 import os
@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 
+import draw
 import includes
 
 # (file, the line that is added to it, what must be said)
@@ -24,6 +25,9 @@ root, house = sys.argv[1], includes.floors(os.path.join(os.path.dirname(os.path.
 faults = includes.check(root, house)
 if faults:
     sys.exit("\n".join(faults))
+with open(os.path.join(root, "docs/architecture.svg"), encoding="utf-8") as drawing:
+    if drawing.read() != draw.draw(root, house):
+        sys.exit("docs/architecture.svg is out of date; run: python3 tests/house/draw.py . > docs/architecture.svg")
 with tempfile.TemporaryDirectory() as folder:
     for path in includes.sources(root, house):
         os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)

@@ -28,15 +28,15 @@ def bench(*arguments):
     return done.stdout
 
 
-def case(stage, dtype, shape, parameters=""):
-    return ["--stage", stage, "--dtype", dtype, "--size", "x".join(map(str, shape)), "--parameters", parameters]
+def case(dtype, shape, parameters=""):
+    return ["--dtype", dtype, "--size", "x".join(map(str, shape)), "--parameters", parameters]
 
 
 def image(dtype, shape, values="ct"):
     """The image that tomostage-bench times."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "image")
-        bench(*case("save", dtype, shape), "--values", values, "--image", path)
+        bench("image", "save", path, *case(dtype, shape), "--values", values)
         return numpy.fromfile(path, DTYPES[dtype]).reshape(shape)
 
 
@@ -46,7 +46,7 @@ def apply(stage, array, parameters, out_dtype):
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "in"), os.path.join(folder, "out")
         numpy.ascontiguousarray(array).tofile(source)
-        bench(*case(stage, dtype, array.shape, parameters), "--apply", source, target)
+        bench("apply", stage, source, target, *case(dtype, array.shape, parameters))
         return numpy.fromfile(target, out_dtype)
 
 
@@ -66,7 +66,7 @@ def compare(stage, dtype, shape, parameters, values, peers):
     for function in peers.values():
         function()  # warm
     for _ in range(ROUNDS):
-        rows = json.loads(bench(*case(stage, dtype, shape, parameters), "--values", values, "--threads", "1", "--device", "cpu", "--json"))
+        rows = json.loads(bench("bench", stage, *case(dtype, shape, parameters), "--values", values, "--threads", "1", "--device", "cpu", "--json"))
         ours.append(rows[0]["seconds"])
         for name, function in peers.items():
             theirs[name].append(seconds_of(function))

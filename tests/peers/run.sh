@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares tomostage with OpenCV, SciPy and scikit-image on one core: tests/peers/run.sh [BUILD_FOLDER]
+# Compares tomostage with OpenCV, SciPy and scikit-image on one core. usage: run.sh BUILD
 # Exits 0 where every goal is met and every value agrees, 1 where not, 2 where a tool is missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-build=${1:-$here/../../build}
+[ $# = 1 ] || { sed -n '3s/^# //p' "$0" >&2; exit 2; }
+build=$1
 python=${PYTHON:-/usr/bin/python3}
 export TOMOSTAGE_BENCH="$build/tomostage-bench"
 

@@ -15,6 +15,9 @@ import tempfile
 import h5py
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../datasets"))
+from make_scan import write_scan  # noqa: E402
+
 # A scan with its flats and darks cannot be said in one line.
 SCAN = """tomostage: 1
 input: {{nexus: {scan}}}
@@ -48,36 +51,6 @@ CHAINS = [
     ("air", SCAN + "air: {{detectors: 4}}}}, {{minus_log: {{}}}}, {{ring: {{method: fourier-wavelet}}}}, {{fourier: {{}}}}]\n"),
     ("stitch", SCAN.replace("{scan}", "{wide}") + "minus_log: {{}}}}, {{center: {{method: overlap}}}}, {{stitch: {{}}}}, {{fbp: {{}}}}]\n"),
 ]
-
-
-def write_scan(path, angles, axis, n_detectors=96, n_rows=5):
-    """NXtomo of three off-center cylinders, with noise, two darks and two flats; the axis stands at this detector pixel."""
-    random = np.random.default_rng(3)
-    s = np.arange(n_detectors) - axis
-    line = np.zeros((len(angles), n_detectors))
-    for x, y, radius, value in ((0, 0, 38, .01), (12, 5, 9, .02), (-15, 10, 6, .03)):
-        t = np.radians(angles)[:, None]
-        distance = s[None, :] - (x * np.cos(t) + y * np.sin(t))
-        line += value * 2 * np.sqrt(np.maximum(radius ** 2 - distance ** 2, 0))
-    gain = 1 + .1 * random.random(n_detectors)
-    frames = [np.full((n_rows, n_detectors), 100.0)] * 2 + [np.tile(100 + 40000 * gain, (n_rows, 1))] * 2
-    frames += [np.tile(100 + 40000 * gain * np.exp(-view), (n_rows, 1)) for view in line]
-    keys = [2, 2, 1, 1] + [0] * len(angles)
-    data = random.poisson(np.array(frames)).clip(0, 65535).astype("u2")
-    with h5py.File(path, "w") as file:
-        entry = file.create_group("entry")
-        entry.attrs["NX_class"] = "NXentry"
-        entry["definition"] = "NXtomo"
-        instrument = entry.create_group("instrument/detector")
-        instrument.attrs["NX_class"], entry["instrument"].attrs["NX_class"] = "NXdetector", "NXinstrument"
-        instrument["data"], instrument["image_key"] = data, np.array(keys, "i4")
-        for name in ("x_pixel_size", "y_pixel_size"):
-            instrument[name] = .5
-            instrument[name].attrs["units"] = "mm"
-        entry.create_group("sample").attrs["NX_class"] = "NXsample"
-        entry["sample/rotation_angle"] = np.concatenate([np.zeros(4), angles])
-        entry["sample/rotation_angle"].attrs["units"] = "degree"
-        entry["data/data"] = h5py.SoftLink("/entry/instrument/detector/data")
 
 
 def datasets(path):
@@ -120,7 +93,7 @@ def main():
         call(old, "phantom", "shepp-logan", "-o", places["head"], "--size", "96", "--slices", "6", "--quiet")
         call(old, "phantom", "gradient", "-o", places["noise"], "--size", "61", "--slices", "9", "--noise", "20", "--quiet")
         write_scan(places["scan"], np.arange(120) * 1.5, 47.5)
-        write_scan(places["wide"], np.arange(240) * 1.5, 60.0)
+        write_scan(places["wide"], np.arange(240) * 1.5, 24.0, radius=62)
         for name, chain in CHAINS:
             results = []
             for number, program in enumerate((old, new)):

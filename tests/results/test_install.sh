@@ -1,43 +1,70 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs into an empty folder; builds the example there with pkg-config and with find_package; counts what the library exports.
+# Installs into an empty folder, moves that, builds the example there with pkg-config and with find_package, and compares
+# what the library exports with what its header declares. The build's own generator builds the example, since a fresh
+# Debian that has ninja need not have make.
 # usage: test_install.sh BUILD SOURCE
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cmake --install "$1" --prefix "$folder/usr" >"$folder/log"
+fail() { echo "the installation: $1" >&2; exit 1; }
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+build=$1 source=$2
+generator=$(cached CMAKE_GENERATOR)
+# Stands in for a system without make.
+if [[ $generator != *Makefiles* ]]; then
+    mkdir "$folder/bin"
+    printf '#!/bin/sh\necho "make was called" >&2\nexit 1\n' | tee "$folder/bin/make" >"$folder/bin/gmake"
+    chmod +x "$folder"/bin/*
+    export PATH=$folder/bin:$PATH
+fi
+cmake --install "$build" --prefix "$folder/first" >"$folder/log"
+mv "$folder/first" "$folder/usr"
 library=$(find "$folder/usr" -name 'libtomostage.so' -print -quit)
-flags=$(grep -E '^TOMOSTAGE_SANITIZE:' "$1/CMakeCache.txt" | sed -n 's/.*=\(..*\)/-fsanitize=\1/p')
-export PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
-sed -i "s|^prefix=.*|prefix=$folder/usr|" "$PKG_CONFIG_PATH/tomostage.pc"
-# shellcheck disable=SC2046
-cc $flags "$2/docs/example.c" $(pkg-config --cflags --libs tomostage) -o "$folder/with-pkg-config"
+sanitizers=$(cached TOMOSTAGE_SANITIZE)
+flags=()
+[ -z "$sanitizers" ] || flags=("-fsanitize=$sanitizers")
+
+# Nothing is corrected in tomostage.pc: it leads to where it lies.
+PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
+export PKG_CONFIG_PATH
+for name in prefix libdir includedir; do
+    [[ $(realpath "$(pkg-config --variable=$name tomostage)") = "$folder/usr"* ]] ||
+        fail "tomostage.pc says $name=$(pkg-config --variable=$name tomostage), but lies in $folder/usr"
+done
+read -ra found <<<"$(pkg-config --cflags --libs tomostage)"
+cc "${flags[@]}" "$source/docs/example.c" "${found[@]}" -Wl,-rpath,"$(dirname "$library")" -o "$folder/with-pkg-config"
+readelf -d "$folder/with-pkg-config" | grep -q 'NEEDED.*libtomostage' || fail "the example of pkg-config does not load the library"
+
 cat >"$folder/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.24)
 project(example LANGUAGES C)
 find_package(tomostage REQUIRED)
-add_executable(example "$2/docs/example.c")
-target_compile_options(example PRIVATE $flags)
-target_link_options(example PRIVATE $flags)
+add_executable(example "$source/docs/example.c")
+target_compile_options(example PRIVATE ${flags[*]})
+target_link_options(example PRIVATE ${flags[*]})
 target_link_libraries(example PRIVATE tomostage::tomostage)
 CMAKE
-cmake -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/usr" >>"$folder/log"
-cmake --build "$folder/build" >>"$folder/log"
-# Only what the public header declares is visible, or is not of the private version.
+{ cmake -S "$folder" -B "$folder/build" -G "$generator" -DCMAKE_PREFIX_PATH="$folder/usr" && cmake --build "$folder/build"; } \
+    >"$folder/log" 2>&1 || fail "find_package: $(cat "$folder/log")"
+for example in "$folder/with-pkg-config" "$folder/build/example"; do
+    if "$example" "$folder/missing.yaml" 2>"$folder/log"; then fail "$example does not refuse a missing chain"; fi
+    grep -q 'missing.yaml' "$folder/log" || fail "$example says: $(cat "$folder/log")"
+done
+
+# Only what the public header declares is visible, or is not of the private version. A declaration may be wrapped.
 nm -D --defined-only --with-symbol-versions "$library" | awk '$2 ~ /[TDBR]/ && $3 !~ /@TOMOSTAGE_PRIVATE/ {sub("@.*", "", $3); print $3}' |
     sort >"$folder/exported"
-grep -oE 'TS_PUBLIC [^;]*\b(ts_[a-z_]+)\(' "$2/pipeline/tomostage.h" | grep -oE 'ts_[a-z_]+\($' | tr -d '(' | sort >"$folder/declared"
-grep -E '^ts_' "$folder/exported" | diff "$folder/declared" - || { echo "exports differ from the header" >&2; exit 1; }
-if nm -D --defined-only "$library" | grep -E ' cuda[A-Z]'; then
-    echo "the library shows its CUDA runtime" >&2
-    exit 1
-fi
+tr '\n' ' ' <"$source/core/tomostage.h" | grep -oE 'TS_PUBLIC [^;(]*\bts_[a-z0-9_]+\(' | grep -oE 'ts_[a-z0-9_]+\($' | tr -d '(' |
+    sort >"$folder/declared"
+grep -E '^ts_' "$folder/exported" | diff "$folder/declared" - || fail "its exports differ from the header"
+if nm -D --defined-only "$library" | grep -E ' cuda[A-Z]'; then fail "the library shows its CUDA runtime"; fi
 # No empty element in what is built and installed: it would be the current folder.
-for file in "$1"/tomostage* "$1"/tests/tomostage-* "$1"/lib*.so "$folder"/usr/bin/* "$library"; do
+for file in "$build"/tomostage* "$build"/tests/tomostage-* "$build"/lib*.so "$folder"/usr/bin/* "$library"; do
     [ -x "$file" ] && [ -f "$file" ] && readelf -d "$file" >"$folder/dynamic" 2>"$folder/log" || continue
     path=$(sed -n 's/.*(R[UN]*PATH).*\[\(.*\)\]/\1/p' "$folder/dynamic")
-    [[ :$path: != *::* || -z $path ]] || { echo "$file looks for libraries in the current folder: '$path'" >&2; exit 1; }
-    [[ $file != "$folder"/* || $path != */build* ]] || { echo "$file looks for libraries in the build folder: '$path'" >&2; exit 1; }
+    [[ :$path: != *::* || -z $path ]] || fail "$file looks for libraries in the current folder: '$path'"
+    [[ $file != "$folder"/* || $path != */build* ]] || fail "$file looks for libraries in the build folder: '$path'"
 done
 # The installed program finds the installed library.
 env -u LD_LIBRARY_PATH "$folder/usr/bin/tomostage" stages >"$folder/log"

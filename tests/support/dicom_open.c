@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_cells.h"
+#include "io/dicom/dicom_scan.h"
 
 enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in, struct source **source,
                                   struct ts_diag *diag)

@@ -19,7 +19,7 @@ enum ts_status ts_test_narrow_histogram(const struct device_numbers *device, con
     struct cuda_session *session = NULL;
     struct stage_context context = {};
     struct cuda_call call = {};
-    struct slots_job job = {};
+    struct table_job job = {};
     const size_t bytes = NARROW_KEYS * sizeof *counts;
     one.multiprocessors = 1;
     one.threads = NARROW_WARPS * LANES;

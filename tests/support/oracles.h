@@ -9,6 +9,33 @@
 #define TESTS_SUPPORT_ORACLES_H
 
 #include "pipeline/bench/bench.h"
+#include "stages/engine/reduce.h"
+
+/* The tables of a stage, in the order in which the stage describes them; the oracle fills in those that it knows. */
+struct bench_tables {
+    const struct stage_table *tables;
+    int n;
+    double *values[STAGE_TABLES]; /* zeros at first */
+    bool known[STAGE_TABLES];
+};
+/* The values of a table, which are known from then on; NULL where the stage has none of this name. */
+double *ts_bench_table(struct bench_tables *tables, const char *name);
+
+/* From a whole image as doubles to the whole result as doubles, for a stage without references. */
+typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
+/* The tables of a stage whose map has a bench_oracle: in as it is given to that, out as it comes from there. */
+typedef void bench_tables_oracle(const struct stage_context *context, const double *in, const double *out,
+                                 struct bench_tables *tables);
+/* All results of a stage: inputs[0] is its image, inputs[1 + i] reference i, data NULL where it is not given. A stage
+ * that maps has an `out`. Tables that the oracle does not ask for are not compared. */
+typedef void bench_results_oracle(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                  double *out, struct bench_tables *tables);
+/* The oracles of a stage; NULL: it has none of this kind. */
+struct bench_oracles {
+    bench_oracle *map;
+    bench_tables_oracle *tables;   /* beside map */
+    bench_results_oracle *results; /* before the others, where it is there too */
+};
 
 #define STAGE(room, name)                                                                                              \
     bench_oracle ts_##name##_oracle __attribute__((weak));                                                             \
@@ -19,5 +46,14 @@
 
 /* NULL for what the stage has no oracle of. */
 struct bench_oracles ts_oracles_of(const struct stage *stage);
+
+/* oracle_error.c: compares the map, and all tables that the oracle knows, on a small image. */
+struct bench_error ts_oracle_error(const struct bench_case *which, const struct device_numbers *device,
+                                   struct bench_oracles oracles);
+/* The same with the stage's own oracles, for the benchmark. */
+bench_compare ts_oracle_compare;
+/* Applies a prepared stage on its context's device to an image in host memory, which also stands for all references. */
+enum ts_status ts_oracle_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                               struct stage_reduced **reduced);
 
 #endif

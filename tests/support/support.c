@@ -73,3 +73,20 @@ void ts_test_no_children(void)
     fclose(file);
     cr_assert_leq(n, 1, "children are left beside the fork server: %s", text);
 }
+
+void ts_test_store(void *data, enum ts_dtype dtype, size_t i, double value)
+{
+    double low, high;
+    ts_dtype_range(dtype, &low, &high);
+    value = value < low ? low : value > high ? high : value;
+    switch (dtype) {
+#define STORE(suffix, type)                                                                                            \
+    case TS_##suffix:                                                                                                  \
+        ((type *)data)[i] = (type)value;                                                                               \
+        break;
+        TS_IMAGE_DTYPES(STORE)
+        STORE(U64, uint64_t)
+        STORE(F64, double)
+#undef STORE
+    }
+}

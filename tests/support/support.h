@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/image.h"
+
 /* The folder of the public test images, from the environment variable TOMOSTAGE_DATA, or NULL. */
 const char *ts_test_data(void);
 /* Ends the calling Criterion test as skipped, with the reason on stderr, where the data is absent. */
@@ -29,6 +31,9 @@ const char *ts_test_program(void);
 /* splitmix64: the same numbers on every machine. */
 uint64_t ts_random_next(uint64_t *state);
 double ts_random_unit(uint64_t *state); /* [0, 1) */
+
+/* Writes element i of an array of any dtype. Values beyond its range become the lowest or highest one. */
+void ts_test_store(void *data, enum ts_dtype dtype, size_t i, double value);
 
 /* Fails the test where a child of this process is left other than the fork server. */
 void ts_test_no_children(void);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_group.h"
+#include "io/dicom/dicom_scan.h"
 #include "tests/support/support.h"
 
 struct study {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_group.h"
+#include "io/dicom/dicom_scan.h"
 #include "tests/support/dicom_fixture.h"
 
 /* A folder of files, scanned and grouped. */
@@ -486,8 +487,8 @@ Test(dicom_series, info_shows_series_but_no_patient)
         FILE *stream = open_memstream(&text, &size);
         cr_assert_eq(ts_dicom_info(group.folder, json, stream, group.diag), TS_OK);
         fclose(stream);
-        cr_expect(strstr(text, json ? "\"spacing_mm\":[1.3" : "CT, 7 x 5 x 6, 0.5 x 0.7 x 1.3 mm, axial, i16 HU"), "%s",
-                  text);
+        cr_expect(strstr(text, json ? "\"spacing_mm\": [1.3" : "CT, 7 x 5 x 6, 0.5 x 0.7 x 1.3 mm, axial, i16 HU"),
+                  "%s", text);
         cr_expect_not_null(strstr(text, "localizer"));
         cr_expect_not_null(strstr(text, "dicom-bad-size"));
         cr_expect_null(strstr(text, "Nobody"));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/image.h"
+#include "io/file/file_commit.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
 #include "io/scan/hdf5_info.h"
@@ -321,7 +322,7 @@ Test(hdf5, existing_files_are_kept_unless_forced)
     char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
-    cr_assert_eq(ts_hdf5_check_path(path, false, 1000, diag), TS_OK);
+    cr_assert_eq(ts_file_check(path, false, 1000, diag), TS_OK);
     cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_OK);
     FILE *stream = fopen(path, "w"); /* another program is faster */
     fputs("old", stream);
@@ -329,7 +330,7 @@ Test(hdf5, existing_files_are_kept_unless_forced)
     cr_assert_eq(ts_hdf5_commit(writer), TS_RUN_FAILED);
     cr_assert(ts_test_has_code(diag, "output-exists"));
     ts_diag_clear(diag);
-    cr_assert_eq(ts_hdf5_check_path(path, false, 1000, diag), TS_RUN_FAILED);
+    cr_assert_eq(ts_file_check(path, false, 1000, diag), TS_RUN_FAILED);
     cr_assert(ts_test_has_code(diag, "output-exists"));
     cr_assert_eq(ts_test_write_output(path, &options, &content, 1, diag), TS_RUN_FAILED);
     size_t bytes;
@@ -339,7 +340,7 @@ Test(hdf5, existing_files_are_kept_unless_forced)
     free(data);
     ts_diag_clear(diag);
     options.force = true;
-    cr_assert_eq(ts_hdf5_check_path(path, true, 1000, diag), TS_OK);
+    cr_assert_eq(ts_file_check(path, true, 1000, diag), TS_OK);
     cr_assert_eq(ts_test_write_output(path, &options, &content, 1, diag), TS_OK);
     cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
     cr_assert_eq(ts_test_count_files(folder, NULL), 1);

@@ -59,10 +59,9 @@ static herr_t write_file(int fd, hsize_t bytes)
 
 Test(hdf5_driver, stock_hdf5_reads_what_it_writes_and_the_other_way_round)
 {
-    struct hdf5_visit visit;
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     cr_assert_eq(pwrite(fd, "was here before", 15, 100000), 15);
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     cr_assert_geq(write_file(fd, 70000), 0);
     const hid_t stock = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     cr_assert_geq(stock, 0);
@@ -74,7 +73,7 @@ Test(hdf5_driver, stock_hdf5_reads_what_it_writes_and_the_other_way_round)
     cr_assert_gt(H5Lexists(own, "/group", H5P_DEFAULT), 0);
     cr_assert_lt(H5Gcreate2(own, "/other", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0, "it is open for reading");
     H5Fclose(own);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     struct stat status;
     fstat(fd, &status);
     cr_assert_leq(status.st_size, 80000);
@@ -84,11 +83,10 @@ Test(hdf5_driver, stock_hdf5_reads_what_it_writes_and_the_other_way_round)
 /* Two files at once: the library tells them apart by device and inode, and takes two descriptors of one file for it. */
 Test(hdf5_driver, files_are_told_apart)
 {
-    struct hdf5_visit visit;
     char other[300];
     snprintf(other, sizeof other, "%s/y.h5", folder);
     const int a = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), b = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     cr_assert(write_file(a, 10) >= 0 && write_file(b, 20000) >= 0);
     const hid_t one = ts_hdf5_open_descriptor(a, &failure), two = ts_hdf5_open_descriptor(b, &failure);
     cr_assert(one >= 0 && two >= 0);
@@ -99,7 +97,7 @@ Test(hdf5_driver, files_are_told_apart)
     cr_assert_lt(bytes, 20000);
     H5Fclose(one);
     H5Fclose(two);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     close(a);
     close(b);
 }
@@ -110,8 +108,7 @@ Test(hdf5_driver, what_cannot_be_opened_is_named)
         const char *path, *text;
         int error;
     } cases[] = {{"/", "Is a directory", EISDIR}, {"/dev/null", "it is not an HDF5 file", 0}};
-    struct hdf5_visit visit;
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int fd = open(cases[i].path, O_RDONLY | O_CLOEXEC);
         cr_assert_lt(ts_hdf5_open_descriptor(fd, &failure), 0);
@@ -121,18 +118,17 @@ Test(hdf5_driver, what_cannot_be_opened_is_named)
     }
     cr_assert_lt(ts_hdf5_open_descriptor(-1, &failure), 0);
     cr_assert_eq(failure.error_number, EBADF);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
 }
 
 /* Every size from nothing up: the call fails with the errno of the write, and the library stays usable. */
 Test(hdf5_driver, a_write_that_fails_says_why)
 {
-    struct hdf5_visit visit;
     struct rlimit before, limit;
     int failed = 0;
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     for (rlim_t size = 0; size < 9000; size += 500) {
         const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         limit = (struct rlimit){.rlim_cur = size, .rlim_max = before.rlim_max};
@@ -149,18 +145,17 @@ Test(hdf5_driver, a_write_that_fails_says_why)
     const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     cr_assert_geq(write_file(fd, 8000), 0);
     close(fd);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
 }
 
 /* A file that was cut is refused by the library, not read as zeros. */
 Test(hdf5_driver, a_cut_file_is_refused)
 {
-    struct hdf5_visit visit;
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    ts_hdf5_enter(&visit);
+    ts_hdf5_enter();
     cr_assert_geq(write_file(fd, 8000), 0);
     cr_assert_eq(ftruncate(fd, 4000), 0);
     cr_assert_lt(ts_hdf5_open_descriptor(fd, &failure), 0);
-    ts_hdf5_leave(&visit);
+    ts_hdf5_leave();
     close(fd);
 }

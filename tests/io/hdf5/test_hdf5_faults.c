@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/image.h"
+#include "io/file/file_commit.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
 #include "io/scan/hdf5_info.h"
@@ -155,7 +156,7 @@ Test(hdf5_faults, folders_that_cannot_be_written)
         const char *parts = strchr(cases[i].path, '/');
         snprintf(path, sizeof path, "%s%s", folder, parts);
         ts_diag_clear(diag);
-        cr_assert_eq(ts_hdf5_check_path(path, true, 0, diag), TS_RUN_FAILED, "%s", path);
+        cr_assert_eq(ts_file_check(path, true, 0, diag), TS_RUN_FAILED, "%s", path);
         cr_assert(ts_test_has_code(diag, cases[i].code), "%s: %s", path, ts_diag_get(diag, 0)->message);
         cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_RUN_FAILED);
         cr_assert_null(writer);
@@ -176,7 +177,7 @@ Test(hdf5_faults, folders_that_cannot_be_written)
 Test(hdf5_faults, folders_that_take_no_files)
 {
     struct ts_diag *diag = ts_diag_create();
-    cr_assert_eq(ts_hdf5_check_path("/proc/y.h5", false, 1000000, diag), TS_RUN_FAILED);
+    cr_assert_eq(ts_file_check("/proc/y.h5", false, 1000000, diag), TS_RUN_FAILED);
     cr_assert_eq(ts_diag_count(diag), 1);
     cr_assert(ts_test_has_code(diag, "output-folder-not-writable"), "%s", ts_diag_get(diag, 0)->message);
     cr_assert(geteuid() != 0 || ts_test_has_text(diag, "'/proc' takes no files"), "%s", ts_diag_get(diag, 0)->message);
@@ -190,9 +191,9 @@ Test(hdf5_faults, too_little_space_for_the_worst_case_is_a_warning)
     char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
-    cr_assert_eq(ts_hdf5_check_path(path, false, 1, diag), TS_OK);
+    cr_assert_eq(ts_file_check(path, false, 1, diag), TS_OK);
     cr_assert_eq(ts_diag_count(diag), 0);
-    cr_assert_eq(ts_hdf5_check_path(path, false, (int64_t)1 << 60, diag), TS_OK);
+    cr_assert_eq(ts_file_check(path, false, (int64_t)1 << 60, diag), TS_OK);
     cr_assert_eq(ts_diag_count(diag), 1);
     cr_assert_eq(ts_diag_error_count(diag), 0);
     cr_assert(ts_test_has_code(diag, "output-space"));

@@ -145,7 +145,7 @@ static void *list(const char *path, size_t *bytes, struct ts_diag *diag)
     H5Tclose(text);
     add_foreign_datasets(file);
     H5Fclose(file);
-    cr_assert_eq(ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag), TS_OK);
     cr_assert_eq(ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, &answer, bytes, diag), TS_OK);
     ts_hdf5_session_end(session);
     return answer;

@@ -60,7 +60,7 @@ Test(hdf5_slice, what_is_no_hdf5_file_is_called_so)
     struct arena *arena = ts_arena_create();
     FILE *stream = fopen(path, "w");
     cr_assert(stream && fputs("nothing of the kind", stream) >= 0 && fclose(stream) == 0);
-    cr_assert_eq(ts_hdf5_list_volumes(path, arena, &datasets, &n, diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_list_datasets(path, NULL, arena, &datasets, &n, diag), TS_BAD_INPUT);
     cr_assert_eq(ts_hdf5_read_slice(path, "plain", 0, &slice, diag), TS_BAD_INPUT);
     cr_assert_eq(ts_diag_count(diag), 2);
     for (size_t i = 0; i < 2; i++)
@@ -73,7 +73,7 @@ Test(hdf5_slice, lists_each_volume_once)
     const char **datasets;
     size_t n;
     struct arena *arena = ts_arena_create();
-    cr_assert_eq(ts_hdf5_list_volumes(path, arena, &datasets, &n, diag), TS_OK);
+    cr_assert_eq(ts_hdf5_list_datasets(path, NULL, arena, &datasets, &n, diag), TS_OK);
     cr_assert_eq(n, 1);
     cr_assert_str_eq(datasets[0], "/also"); /* the first of its names in their order */
     ts_arena_destroy(arena);

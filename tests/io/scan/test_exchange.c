@@ -99,19 +99,19 @@ Test(exchange, never_invents_angles)
 
 Test(exchange, radians_that_are_called_degrees_are_caught)
 {
-    struct projections *projections;
+    struct projections projections;
     struct param_set set = exchange_set();
     double angles[90];
     H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
-    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.diag, &projections), TS_OK);
     for (int i = 0; i < 90; i++)
         angles[i] = i * 3.14159265358979323846 / 90;
-    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_DEGREE, false), TS_BAD_INPUT);
+    cr_assert_eq(ts_projections_angles(&projections, angles, 90, ANGLE_UNIT_DEGREE, false), TS_BAD_INPUT);
     ts_test_expect(ts_scan_file.diag, "angle-unit", "as radians would");
-    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_DEGREE, true), TS_OK);
-    cr_assert_eq(ts_projections_angles(projections, angles, 90, ANGLE_UNIT_RADIAN, false), TS_OK);
+    cr_assert_eq(ts_projections_angles(&projections, angles, 90, ANGLE_UNIT_DEGREE, true), TS_OK);
+    cr_assert_eq(ts_projections_angles(&projections, angles, 90, ANGLE_UNIT_RADIAN, false), TS_OK);
     cr_assert_float_eq(angles[45], 90, 1e-12);
-    ts_projections_close(projections);
+    ts_projections_close(&projections);
 }
 
 /* Half a turn and a turn in degrees, with their ends and without, and any other range of more than two turns. */
@@ -131,24 +131,24 @@ Test(exchange, degrees_that_are_called_radians_are_caught)
                 {100, 6.2, true},
                 {100, 3.1, true},
                 {1, 0, true}};
-    struct projections *projections;
+    struct projections projections;
     struct param_set set = exchange_set();
     double angles[720];
     H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
-    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.diag, &projections), TS_OK);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int sure = 0; sure < 2; sure++) {
             for (int k = 0; k < rows[i].n; k++)
                 angles[k] = rows[i].n > 1 ? k * rows[i].range / (rows[i].n - 1) : 0;
             ts_diag_clear(ts_scan_file.diag);
-            cr_assert_eq(ts_projections_angles(projections, angles, rows[i].n, ANGLE_UNIT_RADIAN, sure),
+            cr_assert_eq(ts_projections_angles(&projections, angles, rows[i].n, ANGLE_UNIT_RADIAN, sure),
                          rows[i].taken || sure ? TS_OK : TS_BAD_INPUT, "row %zu, sure %d", i, sure);
             if (!rows[i].taken && sure)
                 ts_test_expect_warning(ts_scan_file.diag, "angle-turns", "as angle_unit says");
             else if (!rows[i].taken)
                 ts_test_expect(ts_scan_file.diag, "angle-turns", "as degrees would");
         }
-    ts_projections_close(projections);
+    ts_projections_close(&projections);
 }
 
 Test(exchange, theta_in_degrees_with_the_unit_of_radians_is_refused)
@@ -173,9 +173,9 @@ Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
 {
     const double pi = 3.14159265358979323846;
     struct param_set set = exchange_set();
-    struct projections *projections;
+    struct projections projections;
     H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
-    cr_assert_eq(ts_projections_open(&set, ts_scan_file.path, ts_scan_file.diag, &projections), TS_OK);
+    cr_assert_eq(ts_projections_open(&set, ts_scan_file.diag, &projections), TS_OK);
     for (int n = 2; n < 40; n++)
         for (int turns = 1; turns <= 2; turns++)
             for (int with_end = 0; with_end < 2; with_end++) {
@@ -183,7 +183,7 @@ Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
                 for (int i = 0; i < n; i++)
                     angles[i] = (float)(i * turns * pi / (with_end ? n - 1 : n));
                 ts_diag_clear(ts_scan_file.diag);
-                cr_assert_eq(ts_projections_angles(projections, angles, n, ANGLE_UNIT_DEGREE, false),
+                cr_assert_eq(ts_projections_angles(&projections, angles, n, ANGLE_UNIT_DEGREE, false),
                              n < 3 ? TS_OK : TS_BAD_INPUT, "%d views", n);
             }
     /* Even steps in hundredths of a degree. */
@@ -192,10 +192,10 @@ Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
             double angles[16];
             for (int i = 0; i < n; i++)
                 angles[i] = i * step / 100.0;
-            cr_assert_eq(ts_projections_angles(projections, angles, n, ANGLE_UNIT_DEGREE, false), TS_OK,
+            cr_assert_eq(ts_projections_angles(&projections, angles, n, ANGLE_UNIT_DEGREE, false), TS_OK,
                          "%d views %d / 100 apart", n, step);
         }
-    ts_projections_close(projections);
+    ts_projections_close(&projections);
 }
 
 Test(exchange, theta_is_in_the_unit_that_the_file_says)

@@ -373,7 +373,7 @@ Test(nexus, external_links_stay_in_the_folder)
     scan.external = other; /* absolute */
     refuse_scan(&scan, "hdf5-link-outside", "out of the file's folder");
     scan.external = "missing.h5";
-    refuse_scan(&scan, "hdf5-link-broken", "leads to missing.h5: No such file");
+    refuse_scan(&scan, "hdf5-link-broken", "leads to missing.h5, which cannot be read: No such file");
     snprintf(link, sizeof link, "%s/out.h5", ts_scan_file.folder);
     cr_assert_eq(symlink("/etc/hostname", link), 0);
     scan.external = "out.h5";

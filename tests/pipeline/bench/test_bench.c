@@ -2,6 +2,7 @@
 #include "pipeline/bench/bench.h"
 
 #include <criterion/criterion.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -153,9 +154,9 @@ Test(bench, gives_the_image_as_its_own_reference)
         struct bench_case which = {
             .stage = ts_stage_find(cases[i][0]), .dtype = TS_U16, .values = BENCH_CT, .nz = 2, .ny = 20, .nx = 30};
         struct bench_row with, without;
-        cr_assert_eq(ts_bench_cpu(&which, 1, 1, diag, &without), TS_OK, "%s", cases[i][0]);
+        cr_assert_eq(ts_bench_cpu(&which, 1, 1, 1, diag, &without), TS_OK, "%s", cases[i][0]);
         snprintf(which.parameters, sizeof which.parameters, "%s", cases[i][1]);
-        cr_assert_eq(ts_bench_cpu(&which, 1, 1, diag, &with), TS_OK, "%s", cases[i][1]);
+        cr_assert_eq(ts_bench_cpu(&which, 1, 1, 1, diag, &with), TS_OK, "%s", cases[i][1]);
         cr_assert_eq(with.bytes - without.bytes, 2.0 * 2 * 20 * 30, "%s: %g and %g bytes", cases[i][1], with.bytes,
                      without.bytes);
         char hinted[BENCH_MAX_CASES][256];
@@ -168,21 +169,37 @@ Test(bench, gives_the_image_as_its_own_reference)
     ts_diag_destroy(diag);
 }
 
+static int ignore_run(char **operands)
+{
+    (void)operands;
+    return 0;
+}
+
+/* Reads one option by the table of `bench`, and runs nothing. */
+static int read_option(const char *option, const char *value)
+{
+    struct command command = ts_bench_command;
+    char *argv[] = {(char *)"bench", (char *)option, (char *)value, NULL};
+    command.run = ignore_run;
+    optind = 0;
+    return ts_command_run(&command, 3, argv);
+}
+
 Test(bench, options_take_their_own_values)
 {
-    struct bench_request request = {0};
+    const struct bench_request *request = ts_bench_command.arguments; /* the first member */
     static const struct {
-        int option;
-        const char *value;
+        const char *option, *value;
         bool taken;
-    } rows[] = {{BENCH_SIZE, "3x20x30", true},    {BENCH_SIZE, "3x20", false},     {BENCH_SIZE, "0x20x30", false},
-                {BENCH_SIZE, "3x20x30x4", false}, {BENCH_DTYPE, "f32", true},      {BENCH_DTYPE, "float", false},
-                {BENCH_DISTRIBUTION, "ct", true}, {BENCH_DISTRIBUTION, "", false}, {BENCH_RUNS, "7", true},
-                {BENCH_RUNS, "-1", false},        {BENCH_THREADS, "2x", false},    {BENCH_THREADS, "0", false},
-                {BENCH_THREADS, "4097", false},   {BENCH_THREADS, "4096", true},   {BENCH_OPTIONS_END, "", false}};
+    } rows[] = {{"--size", "3x20x30", true},    {"--size", "3x20", false},  {"--size", "0x20x30", false},
+                {"--size", "3x20x30x4", false}, {"--dtype", "f32", true},   {"--dtype", "float", false},
+                {"--values", "ct", true},       {"--values", "", false},    {"--runs", "7", true},
+                {"--runs", "-1", false},        {"--threads", "2x", false}, {"--threads", "0", false},
+                {"--threads", "4097", false},   {"--threads", "4096", true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        cr_assert_eq(ts_bench_option(&request, rows[i].option, rows[i].value), rows[i].taken, "row %zu", i);
-    cr_assert(request.nz == 3 && request.ny == 20 && request.nx == 30 && request.runs == 7 && request.threads == 4096);
+        cr_assert_eq(read_option(rows[i].option, rows[i].value), rows[i].taken ? 0 : COMMAND_WRONG, "row %zu", i);
+    cr_assert(request->nz == 3 && request->ny == 20 && request->nx == 30 && request->runs == 7);
+    cr_assert(request->threads == 4096 && request->dtype == TS_F32 && request->values == BENCH_CT);
 }
 
 /* What the stages' own cases say can be said from the command line. */
@@ -406,7 +423,7 @@ Test(bench, every_row_has_an_error, .timeout = 240)
                                               .threads = 1,
                                               .device = "cpu",
                                               .json = true,
-                                              .oracles = ts_oracles_of};
+                                              .compare = ts_oracle_compare};
         char *text = printed(&request);
         rows += expect_errors(text);
         free(text);
@@ -421,7 +438,7 @@ Test(bench, says_why_an_error_is_unknown)
     for (int json = 0; json < 2; json++) {
         request.json = json;
         char *text = printed(&request);
-        cr_assert(strstr(text, "this program has no oracles"), "%s", text);
+        cr_assert(strstr(text, "the program tomostage-bench, which compares with the oracles, is not "), "%s", text);
         free(text);
     }
 }
@@ -437,9 +454,9 @@ static void time_device(enum ts_dtype dtype)
                                           .runs = 3,
                                           .device = "cuda",
                                           .json = true,
-                                          .oracles = ts_test_few() ? NULL : ts_oracles_of};
+                                          .compare = ts_test_few() ? NULL : ts_oracle_compare};
     char *text = printed(&request);
-    if (request.oracles)
+    if (request.compare)
         cr_assert_gt(expect_errors(text), 40);
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char name[64];

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "pipeline/bench/bench.h"
 #include "tests/support/oracles.h"
 #include "tests/support/stage_check.h"
 
@@ -16,7 +15,7 @@ Test(bench_error, says_why_it_is_unknown)
     const char *const reasons[] = {"no oracle", "no oracle", "no references"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench_oracles oracles = {.map = i == 2 ? ts_oracles_of(cases[i].stage).map : NULL};
-        const struct bench_error error = ts_bench_error(&cases[i], NULL, oracles);
+        const struct bench_error error = ts_oracle_error(&cases[i], NULL, oracles);
         cr_assert(isnan(error.distance));
         cr_assert(strstr(error.unknown, reasons[i]), "%s", error.unknown);
     }
@@ -92,12 +91,12 @@ TEST_ON_BOTH(bench_error, a_wrong_table_shows)
             .stage = stage, .dtype = stage->dtypes & TS_DTYPE_BIT(TS_U16) ? TS_U16 : TS_F32, .values = BENCH_CT};
         snprintf(which.parameters, sizeof which.parameters, "%s", rows[i].parameters);
         const struct bench_oracles oracles = ts_oracles_of(which.stage);
-        const struct bench_error right = ts_bench_error(&which, ts_test_device, oracles);
+        const struct bench_error right = ts_oracle_error(&which, ts_test_device, oracles);
         cr_expect(right.distance <= rows[i].most, "%s %s: %g, %s", rows[i].stage, rows[i].parameters, right.distance,
                   right.unknown);
         cr_expect(!*right.unknown || !strcmp(rows[i].stage, "center"), "%s: %s", rows[i].stage, right.unknown);
         spoiled_table = rows[i].table;
-        const struct bench_error wrong = ts_bench_error(&which, ts_test_device, spoiled_oracles(oracles));
+        const struct bench_error wrong = ts_oracle_error(&which, ts_test_device, spoiled_oracles(oracles));
         cr_expect(wrong.distance > rows[i].most, "%s of %s %s: %g, %s", rows[i].table, rows[i].stage,
                   rows[i].parameters, wrong.distance, wrong.unknown);
     }
@@ -115,7 +114,7 @@ Test(bench_error, of_iterative_reconstruction_is_that_of_a_scan)
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++) {
             struct bench_case which = {.stage = ts_stage_find(rows[i].stage), .dtype = dtype, .values = BENCH_CT};
             snprintf(which.parameters, sizeof which.parameters, "%s", rows[i].parameters);
-            const double error = ts_bench_error(&which, NULL, ts_oracles_of(which.stage)).distance;
+            const double error = ts_oracle_error(&which, NULL, ts_oracles_of(which.stage)).distance;
             cr_assert(error <= 1e-5, "%s %s: %g", rows[i].stage, ts_dtype_name(dtype), error);
         }
 }

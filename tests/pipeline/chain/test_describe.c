@@ -56,19 +56,18 @@ Test(describe, pages_name_every_row_and_choice)
     }
 }
 
-/* `tomostage stages --markdown docs/stages` writes them anew. */
+/* docs/stage_pages.py writes them anew, and adds an example behind what the table says. */
 Test(describe, committed_pages_are_what_the_tables_say)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char path[1024], *expected = page_of(ts_describe_docs, *stage);
         snprintf(path, sizeof path, "%s/%s.md", ts_test_path("../docs/stages"), (*stage)->name);
         FILE *file = fopen(path, "r");
-        cr_assert(file, "%s is missing; run: tomostage stages --markdown docs/stages", path);
+        cr_assert(file, "%s is missing; run: docs/stage_pages.py", path);
         char *found = calloc(1, strlen(expected) + 2);
-        const size_t length = fread(found, 1, strlen(expected) + 1, file);
+        (void)!fread(found, 1, strlen(expected) + 1, file);
         fclose(file);
-        cr_assert(length == strlen(expected) && !strcmp(found, expected),
-                  "%s is out of date; run: tomostage stages --markdown docs/stages", path);
+        cr_assert(!strncmp(found, expected, strlen(expected)), "%s is out of date; run: docs/stage_pages.py", path);
         free(found);
         free(expected);
     }

@@ -28,7 +28,7 @@ static void remove_folder(void)
 TestSuite(cli, .init = make_folder, .fini = remove_folder);
 
 static const char *const commands[] = {"run",    "check",   "stages", "schema",  "info", "verify",
-                                       "doctor", "phantom", "bench",  "preview", "plot"};
+                                       "doctor", "phantom", "bench",  "preview", "plot", "study"};
 
 Test(cli, every_command_has_a_page)
 {
@@ -85,7 +85,12 @@ static const struct {
     {{"stages", "radom"}, "tomostage stages: unknown stage 'radom'; did you mean 'radon'?\n"},
     {{"bench", "radom"}, "tomostage bench: unknown stage 'radom'; did you mean 'radon'?\n"},
     {{"bench", "box", "--threads", "40000"},
-     "tomostage bench: '40000' is not a value that this option takes; see --help\n"},
+     "tomostage bench: '--threads 40000' is not a whole number from 1 to 4096\n"},
+    {{"bench", "--reductions"}, "tomostage bench: '--reductions' is a study: tomostage study fan-in\n"},
+    {{"bench", "--parameters", "radius=1"}, "tomostage bench: --parameters are those of a STAGE, which is missing\n"},
+    {{"study", "fan-on"}, "tomostage study: unknown study 'fan-on'; did you mean 'fan-in'?\n"},
+    {{"study", "fan-in", "--dtype", "u8"},
+     "tomostage study: unknown option '--dtype'; 'tomostage study --help' lists the options\n"},
     {{"info"}, "tomostage info: a PATH is missing: tomostage info PATH [--json]\n"},
     {{"phantom", "disc"}, "tomostage phantom: the folder is missing: -o DIR\n"},
     {{"phantom", "disc", "-o", "x", "--size", "0"},

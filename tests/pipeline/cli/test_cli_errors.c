@@ -186,6 +186,42 @@ Test(cli_errors, a_stop_waits_for_no_reader)
     cr_assert_lt(outcome.seconds, 3);
 }
 
+/* What is given where a chain belongs is named, with what it can be used for; what the hint says works. */
+Test(cli_errors, an_image_is_no_chain)
+{
+    static const struct {
+        const char *path, *message, *hint;
+    } rows[] = {{"out.h5", "out.h5 is an HDF5 file, not a chain\n", "'result out.h5 | STAGE | hdf5 OUT.h5'"},
+                {"large.h5", "large.h5 is an HDF5 file, not a chain\n", "'result large.h5 | STAGE | hdf5 OUT.h5'"},
+                {"study", "study is a folder, not a chain\n", "'dicom study | STAGE | hdf5 OUT.h5'"},
+                {"study/IM0001.dcm", "study/IM0001.dcm is a DICOM file, not a chain\n",
+                 "'dicom study/IM0001.dcm | STAGE | hdf5 OUT.h5'"},
+                {"a.tif", "a.tif is a TIFF file, not a chain\n", "'tiff a.tif | STAGE | hdf5 OUT.h5'"},
+                {"b.tif", "b.tif is a TIFF file, not a chain\n", "'tiff b.tif | STAGE | hdf5 OUT.h5'"}};
+    cr_assert_eq(shell(RUN "--quiet"), 0);
+    cr_assert_eq(shell("cp out.h5 large.h5; truncate -s 2M large.h5; printf 'II*\\0rest' > a.tif; "
+                       "printf 'MM\\0+rest' > b.tif"),
+                 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int json = 0; json < 2; json++) {
+            char line[256];
+            snprintf(line, sizeof line, "$P %s %s %s > out 2> err", i % 2 ? "run" : "check", rows[i].path,
+                     json ? "--json" : "");
+            cr_assert_eq(shell(line), 2, "%s", line);
+            const char *text = text_of(json ? "out" : "err");
+            cr_assert(json ? strstr(text, "\"code\": \"not-a-chain\"") : strstr(text, rows[i].message), "%s", text);
+            cr_assert(strstr(text, rows[i].hint), "%s", text);
+        }
+    cr_assert_eq(
+        shell("$P run 'result out.h5 | invert | hdf5 OUT.h5' --quiet && $P run 'dicom study/IM0001.dcm | invert "
+              "| hdf5 one.h5' --quiet 2> err"),
+        0);
+    if (shell("h5dump --version > /dev/null 2>&1") == 0)
+        cr_assert_eq(shell("h5dump -d /entry/provenance/chain -b -o chain.yaml out.h5 > h5dumped && "
+                           "$P run chain.yaml -i study -o again.h5 --quiet"),
+                     0);
+}
+
 /* nohup. */
 Test(cli_errors, an_ignored_signal_stays_ignored)
 {

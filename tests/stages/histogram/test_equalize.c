@@ -200,10 +200,8 @@ static struct ts_image copy_of_ct(enum ts_dtype dtype, uint64_t seed)
 {
     struct ts_image ct = ts_test_image(3, 19, 31, TS_I16, VALUES_CT, seed);
     struct ts_image copy = ts_test_image(3, 19, 31, dtype, VALUES_CONSTANT, 1);
-    for (size_t i = 0; i < ts_image_count(&ct); i++) {
-        const float value = (float)((const int16_t *)ct.data)[i] + 1100;
-        ts_store_f32((char *)copy.data + i * ts_dtype_bytes(dtype), dtype, &value, 1);
-    }
+    for (size_t i = 0; i < ts_image_count(&ct); i++)
+        ts_test_store(copy.data, dtype, i, ((const int16_t *)ct.data)[i] + 1100);
     free(ct.data);
     return copy;
 }

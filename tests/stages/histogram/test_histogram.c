@@ -285,10 +285,9 @@ TEST_ON_BOTH(histogram, distances_to_a_reference)
     for (int dtype = TS_U8; dtype <= TS_F32; dtype += ts_test_few() ? 3 : 1) {
         struct ts_image in = ts_test_image(2, 3, 4, (enum ts_dtype)dtype, VALUES_CONSTANT, 1);
         struct ts_image reference = ts_test_image(5, 2, 2, (enum ts_dtype)dtype, VALUES_CONSTANT, 1);
-        const float four = 4;
         in.unit = "HU";
         for (size_t i = 0; i < ts_image_count(&reference); i++)
-            ts_store_f32((char *)reference.data + i * ts_dtype_bytes(reference.dtype), reference.dtype, &four, 1);
+            ts_test_store(reference.data, reference.dtype, i, 4);
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10 range=0,10", &in, &reference, 1, 1), TS_OK);
         cr_assert_eq(count_at(&run, "reference_counts", 0, 4), 20);
@@ -333,11 +332,9 @@ static void compare_with_numpy(const char *file)
         cr_assert_eq(ts_image_count(&in), n);
         bool fits = true;
         for (size_t i = 0; i < n; i++) {
-            const float value = (float)values[i];
             double back;
-            void *at = (char *)in.data + i * ts_dtype_bytes(in.dtype);
-            ts_store_f32(at, in.dtype, &value, 1);
-            ts_load_f64(&back, at, in.dtype, 1);
+            ts_test_store(in.data, in.dtype, i, values[i]);
+            ts_load_f64(&back, (char *)in.data + i * ts_dtype_bytes(in.dtype), in.dtype, 1);
             fits &= back == values[i];
         }
         if (fits) {

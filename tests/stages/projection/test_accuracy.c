@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How near to 1 does a disc of attenuation 1/mm come back? Every ray through it is known exactly. Besides the small
- * sizes that always run, TOMOSTAGE_ACCURACY=FILE runs all sizes and writes them down: that is how docs/accuracy.md is
- * made,
+ * sizes that always run, TOMOSTAGE_ACCURACY=FILE runs all sizes and writes them down: that is how
+ * docs/notes/accuracy-tables.md is made,
  *
- *     TOMOSTAGE_ACCURACY=docs/accuracy.md build/tests/tomostage-tests --filter 'accuracy/is_written_down'
+ *     TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/tests/tomostage-tests --filter 'accuracy/is_written_down'
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -183,24 +183,25 @@ Test(accuracy, is_written_down)
         return;
     FILE *file = fopen(path, "w");
     cr_assert(file, "%s", path);
-    fprintf(
-        file,
-        "# Accuracy of reconstructions\n\n"
-        "Written by `TOMOSTAGE_ACCURACY=docs/accuracy.md build/tests/tomostage-tests --filter "
-        "accuracy/is_written_down`.\n\n"
-        "`fbp` and `fourier` of a disc of attenuation 1/mm about the rotation axis: n detectors 1 mm apart, each the "
-        "mean of the "
-        "chords\n"
-        "over its width; radius 0.4 n mm; 1.6 n views for every half turn. A fan's source stands 1.5 n mm from the "
-        "axis\n"
-        "and 2.25 n mm from the detector, whose spacing is 1 mm at the axis. The tables have the mean and the largest\n"
-        "deviation from 1 in percent, of the pixels in the inner 80 %% of the radius (of slices of more than %d "
-        "pixels a\n"
-        "side, of about so many, and of fans from %d detectors on of about %d). The filter `none` is left out: it "
-        "gives no attenuation. On the CPU, in "
-        "float. `rebin`: `rebin`, with its defaults, and then `fbp` of parallel beams.\n\n"
-        "## fbp\n\n",
-        MOST_PIXELS, WIDE_FAN, MOST_WIDE_FAN_PIXELS);
+    fprintf(file,
+            "# Accuracy of reconstructions: the tables\n\n"
+            "Written by `TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/tests/tomostage-tests --filter "
+            "accuracy/is_written_down`. [accuracy.md](../accuracy.md) says what they show.\n\n"
+            "`fbp` and `fourier` reconstruct a disc of attenuation 1/mm about the rotation axis. There are n detector "
+            "pixels 1 "
+            "mm\napart, each the mean of the chords over its width; the disc has the radius 0.4 n mm, and every half "
+            "turn 1.6 n "
+            "views.\nA fan's source stands 1.5 n mm from the axis and 2.25 n mm from the detector, whose spacing is 1 "
+            "mm at the "
+            "axis.\nThe tables have the mean and the largest deviation from 1 in percent, over the pixels in the inner "
+            "80 %% of "
+            "the\nradius (about %d of them in larger slices, and about %d for fans from %d detector pixels on). The "
+            "filter `none` "
+            "is\nleft out because it gives no attenuation. `rebin` stands for `rebin` with its defaults and then `fbp` "
+            "of parallel "
+            "beams.\nAll of it ran on the CPU, in float.\n\n"
+            "## fbp\n\n",
+            MOST_PIXELS, MOST_WIDE_FAN_PIXELS, WIDE_FAN);
     write_heading(file);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t s = 0; s < sizeof scans / sizeof *scans; s++)

@@ -5,7 +5,7 @@
 #ifndef TESTS_STAGES_RECONSTRUCTION_ITERATE_TABLES_H
 #define TESTS_STAGES_RECONSTRUCTION_ITERATE_TABLES_H
 
-#include "pipeline/bench/bench.h"
+#include "tests/support/oracles.h"
 #include "stages/reconstruction/iterate.h"
 
 /* One slice: sinogram b to image x, and the residuals; returns the iterations that were made. */

@@ -125,6 +125,37 @@ TEST_ON_BOTH(cgls, records_its_residuals)
     ts_scan_check_residuals(&cgls_stage, ts_cgls_oracle);
 }
 
+/* The discrepancy rule stops a slice at the first iteration with ||b - A x|| <= noise * sqrt(rays). The residuals of a
+ * run without a rule say which noise that is for iteration AT: with 2 % more the slice stops there, with 2 % less it
+ * goes on, so that a stopping value that is 10 % off in either direction fails. */
+TEST_ON_BOTH(cgls, stops_at_the_discrepancy)
+{
+    enum { AT = 4, VIEWS = 31, DETECTORS = 47 };
+    static const struct scan_case which = {"iterations=7", 1, VIEWS, DETECTORS};
+    static double b[VIEWS * DETECTORS];
+    struct ts_image in = ts_test_scan(&which, 22);
+    struct stage_run run;
+    double norm = 0, residuals[AT + 2];
+    ts_load_f64(b, in.data, TS_F32, VIEWS * DETECTORS);
+    for (int i = 0; i < VIEWS * DETECTORS; i++)
+        norm += b[i] * b[i];
+    cr_assert_eq(ts_test_run(&run, &cgls_stage, which.assignments, &in, NULL, 0, 2), TS_OK);
+    for (int i = 0; i < AT + 2; i++)
+        residuals[i] = ts_test_table_at(&run, "residual", i);
+    ts_test_run_clear(&run);
+    cr_assert(residuals[AT - 1] > 1.03 * residuals[AT] && residuals[AT + 1] < 0.97 * residuals[AT]);
+    for (int below = 0; below < 2; below++) {
+        char text[96];
+        const double noise = (below ? 0.98 : 1.02) * residuals[AT] * sqrt(norm / (VIEWS * DETECTORS));
+        snprintf(text, sizeof text, "iterations=7 stop=discrepancy noise=%.17g", noise);
+        cr_assert_eq(ts_test_run(&run, &cgls_stage, text, &in, NULL, 0, 2), TS_OK);
+        cr_expect_eq(ts_test_table_at(&run, "iterations", 0), AT + below, "noise %g: %g iterations", noise,
+                     ts_test_table_at(&run, "iterations", 0));
+        ts_test_run_clear(&run);
+    }
+    free(in.data);
+}
+
 TEST_ON_BOTH(cgls, a_value_that_is_no_number_ends_the_run)
 {
     ts_scan_check_finite(&cgls_stage, "iterations=2");

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the study fan-in (pipeline/study/fan_in.c) measures: two orders in which partial results are joined
+ * (stages/values/fan_in.h), by a number of processors, on the CPU and on a CUDA device. A runner is a device that
+ * joins; the study asks runners for their times and checks what comes of it.
+ */
+#ifndef CUDA_BENCH_FAN_IN_STUDY_H
+#define CUDA_BENCH_FAN_IN_STUDY_H
+
+#include "cuda/device/device.h"
+#include "stages/values/fan_in.h"
+
+/* What n values are joined to, in double; and n tables of counts to their sum. */
+enum fan_in_work {
+    FAN_IN_SUM,
+    FAN_IN_PRODUCT,
+    FAN_IN_MIN,
+    FAN_IN_MAX,
+    FAN_IN_VARIANCE,
+    FAN_IN_TABLES,
+    FAN_IN_WORKS,
+    FAN_IN_NUMBERS = FAN_IN_TABLES
+};
+enum { FAN_IN_BINS = 4096, FAN_IN_LEAST_TABLES = 16 };
+
+/* A value's factor in the product: so near to 1 that 2^24 of them neither vanish nor overflow, and exact. */
+#define FAN_IN_FACTOR(value) (1 + ((double)(value)-0.5) * 0x1p-12)
+
+/* A partial result of the variance, sum((v - s)^2)/n - (sum(v - s)/n)^2 with s near the mean, which loses no digits (T.
+ * F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983). */
+struct fan_in_moments {
+    double sum, squares;
+};
+#define FAN_IN_SHIFT 0.5
+
+/* One reduction of n values, or of n tables, by a number of processors, which are threads. */
+struct fan_in_job {
+    enum fan_in_work work;
+    enum reduction_method method; /* REDUCTION_AUTO: one processor takes one value, or table, after the other */
+    int64_t n, processors;
+};
+
+enum { FAN_IN_PROCESSORS = 24, FAN_IN_TABLE_NUMBERS = 4 };
+
+struct fan_in_runner {
+    const char *device;                   /* "CPU", "CUDA" */
+    int64_t tables[FAN_IN_TABLE_NUMBERS]; /* how many tables it joins, rising; 0: no more */
+    /* A reduction is timed up to most_runs times, and after least_runs of them until so many seconds are spent. */
+    int least_runs, most_runs;
+    double budget;
+    /* Lists the numbers of processors to measure a job with; returns how many. */
+    int (*processors)(const struct fan_in_runner *runner, const struct fan_in_job *job,
+                      int64_t numbers[FAN_IN_PROCESSORS]);
+    /* Makes ready for a job: poisons its result, so that it must be written; or takes n tables of FAN_IN_BINS counts.
+     */
+    enum ts_status (*begin)(struct fan_in_runner *runner, const struct fan_in_job *job, const uint32_t *tables);
+    /* Carries the job out once, and measures it. */
+    enum ts_status (*join)(struct fan_in_runner *runner, const struct fan_in_job *job, double *seconds);
+    /* Reads the result: the partial result of all values, a double or a struct fan_in_moments; or FAN_IN_BINS uint32_t.
+     */
+    enum ts_status (*end)(struct fan_in_runner *runner, const struct fan_in_job *job, void *result);
+    void (*destroy)(struct fan_in_runner *runner);
+};
+
+/* The runner of a CUDA device, for at most n values, which it copies. NULL with a record in diag: memory is out, or the
+ * device failed. */
+struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbers *device, const float *values, int64_t n,
+                                            struct ts_diag *diag);
+
+#endif

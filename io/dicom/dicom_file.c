@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/dicom/dicom_file.h"
+
+#include <string.h>
+
+const char *ts_dicom_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool ts_dicom_is_class(const char *uid, const char *const *classes)
+{
+    static const char prefix[] = "1.2.840.10008.5.1.4.1.1.";
+    const size_t length = sizeof prefix - 1;
+    for (; *classes && !strncmp(uid, prefix, length); classes++) {
+        const size_t n = strlen(*classes);
+        if (!strncmp(uid + length, *classes, n) && ((*classes)[n - 1] == '.' || uid[length + n] == '\0'))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parts that the formats share: units and axes of the image, the facts about its slices, and the digests of those that
+ * have been read.
+ */
+#include "io/source/source.h"
+
+#include <stdlib.h>
+
+#include "io/file/digest.h"
+#include "io/source/unreadable.h"
+
+const struct choice ts_unreadable_choices[] = {
+    {"refuse", UNREADABLE_REFUSE, "slices may be among them: the input is refused"},
+    {"skip", UNREADABLE_SKIP, "what is left is read; the output records how many there were"},
+    {0},
+};
+
+const char *ts_source_unit(enum ts_quantity quantity)
+{
+    return quantity == TS_COUNTS ? "counts" : quantity == TS_HU ? "HU" : quantity == TS_ATTENUATION ? "1/mm" : "1";
+}
+
+struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm)
+{
+    struct ts_axis axis = {.kind = kind, .n = n, .spacing = 1, .unit = "pixel"};
+    if (spacing_mm > 0) {
+        axis.spacing = spacing_mm;
+        axis.unit = "mm";
+    }
+    if (kind == TS_AXIS_DETECTOR)
+        axis.first = -0.5 * (double)(n - 1) * axis.spacing;
+    return axis;
+}
+
+enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag)
+{
+    const struct ts_image *image = &source->image;
+    const int64_t n = source->n_slices = image->axes[0].n;
+    source->slices = calloc((size_t)n, sizeof *source->slices);
+    if (!source->slices)
+        return ts_diag_no_memory(diag, (size_t)n * sizeof *source->slices);
+    for (int64_t z = 0; z < n; z++) {
+        struct source_slice *slice = &source->slices[z];
+        slice->slope = 1;
+        for (int i = 0; i < 3 && image->has_geometry; i++)
+            slice->position_mm[i] = image->origin_mm[i] + (double)z * image->step_z_mm[i];
+        if (!image->has_geometry)
+            slice->position_mm[2] = image->axes[0].first + (double)z * image->axes[0].spacing;
+    }
+    return TS_OK;
+}
+
+enum ts_status ts_source_digest(struct source *source, int64_t z, int64_t n, const void *data, struct ts_diag *diag)
+{
+    const size_t bytes = ts_slice_bytes(&source->image);
+    for (int64_t i = 0; i < n; i++) {
+        char *text = source->slices[z + i].pixel_sha256;
+        if (!*text && !ts_digest_of((const unsigned char *)data + (size_t)i * bytes, bytes, text))
+            return ts_diag_no_memory(diag, bytes);
+    }
+    return TS_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A device that was named must be there; `auto` goes without one, and keeps the reason for the table's head.
+ */
+#include "pipeline/bench/bench_devices.h"
+
+#include "pipeline/plan/device_choice.h"
+
+enum ts_status ts_bench_devices_choose(const char *wanted, struct bench_devices *devices, struct ts_diag *diag)
+{
+    struct device_choice choice;
+    int index;
+    enum ts_status status = ts_device_choice_parse(wanted, &choice, diag);
+    *devices = (struct bench_devices){.on_cpu = choice.kind != DEVICE_CUDA};
+    if (status != TS_OK || choice.kind == DEVICE_CPU)
+        return status;
+    struct ts_diag *reasons = choice.kind == DEVICE_AUTO ? ts_diag_create() : diag;
+    if (!reasons)
+        return ts_diag_no_memory(diag, sizeof choice);
+    status = ts_device_choice_find(choice.index, &devices->found, &index, reasons);
+    if (status == TS_OK)
+        devices->device = &devices->found.devices[index];
+    if (reasons == diag)
+        return status;
+    if (status != TS_OK)
+        snprintf(devices->why, sizeof devices->why, "%s", ts_diag_get(reasons, 0)->message);
+    ts_diag_destroy(reasons);
+    return TS_OK;
+}

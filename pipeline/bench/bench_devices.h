@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The devices that a benchmark or a study measures on, as --device names them.
+ */
+#ifndef PIPELINE_BENCH_BENCH_DEVICES_H
+#define PIPELINE_BENCH_BENCH_DEVICES_H
+
+#include "cuda/device/device.h"
+
+struct bench_devices {
+    bool on_cpu;
+    const struct device_numbers *device; /* points into `found`; NULL: no CUDA device */
+    struct cuda_devices found;
+    char why[512]; /* why `auto` goes without a CUDA device; "": it does not */
+};
+
+/* "auto" (also NULL) is the CPU, and the first usable CUDA device where there is one; "cpu", "cuda" and "cuda:N" are
+ * that device alone, and an error where it cannot be used. */
+enum ts_status ts_bench_devices_choose(const char *wanted, struct bench_devices *devices, struct ts_diag *diag);
+
+#endif

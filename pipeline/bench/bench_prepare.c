@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prepares the stage of a case as a plan would, and works out from it what its row is measured by: the bytes that it
+ * must move, and the samples that it takes.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "pipeline/bench/bench.h"
+#include "stages/engine/execute.h"
+
+/* Rows in each slice of the references that the benchmark gives where a stage requires them. */
+enum { FRAMES = 16 };
+
+/* A choice that plays no part would be timed under a name that is not its own. */
+static enum ts_status refuse_idle(const struct param_set *set, struct ts_diag *diag)
+{
+    for (size_t i = 0; i < set->n_rows; i++)
+        if (set->rows[i].kind == PARAM_CHOICE && (set->given >> i & 1) && ts_param_is_idle(set, i))
+            return ts_param_error(set, set->rows[i].name, "no-benchmark", diag, "it plays no part here");
+    return TS_OK;
+}
+
+enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
+                                int threads, const struct device_numbers *device, struct ts_diag *diag)
+{
+    const struct stage *stage = which->stage;
+    *ready = (struct bench_stage){.which = *which,
+                                  .set = {.rows = stage->params,
+                                          .n_rows = stage->n_params,
+                                          .owner = stage->name,
+                                          .values = calloc(1, stage->params_bytes + 1)}};
+    if (!ready->set.values)
+        return ts_diag_no_memory(diag, stage->params_bytes);
+    const struct ts_image *references[STAGE_REFERENCES] = {NULL};
+    enum ts_status status = ts_bench_assign(&ready->set, which->parameters, diag);
+    ready->in = in ? *in : ts_bench_describe_image(which);
+    ready->frames = ready->in;
+    ready->frames.axes[1].n = ready->in.axes[1].n < FRAMES ? ready->in.axes[1].n : FRAMES;
+    for (size_t i = 0, reference = 0; i < stage->n_params && reference < STAGE_REFERENCES; i++)
+        if (stage->params[i].kind == PARAM_REFERENCE)
+            references[reference++] = ready->set.given >> i & 1   ? &ready->in
+                                      : stage->params[i].required ? &ready->frames
+                                                                  : NULL;
+    if (status == TS_OK)
+        status = ts_stage_prepare(stage, &ready->set, &ready->in, references, threads, device, diag, &ready->context);
+    return status == TS_OK ? refuse_idle(&ready->set, diag) : status;
+}
+
+void ts_bench_stage_clear(struct bench_stage *ready)
+{
+    ts_bench_params_clear(&ready->set);
+}
+
+static bool reduces(const struct stage_context *context)
+{
+    return context->stage->reduction && (ts_stage_reduces_slices(context) || ts_stage_reduces_volume(context, 0));
+}
+
+/* Passes over pixels and views in a reconstruction: of an iterative one, one forth and one back an iteration. */
+static double steps_of(const struct bench_stage *ready)
+{
+    size_t i;
+    const struct stage *stage = ready->context.stage;
+    const struct param *row = ts_param_find(stage->params, stage->n_params, "iterations", &i);
+    return row ? 2 * (double)*(const int64_t *)((const char *)ready->context.params + row->offset) : 1;
+}
+
+/* The method that ran; NULL where the stage has none, or where it plays no part. */
+static const char *method_of(const struct bench_stage *ready)
+{
+    const struct stage *stage = ready->context.stage;
+    size_t i;
+    const struct param *method = ts_param_find(stage->params, stage->n_params, "method", &i);
+    if (!method || method->kind != PARAM_CHOICE || ts_param_is_idle(&ready->set, i))
+        return NULL;
+    return ts_choice_name(method->choices, *(const int32_t *)((const char *)ready->context.params + method->offset));
+}
+
+/* Bytes that a stage reads and writes at least. */
+static double bytes_of(const struct stage_context *context)
+{
+    const bool passes_on = !context->stage->map;
+    double bytes = (reduces(context) && !passes_on ? 2 : 1) * (double)ts_image_bytes(&context->in);
+    for (int i = 0; i < STAGE_REFERENCES; i++)
+        bytes += context->references[i] ? (double)ts_image_bytes(context->references[i]) : 0;
+    return bytes + (passes_on ? 0 : (double)ts_image_bytes(&context->out));
+}
+
+/* Values that the rays of a projection meet, or pixels in views of a reconstruction; NAN for other stages. */
+static double samples_of(const struct bench_stage *ready)
+{
+    const struct ts_image *in = &ready->context.in, *out = &ready->context.out;
+    const double pixels = (double)ts_image_count(out);
+    if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
+        return pixels * (double)(in->axes[1].n > in->axes[2].n ? in->axes[1].n : in->axes[2].n);
+    if (ts_image_is_sinogram(in) && out->rank == 3 && out->axes[1].kind == TS_AXIS_Y)
+        return pixels * (double)in->axes[1].n * steps_of(ready);
+    return NAN;
+}
+
+void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], int n)
+{
+    *row = (struct bench_row){.which = ready->which, .total_seconds = NAN, .error = {.distance = NAN}};
+    for (int i = 0; i < n; i++)
+        row->bytes += bytes_of(&ready[i].context);
+    row->name = n > 1 ? "chain" : ready->context.stage->name;
+    row->method = n > 1 ? NULL : method_of(ready);
+    row->samples = n > 1 ? (double)NAN : samples_of(ready);
+}

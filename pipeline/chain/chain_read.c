@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chains from files and texts: a text becomes a tree (YAML or the one-line form), and the tree a chain. The chain keeps
+ * a copy of its text, since messages of later steps point into it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pipeline/chain/chain_build.h"
+#include "pipeline/chain/oneline.h"
+#include "pipeline/chain/yaml.h"
+
+static struct ts_chain *create_chain(const char *name, const char *text, size_t length, struct ts_diag *diag)
+{
+    struct ts_chain *chain = calloc(1, sizeof *chain);
+    if (chain)
+        chain->arena = ts_arena_create();
+    if (chain && chain->arena) {
+        chain->source_name = ts_arena_text(chain->arena, name, strlen(name));
+        chain->text = ts_arena_text(chain->arena, text, length);
+        chain->text_length = length;
+    }
+    if (chain && chain->source_name && chain->text)
+        return chain;
+    ts_chain_destroy(chain);
+    ts_diag_no_memory(diag, length);
+    return NULL;
+}
+
+static enum ts_status parse(const char *text, size_t length, const char *name, const char *folder, bool may_be_oneline,
+                            struct ts_chain **result, struct ts_diag *diag)
+{
+    static const char byte_order_mark[] = "\xEF\xBB\xBF";
+    if (length >= 3 && !memcmp(text, byte_order_mark, 3)) {
+        text += 3;
+        length -= 3;
+    }
+    *result = NULL;
+    const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
+    /* A text past the limit is neither copied nor searched for lines. */
+    const size_t kept = length > TREE_MAX_BYTES ? 0 : length;
+    ts_diag_set_source(diag, name, text, kept);
+    struct ts_chain *chain = create_chain(name, text, kept, diag);
+    struct tree tree = {.diag = diag, .text = text, .length = length, .arena = ts_arena_create()};
+    if (chain && !tree.arena)
+        ts_diag_no_memory(diag, length);
+    if (chain && tree.arena) {
+        const bool oneline = may_be_oneline && length <= TREE_MAX_BYTES && ts_oneline_is(text, length);
+        if (oneline ? ts_oneline_read(&tree) : ts_yaml_read(&tree))
+            ts_chain_build(chain, tree.root, folder, diag);
+    }
+    ts_arena_destroy(tree.arena);
+    const enum ts_status status = ts_load_status(diag, count, errors);
+    if (status == TS_OK)
+        *result = chain;
+    else
+        ts_chain_destroy(chain);
+    return status;
+}
+
+enum ts_status ts_chain_parse(const char *text, size_t length, const char *name, const char *folder,
+                              struct ts_chain **chain, struct ts_diag *diag)
+{
+    return parse(text, length, name ? name : "chain", folder, true, chain, diag);
+}
+
+/* Reads at most one byte more than a chain may have. -1 with errno. A shell's pipe (<(...)) is read to its end; a FIFO
+ * that nobody writes to is empty, and opening it does not wait. */
+static ssize_t read_text(const char *path, char *out)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return -1;
+    fcntl(file, F_SETFL, 0);
+    ssize_t length = 0, n;
+    do {
+        n = read(file, out + length, (size_t)(TREE_MAX_BYTES + 1 - length));
+        length += n > 0 ? n : 0;
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    const int problem = errno;
+    close(file);
+    errno = problem;
+    return n < 0 ? -1 : length;
+}
+
+enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct ts_diag *diag)
+{
+    *chain = NULL;
+    char *text = malloc(TREE_MAX_BYTES + 1), *folder = NULL;
+    if (!text)
+        return ts_diag_no_memory(diag, TREE_MAX_BYTES + 1);
+    enum ts_status status = TS_RUN_FAILED;
+    const char *slash = strrchr(path, '/');
+    const ssize_t length = read_text(path, text);
+    if (length < 0) {
+        status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "chain-unreadable"},
+                               "cannot read the chain %s: %s", path, strerror(errno));
+        goto done;
+    }
+    folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
+    if (!folder) {
+        status = ts_diag_no_memory(diag, strlen(path));
+        goto done;
+    }
+    status = parse(text, (size_t)length, path, folder, false, chain, diag);
+done:
+    free(folder);
+    free(text);
+    return status;
+}
+
+void ts_chain_destroy(struct ts_chain *chain)
+{
+    if (!chain)
+        return;
+    ts_arena_destroy(chain->arena);
+    free(chain);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the command line changes in a chain that was read: the paths of its input and output, and single parameters by
+ * assignments such as box.radius=3. An assignment is a text of its own, into which its errors point.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "pipeline/chain/chain_build.h"
+#include "pipeline/chain/oneline.h"
+
+enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
+{
+    struct chain_source *source = &chain->sources[0];
+    struct load load = {.arena = chain->arena, .diag = diag};
+    const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
+    const struct node value = {.kind = NODE_SCALAR, .quoted = true, .text = path};
+    struct param_set set = source->set;
+    const struct source_format *format = source->format ? source->format : ts_source_formats[0];
+    if (!source->format && !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, "input",
+                                          (struct ts_span){0}, &set))
+        return TS_RUN_FAILED;
+    load.path = format->name;
+    if (ts_load_value(&load, &value, &set, (size_t)ts_chain_path_row(format))) {
+        source->format = format;
+        source->set = set;
+    }
+    return ts_load_status(diag, count, errors);
+}
+
+enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag)
+{
+    if (!*path)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "path-empty", .stage = "output"},
+                             "the path is empty");
+    const char *copy = ts_arena_text(chain->arena, path, strlen(path));
+    if (!copy)
+        return ts_diag_no_memory(diag, strlen(path));
+    chain->output.path = copy;
+    chain->output.span = (struct ts_span){0};
+    return TS_OK;
+}
+
+/* What an assignment "target.parameter=value" is about. */
+struct assignment {
+    struct tree tree;
+    size_t target_length, parameter_start, parameter_length, value_start;
+    struct param_set *set;
+    const char *path; /* of a source: the row of its paths */
+    int32_t stage;    /* -1: a source */
+};
+
+static enum ts_status refuse(const struct assignment *at, size_t start, size_t length, const char *code,
+                             const char *message)
+{
+    return ts_diag_error(at->tree.diag, TS_BAD_CHAIN,
+                         &(struct diag_site){.code = code, .span = ts_tree_span(&at->tree, start, length)}, "%s",
+                         message);
+}
+
+static enum ts_status split_assignment(struct assignment *at)
+{
+    const char *text = at->tree.text;
+    const char *equals = strchr(text, '=');
+    const char *dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
+    if (!dot || dot == text || dot + 1 == equals) {
+        refuse(at, 0, at->tree.length, "assignment-syntax", "STAGE.PARAMETER=VALUE is expected");
+        ts_diag_hint(at->tree.diag, "box.radius=3, of a second box box#2.radius=3, of the input input.series=2");
+        return TS_BAD_CHAIN;
+    }
+    at->target_length = (size_t)(dot - text);
+    at->parameter_start = at->target_length + 1;
+    at->parameter_length = (size_t)(equals - dot) - 1;
+    at->value_start = (size_t)(equals - text) + 1;
+    return TS_OK;
+}
+
+/* The source or stage that the assignment names: "input", "box", "box#2". */
+static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
+{
+    char name[128];
+    const char *text = at->tree.text;
+    struct ts_diag *diag = at->tree.diag;
+    const char *hash = memchr(text, '#', at->target_length);
+    const size_t length = hash ? (size_t)(hash - text) : at->target_length;
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
+    char number_text[24] = "";
+    int64_t number = 0;
+    if (hash)
+        snprintf(number_text, sizeof number_text, "%.*s", (int)(at->target_length - length - 1), hash + 1);
+    if (hash && ts_number_integer(number_text, &number))
+        number = 0;
+    const char *names[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES];
+    size_t n = 0;
+    int32_t found = 0;
+    for (int32_t i = 0; i < chain->n_sources; i++) {
+        if (!chain->sources[i].format)
+            continue;
+        names[n++] = chain->sources[i].name;
+        if (!hash && !strcmp(chain->sources[i].name, name)) {
+            at->set = &chain->sources[i].set;
+            at->path = chain->sources[i].format->name;
+            return TS_OK;
+        }
+    }
+    for (int32_t i = 0; i < chain->n_stages; i++) {
+        names[n++] = chain->stages[i].stage->name;
+        if (strcmp(chain->stages[i].stage->name, name))
+            continue;
+        found++;
+        if (!hash || found == number) {
+            at->set = &chain->stages[i].set;
+            at->stage = i;
+        }
+    }
+    const struct ts_span span = {1, 1, (int32_t)at->target_length};
+    const struct diag_site site = {.code = "assignment-target", .span = span};
+    if (found == 0)
+        ts_load_unknown(diag, name, span, NULL, "stage", names, n);
+    else if (!hash && found > 1)
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stages '%s'; say which one: %s#1 to %s#%d", found,
+                      name, name, name, found);
+    else if (!at->set)
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stage%s '%s', no number '%s'", found,
+                      found == 1 ? "" : "s", name, number_text);
+    else
+        return TS_OK;
+    return TS_BAD_CHAIN;
+}
+
+static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
+{
+    struct ts_diag *diag = at->tree.diag;
+    const char *key = ts_arena_text(at->tree.arena, at->tree.text + at->parameter_start, at->parameter_length);
+    if (!key)
+        return ts_diag_no_memory(diag, at->parameter_length);
+    size_t row;
+    if (!ts_param_find(at->set->rows, at->set->n_rows, key, &row)) {
+        const char *names[PARAMS_MAX];
+        for (size_t i = 0; i < at->set->n_rows; i++)
+            names[i] = at->set->rows[i].name;
+        const struct ts_span span = ts_tree_span(&at->tree, at->parameter_start, at->parameter_length);
+        ts_load_unknown(diag, key, span, at->set->owner, "parameter", names, at->set->n_rows);
+        return TS_BAD_CHAIN;
+    }
+    const struct node *value = ts_oneline_value(&at->tree, at->value_start);
+    if (!value)
+        return TS_BAD_CHAIN;
+    const struct load load = {.arena = chain->arena, .diag = diag, .path = at->path};
+    const struct param_set before = *at->set;
+    struct ts_reference *reference = NULL, reference_before = {0};
+    if (at->set->rows[row].kind == PARAM_REFERENCE) {
+        reference = ts_param_field(at->set, row);
+        reference_before = *reference;
+    }
+    if (!ts_load_value(&load, value, at->set, row))
+        return TS_BAD_CHAIN;
+    if (reference && !ts_chain_resolve_references(chain, at->stage, diag)) {
+        *at->set = before;
+        *reference = reference_before;
+        return TS_BAD_CHAIN;
+    }
+    /* The value's place is in the assignment: no place in the chain's text. */
+    at->set->spans[row] = (struct ts_span){0};
+    return TS_OK;
+}
+
+enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, struct ts_diag *diag)
+{
+    const size_t length = strlen(assignment), count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
+    struct assignment at = {.tree = {.diag = diag, .text = assignment, .length = length}, .stage = -1};
+    at.tree.arena = ts_arena_create();
+    char *name = NULL;
+    if (!at.tree.arena || asprintf(&name, "--set %s", assignment) < 0) {
+        ts_arena_destroy(at.tree.arena);
+        return ts_diag_no_memory(diag, length);
+    }
+    ts_diag_set_source(diag, name, assignment, length);
+    free(name);
+    if (ts_tree_check_text(&at.tree) && split_assignment(&at) == TS_OK && find_target(chain, &at) == TS_OK)
+        assign(chain, &at);
+    ts_arena_destroy(at.tree.arena);
+    return ts_load_status(diag, count, errors);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Line charts as SVG 1.1: panels with titled axes, linear or logarithmic, with lines, points, bands or error bars, and
+ * a key below each panel. Benchmarks, studies and `tomostage plot` draw with it.
+ */
+#ifndef PIPELINE_COMMAND_CHART_H
+#define PIPELINE_COMMAND_CHART_H
+
+#include "core/diag.h"
+
+enum { CHART_GRAY = -1 };
+enum chart_spread { CHART_BAND, CHART_ERROR_BARS };
+
+struct chart_line {
+    const char *name; /* in the key; NULL: the key leaves the line out */
+    int color;        /* counts the colors, which repeat; CHART_GRAY: a line to compare with */
+    bool dashed, points;
+    int n;
+    const double *x, *y;      /* what is not finite, or not above 0 on a logarithmic axis, is left out */
+    const double *low, *high; /* around each y; NULL: nothing */
+    enum chart_spread spread; /* how low and high are drawn */
+};
+
+struct chart_axis {
+    const char *title; /* with the unit */
+    bool logarithmic;
+    double low, high; /* the axis shows at least these, and all lines */
+};
+
+struct chart_panel {
+    const char *title;
+    struct chart_axis x, y;
+    const struct chart_line *lines;
+    int n_lines;
+};
+
+struct chart {
+    const char *title;
+    const struct chart_panel *panels; /* row by row */
+    int n_panels, columns;
+};
+
+/* Begins a picture: the svg element, a white background and the title. The file ends with "</svg>\n". */
+void ts_chart_begin(FILE *file, int width, int height, const char *title);
+/* TS_RUN_FAILED where the file cannot be written (not-written), or is there and is not to be replaced (output-exists).
+ */
+enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace, struct ts_diag *diag);
+
+#endif

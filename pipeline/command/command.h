@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the commands of the programs share. A command and its options are tables; from them this file reads the command
+ * line, prints the page of --help, and reports in one sentence what is wrong. Two programs have commands: tomostage has
+ * all of them (pipeline/cli), and tomostage-bench (tests/bench.c) has `bench` and `study`, with oracles. Only the files
+ * of commands print, read the command line or choose an exit code; they are part of the programs, not of the library.
+ */
+#ifndef PIPELINE_COMMAND_COMMAND_H
+#define PIPELINE_COMMAND_COMMAND_H
+
+#include "core/diag.h"
+
+struct command;
+struct command_option;
+
+/* Writes the option's value into the command's arguments; false after it has reported with ts_command_wrong why not. */
+typedef bool command_parse(const struct command *command, const struct command_option *option, const char *value);
+
+enum option_kind {
+    OPTION_FLAG,    /* a bool, which becomes true; the option has no value */
+    OPTION_TEXT,    /* a const char * into the command line */
+    OPTION_INTEGER, /* an int or an int64_t from low to high */
+    OPTION_BYTES,   /* an int64_t, as ts_command_parse_size takes it */
+    OPTION_PARSED   /* whatever parse() makes of it */
+};
+
+struct command_option {
+    const char *name; /* the long form, without its dashes */
+    char letter;      /* the short form; 0: none */
+    enum option_kind kind;
+    size_t offset, size; /* where the value stands in the command's arguments: OPTION_AT */
+    const char *value;   /* names the value on the page of --help, such as "FILE" */
+    const char *help;    /* a sentence for that page, whose lines are parted by \n; NULL: the page leaves it out */
+    int64_t low, high;
+    const char *unit; /* of an integer, such as " pixels"; NULL: none */
+    command_parse *parse;
+};
+#define OPTION_AT(type, member) offsetof(type, member), sizeof(((type *)0)->member)
+
+struct command {
+    const char *program; /* that has the command; NULL: tomostage */
+    const char *name;
+    const char *usage;   /* follows the name: "CHAIN [options]" */
+    const char *summary; /* one line */
+    const char *help;    /* paragraphs of --help above the options, lines ending in \n; NULL: none */
+    const struct command_option *options;
+    size_t n_options;
+    void *arguments; /* where options write their values; holds the defaults at first */
+    struct {
+        int least, most;
+        const char *name;            /* of one that is missing: "a PATH" */
+    } operands;                      /* what follows the options */
+    void (*more_help)(FILE *stream); /* prints what only a table knows, such as the names of phantoms; NULL: nothing */
+    int (*run)(char **operands);     /* NULL ends the operands; returns the exit code */
+    const char *stopped;             /* ends the sentence about a signal: "; nothing was written"; NULL: nothing */
+    bool has_oracles_apart; /* tomostage-bench has the oracles of this command, and runs it where it is installed */
+};
+/* The options of a command, and the variable that they write to. */
+#define COMMAND_ARGUMENTS(rows, variable)                                                                              \
+    .options = (rows), .n_options = sizeof(rows) / sizeof *(rows), .arguments = &(variable)
+
+/* A command line that is wrong has the exit code of a chain that is wrong; others are those of enum ts_status. */
+enum { COMMAND_WRONG = TS_BAD_CHAIN };
+
+/* Reads the command line, whose argv[0] is the command's name, and runs the command. Returns the exit code. */
+int ts_command_run(const struct command *command, int argc, char **argv);
+/* Prints the page of --help. */
+void ts_command_help(const struct command *command, FILE *stream);
+/* Becomes the program `name` of this program's folder, with the same arguments; returns where there is none. */
+void ts_command_hand_over(const char *name, char **argv);
+
+/* ---- what is wrong, and what was printed --------------------------------------------------------- */
+
+/* Looks for --json among all arguments, wrong ones too: from then on ts_command_wrong also prints JSON. Returns whether
+ * it is there. */
+bool ts_command_json_find(int argc, char **argv);
+/* Prints one sentence on stderr that names the command (NULL: none), and with --json the same as a diagnostic in JSON
+ * on stdout; returns COMMAND_WRONG. */
+int ts_command_wrong(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a name of a kind ("command", "stage") that none of the n names is, with the nearest of them or else with
+ * `otherwise`, which says who lists them. */
+int ts_command_wrong_name(const struct command *command, const char *kind, const char *name, const char *const *names,
+                          size_t n, const char *otherwise);
+/* The same for a stage that does not exist. */
+int ts_command_wrong_stage(const struct command *command, const char *name);
+/* The same for an operand too many. */
+int ts_command_too_many(const struct command *command, const char *operand);
+
+/* Names what a command made, for the sentence about standard output that failed: it exists nevertheless. */
+void ts_command_written(const char *path);
+/* fflush(stdout) that remembers why it failed. */
+void ts_command_flush(void);
+/* Checks that what was printed reached standard output, and reports on stderr why it did not. Returns `code`, or
+ * TS_RUN_FAILED in place of 0. */
+int ts_command_output_end(int code);
+
+/* A diag, or NULL after reporting that memory is out (with --json on stdout too). */
+struct ts_diag *ts_command_diag(void);
+/* Prints the records (stderr; as JSON lines on stdout), destroys the diag and returns the exit code of `status`. A
+ * failure without a record is reported too. */
+int ts_command_finish_take(struct ts_diag *diag, enum ts_status status, bool json);
+
+/* ---- numbers ------------------------------------------------------------------------------------- */
+
+/* "512M", "2GiB", "1048576": K, M, G, T (KiB, MiB, ...) are powers of 1024. False for anything else, 0 and overflow. */
+bool ts_command_parse_size(const char *text, int64_t *bytes);
+/* A decimal integer in [low, high] and nothing else. */
+bool ts_command_parse_integer(const char *text, int64_t low, int64_t high, int64_t *value);
+/* "12.3 MiB" */
+const char *ts_command_format_bytes(double bytes, char *out, size_t size);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The study fan-in: its rows, what it joins, and the parts that it is made of (fan_in_study.c, fan_in_cpu.c,
+ * fan_in_plot.c).
+ */
+#ifndef PIPELINE_STUDY_FAN_IN_STUDY_H
+#define PIPELINE_STUDY_FAN_IN_STUDY_H
+
+#include "cuda/bench/fan_in_study.h"
+#include "pipeline/command/table.h"
+
+extern const char *const ts_fan_in_works[FAN_IN_WORKS];
+
+struct fan_in_row {
+    const char *device, *work, *method;
+    int64_t n, processors;   /* values or tables, and threads */
+    double seconds;          /* median */
+    double fastest, slowest; /* the 10th and the 90th percentile */
+    double spread;           /* from the one to the other, as a share of the median */
+    double speed_up;         /* time of one processor of the device, one value or table after the other / seconds */
+    double low, high;        /* the speed-up of the slowest and of the fastest */
+    double efficiency;       /* speed-up / processors */
+};
+
+/* What a partial result of n values, a double or moments, comes to. */
+double ts_fan_in_value(enum fan_in_work work, const void *partial, int64_t n);
+/* True where both are equal, but for the rounding of 2^24 joins one after the other. */
+bool ts_fan_in_right(enum fan_in_work work, double found, double expected);
+
+/* The runner of the CPU, for at most n values, which the caller keeps. NULL where memory is out. */
+struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, struct ts_diag *diag);
+
+/* Draws speed-up and efficiency against processors, two panels a device and work, with a line a size and method. */
+enum ts_status ts_fan_in_plot(const struct table_rows *rows, const char *path, struct ts_diag *diag);
+
+#endif

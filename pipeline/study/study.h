@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Studies: each carries out one published experiment on the CPU and on a CUDA device, checks what comes of it, and
+ * prints, saves and draws its rows. A study is one table, struct study: its name, its sentence, its columns, a function
+ * that measures rows, and one that draws them. To add one, write that table and list it in ts_studies (study.c); the
+ * command line, devices, files and printing are here.
+ */
+#ifndef PIPELINE_STUDY_STUDY_H
+#define PIPELINE_STUDY_STUDY_H
+
+#include "pipeline/bench/bench_devices.h"
+#include "pipeline/command/command.h"
+#include "pipeline/command/table.h"
+
+struct study_request {
+    const char *device; /* as ts_bench_devices_choose() takes it */
+    int64_t most;       /* values of one measurement, at the most; 0: as many as the study likes */
+    int runs;           /* of one measurement; 0: as many as are usual */
+    bool json;          /* an array of one object a row instead of the table */
+    const char *folder; /* receives NAME.json and NAME.svg; NULL: no files */
+};
+
+/* A study that is being carried out. */
+struct study_run {
+    const struct study *study;
+    const struct study_request *request;
+    struct bench_devices devices;
+    struct table_rows rows;
+    struct ts_diag *diag;
+};
+
+struct study {
+    const char *name;
+    const char *sentence; /* says what it compares, for the list of studies */
+    const char *heading;  /* stands above the table and says what its columns mean; lines ending in \n */
+    struct table table;
+    /* Measures on the run's devices and hands each row to ts_table_add(). A result that is wrong is an error (code
+     * study-result). */
+    enum ts_status (*measure)(struct study_run *run);
+    /* Draws all rows as SVG into a new file. */
+    enum ts_status (*plot)(const struct table_rows *rows, const char *path, struct ts_diag *diag);
+};
+
+extern const struct study *const ts_studies[]; /* NULL ends them */
+extern const struct study ts_fan_in_study;
+
+/* Carries the study out. TS_BAD_CHAIN: there is no such device (code device); TS_RUN_FAILED: a file cannot be written
+ * (not-written), a device failed, or a result is wrong (study-result). */
+enum ts_status ts_study_run(const struct study *study, const struct study_request *request, FILE *stream,
+                            struct ts_diag *diag);
+
+/* The command `study`, part of both programs. */
+extern const struct command ts_study_command;
+
+#endif

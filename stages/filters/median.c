@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * median: out = the value in the middle of the sorted values of the window around each pixel. Windows of up to 49
+ * values are sorted as far as needed by a network of comparisons (median_network.h), 16 windows at once. For larger
+ * windows a histogram of the window slides along each row: it loses the column of values that leaves and gains the one
+ * that enters, and the median moves from bin to bin (T. S. Huang, G. J. Yang, G. Y. Tang, A fast two-dimensional median
+ * filtering algorithm, 1979), so that a pixel costs as many steps as the window has rows, and not values. Values of 32
+ * bits are counted by their upper 16 bits; what the bin of the median holds is then searched for the lower 16.
+ *
+ * Values are compared as the integer keys of stages/values/value_keys.h, which have the same order. A thread maps a few
+ * rows after one another and keeps the rows of the window, with their borders filled in, in a ring of lines, so that
+ * each row is converted once for all the windows that it lies in.
+ */
+#include "stages/filters/median.h"
+
+#include <float.h>
+#include <omp.h>
+#include <string.h>
+
+#include "stages/engine/border.h"
+#include "stages/filters/median_network.h"
+#include "stages/values/value_keys.h"
+
+enum {
+    MOST_WIDTH = 15,
+    MOST_LINES = MOST_WIDTH * MOST_WIDTH,
+    CHUNK_ROWS = 32,
+    SPARE_LINES = 8,
+    BINS = 1 << 16,
+    COARSE = 256
+};
+
+static const struct choice dimensions_choices[] = {
+    {"2d", MEDIAN_2D, "a square in each slice"},
+    {"3d", MEDIAN_3D, "a cube, which also spans neighboring slices"},
+    {0},
+};
+
+static const struct choice method_choices[] = {
+    {"auto", MEDIAN_AUTO,
+     "network for windows of at most 49 values, else histogram; on the CPU histogram also for 5 x 5 and 7 x 7 values "
+     "of 8 bits"},
+    {"network", MEDIAN_NETWORK, "a fixed network of comparisons: 3 x 3, 5 x 5, 7 x 7 and 3 x 3 x 3"},
+    {"histogram", MEDIAN_HISTOGRAM,
+     "on the CPU a histogram that slides with the window; on a CUDA device the counts of smaller values, bit by bit"},
+    {0},
+};
+
+static const struct param params_table[] = {
+    PARAM(struct median_params, radius, .unit = "pixel", .min = 1, .max = 7, .init.i = 1,
+          .doc = "half width: the window has 2 radius + 1 values along each side"),
+    PARAM(struct median_params, dimensions, .choices = dimensions_choices, .init.choice = MEDIAN_2D,
+          .doc = "whether the window lies in a slice or spans slices as well"),
+    PARAM(struct median_params, border, .choices = ts_border_choices, .init.choice = BORDER_REFLECT,
+          .doc = TS_BORDER_DOC),
+    PARAM(struct median_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX, .max = FLT_MAX,
+          .doc = "the value outside with border: constant; one that the image's dtype can hold"),
+    PARAM(struct median_params, method, .choices = method_choices, .init.choice = MEDIAN_AUTO,
+          .doc = "how the median is found; the result is the same"),
+};
+
+static const struct median_params *params_of(const struct stage_context *context)
+{
+    return context->params;
+}
+
+static int64_t window_values(const struct median_params *params)
+{
+    const int64_t width = 2 * params->radius + 1;
+    return width * width * (params->dimensions == MEDIAN_3D ? width : 1);
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    struct median_params *params = values;
+    const int64_t n = window_values(params);
+    const bool few_bins = !context->device && ts_dtype_bytes(context->in.dtype) == 1;
+    if (params->method == MEDIAN_AUTO)
+        params->method =
+            n > MEDIAN_NETWORK_VALUES || (few_bins && params->radius > 1) ? MEDIAN_HISTOGRAM : MEDIAN_NETWORK;
+    if (params->method == MEDIAN_NETWORK && n > MEDIAN_NETWORK_VALUES)
+        return ts_param_error(context->set, "method", "median-window", context->diag,
+                              "a network has at most %d values, and this window has %lld", MEDIAN_NETWORK_VALUES,
+                              (long long)n);
+    return ts_border_check(context, (enum ts_border)params->border, params->constant);
+}
+
+static struct stage_reach reach(const struct stage_context *context)
+{
+    const struct median_params *params = params_of(context);
+    return (struct stage_reach){.halo = params->dimensions == MEDIAN_3D ? params->radius : 0,
+                                .border = (enum ts_border)params->border,
+                                .constant = params->constant};
+}
+
+/* ---- the window's lines ------------------------------------------------------------------------- */
+
+/* One slab, as all threads see it. */
+struct job {
+    const struct stage_context *context;
+    const struct ts_image *in;
+    struct ts_image *out;
+    int64_t ny, nx, radius, width, depth; /* depth: slices of a window */
+    int64_t line_keys;                    /* keys of a line, with the columns of its borders and the last lanes */
+    const int64_t *columns;               /* columns[i]: the column for sample i - radius, or -1 for the constant */
+    int32_t constant, lowest;             /* keys of the constant and of the dtype's lowest value */
+    int bits;                             /* of a value */
+};
+
+/* One thread's share of the scratch. */
+struct worker {
+    int32_t *keys; /* depth rings of `width` lines, the medians of a row, and the sorted columns of 7 x 7 windows */
+    uint16_t *counts, *coarse;
+};
+
+static int64_t keys_of_line(const struct stage_context *context)
+{
+    return context->in.axes[2].n + 2 * params_of(context)->radius + MEDIAN_LANES;
+}
+
+static size_t worker_bytes(const struct stage_context *context)
+{
+    const struct median_params *params = params_of(context);
+    const int64_t width = 2 * params->radius + 1;
+    const int64_t lines = width * (params->dimensions == MEDIAN_3D ? width : 1) + SPARE_LINES;
+    const size_t counts = params->method == MEDIAN_HISTOGRAM ? (BINS + COARSE) * sizeof(uint16_t) : 0;
+    return ((size_t)(lines * keys_of_line(context)) * sizeof(int32_t) + counts + 63) / 64 * 64;
+}
+
+static size_t columns_bytes(const struct stage_context *context)
+{
+    return ((size_t)(context->in.axes[2].n + 2 * params_of(context)->radius) * sizeof(int64_t) + 63) / 64 * 64;
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    (void)n;
+    return columns_bytes(context) + (size_t)context->threads * worker_bytes(context);
+}
+
+static int32_t *line_of(const struct job *job, const struct worker *worker, int64_t slice, int64_t row)
+{
+    return worker->keys + (slice * job->width + (row + job->radius) % job->width) * job->line_keys;
+}
+
+/* Converts row `row`, which may lie outside the image, of slice `slice` of the window above output slice z. */
+static void load_line(const struct job *job, const struct worker *worker, int64_t z, int64_t slice, int64_t row)
+{
+    const enum ts_border border = (enum ts_border)params_of(job->context)->border;
+    const int64_t from = ts_border_index(row, job->ny, border), n = job->nx + 2 * job->radius;
+    int32_t *line = line_of(job, worker, slice, row), *plain = line + job->radius;
+    if (from < 0) {
+        for (int64_t i = 0; i < n; i++)
+            line[i] = job->constant;
+        return;
+    }
+    const char *in = (const char *)ts_slice_data(job->in, z + slice);
+    ts_value_keys_load(job->in->dtype, in + (size_t)(from * job->nx) * ts_dtype_bytes(job->in->dtype), plain, job->nx);
+    for (int64_t i = 0; i < job->radius; i++) {
+        const int64_t left = job->columns[i], right = job->columns[job->radius + job->nx + i];
+        line[i] = left < 0 ? job->constant : plain[left];
+        plain[job->nx + i] = right < 0 ? job->constant : plain[right];
+    }
+}
+
+/* ---- by a network ------------------------------------------------------------------------------- */
+
+/* Windows of 7 x 7 share the sort of their columns: sorted[k] are the lines of the k-th smallest of each column. Once
+ * row k of these is sorted too, (k + 1)(i + 1) values are no larger than its value i and (7 - k)(7 - i) no smaller.
+ * Where that is more than 25 of the 49, the value is not the median; 10 such values lie on either side, and 29 are
+ * left. */
+static inline __attribute__((always_inline)) void median_of_sorted_columns(int32_t *const sorted[], int64_t x,
+                                                                           struct median_lanes *values)
+{
+    struct median_lanes row[7];
+    int64_t n = 0;
+    for (int k = 0; k < 7; k++) {
+        for (int i = 0; i < 7; i++)
+            memcpy(&row[i], sorted[k] + x + i, sizeof *row);
+        ts_median_sort_7(row);
+        for (int i = 0; i < 7; i++)
+            if ((k + 1) * (i + 1) <= 25 && (7 - k) * (7 - i) <= 25)
+                values[n++] = row[i];
+    }
+    ts_median_select(values, 29);
+}
+
+TS_VECTORIZED static void sort_columns(const int32_t *const lines[], int64_t n, int32_t *const sorted[])
+{
+    for (int64_t x = 0; x < n; x += MEDIAN_LANES) {
+        struct median_lanes column[7];
+        const int64_t first = x + MEDIAN_LANES <= n ? x : n - MEDIAN_LANES;
+        for (int k = 0; k < 7; k++)
+            memcpy(&column[k], lines[k] + first, sizeof *column);
+        ts_median_sort_7(column);
+        for (int k = 0; k < 7; k++)
+            memcpy(sorted[k] + first, &column[k], sizeof *column);
+    }
+}
+
+/* sorted: for windows of 7 x 7. */
+TS_VECTORIZED static void network_line(const int32_t *const lines[], int64_t n_lines, int32_t *const sorted[],
+                                       int64_t n, int32_t *medians)
+{
+    struct median_lanes values[29];
+    for (int64_t x = 0; x < n; x += MEDIAN_LANES) {
+        if (n_lines == 3)
+            ts_median_of_lines(lines, 3, 3, x, values);
+        else if (n_lines == 5)
+            ts_median_of_lines(lines, 5, 5, x, values);
+        else if (n_lines == 9)
+            ts_median_of_lines(lines, 9, 3, x, values);
+        else
+            median_of_sorted_columns(sorted, x, values);
+        memcpy(medians + x, &values[1], sizeof *values);
+    }
+}
+
+/* ---- by a histogram ----------------------------------------------------------------------------- */
+
+/* The counts of the keys in a window, by bin and by COARSE bins together, and a bin with how many keys lie below it. */
+struct histogram {
+    uint16_t *counts, *coarse;
+    uint32_t bin, below;
+    int shift; /* a bin holds 2^shift keys */
+};
+
+static inline uint32_t bin_of(const struct job *job, const struct histogram *histogram, int32_t key)
+{
+    return ((uint32_t)key - (uint32_t)job->lowest) >> histogram->shift;
+}
+
+static inline void count(const struct job *job, struct histogram *histogram, const int32_t *const lines[],
+                         int64_t n_lines, int64_t x, int change)
+{
+    for (int64_t i = 0; i < n_lines; i++) {
+        const uint32_t bin = bin_of(job, histogram, lines[i][x]);
+        histogram->counts[bin] = (uint16_t)(histogram->counts[bin] + change);
+        histogram->coarse[bin / COARSE] = (uint16_t)(histogram->coarse[bin / COARSE] + change);
+        histogram->below += bin < histogram->bin ? (uint32_t)change : 0;
+    }
+}
+
+/* Moves to the bin that holds key number `middle` in rising order, counted from 0. Stretches of COARSE bins without the
+ * median are passed over in one step. */
+static inline void find_bin(struct histogram *histogram, uint32_t middle)
+{
+    uint32_t bin = histogram->bin, below = histogram->below;
+    while (below > middle) {
+        if (bin % COARSE == 0 && below - histogram->coarse[bin / COARSE - 1] > middle) {
+            bin -= COARSE;
+            below -= histogram->coarse[bin / COARSE];
+        } else
+            below -= histogram->counts[--bin];
+    }
+    for (;;) {
+        if (bin % COARSE == 0 && below + histogram->coarse[bin / COARSE] <= middle) {
+            below += histogram->coarse[bin / COARSE];
+            bin += COARSE;
+        } else if (below + histogram->counts[bin] <= middle)
+            below += histogram->counts[bin++];
+        else
+            break;
+    }
+    histogram->bin = bin;
+    histogram->below = below;
+}
+
+/* Of the window's keys in the median's bin, the one that is number `rank` in rising order: by quickselect. */
+static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
+{
+    int64_t first = 0, last = n - 1;
+    while (first < last) {
+        const int32_t pivot = keys[first + (last - first) / 2];
+        int64_t i = first, j = last;
+        while (i <= j) {
+            while (keys[i] < pivot)
+                i++;
+            while (keys[j] > pivot)
+                j--;
+            if (i <= j) {
+                const int32_t key = keys[i];
+                keys[i++] = keys[j];
+                keys[j--] = key;
+            }
+        }
+        if (rank <= j)
+            last = j;
+        else if (rank >= i)
+            first = i;
+        else
+            break;
+    }
+    return keys[rank];
+}
+
+static int32_t search_bin(const struct job *job, const struct histogram *histogram, const int32_t *const lines[],
+                          int64_t n_lines, int64_t x, uint32_t middle)
+{
+    int32_t keys[MOST_LINES * MOST_WIDTH];
+    int64_t n = 0;
+    for (int64_t i = 0; i < n_lines; i++)
+        for (int64_t k = 0; k < job->width; k++) {
+            keys[n] = lines[i][x + k];
+            n += bin_of(job, histogram, keys[n]) == histogram->bin;
+        }
+    return select_key(keys, n, middle - histogram->below);
+}
+
+static void histogram_line(const struct job *job, const struct worker *worker, const int32_t *const lines[],
+                           int64_t n_lines, int32_t *medians)
+{
+    struct histogram histogram = {worker->counts, worker->coarse, .shift = job->bits > 16 ? job->bits - 16 : 0};
+    const uint32_t middle = (uint32_t)(n_lines * job->width / 2);
+    memset(worker->counts, 0, (job->bits == 8 ? COARSE : BINS) * sizeof *worker->counts);
+    memset(worker->coarse, 0, COARSE * sizeof *worker->coarse);
+    for (int64_t x = 0; x < job->width - 1; x++)
+        count(job, &histogram, lines, n_lines, x, 1);
+    for (int64_t x = 0; x < job->nx; x++) {
+        count(job, &histogram, lines, n_lines, x + job->width - 1, 1);
+        find_bin(&histogram, middle);
+        medians[x] = histogram.shift ? search_bin(job, &histogram, lines, n_lines, x, middle)
+                                     : (int32_t)(histogram.bin + (uint32_t)job->lowest);
+        count(job, &histogram, lines, n_lines, x, -1);
+    }
+}
+
+/* ---- a slab ------------------------------------------------------------------------------------- */
+
+/* Rows [first, end) of output slice z. */
+static void map_rows(const struct job *job, const struct worker *worker, int64_t z, int64_t first, int64_t end)
+{
+    const int32_t *lines[MOST_LINES];
+    const int64_t n_lines = job->width * job->depth;
+    int32_t *medians = worker->keys + n_lines * job->line_keys, *sorted[7];
+    for (int k = 0; k < 7; k++)
+        sorted[k] = medians + (k + 1) * job->line_keys;
+    for (int64_t row = first - job->radius; row < end + job->radius; row++) {
+        for (int64_t slice = 0; slice < job->depth; slice++)
+            load_line(job, worker, z, slice, row);
+        const int64_t y = row - job->radius;
+        if (y < first)
+            continue;
+        for (int64_t i = 0; i < n_lines; i++)
+            lines[i] = line_of(job, worker, i / job->width, y - job->radius + i % job->width);
+        if (params_of(job->context)->method == MEDIAN_NETWORK) {
+            if (n_lines == 7)
+                sort_columns(lines, job->line_keys, sorted);
+            network_line(lines, n_lines, sorted, job->nx, medians);
+        } else
+            histogram_line(job, worker, lines, n_lines, medians);
+        ts_value_keys_store(job->out->dtype,
+                            (char *)ts_slice_data(job->out, z) +
+                                (size_t)(y * job->nx) * ts_dtype_bytes(job->out->dtype),
+                            medians, job->nx);
+    }
+}
+
+static int32_t key_of(enum ts_dtype dtype, double value)
+{
+    int32_t bits, key;
+    ts_constant_fill(&bits, dtype, value, 1);
+    ts_value_keys_load(dtype, &bits, &key, 1);
+    return key;
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    const struct median_params *params = params_of(context);
+    const enum ts_dtype dtype = in->dtype;
+    const int64_t nz = out->axes[0].n, ny = out->axes[1].n, nx = out->axes[2].n;
+    const int64_t chunks = (ny + CHUNK_ROWS - 1) / CHUNK_ROWS, width = 2 * params->radius + 1;
+    double low, high;
+    ts_dtype_range(dtype, &low, &high);
+    struct job job = {context,
+                      in,
+                      out,
+                      ny,
+                      nx,
+                      params->radius,
+                      width,
+                      .depth = params->dimensions == MEDIAN_3D ? width : 1,
+                      .line_keys = keys_of_line(context),
+                      .columns = scratch,
+                      .constant = params->border == BORDER_CONSTANT ? key_of(dtype, params->constant) : 0,
+                      .lowest = dtype == TS_F32 ? INT32_MIN : key_of(dtype, low),
+                      .bits = 8 * (int)ts_dtype_bytes(dtype)};
+    ts_border_fill(scratch, -params->radius, nx + 2 * params->radius, nx, (enum ts_border)params->border);
+#pragma omp parallel num_threads(context->threads)
+    {
+        char *own = (char *)scratch + columns_bytes(context) + (size_t)omp_get_thread_num() * worker_bytes(context);
+        struct worker worker = {.keys = (int32_t *)(void *)own};
+        worker.counts = (uint16_t *)(worker.keys + (job.width * job.depth + SPARE_LINES) * job.line_keys);
+        worker.coarse = worker.counts + BINS;
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < nz * chunks; i++) {
+            const int64_t first = i % chunks * CHUNK_ROWS;
+            map_rows(&job, &worker, i / chunks, first, first + CHUNK_ROWS < ny ? first + CHUNK_ROWS : ny);
+        }
+    }
+    return TS_OK;
+}
+
+const struct stage median_stage = {
+    .name = "median",
+    .summary = "median of a square or cubic window",
+    .doc =
+        "`out[z][y][x]` is the median of `in[z + dz][y + dy][x + dx]` over `|dy|, |dx| <= radius` and, with "
+        "`dimensions: "
+        "3d`, `|dz| <= radius`. It takes out noise of single pixels and keeps edges, which `box` blurs. Values keep "
+        "their "
+        "dtype; borders are those of scipy.ndimage, and the result is that of `scipy.ndimage.median_filter` with `size "
+        "= "
+        "2 radius + 1`. To replace outliers alone and keep all other values, use `outliers`.\n"
+        "\n"
+        "**Exactness.** Values are chosen, not computed, so the result is exact, and the same by both methods and on "
+        "both "
+        "devices. A NaN orders above every number, or below where its sign is set, as a sort of the bits does.\n"
+        "\n"
+        "**Cost.** A `network` takes about n^2 / 5 comparisons for a window of n values, on vectors. `histogram` takes "
+        "2 n / (2 radius + 1) counts per pixel on the CPU (T. S. Huang, G. J. Yang, G. Y. Tang, *A fast "
+        "two-dimensional "
+        "median filtering algorithm*, 1979); on a CUDA device it counts the values of the window once per bit.",
+    .axes = AXES_VOLUME | AXES_SINOGRAM,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_ANY_QUANTITY,
+    .beams = TS_ANY_BEAM,
+    .params = params_table,
+    .n_params = sizeof params_table / sizeof *params_table,
+    .params_bytes = sizeof(struct median_params),
+    .resolve = resolve,
+    .reach = reach,
+    .scratch_bytes = scratch_bytes,
+    .map = map,
+    .cuda = STAGE_CUDA(median_cuda),
+    .tolerance = {.why = "values are chosen, not computed"},
+    .bench = "radius=1|radius=2|radius=3|radius=7|radius=1 dimensions=3d|radius=3 dimensions=3d",
+};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The study fan-in, and through it what all studies share: rows, JSON, files and charts.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "pipeline/study/fan_in_study.h"
+#include "pipeline/study/study.h"
+#include "tests/support/output_fixture.h"
+#include "tests/support/program.h"
+#include "tests/support/stage_check.h"
+
+static char *study(const char *device, int64_t most, enum ts_status *status, struct ts_diag *diag)
+{
+    const struct study_request request = {.device = device, .most = most, .runs = 1, .json = true};
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+    *status = ts_study_run(&ts_fan_in_study, &request, stream, diag);
+    fclose(stream);
+    cr_assert(*status != TS_OK || ts_test_is_json(text, length), "%s", text);
+    return text;
+}
+
+/* Each work by each order, of one size and of another, with speed-up and efficiency; a result that is wrong ends the
+ * study. */
+TEST_ON_BOTH(fan_in_study, every_work_by_both_orders)
+{
+    static const char *const methods[] = {"fan-in", "two-level"};
+    enum ts_status status;
+    struct ts_diag *diag = ts_diag_create();
+    char *text = study(ts_test_device ? "cuda" : "cpu", ts_test_few() ? 1 << 10 : 1 << 22, &status, diag);
+    ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    size_t rows = 0, rated = 0, sizes = 0;
+    for (const char *row = text; (row = strchr(row, '{')); row++, rows++) {
+        long long n = 0, processors = 0;
+        double seconds = 0, speed_up = 0, efficiency = 0;
+        const char *numbers = strstr(row, "\"n\": ");
+        cr_assert(numbers && sscanf(numbers,
+                                    "\"n\": %lld, \"processors\": %lld, \"seconds\": %lf, \"speed_up\": %lf, "
+                                    "\"efficiency\": %lf",
+                                    &n, &processors, &seconds, &speed_up, &efficiency) == 5,
+                  "%.200s", row);
+        rated += seconds > 0 && speed_up > 0 && fabs(efficiency * (double)processors / speed_up - 1) < 1e-4;
+        sizes += n == 1 << 18;
+    }
+    cr_assert_eq(rated, rows, "%s", text);
+    cr_assert(ts_test_few() || sizes > 0);
+    for (int work = 0; work < FAN_IN_WORKS; work++)
+        for (int method = 0; method < 2; method++) {
+            char pair[64];
+            snprintf(pair, sizeof pair, "\"work\": \"%s\", \"method\": \"%s\"", ts_fan_in_works[work], methods[method]);
+            cr_assert(strstr(text, pair), "%s: %s", pair, text);
+        }
+    free(text);
+    ts_diag_destroy(diag);
+}
+
+Test(fan_in_study, a_result_is_right_or_wrong)
+{
+    const struct fan_in_moments moments = {.sum = 3, .squares = 5};
+    const double sum = 7;
+    cr_assert_float_eq(ts_fan_in_value(FAN_IN_VARIANCE, &moments, 3), 5.0 / 3 - 1, 1e-15);
+    cr_assert_eq(ts_fan_in_value(FAN_IN_SUM, &sum, 3), 7);
+    for (int work = 0; work < FAN_IN_NUMBERS; work++) {
+        cr_assert(ts_fan_in_right((enum fan_in_work)work, 0.25, 0.25));
+        cr_assert(!ts_fan_in_right((enum fan_in_work)work, 0.25 + 1e-9, 0.25), "%s", ts_fan_in_works[work]);
+        cr_assert(!ts_fan_in_right((enum fan_in_work)work, NAN, 0.25), "%s", ts_fan_in_works[work]);
+    }
+}
+
+Test(fan_in_study, refuses_a_device_that_it_does_not_know)
+{
+    enum ts_status status;
+    struct ts_diag *diag = ts_diag_create();
+    free(study("cudo", 1024, &status, diag));
+    cr_assert_eq(status, TS_BAD_CHAIN);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "device");
+    ts_diag_destroy(diag);
+}
+
+/* What cannot be written is found before anything is timed. */
+Test(fan_in_study, files_that_cannot_be_written_are_found_at_once)
+{
+    char folder[256], path[300], *text = NULL;
+    size_t length = 0;
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/fan-in.svg", folder);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    const char *const folders[] = {"/dev/null/rows", folder};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const struct study_request request = {.device = "cpu", .most = 1, .folder = folders[i]};
+        struct ts_diag *diag = ts_diag_create();
+        FILE *stream = open_memstream(&text, &length);
+        cr_expect_eq(ts_study_run(&ts_fan_in_study, &request, stream, diag), TS_RUN_FAILED);
+        fclose(stream);
+        cr_assert_eq(ts_diag_count(diag), 1);
+        cr_expect_str_eq(ts_diag_get(diag, 0)->code, "not-written");
+        cr_expect_eq(length, 0, "%s", text);
+        free(text);
+        ts_diag_destroy(diag);
+    }
+    ts_test_remove_folder(folder);
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* A point a row in each of two panels, a line a size and method. */
+Test(fan_in_study, saves_and_plots_its_rows)
+{
+    char folder[256], plot[300], saved[300];
+    size_t bytes;
+    ts_test_folder(folder, sizeof folder);
+    snprintf(plot, sizeof plot, "%s/fan-in.svg", folder);
+    snprintf(saved, sizeof saved, "%s/fan-in.json", folder);
+    const struct study_request request = {.device = "cpu", .most = 1 << 14, .runs = 1, .folder = folder};
+    struct ts_diag *diag = ts_diag_create();
+    FILE *sink = fopen("/dev/null", "w");
+    cr_assert_eq(ts_study_run(&ts_fan_in_study, &request, sink, diag), TS_OK);
+    fclose(sink);
+    ts_diag_destroy(diag);
+    unsigned char *file = ts_test_read_file(saved, &bytes);
+    char *text = strndup((const char *)file, bytes);
+    cr_assert(ts_test_is_json(text, bytes));
+    const size_t rows = count(text, "\"speed_up\": "), lines = count(text, "\"processors\": 1,");
+    free(text);
+    free(file);
+    file = ts_test_read_file(plot, &bytes);
+    text = strndup((const char *)file, bytes);
+    cr_assert(!strncmp(text, "<svg ", 5) && !strncmp(text + bytes - 7, "</svg>\n", 7));
+    cr_assert_gt(rows, 0);
+    cr_assert_eq(count(text, "<circle "), 2 * rows);
+    /* and in each panel a line to compare with */
+    cr_assert_eq(count(text, "<polyline "), 2 * lines + 2 * FAN_IN_WORKS);
+    cr_assert(strstr(text, ">processors (threads)</text>") && strstr(text, ">efficiency</text>"));
+    cr_assert(!strstr(text, "nan") && !strstr(text, "inf"), "%s", text);
+    free(text);
+    free(file);
+    ts_test_remove_folder(folder);
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# bootstrap.sh builds what the machine can run, and finds what it has built. Programs of a few lines stand in for the
+# package manager, the GPU, nvcc, CMake and Python, so that every kind of machine is tried in a second.
+# usage: test_bootstrap.sh SOURCE
+set -uo pipefail
+source=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() { echo "bootstrap.sh: $1" >&2; cat "$folder/said" >&2; exit 1; }
+mkdir -p "$folder/bin" "$folder/clone/tests/peers" "$folder/clone/datasets/chains"
+cp "$source/bootstrap.sh" "$source/CMakePresets.json" "$folder/clone"
+cp "$source/tests/peers/run.sh" "$folder/clone/tests/peers"
+touch "$folder/clone/tests/peers/compare.py" "$folder/clone/datasets/chains/demo.yaml"
+stub() { printf '#!/usr/bin/env bash\n%s\n' "$2" >"$folder/bin/$1" && chmod +x "$folder/bin/$1"; }
+stub dpkg-query 'echo "install ok installed"'
+stub nvidia-smi '[ -n "${GPU:-}" ]'
+stub nvcc ''
+stub ctest ''
+# Keeps what it was called with, and builds programs that say who they are.
+stub cmake 'echo "$*" >>"$CALLS"
+[ "$1" = --build ] || exit 0
+for program in tomostage tomostage-bench; do printf "#!/bin/sh\necho %s ran\n" $program >$2/$program && chmod +x $2/$program; done
+touch $2/tomostage-0-linux-x86_64.tar.xz'
+# In place of Python: whether the modules are there, then the comparison, which starts the benchmark program.
+stub python '[ "$1" = -c ] || "$TOMOSTAGE_BENCH"'
+unset CUDACXX TOMOSTAGE_PRESET
+run() { # [VARIABLE=VALUE]... COMMAND
+    rm -rf "$folder/clone/build" && mkdir -p "$folder/clone/build/release" "$folder/clone/build/ci"
+    : >"$folder/calls"
+    env PATH="$folder/bin:$PATH" CALLS="$folder/calls" PYTHON="$folder/bin/python" "${@:1:$#-1}" \
+        "$folder/clone/bootstrap.sh" "${@: -1}" >"$folder/said" 2>&1 || fail "$* failed"
+    calls=$(cat "$folder/calls")
+}
+
+for command in demo test build peers; do
+    run $command
+    [[ $calls == *TOMOSTAGE_CUDA=off* ]] || fail "$command without a GPU builds CUDA code: $calls"
+    grep -q 'no NVIDIA GPU' "$folder/said" || fail "$command without a GPU does not say so"
+    run GPU=yes $command
+    [[ $calls == *CMAKE_CUDA_ARCHITECTURES=native* && $calls != *off* ]] || fail "$command with a GPU builds not for it: $calls"
+done
+for machine in GPU= GPU=yes; do
+    run $machine bundle
+    [[ $calls != *native* && $calls != *off* ]] || fail "a bundle is for this machine alone: $calls"
+    grep -qE 'architectures.* minutes' "$folder/said" || fail "a bundle does not say how long it takes"
+done
+run TOMOSTAGE_PRESET=ci demo
+[[ $calls != *native* && $calls != *off* ]] || fail "the preset ci is changed: $calls"
+run peers
+grep -qx 'tomostage-bench ran' "$folder/said" || fail "peers does not find the benchmark program"
+echo "it builds what the machine can run"

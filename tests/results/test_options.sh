@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# TOMOSTAGE_CUDA and TOMOSTAGE_FFT accept their words in any case, the first CMake's booleans too, and refuse others by
+# name: "OFF" was taken for "auto" once, which built the CUDA side. Configures the project a few times, builds nothing.
+# usage: test_options.sh BUILD SOURCE
+set -uo pipefail
+build=$1 source=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() { echo "options: $1" >&2; exit 1; }
+
+cat >"$folder/choose.cmake" <<'CMAKE'
+cmake_minimum_required(VERSION 3.24)
+include(${SOURCE}/cmake/choices.cmake)
+choose_boolean_or(CUDA auto)
+choose(FFT auto fftw kissfft)
+message("${CUDA} ${FFT}")
+CMAKE
+chosen() { cmake "-DSOURCE=$source" "-DCUDA=$1" "-DFFT=$2" -P "$folder/choose.cmake" 2>&1; }
+for row in 'ON on' 'TRUE on' 'YES on' 'y on' '1 on' 'OFF off' 'FALSE off' 'NO off' 'n off' '0 off' 'AUTO auto'; do
+    read -r word meant <<<"$row"
+    lower=${word,,}
+    for spelled in "${word^^}" "$lower" "${lower^}"; do
+        [ "$(chosen "$spelled" auto)" = "$meant auto" ] || fail "TOMOSTAGE_CUDA=$spelled is not $meant, but: $(chosen "$spelled" auto)"
+    done
+done
+for word in auto fftw kissfft; do
+    [ "$(chosen off "${word^^}")" = "off $word" ] || fail "TOMOSTAGE_FFT=${word^^} is not $word"
+done
+for word in of onn 2 cuda 'on;off' ''; do
+    if chosen "$word" auto >"$folder/log"; then fail "TOMOSTAGE_CUDA='$word' is accepted"; fi
+    grep -q 'expected auto, on (true, yes, 1) or off' "$folder/log" || fail "TOMOSTAGE_CUDA='$word' says: $(cat "$folder/log")"
+done
+for word in on mkl fftw3 ''; do
+    if chosen off "$word" >"$folder/log"; then fail "TOMOSTAGE_FFT='$word' is accepted"; fi
+    grep -q 'expected one of auto, fftw, kissfft' "$folder/log" || fail "TOMOSTAGE_FFT='$word' says: $(cat "$folder/log")"
+done
+
+generator=$(sed -n 's/^CMAKE_GENERATOR:[A-Z]*=//p' "$build/CMakeCache.txt")
+configure() { cmake -S "$source" -B "$folder/build" -G "$generator" -DTOMOSTAGE_TESTS=OFF "$@" >"$folder/log" 2>&1; }
+configure -DTOMOSTAGE_CUDA=OFF -DTOMOSTAGE_FFT=AUTO || fail "TOMOSTAGE_CUDA=OFF: $(cat "$folder/log")"
+if grep '^CMAKE_CUDA_COMPILER:' "$folder/build/CMakeCache.txt"; then fail "TOMOSTAGE_CUDA=OFF looked for a CUDA compiler"; fi
+if configure -DTOMOSTAGE_CUDA=of; then fail "TOMOSTAGE_CUDA=of is accepted"; fi
+grep -q 'TOMOSTAGE_CUDA=of: expected' "$folder/log" || fail "TOMOSTAGE_CUDA=of: $(cat "$folder/log")"
+if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_FFT=mkl; then fail "TOMOSTAGE_FFT=mkl is accepted"; fi
+grep -q 'TOMOSTAGE_FFT=mkl: expected' "$folder/log" || fail "TOMOSTAGE_FFT=mkl: $(cat "$folder/log")"
+echo "every word is accepted or refused by its name"
