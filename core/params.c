@@ -91,7 +91,7 @@ const char *ts_choice_name(const struct choice *choices, int32_t value)
 const struct choice *ts_param_choice(const struct param_set *set, size_t i)
 {
     const struct choice *choice = set->rows[i].choices;
-    const int32_t value = choice ? *(const int32_t *)field(set, &set->rows[i]) : 0;
+    const int32_t value = choice ? *(const int32_t *)ts_param_field(set, i) : 0;
     while (choice && choice->name && choice->value != value)
         choice++;
     return choice && choice->name ? choice : NULL;

@@ -129,8 +129,7 @@ static void print_limits(void)
         printf("  %-14s %d\n", "cores", CPU_COUNT(&cores));
     const double memory = (double)ts_memory_available();
     if (memory > 0)
-        printf("  %-14s %s free now
-", "memory", ts_command_format_bytes(memory, text, sizeof text));
+        printf("  %-14s %s free now\n", "memory", ts_command_format_bytes(memory, text, sizeof text));
     print_limit("address space", RLIMIT_AS, true);
     print_limit("file size", RLIMIT_FSIZE, true);
     print_limit("open files", RLIMIT_NOFILE, false);

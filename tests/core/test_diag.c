@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "core/utf8.h"
 #include "core/diag.h"
+#include "core/utf8.h"
 #include "io/dicom/dicom_group.h"
 #include "tests/support/support.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/device/session.h"
 #include "cuda/device/driver.h"
+#include "cuda/device/session.h"
 #include "tests/support/device_reset.h"
 
 const struct device_numbers *ts_test_device;

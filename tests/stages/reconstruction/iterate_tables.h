@@ -5,8 +5,8 @@
 #ifndef TESTS_STAGES_RECONSTRUCTION_ITERATE_TABLES_H
 #define TESTS_STAGES_RECONSTRUCTION_ITERATE_TABLES_H
 
-#include "tests/support/oracles.h"
 #include "stages/reconstruction/iterate.h"
+#include "tests/support/oracles.h"
 
 /* One slice: sinogram b to image x, and the residuals; returns the iterations that were made. */
 typedef int64_t iterate_oracle(const struct stage_context *, const double *b, double *x, double *residual);
