@@ -44,6 +44,11 @@ bool ts_image_is_sinogram(const struct ts_image *image);
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
 /* Returns a view of slices [first, first + n), counted within `image`; z_first moves along. */
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
+/* The distance of neighboring samples of an axis, in its unit; 1 where the axis states none. */
+static inline double ts_axis_spacing(const struct ts_axis *axis)
+{
+    return axis->spacing > 0 ? axis->spacing : 1;
+}
 /* Returns the first element of slice z, counted within `image`. */
 void *ts_slice_data(const struct ts_image *image, int64_t z);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory on cache-line boundaries, for image data and scratch. free() frees it.
+ * Memory on cache-line boundaries, for image data and scratch, and how arrays share one buffer. free() frees what the
+ * functions allocate.
  */
 #ifndef CORE_MEMORY_H
 #define CORE_MEMORY_H
@@ -8,6 +9,22 @@
 #include <stddef.h>
 
 enum { MEMORY_ALIGNMENT = 64 };
+
+/* Arrays one behind another in one buffer, each on a boundary of `alignment` bytes (0: MEMORY_ALIGNMENT). With base
+ * NULL ts_layout_add() gives NULL and only counts: one function says how large the buffer must be and, called again,
+ * where each array lies. */
+struct memory_layout {
+    void *base;
+    size_t alignment, bytes; /* bytes: of all arrays so far */
+};
+
+static inline void *ts_layout_add(struct memory_layout *layout, size_t bytes)
+{
+    const size_t alignment = layout->alignment ? layout->alignment : MEMORY_ALIGNMENT;
+    void *at = layout->base ? (unsigned char *)layout->base + layout->bytes : NULL;
+    layout->bytes += (bytes + alignment - 1) / alignment * alignment;
+    return at;
+}
 
 /* Return memory, zeroed or not; NULL where memory is out or bytes cannot be rounded up. 0 bytes give a valid pointer.
  */

@@ -32,10 +32,13 @@ static inline bool ts_cuda_fast_doubles(const struct stage_context *context)
     return context->device->double_ratio <= 4;
 }
 
-/* bytes up to the next multiple of 256: the distance of partials and results of neighboring slices. */
+/* Arrays of the device begin on multiples of so many bytes. */
+enum { CUDA_ALIGNMENT = 256 };
+
+/* bytes up to the next multiple of CUDA_ALIGNMENT: the distance of partials and results of neighboring slices. */
 static inline size_t ts_cuda_stride(size_t bytes)
 {
-    return (bytes + 255) / 256 * 256;
+    return (bytes + CUDA_ALIGNMENT - 1) / CUDA_ALIGNMENT * CUDA_ALIGNMENT;
 }
 
 #endif

@@ -15,9 +15,9 @@ extern "C" {
 
 struct cuda_back_view {
     int64_t base, per_row, per_column;
-    float scale, slope; /* a detector at distance x counts with max(0, scale - slope x) */
+    float scale, slope; /* a sample at distance x counts with max(0, scale - slope x) */
     int32_t view;       /* its index in the sinogram */
-    int32_t reach;      /* detectors on each side that may count: 1 but for fine rays */
+    int32_t reach;      /* samples on each side that may count: 1 but for fine rays */
 };
 
 /* Views whose places rise along a row of pixels first, then those where they fall, each by rising angle of the step:
@@ -42,7 +42,8 @@ static inline int ts_cuda_back_order(const void *a, const void *b)
     const struct cuda_back_view *left = (const struct cuda_back_view *)a, *right = (const struct cuda_back_view *)b;
     if ((left->per_column >= 0) != (right->per_column >= 0))
         return left->per_column >= 0 ? -1 : 1;
-    /* Of one sign of cosine the sine, and with it the step along a column, rises or falls with the angle. */
+    /* Among views with one sign of cosine the sine, and with it the step along a column, rises or falls with the angle.
+     */
     if (left->per_row != right->per_row)
         return left->per_row < right->per_row ? -1 : 1;
     return left->view < right->view ? -1 : 1;
@@ -66,7 +67,7 @@ static inline void ts_cuda_back_views_fill(const struct back_view *views, int64_
     qsort(table->at, (size_t)n, sizeof *table->at, ts_cuda_back_order);
 }
 
-/* The way from the detector below to the next one, in [0, 1]. */
+/* Returns the way from the sample below to the next one, in [0, 1]. */
 static inline __device__ float ts_cuda_back_past(int64_t at)
 {
     return __uint2float_rn((uint32_t)at) * 2.3283064365386963e-10f;

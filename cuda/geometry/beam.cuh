@@ -4,8 +4,8 @@
  * table, and a ray's crossings with the lines of the major axis.
  *
  * The table is worked out in double on the host and holds the views along rows first, then those along columns, each
- * kind by the direction of its detectors, then by rising slope: neighbors in the table cross an image nearly alike,
- * whatever order the views are listed in.
+ * kind by the direction of its detector pixels, then by rising slope: neighbors in the table cross an image nearly
+ * alike, whatever order the views are listed in.
  *
  * A position on a line is a 64-bit fixed-point number: the sample's index above, 32 bits of the weight of the next
  * sample below. Stepping to the next line is one exact addition, so an error does not grow with the image's size as in
@@ -29,7 +29,7 @@ struct cuda_beam {
 
 struct cuda_beams {
     int64_t n, n_along_rows;
-    int64_t n_rows_backward, n_columns_backward; /* first of each kind: those whose detectors run down a line */
+    int64_t n_rows_backward, n_columns_backward; /* first of each kind: those whose detector pixels run down a line */
     struct cuda_beam beams[];
 };
 
@@ -58,7 +58,7 @@ static inline int ts_cuda_beam_order(const void *a, const void *b)
     return left->view < right->view ? -1 : 1;
 }
 
-/* Once beams[0 .. n) are written in any order. */
+/* Sorts the table once beams[0 .. n) are written in any order. */
 static inline void ts_cuda_beams_sort(struct cuda_beams *table, int64_t n)
 {
     table->n = n;
@@ -72,8 +72,8 @@ static inline void ts_cuda_beams_sort(struct cuda_beams *table, int64_t n)
     qsort(table->beams, (size_t)n, sizeof *table->beams, ts_cuda_beam_order);
 }
 
-/* Lines [first, end) that a ray at `start` on line 0 meets inside (-1 - reach, n_minor); at most one line more on both
- * sides. */
+/* Finds the lines [first, end) that a ray at `start` on line 0 meets inside (-1 - reach, n_minor), with at most one
+ * line more on both sides. */
 static inline __device__ void ts_cuda_beam_lines(double start, double per_major, double reach, int n_major, int n_minor,
                                                  int *first, int *end)
 {
@@ -93,7 +93,8 @@ static inline __device__ int64_t ts_cuda_fixed(double position)
     return __double2ll_rn(position * 4294967296.0);
 }
 
-/* 1 + the weight of the next sample, to 23 bits: 1 bit operation where a conversion would take several. */
+/* Returns 1 + the weight of the next sample, to 23 bits: that is one bit operation, and a conversion would take
+ * several. */
 static inline __device__ float ts_cuda_beam_weight(uint32_t fraction)
 {
     return __uint_as_float(0x3F800000u + (fraction >> 9));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parallel-beam backprojection of stacks of slices, 128 at once where there are so many, else 64 or 32: what a thread
- * computes, its memory traffic and its blocks are described in back_stack.cuh. Before it each group of slices is laid
- * side by side: its samples are read and written once more.
+ * Backprojection of a parallel beam, 128 slices at once where there are so many, else 64 or 32, by linear
+ * interpolation. back_stack.cuh describes what a thread computes, its memory traffic and its blocks; here are the
+ * places and weights of pixels in the views of a table. Each group of slices is interleaved first: its samples are read
+ * and written once more.
  */
 #include "cuda/projection/back_stack.cuh"
 
-#include "cuda/geometry/back_view.cuh"
-#include "cuda/projection/reconstruction.cuh"
+#include "cuda/projection/back_methods.cuh"
 
-/* column: of the pixel with the lowest place; toward: 1 where places rise with columns, else -1. */
+/* Finds the places of a warp's pixels. column: that of the pixel with the lowest place. toward: 1 where places rise
+ * with columns, else -1. */
 template <bool WIDE>
 static __device__ __forceinline__ void back_find(const struct cuda_back_view *view, int row, int column, int toward,
                                                  int n_detectors, struct back_place *place)
@@ -25,7 +26,7 @@ static __device__ __forceinline__ void back_find(const struct cuda_back_view *vi
         const float past = ts_cuda_back_past(at);
         below[k] = ts_cuda_back_weight(view, past);
         above[k] = ts_cuda_back_weight(view, 1 - past);
-        /* Past the detectors are zeros: any of them will do. */
+        /* Past the ends of the detector are zeros: any of them will do. */
         index[k] = (int)(whole < -INTERLEAVE_MARGIN + 2      ? -INTERLEAVE_MARGIN + 2
                          : whole > n_detectors + BACK_PIXELS ? n_detectors + BACK_PIXELS
                                                              : whole);
@@ -63,7 +64,7 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
 
 size_t ts_cuda_back_stack_scratch(const struct stage_context *context, int64_t n)
 {
-    return ts_cuda_interleaved_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_lanes_for(n));
+    return ts_cuda_lines_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_group_width(n));
 }
 
 enum ts_status ts_cuda_back_stack(const struct stage_context *context, const struct ts_image *sinogram,
@@ -71,16 +72,16 @@ enum ts_status ts_cuda_back_stack(const struct stage_context *context, const str
                                   cudaStream_t stream)
 {
     const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
-    const double spacing = context->in.axes[2].spacing > 0 ? context->in.axes[2].spacing : 1;
+    const double spacing = ts_axis_spacing(&context->in.axes[2]);
     const bool wide = params->pixel_size > spacing * (1 - 1e-9) && params->pixel_size != spacing;
-    const struct back_kernels<const struct cuda_back_views *> near_kernels = {{back_stack<1, false>,
-                                                                               back_stack<2, false>,
-                                                                               back_stack<4, false>},
-                                                                              "back_stack",
-                                                                              table,
-                                                                              sizeof(struct back_place)},
-                                                              wide_kernels = {
-        {back_stack<1, true>, back_stack<2, true>, back_stack<4, true>}, "back_stack", table, sizeof(struct back_place)
+    struct back_kernels<const struct cuda_back_views *> kernels = {
+        {back_stack<1, false>, back_stack<2, false>, back_stack<4, false>}, "back_stack", table,
+            sizeof(struct back_place)
     };
-    return back_run(context, wide ? &wide_kernels : &near_kernels, sinogram, out, (float *)scratch, stream);
+    if (wide) {
+        kernels.of_width[0] = back_stack<1, true>;
+        kernels.of_width[1] = back_stack<2, true>;
+        kernels.of_width[2] = back_stack<4, true>;
+    }
+    return back_run(context, &kernels, sinogram, out, (float *)scratch, stream);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backprojection of stacks of slices with linear interpolation: what the kernels of parallel beams (back_stack.cu) and
- * of fans (fan_back.cu) share.
+ * The frame of backprojections of many slices at once: of a parallel beam (back_stack.cu), of a fan (fan_back.cu), and
+ * of Joseph's adjoint (joseph_back.cu). Kernels begin with back_begin(), add up views and end with back_write();
+ * back_run() interleaves the slices and launches.
  *
- * The sinogram lies with 128 slices side by side (cuda/projection/interleave.cuh), so that a warp reads one detector of
- * one view in all of them at once, and every thread has V = 4 of the slices. A warp owns 4 pixels of a row. Their
- * places on the detector are at most one detector apart from pixel to pixel, so that 2 to 5 loads serve all 4 of them
- * where each alone takes 2; which of the 8 patterns it is, the same for the whole warp, decides a branch. What is the
- * same for all slices, places and weights, is worked out for 32 views at once, one by each lane, and handed round
- * through shared memory. Where pixels are more than a detector apart every pixel loads its own two.
+ * The sinogram lies with 128 slices side by side (cuda/projection/interleave.cuh), so that a warp reads one detector
+ * pixel of one view in all of them at once, and every thread has V = 4 of the slices. A warp owns 4 pixels of a row.
+ * Their places on the detector are at most one detector pixel apart from pixel to pixel, so that 2 to 5 loads serve all
+ * 4 of them where each alone takes 2; which of the 8 patterns it is, the same for the whole warp, decides a branch.
+ * Places and weights, the same for all slices, are worked out for 32 views at once, one by each thread, and shared
+ * through shared memory. Where pixels are more than a detector pixel apart each loads its own two samples.
  *
- * Order of sums: 32 views from 0, in the table's order, then these sums in rising order: fixed by the views alone.
+ * Sums run over 32 views in the table's order, then these sums in rising order: the views alone fix the order.
  *
- * 8 warps of 8 x 4 pixels: larger blocks load less from the second cache but wait more; 4 blocks fill the registers.
- *
- * Memory: 16 bytes a thread and load, about 4 loads for 16 samples' worth of sums; a block's pixels stand close, so
- * that they find most detectors in the first cache. Each slice is written once.
+ * A block is 8 warps of 8 x 4 pixels: larger blocks load less from the second cache but wait more; 4 blocks fill the
+ * registers. A load is 16 bytes a thread, and about 4 loads serve 16 samples' worth of sums; a block's pixels stand
+ * close together, so that they find most samples in the first cache. Each slice is written once.
  */
 #ifndef CUDA_PROJECTION_BACK_STACK_CUH
 #define CUDA_PROJECTION_BACK_STACK_CUH
@@ -39,42 +39,42 @@ struct back_size {
     const int32_t *halt; /* context->halt */
 };
 
-/* Where 4 pixels lie in a view, in rising order of places. */
+/* The places of 4 pixels in a view, in rising order. */
 struct back_place {
-    float4 below, above; /* weights of the detector below each pixel, and of the next */
+    float4 below, above; /* weights of the sample below each pixel, and of the next */
     int4 at; /* samples of the interleaved sinogram: that below the first pixel, and ~pattern; WIDE: of all, none < 0 */
 };
 
-/* Which of the two a kernel's places are. */
+/* The kinds of places of a kernel. */
 enum back_places { BACK_NEAR, BACK_WIDE, BACK_EITHER };
 
-/* The pattern of 4 pixels in rising order: bit k is set where the pixel after k is a detector further; -1: more than
- * one, or falling, somewhere. */
+/* Returns the pattern of 4 pixels in rising order: bit k is set where the pixel after k is one sample further. -1: some
+ * pixel is more than one further, or before. */
 static __device__ __forceinline__ int back_pattern_of(const int at[BACK_PIXELS])
 {
     const int first = at[1] - at[0], second = at[2] - at[1], third = at[3] - at[2];
     return ((first | second | third) & ~1) == 0 ? first | second << 1 | third << 2 : -1;
 }
 
-/* The pixels O1, O2 and O3 detectors past the first one's. */
+/* Adds a view to pixels that lie O1, O2 and O3 samples past the first one. */
 template <int O1, int O2, int O3, int V>
 static __device__ __forceinline__ void back_pattern(const float *at, const struct back_place *place,
-                                                    struct cuda_lanes<V> sums[BACK_PIXELS])
+                                                    struct slice_samples<V> sums[BACK_PIXELS])
 {
-    struct cuda_lanes<V> samples[O3 + 2];
+    struct slice_samples<V> samples[O3 + 2];
 #pragma unroll
     for (int i = 0; i < O3 + 2; i++)
-        ts_cuda_lanes_load(&samples[i], at + i * 32 * V);
+        ts_cuda_samples_load(&samples[i], at + i * 32 * V);
     const float4 below = place->below, above = place->above;
-    ts_cuda_lanes_add_two(&sums[0], &samples[0], &samples[1], below.x, above.x);
-    ts_cuda_lanes_add_two(&sums[1], &samples[O1], &samples[O1 + 1], below.y, above.y);
-    ts_cuda_lanes_add_two(&sums[2], &samples[O2], &samples[O2 + 1], below.z, above.z);
-    ts_cuda_lanes_add_two(&sums[3], &samples[O3], &samples[O3 + 1], below.w, above.w);
+    ts_cuda_samples_add_two(&sums[0], &samples[0], &samples[1], below.x, above.x);
+    ts_cuda_samples_add_two(&sums[1], &samples[O1], &samples[O1 + 1], below.y, above.y);
+    ts_cuda_samples_add_two(&sums[2], &samples[O2], &samples[O2 + 1], below.z, above.z);
+    ts_cuda_samples_add_two(&sums[3], &samples[O3], &samples[O3 + 1], below.w, above.w);
 }
 
 template <int V>
 static __device__ __forceinline__ void back_add_view(const float *lines, const struct back_place *place,
-                                                     struct cuda_lanes<V> sums[BACK_PIXELS])
+                                                     struct slice_samples<V> sums[BACK_PIXELS])
 {
     const float *at = lines + (int64_t)place->at.x * (32 * V);
     const int pattern = ~place->at.y;
@@ -103,21 +103,21 @@ static __device__ __forceinline__ void back_add_view(const float *lines, const s
 
 template <int V>
 static __device__ __forceinline__ void back_add_wide(const float *lines, const struct back_place *place,
-                                                     struct cuda_lanes<V> sums[BACK_PIXELS])
+                                                     struct slice_samples<V> sums[BACK_PIXELS])
 {
     const int at[BACK_PIXELS] = {place->at.x, place->at.y, place->at.z, place->at.w};
     const float below[BACK_PIXELS] = {place->below.x, place->below.y, place->below.z, place->below.w};
     const float above[BACK_PIXELS] = {place->above.x, place->above.y, place->above.z, place->above.w};
 #pragma unroll
     for (int k = 0; k < BACK_PIXELS; k++) {
-        struct cuda_lanes<V> first, second;
-        ts_cuda_lanes_load(&first, lines + (int64_t)at[k] * (32 * V));
-        ts_cuda_lanes_load(&second, lines + ((int64_t)at[k] + 1) * (32 * V));
-        ts_cuda_lanes_add_two(&sums[k], &first, &second, below[k], above[k]);
+        struct slice_samples<V> first, second;
+        ts_cuda_samples_load(&first, lines + (int64_t)at[k] * (32 * V));
+        ts_cuda_samples_load(&second, lines + ((int64_t)at[k] + 1) * (32 * V));
+        ts_cuda_samples_add_two(&sums[k], &first, &second, below[k], above[k]);
     }
 }
 
-/* ---- what kernels of this kind begin and end with ---------------------------------------------------------------- */
+/* ---- beginning and end of a kernel ------------------------------------------------------------- */
 
 /* Shared memory of a block: V totals of 4 pixels a thread, then a place a thread. */
 static inline size_t back_shared(int v, size_t place_bytes)
@@ -132,7 +132,7 @@ template <class Place> struct back_warp {
     Place *places;
 };
 
-/* False where the warp has no pixels. grid: blocks of a row of blocks, row after row. */
+/* Returns false where the warp has no pixels. grid: blocks of a row of blocks, row after row. */
 template <int V, class Place>
 static __device__ __forceinline__ bool back_begin(const struct back_size *size, float4 *shared,
                                                   struct back_warp<Place> *to)
@@ -149,9 +149,9 @@ static __device__ __forceinline__ bool back_begin(const struct back_size *size, 
     return true;
 }
 
-/* totals += sums; falling: those of the last pixel first. */
+/* Adds sums to totals. falling: the sums are those of the last pixel first. */
 template <int V>
-static __device__ __forceinline__ void back_add_sums(const struct cuda_lanes<V> sums[BACK_PIXELS], float4 *totals,
+static __device__ __forceinline__ void back_add_sums(const struct slice_samples<V> sums[BACK_PIXELS], float4 *totals,
                                                      bool falling)
 {
 #pragma unroll
@@ -163,12 +163,12 @@ static __device__ __forceinline__ void back_add_sums(const struct cuda_lanes<V> 
     }
 }
 
-/* The first n of the warp's places, in order, into its totals. falling: places are those of the last pixel first. */
+/* Adds the first n of the warp's places, in order, to its totals. falling: places are those of the last pixel first. */
 template <int V, enum back_places PLACES>
 static __device__ __forceinline__ void back_add_places(const float *lines, const struct back_warp<back_place> *warp,
                                                        int n, bool falling)
 {
-    struct cuda_lanes<V> sums[BACK_PIXELS] = {
+    struct slice_samples<V> sums[BACK_PIXELS] = {
     };
     for (int i = 0; i < n; i++)
         if (PLACES == BACK_WIDE || (PLACES == BACK_EITHER && warp->places[i].at.y >= 0))
@@ -178,7 +178,7 @@ static __device__ __forceinline__ void back_add_places(const float *lines, const
     back_add_sums<V>(sums, warp->totals, falling);
 }
 
-/* The totals of a warp's pixels to each of this thread's slices. */
+/* Writes the totals of a warp's pixels to each of this thread's slices. */
 template <int V, class Place>
 static __device__ __forceinline__ void back_write(const struct back_warp<Place> *warp, const struct back_size *size,
                                                   float *out)
@@ -189,11 +189,11 @@ static __device__ __forceinline__ void back_write(const struct back_warp<Place> 
                              size->n_columns, size->whole, warp->totals[i * BACK_THREADS]);
 }
 
-/* ---- launching: a kernel for each number of lanes, over the slices of a stack ------------------------------------ */
+/* ---- launching --------------------------------------------------------------------------------- */
 
-/* Views: what the kernel knows of them. */
+/* The kernels for 32, 64 and 128 slices side by side. Views: what they know of the views. */
 template <class Views> struct back_kernels {
-    void (*of_lanes[3])(const float *lines, float *out, Views views, struct back_size size); /* 32, 64, 128 */
+    void (*of_width[3])(const float *lines, float *out, Views views, struct back_size size);
     const char *name;
     Views views;
     size_t place_bytes;
@@ -201,12 +201,12 @@ template <class Views> struct back_kernels {
 
 template <class Views>
 static enum ts_status back_launch(const struct stage_context *context, const struct back_kernels<Views> *kernels,
-                                  int lanes, const float *lines, float *out, struct back_size size, cudaStream_t stream)
+                                  int width, const float *lines, float *out, struct back_size size, cudaStream_t stream)
 {
-    const auto kernel = kernels->of_lanes[lanes / 64];
+    const auto kernel = kernels->of_width[width / 64];
     const int64_t most = 1 << 30, across = ts_cuda_parts(size.n_columns, BACK_ACROSS * BACK_PIXELS),
                   blocks = across * ts_cuda_parts(size.n_rows, BACK_DOWN);
-    const size_t shared = back_shared(lanes / 32, kernels->place_bytes);
+    const size_t shared = back_shared(width / 32, kernels->place_bytes);
     enum ts_status status = ts_cuda_shared(context, (const void *)kernel, shared);
     size.blocks_across = (int)across;
     for (; status == TS_OK && size.first_block < blocks; size.first_block += most) {
@@ -226,14 +226,14 @@ static enum ts_status back_run(const struct stage_context *context, const struct
     const int64_t nz = out->axes[0].n;
     enum ts_status status = TS_OK;
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
-        const int lanes = ts_cuda_lanes_for(nz - z);
-        n = nz - z < lanes ? nz - z : lanes;
+        const int width = ts_cuda_group_width(nz - z);
+        n = nz - z < width ? nz - z : width;
         struct back_size size = {(int)n, (int)sinogram->axes[2].n, (int)out->axes[1].n, (int)out->axes[2].n};
         size.halt = context->halt;
         size.whole = size.n_columns % BACK_PIXELS == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
-        status = ts_cuda_interleave(context, sinogram, ts_slice_data(sinogram, z), n, true, lanes, lines, stream);
+        status = ts_cuda_interleave(context, sinogram, z, n, ts_cuda_lines(true), width, lines, stream);
         if (status == TS_OK)
-            status = back_launch(context, kernels, lanes, lines, (float *)ts_slice_data(out, z), size, stream);
+            status = back_launch(context, kernels, width, lines, (float *)ts_slice_data(out, z), size, stream);
     }
     return status;
 }

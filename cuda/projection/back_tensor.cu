@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backprojection on tensor cores, as cuda/projection/tensor.cuh tells: rows of a product are 16 pixels, lines are
- * views. (z, view, detector) -> (z, y, x). Linear interpolation, or the transpose of Joseph's: there a detector's
- * weight falls with its ray's distance from the pixel in pixels, along the ray's minor axis, which is rounded as
- * cuda/projection/radon_tensor.cu rounds it: without SPLIT both have the very same weights.
+ * Backprojection on tensor cores, by the products that cuda/projection/tensor.cuh describes: rows of a product are 16
+ * pixels, lines are views. (z, view, detector) -> (z, y, x). Weights are those of linear interpolation, or the
+ * transpose of Joseph's. In the latter a detector pixel's weight falls with its ray's distance from the pixel in
+ * pixels, along the ray's minor axis, which is rounded as cuda/projection/radon_tensor.cu rounds it: without SPLIT both
+ * have the very same weights.
  *
- * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detectors where these are as
- * far apart as pixels, a window; where they are closer it takes more of them. One thread holds 2 pixels of 8 QUARTERS
- * slices. It goes through the views, in the table's order, as cuda/projection/tensor_walk.cuh tells. A view's weight is
- * in its line, as a part of `most`. A slice with a NaN or an infinity is left to the caller.
+ * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detector pixels where these
+ * are as far apart as image pixels, which are a window; where they are closer there are several windows. One thread
+ * holds 2 pixels of 8 QUARTERS slices. It goes through the views, in the table's order, as
+ * cuda/projection/tensor_walk.cuh describes. A view's weight is in its line, as a part of `most`. A slice with a NaN or
+ * an infinity is left to the caller.
  *
- * Memory: 2 bytes (split: 4) of a window's detector come from the caches for every 16 pixels, about 1 byte (2) an
- * interpolation; 4 bytes written a pixel. A block is 2 x 2 warps, 8 x 8 pixels, that see nearly the same detectors;
- * blocks run in squares of 8 x 8, so that views stay in the second cache. 12 warps of 168 registers are what a
- * multiprocessor holds.
+ * Memory: 2 bytes (split: 4) of a window's sample come from the caches for every 16 pixels, about 1 byte (2) an
+ * interpolation; 4 bytes are written a pixel. A block is 2 x 2 warps, 8 x 8 pixels, that see nearly the same detector
+ * pixels; blocks run in squares of 8 x 8, so that views stay in the second cache. A multiprocessor holds 12 warps of
+ * 168 registers.
  */
-#include "cuda/projection/back_tensor.cuh"
-
+#include "cuda/projection/back_methods.cuh"
 #include "cuda/projection/tensor_walk.cuh"
 
 extern "C" {
@@ -40,14 +41,14 @@ typedef tensor_shape<1, true, BLOCK_THREADS> split_narrow;
 typedef tensor_shape<2, true, BLOCK_THREADS> split_wide;
 
 struct back_tensor_size {
-    int n_slices, n_rows, n_columns, n_detectors, lanes;
+    int n_slices, n_rows, n_columns, n_detectors, width;
     int64_t first_patch;
     int patches_across;
     float most; /* no view's weight is larger: all are divided by it, and the sums multiplied */
 };
 
-/* What a warp keeps of its windows: where they start, as ts_cuda_tensor_start() counts; where pixel (0, 0) lies in
- * them; and a step to the next pixel of a row, and of a column. */
+/* A warp keeps of each window where it starts, as ts_cuda_tensor_start() counts; where the warp's first pixel lies in
+ * it; and a step to the next pixel of a row, and of a column. */
 struct __align__(16) window
 {
     uint32_t start;
@@ -67,7 +68,8 @@ template <bool JOSEPH> struct back_walk : tensor_walk {
     };
 };
 
-/* Detectors from a pixel to the next along the minor axis of Joseph's rays, along which they lie farther apart. */
+/* Returns the detector pixels from a pixel to the next along the minor axis of Joseph's rays, along which they lie
+ * farther apart. */
 static __device__ __forceinline__ double reach_of(const struct cuda_back_view *view)
 {
     return (double)max(max(llabs(view->per_row), llabs(view->per_column)), 1ll) * (1.0 / 4294967296.0);
@@ -95,7 +97,7 @@ static __device__ __forceinline__ int windows_of_line(const struct back_walk<JOS
     return from <= to ? ts_cuda_tensor_window(from, to, pair) : 0;
 }
 
-/* Counted from each window in double: pixels far from it may be rounded, those in it are not. */
+/* Places are counted from each window in double: those of pixels far from it may be rounded, those in it are not. */
 template <bool JOSEPH>
 static __device__ __forceinline__ void write_window(struct back_walk<JOSEPH> *walk, int to, uint32_t start, int first,
                                                     const typename back_walk<JOSEPH>::place *place)
@@ -156,7 +158,7 @@ static __device__ __forceinline__ void move_window(struct back_walk<JOSEPH> *wal
 
 template <class S, bool JOSEPH>
 static __device__ __forceinline__ void write_pixels(const float4 *totals, int column, int row, int slice_first,
-                                                    const uint32_t *largest, const struct back_tensor_size *size,
+                                                    const uint32_t *maxima, const struct back_tensor_size *size,
                                                     float *out)
 {
     const int own = (int)(threadIdx.x % 32) / 4;
@@ -171,7 +173,7 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
                 const int slice = slice_first + ts_cuda_tensor_slice<S>(tile, second);
                 if (slice >= size->n_slices)
                     continue;
-                const float2 back = ts_cuda_slice_maximum_scale(largest[slice], EXPONENT, -1);
+                const float2 back = ts_cuda_slice_maximum_scale(maxima[slice], EXPONENT, -1);
                 const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
                 out[((int64_t)slice * size->n_rows + y) * size->n_columns + x] =
                     total * back.x * back.y * (JOSEPH ? size->most : 1);
@@ -182,7 +184,7 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
 /* grid: the blocks of patch after patch; parts of the slices. */
 template <class S, bool JOSEPH>
 static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
-    back_tensor(const uint4 *lines, const uint32_t *largest, float *out, const struct cuda_back_views *table,
+    back_tensor(const uint4 *lines, const uint32_t *maxima, float *out, const struct cuda_back_views *table,
                 const int32_t *halt, struct back_tensor_size size)
 {
     extern __shared__ float4 totals[];
@@ -197,7 +199,7 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
         return;
     struct back_walk<JOSEPH> walk;
     walk.lines = ts_cuda_tensor_part<S>(lines, slice_first);
-    walk.apart = size.lanes * S::PLANES;
+    walk.apart = size.width * S::PLANES;
     walk.n_minor = size.n_detectors;
     walk.line = 0;
     walk.end = (int)table->n;
@@ -208,7 +210,7 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     if (JOSEPH)
         walk.units = (float *)(windows + (S::THREADS / 32 - warp) * TENSOR_PLACES) + warp * TENSOR_PLACES;
     ts_cuda_tensor_sum<S>(&walk, totals);
-    write_pixels<S, JOSEPH>(totals, (int)column, (int)row, slice_first, largest, &size, out);
+    write_pixels<S, JOSEPH>(totals, (int)column, (int)row, slice_first, maxima, &size, out);
 }
 
 /* One thread a view. */
@@ -224,11 +226,11 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
 
 /* One thread a slice. known: results, `stride` bytes from one to the next. */
 static __global__ void __launch_bounds__(TENSOR_THREADS)
-    take_largest(const char *known, size_t stride, int64_t n, uint32_t *largest)
+    copy_maxima(const char *known, size_t stride, int64_t n, uint32_t *maxima)
 {
     const int64_t slice = (int64_t)blockIdx.x * TENSOR_THREADS + threadIdx.x;
     if (slice < n)
-        largest[slice] = (uint32_t)((const struct finite_slice *)(known + slice * stride))->largest;
+        maxima[slice] = (uint32_t)((const struct finite_slice *)(known + slice * stride))->largest;
 }
 
 /* ---- launching ------------------------------------------------------------------------------------------------- */
@@ -247,11 +249,12 @@ static size_t lines_bytes(const struct stage_context *context)
 size_t ts_cuda_back_tensor_scratch(const struct stage_context *context, int64_t n)
 {
     return ts_cuda_stride((size_t)n * sizeof(uint32_t)) + lines_bytes(context) +
-           ts_cuda_tensor_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_lanes_for(n), is_split(context));
+           ts_cuda_tensor_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_group_width(n),
+                                is_split(context));
 }
 
 template <class S, bool JOSEPH>
-static enum ts_status launch(const struct stage_context *context, const uint4 *halves, const uint32_t *largest,
+static enum ts_status launch(const struct stage_context *context, const uint4 *halves, const uint32_t *maxima,
                              float *out, const struct cuda_back_views *table, struct back_tensor_size size,
                              cudaStream_t stream)
 {
@@ -265,35 +268,35 @@ static enum ts_status launch(const struct stage_context *context, const uint4 *h
     for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
         const int64_t left = patches - size.first_patch;
         const dim3 grid((unsigned)((left < most ? left : most) * PATCH * PATCH),
-                        (unsigned)ts_cuda_parts(size.lanes, 32 * S::QUARTERS));
-        back_tensor<S, JOSEPH><<<grid, S::THREADS, shared, stream>>>(halves, largest, out, table, context->halt, size);
+                        (unsigned)ts_cuda_parts(size.width, 32 * S::QUARTERS));
+        back_tensor<S, JOSEPH><<<grid, S::THREADS, shared, stream>>>(halves, maxima, out, table, context->halt, size);
         status = ts_cuda_launched(context, "back_tensor");
     }
     return status;
 }
 
-/* Of the slices that stand in `halves`. */
+/* Backprojects the slices that stand in `halves`. */
 template <bool JOSEPH>
-static enum ts_status back(const struct stage_context *context, const uint4 *halves, const uint32_t *largest,
-                           float *out, const struct cuda_back_views *table, const struct back_tensor_size *size,
+static enum ts_status back(const struct stage_context *context, const uint4 *halves, const uint32_t *maxima, float *out,
+                           const struct cuda_back_views *table, const struct back_tensor_size *size,
                            cudaStream_t stream)
 {
     if (is_split(context))
-        return (size->lanes > 32 ? launch<split_wide, JOSEPH>
-                                 : launch<split_narrow, JOSEPH>)(context, halves, largest, out, table, *size, stream);
-    return (size->lanes > 64 ? launch<plain_wide, JOSEPH> : launch<plain_narrow, JOSEPH>)(context, halves, largest, out,
+        return (size->width > 32 ? launch<split_wide, JOSEPH>
+                                 : launch<split_narrow, JOSEPH>)(context, halves, maxima, out, table, *size, stream);
+    return (size->width > 64 ? launch<plain_wide, JOSEPH> : launch<plain_narrow, JOSEPH>)(context, halves, maxima, out,
                                                                                           table, *size, stream);
 }
 
-static enum ts_status find_largest(const struct stage_context *context, const struct ts_image *sinogram,
-                                   const void *known, uint32_t *largest, cudaStream_t stream)
+static enum ts_status find_maxima(const struct stage_context *context, const struct ts_image *sinogram,
+                                  const void *known, uint32_t *maxima, cudaStream_t stream)
 {
     const int64_t nz = sinogram->axes[0].n;
     if (!known)
-        return ts_cuda_slice_maxima(context, sinogram, largest, stream);
-    take_largest<<<(unsigned)ts_cuda_parts(nz, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(
-        (const char *)known, ts_cuda_stride(sizeof(struct finite_slice)), nz, largest);
-    return ts_cuda_launched(context, "take_largest");
+        return ts_cuda_slice_maxima(context, sinogram, maxima, stream);
+    copy_maxima<<<(unsigned)ts_cuda_parts(nz, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(
+        (const char *)known, ts_cuda_stride(sizeof(struct finite_slice)), nz, maxima);
+    return ts_cuda_launched(context, "copy_maxima");
 }
 
 enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const struct ts_image *sinogram,
@@ -303,27 +306,27 @@ enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const st
     const int64_t nz = out->axes[0].n, n_views = sinogram->axes[1].n;
     const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
     const bool joseph = params->model == BACK_JOSEPH;
-    /* Of a ray between two lines it is never longer. */
+    /* The length of a ray between two lines is never more. */
     const float most = joseph ? (float)hypot(params->row_spacing, params->pixel_size) : 1;
-    uint32_t *largest = (uint32_t *)scratch;
+    uint32_t *maxima = (uint32_t *)scratch;
     struct tensor_line *made = (struct tensor_line *)((char *)scratch + ts_cuda_stride((size_t)nz * sizeof(uint32_t)));
     uint4 *halves = (uint4 *)((char *)made + lines_bytes(context));
-    enum ts_status status = find_largest(context, sinogram, known, largest, stream);
+    enum ts_status status = find_maxima(context, sinogram, known, maxima, stream);
     if (status != TS_OK)
         return status;
     make_lines<<<(unsigned)ts_cuda_parts(n_views, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(table, most, made);
     status = ts_cuda_launched(context, "make_lines");
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
         n = nz - z < 128 ? nz - z : 128;
-        const int lanes = ts_cuda_lanes_for(n);
+        const int width = ts_cuda_group_width(n);
         float *to = (float *)ts_slice_data(out, z);
         struct back_tensor_size size = {(int)n, (int)out->axes[1].n, (int)out->axes[2].n, (int)sinogram->axes[2].n,
-                                        lanes};
+                                        width};
         size.most = most;
-        status = ts_cuda_tensor_halves(context, sinogram, ts_slice_data(sinogram, z), n, true, lanes, is_split(context),
-                                       largest + z, EXPONENT, made, halves, stream);
+        status = ts_cuda_tensor_halves(context, sinogram, z, n, true, width, is_split(context), maxima + z, EXPONENT,
+                                       made, halves, stream);
         if (status == TS_OK)
-            status = (joseph ? back<true> : back<false>)(context, halves, largest + z, to, table, &size, stream);
+            status = (joseph ? back<true> : back<false>)(context, halves, maxima + z, to, table, &size, stream);
     }
     return status;
 }

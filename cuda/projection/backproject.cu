@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backproject on a CUDA device. Method `pixel`: cuda/projection/reconstruction.cu, method `stack`:
- * cuda/projection/back_stack.cuh, methods `tensor` and `tensor-split`: cuda/projection/back_tensor.cu; Joseph's weights
- * for one ray after the other, and fans: cuda/projection/joseph_back.cu. What a thread computes, memory traffic and
- * blocks stand there.
+ * backproject on a CUDA device: the stage runs cuda/projection/reconstruction.cu. What a thread computes, memory
+ * traffic and blocks stand at each method: `pixel` in reconstruction.cu, `stack` in back_stack.cuh, `tensor` and
+ * `tensor-split` in back_tensor.cu; Joseph's weights by rays, as in a fan, in joseph_back.cu.
  */
 #include "cuda/projection/reconstruction.cuh"
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filtered backprojection of a fan, directly: what comes before the filter, and backprojection with the weights of
- * stages/geometry/fan_view.h; (z, view, detector) -> (z, y, x).
+ * Filtered backprojection of a fan without rebinning: the factors of its rows before the filter, and backprojection
+ * with the weights of stages/geometry/fan_view.h; (z, view, detector) -> (z, y, x).
  *
- * weigh: one thread one sample; its dtype's bytes and 4 of the weight read, 4 written. 256 threads.
+ * weigh: one thread multiplies one sample; its dtype's bytes and 4 of the weight are read, 4 written. 256 threads.
  *
- * pixel: one thread goes through all views for one pixel of PIXEL_SLICES slices, working out its place in double for
- * all of them; 32 views from 0 are summed and then these sums in rising order. 8 bytes a view and pixel, nearly all
- * from the caches. Blocks of 32 x 8 pixels: the detectors that they see lie close together.
+ * pixel: one thread goes through all views for one pixel of PIXEL_SLICES slices and works out its place in double for
+ * all of them; 32 views from 0 are summed and then these sums in rising order. 8 bytes are read a view and pixel,
+ * nearly all from the caches. Blocks are 32 x 8 pixels: the detector pixels that they see lie close together.
  *
- * stack: as told in back_stack.cuh, 4 pixels of 128 slices a warp; the places of 32 views are worked out at once,
- * a view by each lane. Pixels may be more than a detector apart where the fan magnifies: in views where a warp's are,
- * each loads its own two samples, 32 bytes a thread, pixel and view from the caches; in the others they share theirs.
+ * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp; the places of 32 views are worked out at once, a
+ * view by each thread. Pixels may be more than a detector pixel apart where the fan magnifies: in views where a warp's
+ * are, each loads its own two samples, 32 bytes a thread, pixel and view from the caches; in the others they share
+ * theirs.
  */
+#include "cuda/projection/back_methods.cuh"
 #include "cuda/projection/back_stack.cuh"
-#include "cuda/projection/reconstruction.cuh"
 
 enum {
     WEIGH_THREADS = 256,
@@ -37,11 +38,11 @@ static size_t weights_bytes(const struct stage_context *context)
     return ts_cuda_stride(ts_slice_count(&context->in) * sizeof(float));
 }
 
-/* Behind them, on the host alone, what they are worked out in. */
+/* Behind them, on the host alone, is the scratch in which they are worked out. */
 size_t ts_cuda_fan_constants_bytes(const struct stage_context *context)
 {
     const size_t detectors = (size_t)context->in.axes[2].n * sizeof(struct beam_detector),
-                 sorted = (size_t)context->in.axes[1].n * VIEW_ROOM_BYTES;
+                 sorted = (size_t)context->in.axes[1].n * VIEW_SCRATCH_BYTES;
     return views_bytes(context) + weights_bytes(context) + (detectors > sorted ? detectors : sorted);
 }
 
@@ -154,7 +155,7 @@ struct fan_views {
     struct fan_grid grid;
 };
 
-/* The places of a lane's view; true where those of a later pixel lie lower. */
+/* Finds the places in one view. Returns true where those of a later pixel lie lower. */
 static __device__ __forceinline__ bool find(const struct fan_views *views, int64_t index, int n_detectors, int row,
                                             int column, struct back_place *place)
 {
@@ -164,7 +165,7 @@ static __device__ __forceinline__ bool find(const struct fan_views *views, int64
 #pragma unroll
     for (int k = 0; k < BACK_PIXELS; k++) {
         const struct fan_place own = ts_fan_place(&views->grid, &views->at[index], (double)row, (double)(column + k));
-        /* Past the detectors are zeros: any of them will do. */
+        /* Past the ends of the detector are zeros: any of them will do. */
         const double clamped = fmin(fmax(own.at, -4.0), (double)n_detectors + 3), whole = floor(clamped);
         below[k] = (float)(own.weight * (1 - (clamped - whole)));
         above[k] = (float)(own.weight * (clamped - whole));
@@ -176,7 +177,7 @@ static __device__ __forceinline__ bool find(const struct fan_views *views, int64
     return at[3] < at[0];
 }
 
-/* The same in rising order, and as a pattern where they have one. */
+/* Puts the places into rising order, and writes their pattern where they have one. */
 static __device__ __forceinline__ void order(struct back_place *place, bool falling)
 {
     const struct back_place old = *place;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fbp on a CUDA device. Filtering: cuda/projection/row_filter.cu; backprojection, method `pixel`:
- * cuda/projection/reconstruction.cu, method `stack`: cuda/projection/back_stack.cuh, methods `tensor` and
- * `tensor-split`: cuda/projection/back_tensor.cu, fans: cuda/projection/fan_back.cu. What a thread computes, memory
- * traffic and blocks stand there.
+ * fbp on a CUDA device: the stage runs cuda/projection/reconstruction.cu. What a thread computes, memory traffic and
+ * blocks stand at each step: the filter in row_filter.cu, then method `pixel` in reconstruction.cu, `stack` in
+ * back_stack.cuh, `tensor` and `tensor-split` in back_tensor.cu, and both methods of a fan in fan_back.cu.
  */
 #include "cuda/projection/reconstruction.cuh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * filter on a CUDA device: the rows of a sinogram times a response in the frequencies. Kernels, their traffic and their
- * blocks: cuda/projection/row_filter.cu.
+ * filter on a CUDA device: the stage hands its filter to cuda/projection/row_filter.cu, which describes the kernels,
+ * their traffic and their blocks.
  */
 #include "cuda/projection/row_filter.cuh"
 

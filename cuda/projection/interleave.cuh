@@ -1,100 +1,108 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays of several slices with the slices' samples side by side, as lanes: what is the same for all slices is worked
- * out once, and a warp reads one sample of all of them at once. Sample (line, i) of slice `lane` is
+ * Arrays of several slices with the slices' samples side by side, so that what is the same for all slices is worked out
+ * once, and a warp reads one sample of all of them at once. Sample i of a line in slice s of `width` is
  *
- *     data[((line + around lines) * (n_minor + 2 around samples) + around samples + i) * lanes + lane]
+ *     data[((line + lines around) * (n_minor + 2 samples around) + samples around + i) * width + s]
  *
- * Lines are rows of the image, or its columns. Lanes without a slice, and the margins around, are zero. Two layouts:
+ * Lines are rows of the image, or its columns. Places without a slice, and the margins around, are zero.
  *
- *     lanes        lines are rows; `margin` on all four sides
- *     interleaved  lines are rows or columns; INTERLEAVE_MARGIN on both ends of a line, none before the first line and
- *                  after the last
- *
- * A stage that works on such arrays takes groups of up to 128 slices: ts_cuda_lanes_for() tells the lanes, the scratch
- * holds the arrays of the first group, which is the largest, and kernels are instances for V = lanes / 32 slices of a
- * thread.
+ * Methods that work on such arrays take groups of up to 128 slices: ts_cuda_group_width() chooses the width, the
+ * scratch holds the array of the first group, which is the largest, and kernels are instances for V = width / 32 slices
+ * of a thread.
  */
 #ifndef CUDA_PROJECTION_INTERLEAVE_CUH
 #define CUDA_PROJECTION_INTERLEAVE_CUH
 
 #include "cuda/device/launch.cuh"
 
-enum { INTERLEAVE_MARGIN = 10 };
+/* The lines of an interleaved array: rows, or else columns; and the zeros before and after each column and each row. */
+struct interleaved_lines {
+    int margin_y, margin_x;
+    bool along_rows;
+};
 
-/* Lanes for the next slices: padding costs less than a narrower kernel. */
-static inline int ts_cuda_lanes_for(int64_t slices_left)
+/* The layout of methods that go along lines alone: zeros stand on both ends of a line. */
+enum { INTERLEAVE_MARGIN = 10 };
+static inline struct interleaved_lines ts_cuda_lines(bool along_rows)
+{
+    const struct interleaved_lines lines = {along_rows ? 0 : INTERLEAVE_MARGIN, along_rows ? INTERLEAVE_MARGIN : 0,
+                                            along_rows};
+    return lines;
+}
+
+/* The width for the next slices: places without a slice cost less than a narrower kernel. */
+static inline int ts_cuda_group_width(int64_t slices_left)
 {
     return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
 }
 
-static inline size_t ts_cuda_lanes_bytes(int64_t n_rows, int64_t n_columns, int margin, int lanes)
+/* Bytes of an array of rows with `margin` zeros on all four sides, and of one of lines as above. */
+static inline size_t ts_cuda_interleaved_bytes(int64_t n_rows, int64_t n_columns, int margin, int width)
 {
-    return ts_cuda_stride((size_t)(n_rows + 2 * margin) * (size_t)(n_columns + 2 * margin) * (size_t)lanes *
+    return ts_cuda_stride((size_t)(n_rows + 2 * margin) * (size_t)(n_columns + 2 * margin) * (size_t)width *
                           sizeof(float));
 }
 
-static inline size_t ts_cuda_interleaved_bytes(int64_t n_major, int64_t n_minor, int lanes)
+static inline size_t ts_cuda_lines_bytes(int64_t n_major, int64_t n_minor, int width)
 {
-    return (size_t)n_major * (size_t)(n_minor + 2 * INTERLEAVE_MARGIN) * (size_t)lanes * sizeof(float);
+    return (size_t)n_major * (size_t)(n_minor + 2 * INTERLEAVE_MARGIN) * (size_t)width * sizeof(float);
 }
 
-/* n slices at `slices`, of an image's rows and columns, to lanes; lanes is a multiple of 32, at least n. */
-enum ts_status ts_cuda_to_lanes(const struct stage_context *context, const struct ts_image *image, const void *slices,
-                                int64_t n, int margin, int lanes, float *out, cudaStream_t stream);
-/* The same, interleaved. */
-enum ts_status ts_cuda_interleave(const struct stage_context *context, const struct ts_image *image, const void *slices,
-                                  int64_t n, bool along_rows, int lanes, float *out, cudaStream_t stream);
-/* n slices from lanes to `slices`, f32. */
-enum ts_status ts_cuda_from_lanes(const struct stage_context *context, const struct ts_image *image, float *slices,
-                                  int64_t n, int margin, int lanes, const float *in, cudaStream_t stream);
+/* Slices [z, z + n) of an image to `out`. The width is a multiple of 32, at least n. */
+enum ts_status ts_cuda_interleave(const struct stage_context *context, const struct ts_image *image, int64_t z,
+                                  int64_t n, struct interleaved_lines lines, int width, float *out,
+                                  cudaStream_t stream);
+/* An array of rows without margins to slices [z, z + n) of an f32 image. */
+enum ts_status ts_cuda_separate(const struct stage_context *context, const struct ts_image *image, int64_t z, int64_t n,
+                                int width, const float *in, cudaStream_t stream);
 
 /* ---- in kernels: one sample of a thread's V slices -------------------------------------------------------------- */
 
-template <int V> struct cuda_lanes {
+template <int V> struct slice_samples {
     float at[V];
 };
 
-static __device__ __forceinline__ void ts_cuda_lanes_load(struct cuda_lanes<4> *to, const float *from)
+static __device__ __forceinline__ void ts_cuda_samples_load(struct slice_samples<4> *to, const float *from)
 {
     const float4 value = __ldg((const float4 *)from);
     to->at[0] = value.x, to->at[1] = value.y, to->at[2] = value.z, to->at[3] = value.w;
 }
 
-static __device__ __forceinline__ void ts_cuda_lanes_load(struct cuda_lanes<2> *to, const float *from)
+static __device__ __forceinline__ void ts_cuda_samples_load(struct slice_samples<2> *to, const float *from)
 {
     const float2 value = __ldg((const float2 *)from);
     to->at[0] = value.x, to->at[1] = value.y;
 }
 
-static __device__ __forceinline__ void ts_cuda_lanes_load(struct cuda_lanes<1> *to, const float *from)
+static __device__ __forceinline__ void ts_cuda_samples_load(struct slice_samples<1> *to, const float *from)
 {
     to->at[0] = __ldg(from);
 }
 
-/* sum += weight * sample. */
+/* Adds weight * sample. */
 template <int V>
-static __device__ __forceinline__ void ts_cuda_lanes_add(struct cuda_lanes<V> *sum, const struct cuda_lanes<V> *sample,
-                                                         float weight)
+static __device__ __forceinline__ void ts_cuda_samples_add(struct slice_samples<V> *sum,
+                                                           const struct slice_samples<V> *sample, float weight)
 {
 #pragma unroll
     for (int i = 0; i < V; i++)
         sum->at[i] = __fmaf_rn(weight, sample->at[i], sum->at[i]);
 }
 
-/* The same of two neighbors, that below first. */
+/* Adds two neighbors, each with its weight, the lower one first. */
 template <int V>
 static __device__ __forceinline__ void
-ts_cuda_lanes_add_two(struct cuda_lanes<V> *sum, const struct cuda_lanes<V> *below, const struct cuda_lanes<V> *above,
-                      float w_below, float w_above)
+ts_cuda_samples_add_two(struct slice_samples<V> *sum, const struct slice_samples<V> *below,
+                        const struct slice_samples<V> *above, float w_below, float w_above)
 {
 #pragma unroll
     for (int i = 0; i < V; i++)
         sum->at[i] = __fmaf_rn(w_above, above->at[i], __fmaf_rn(w_below, below->at[i], sum->at[i]));
 }
 
-/* Kernels whose warps have 4 sums for each of their slices keep the totals in shared memory, V float4 a thread, one
- * behind the other for the block's threads. */
+/* Kernels whose warps have 4 sums for each of their slices keep the totals in shared memory: V float4 a thread, which
+ * lie `threads` apart. */
 template <int V> static __device__ __forceinline__ void ts_cuda_totals_clear(float4 *totals, int threads)
 {
 #pragma unroll
@@ -102,10 +110,10 @@ template <int V> static __device__ __forceinline__ void ts_cuda_totals_clear(flo
         totals[i * threads] = make_float4(0, 0, 0, 0);
 }
 
-/* totals += sums. totals: this thread's first. */
+/* Adds sums to the totals, of which `totals` is this thread's first. */
 template <int V>
 static __device__ __forceinline__ void ts_cuda_totals_add(float4 *totals, int threads,
-                                                          const struct cuda_lanes<V> sums[4])
+                                                          const struct slice_samples<V> sums[4])
 {
 #pragma unroll
     for (int i = 0; i < V; i++) {
@@ -115,7 +123,7 @@ static __device__ __forceinline__ void ts_cuda_totals_add(float4 *totals, int th
     }
 }
 
-/* One slice's 4 neighboring values in a row of n from `column` on; whole: rows are multiples of 16 bytes. */
+/* Writes 4 neighboring values of one slice to a row of n from `column` on. whole: rows are multiples of 16 bytes. */
 static __device__ __forceinline__ void ts_cuda_totals_write(float *row, int column, int n, bool whole, float4 values)
 {
     if (whole) {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joseph's projector over stacks of slices for any beam: the table of rays, and the projector. (row, column) as lanes
- * -> (view, detector) as lanes.
+ * Joseph's projector for any beam, (z, y, x) -> (z, view, detector), over 128 interleaved slices at once (64 or 32 at
+ * the end of a stack; their samples are read and written once more for that).
  *
- * rays: one thread a ray, in double; 32 bytes written a ray, once a call.
+ * rays: one thread works out one ray, in double; 32 bytes are written a ray, once a call.
  *
- * project: one warp computes the rays of 4 neighboring detectors in one view, one thread V of the slices: 4 V sums in
- * registers. All but pixels and sums is the same in all lanes, so a warp branches as one. Every ray loads its two
- * pixels of a line; neighboring rays find each other's in the first cache. Order of sums: lines rising, 32 at a time in
- * registers, then into the ray's total in shared memory.
- * Memory: 4 bytes written a ray; pixels come from the caches: a block is 8 neighboring views of 4 detectors, whose rays
- * pass nearly the same pixels, and the blocks in work at once are 16 such runs of detectors by 32 of views.
+ * project: one warp computes the rays of 4 neighboring detector pixels in one view, one thread V of the slices: 4 V
+ * sums in registers. All but pixels and sums is the same in all threads, so that a warp branches as one. Every ray
+ * loads its two pixels of a line; neighboring rays find each other's in the first cache. Sums run over rising lines, 32
+ * at a time in registers, then into the ray's total in shared memory. Memory: 4 bytes are written a ray; pixels come
+ * from the caches. A block is 8 neighboring views of 4 detector pixels, whose rays pass nearly the same image pixels,
+ * and blocks run in patches (ray_patches.cuh).
  */
 #include "cuda/projection/joseph.cuh"
 
 #include "cuda/geometry/beam.cuh"
+#include "cuda/projection/ray_patches.cuh"
 
 enum {
     RAYS_THREADS = 128,
-    GROUP = 4, /* detectors of a warp */
+    GROUP = 4, /* detector pixels of a warp */
     BLOCK_VIEWS = 8,
     PROJECT_THREADS = 32 * BLOCK_VIEWS,
     PROJECT_BLOCKS = 4, /* on a multiprocessor */
     SUM_LINES = 32,     /* summed in registers before they go into the total */
     PATCH_RUNS = 16,
-    PATCH_VIEWS = 32,
-    MOST_BLOCKS = 1 << 30
+    PATCH_VIEWS = 32
 };
 
 /* ---- tables ------------------------------------------------------------------------------------ */
@@ -50,7 +50,7 @@ void ts_cuda_joseph_constants(const struct beam_scan *scan, void *host)
         detectors[d] = ts_beam_detector(scan, d);
 }
 
-size_t ts_cuda_joseph_rays_bytes(const struct beam_scan *scan)
+static size_t rays_bytes(const struct beam_scan *scan)
 {
     return ts_cuda_stride((size_t)(scan->n_views * scan->grid.n_detectors) * sizeof(struct cuda_ray));
 }
@@ -84,12 +84,10 @@ struct cuda_joseph ts_cuda_joseph_tables(const struct beam_scan *scan, const voi
     return joseph;
 }
 
-enum ts_status ts_cuda_joseph_rays(const struct stage_context *context, const struct beam_scan *scan,
-                                   const void *constants, void *table, cudaStream_t stream, struct cuda_joseph *joseph)
+static enum ts_status find_rays(const struct stage_context *context, const struct cuda_joseph *joseph,
+                                cudaStream_t stream)
 {
-    const int64_t blocks = ts_cuda_parts(scan->n_views * scan->grid.n_detectors, RAYS_THREADS);
-    *joseph = ts_cuda_joseph_tables(scan, constants);
-    joseph->rays = (struct cuda_ray *)table;
+    const int64_t blocks = ts_cuda_parts(joseph->n_views * joseph->grid.n_detectors, RAYS_THREADS);
     rays<<<(unsigned)(blocks < 65535 ? blocks : 65535), RAYS_THREADS, 0, stream>>>(*joseph);
     return ts_cuda_launched(context, "rays");
 }
@@ -98,36 +96,36 @@ enum ts_status ts_cuda_joseph_rays(const struct stage_context *context, const st
 
 struct project_size {
     int n_detectors, ny, nx;
-    int64_t n_views, first_patch;
-    int n_runs, patch_runs; /* groups of detectors side by side in all, and in a patch */
+    int64_t n_views;
+    struct ray_patches patches;
 };
 
-/* Lines [m, end) of the rays of one kind, into sums; rays of the other kind stand outside. */
+/* Adds lines [m, end) of the rays along one major axis to the sums. Rays along the other one stand outside. */
 template <int V>
-static __device__ __forceinline__ void walk(const float *lanes, int m, int end, int64_t line, int64_t sample,
+static __device__ __forceinline__ void walk(const float *samples, int m, int end, int64_t line, int64_t sample,
                                             int n_minor, const int64_t at_0[GROUP], const int64_t step[GROUP],
-                                            struct cuda_lanes<V> sums[GROUP])
+                                            struct slice_samples<V> sums[GROUP])
 {
     int64_t at[GROUP];
 #pragma unroll
     for (int k = 0; k < GROUP; k++)
         at[k] = at_0[k] + m * step[k];
-    for (lanes += m * line; m < end; m++, lanes += line)
+    for (samples += m * line; m < end; m++, samples += line)
 #pragma unroll
         for (int k = 0; k < GROUP; k++) {
             const int i = min(max((int)(at[k] >> 32), -JOSEPH_MARGIN), n_minor);
             const float weight = ts_cuda_beam_weight((uint32_t)at[k]), w_above = weight - 1, w_below = 2 - weight;
-            struct cuda_lanes<V> below, above;
-            ts_cuda_lanes_load(&below, lanes + i * sample);
-            ts_cuda_lanes_load(&above, lanes + (i + 1) * sample);
+            struct slice_samples<V> below, above;
+            ts_cuda_samples_load(&below, samples + i * sample);
+            ts_cuda_samples_load(&above, samples + (i + 1) * sample);
             at[k] += step[k];
-            ts_cuda_lanes_add_two(&sums[k], &below, &above, w_below, w_above);
+            ts_cuda_samples_add_two(&sums[k], &below, &above, w_below, w_above);
         }
 }
 
-/* All lines of the rays of one kind in a group; adds to `totals`, which has GROUP x V numbers a thread. */
+/* Adds all lines of the rays along one major axis in a group to `totals`, which has GROUP x V numbers a thread. */
 template <int V>
-static __device__ __forceinline__ void project_kind(const float *lanes, const struct cuda_ray *group, int n,
+static __device__ __forceinline__ void project_kind(const float *samples, const struct cuda_ray *group, int n,
                                                     bool along_rows, const struct project_size *size, float4 *totals)
 {
     const int64_t width = (size->nx + 2 * JOSEPH_MARGIN) * (32 * V);
@@ -149,15 +147,15 @@ static __device__ __forceinline__ void project_kind(const float *lanes, const st
     }
     for (int m = first; m < end;) {
         const int stop = min(end, m / SUM_LINES * SUM_LINES + SUM_LINES);
-        struct cuda_lanes<V> sums[GROUP] = {
+        struct slice_samples<V> sums[GROUP] = {
         };
-        walk<V>(lanes, m, stop, line, sample, along_rows ? size->nx : size->ny, at, step, sums);
+        walk<V>(samples, m, stop, line, sample, along_rows ? size->nx : size->ny, at, step, sums);
         ts_cuda_totals_add<V>(totals, PROJECT_THREADS, sums);
         m = stop;
     }
 }
 
-/* grid: the blocks of patch after patch; patches rise by detectors, then by views. */
+/* grid: as ray_patches.cuh says. */
 template <int V>
 static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
     project(const float *volume, float *out, const struct cuda_ray *table, const int32_t *halt,
@@ -165,21 +163,18 @@ static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
 {
     __shared__ float4 shared[V * PROJECT_THREADS];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
-    const int blocks = size.patch_runs * PATCH_VIEWS, across = (size.n_runs + size.patch_runs - 1) / size.patch_runs;
-    const int64_t patch = size.first_patch + blockIdx.x / blocks;
-    const int in_patch = (int)blockIdx.x % blocks;
-    const int run = (int)(patch % across) * size.patch_runs + in_patch % size.patch_runs;
-    const int64_t view = (patch / across * PATCH_VIEWS + in_patch / size.patch_runs) * BLOCK_VIEWS + warp;
+    int run;
+    const int64_t view = ts_cuda_patch_place<PATCH_VIEWS>(&size.patches, &run) * BLOCK_VIEWS + warp;
     const int detector = run * GROUP, n = min(GROUP, size.n_detectors - detector);
     if (view >= size.n_views || n <= 0 || (halt && *halt))
         return;
     const struct cuda_ray *group = table + view * size.n_detectors + detector;
-    const float *lanes =
+    const float *samples =
         volume + ((int64_t)JOSEPH_MARGIN * (size.nx + 2 * JOSEPH_MARGIN) + JOSEPH_MARGIN) * (32 * V) + lane * V;
     float4 *totals = shared + threadIdx.x;
     ts_cuda_totals_clear<V>(totals, PROJECT_THREADS);
     for (int kind = 0; kind < 2; kind++)
-        project_kind<V>(lanes, group, n, kind == 0, &size, totals);
+        project_kind<V>(samples, group, n, kind == 0, &size, totals);
     for (int k = 0; k < n; k++) {
         float *to = out + (view * size.n_detectors + detector + k) * (32 * V) + lane * V;
 #pragma unroll
@@ -194,23 +189,48 @@ static enum ts_status launch(const struct stage_context *context, const struct c
 {
     struct project_size size = {(int)joseph->grid.n_detectors, (int)joseph->grid.n_rows, (int)joseph->grid.n_columns,
                                 joseph->n_views};
-    size.n_runs = (int)ts_cuda_parts(size.n_detectors, GROUP);
-    size.patch_runs = size.n_runs < PATCH_RUNS ? size.n_runs : PATCH_RUNS;
-    const int64_t patches = ts_cuda_parts(size.n_runs, size.patch_runs) *
-                            ts_cuda_parts(ts_cuda_parts(size.n_views, BLOCK_VIEWS), PATCH_VIEWS);
-    const int64_t blocks = size.patch_runs * PATCH_VIEWS, most = MOST_BLOCKS / blocks;
-    enum ts_status status = TS_OK;
-    for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
-        const int64_t left = patches - size.first_patch;
-        project<V><<<(unsigned)((left < most ? left : most) * blocks), PROJECT_THREADS, 0, stream>>>(
-            volume, sinogram, joseph->rays, joseph->halt, size);
-        status = ts_cuda_launched(context, "project");
-    }
-    return status;
+    const int64_t runs = ts_cuda_parts(size.n_detectors, GROUP), groups = ts_cuda_parts(size.n_views, BLOCK_VIEWS);
+    return ts_cuda_patches_run(&size.patches, runs, PATCH_RUNS, groups, PATCH_VIEWS, [&](unsigned blocks) {
+        project<V><<<blocks, PROJECT_THREADS, 0, stream>>>(volume, sinogram, joseph->rays, joseph->halt, size);
+        return ts_cuda_launched(context, "project");
+    });
 }
 
-enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct cuda_joseph *joseph,
-                                      const float *volume, int lanes, float *sinogram, cudaStream_t stream)
+/* ---- slices ------------------------------------------------------------------------------------ */
+
+static size_t volume_bytes(const struct beam_scan *scan, int width)
 {
-    return (lanes == 128 ? launch<4> : lanes == 64 ? launch<2> : launch<1>)(context, joseph, volume, sinogram, stream);
+    return ts_cuda_interleaved_bytes(scan->grid.n_rows, scan->grid.n_columns, JOSEPH_MARGIN, width);
+}
+
+size_t ts_cuda_joseph_project_scratch(const struct beam_scan *scan, int64_t n)
+{
+    const int width = ts_cuda_group_width(n);
+    return rays_bytes(scan) + volume_bytes(scan, width) +
+           ts_cuda_interleaved_bytes(scan->n_views, scan->grid.n_detectors, 0, width);
+}
+
+enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct beam_scan *scan,
+                                      const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+{
+    const int64_t nz = out->axes[0].n;
+    const struct interleaved_lines lines = {JOSEPH_MARGIN, JOSEPH_MARGIN, true};
+    struct cuda_joseph joseph = ts_cuda_joseph_tables(scan, call->constants);
+    joseph.rays = (struct cuda_ray *)call->scratch;
+    joseph.halt = context->halt;
+    float *volume = (float *)((unsigned char *)call->scratch + rays_bytes(scan));
+    enum ts_status status = find_rays(context, &joseph, call->stream);
+    for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
+        const int width = ts_cuda_group_width(nz - z);
+        float *sinogram = (float *)((unsigned char *)volume + volume_bytes(scan, width));
+        n = nz - z < width ? nz - z : width;
+        status = ts_cuda_interleave(context, in, z, n, lines, width, volume, call->stream);
+        if (status == TS_OK)
+            status = (width == 128  ? launch<4>
+                      : width == 64 ? launch<2>
+                                    : launch<1>)(context, &joseph, volume, sinogram, call->stream);
+        if (status == TS_OK)
+            status = ts_cuda_separate(context, out, z, n, width, sinogram, call->stream);
+    }
+    return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Joseph's projector A of stages/geometry/beam.h and its exact adjoint A' on the device, for every beam, over stacks of
- * slices laid out as lanes (lanes.cuh). A reads a table of rays whose positions are 64-bit fixed-point numbers, A'
- * works weights out from a pixel's place (joseph_weight.cuh): they are the same to the rounding of floats.
+ * interleaved slices (interleave.cuh). A reads a table of rays whose positions are 64-bit fixed-point numbers, A' works
+ * the weights out from a pixel's place (joseph_weight.cuh): they are the same to the rounding of floats.
  */
 #ifndef CUDA_PROJECTION_JOSEPH_CUH
 #define CUDA_PROJECTION_JOSEPH_CUH
@@ -13,7 +13,7 @@ extern "C" {
 #include "stages/geometry/beam.h"
 }
 
-enum { JOSEPH_MARGIN = 2 }; /* of volumes as lanes */
+enum { JOSEPH_MARGIN = 2 }; /* zeros on all sides of an interleaved volume */
 
 /* One ray: at + m * step is its position on line m, the sample's index above 32 bits of the next one's weight; it
  * meets lines [first, end). */
@@ -24,7 +24,7 @@ struct cuda_ray {
     int32_t along_rows;
 };
 
-/* What the kernels know of a scan. */
+/* The scan as the kernels know it. */
 struct cuda_joseph {
     struct beam_geometry grid;
     struct ts_beam beam;
@@ -35,25 +35,16 @@ struct cuda_joseph {
     const int32_t *halt;                   /* device; where it is not 0 nothing is done; NULL: always done */
 };
 
-/* Tables made on the host, for a stage's constants. */
+/* Tables made on the host, for a stage's constants; and the tables within the device's copy of these, without rays. */
 size_t ts_cuda_joseph_constants_bytes(const struct beam_scan *scan);
 void ts_cuda_joseph_constants(const struct beam_scan *scan, void *host);
-/* The tables within the device's copy of the constants; no rays. */
 struct cuda_joseph ts_cuda_joseph_tables(const struct beam_scan *scan, const void *constants);
-/* Device memory of the rays; and working them out there. `constants` are the device's copy. */
-size_t ts_cuda_joseph_rays_bytes(const struct beam_scan *scan);
-enum ts_status ts_cuda_joseph_rays(const struct stage_context *context, const struct beam_scan *scan,
-                                   const void *constants, void *rays, cudaStream_t stream, struct cuda_joseph *joseph);
 
-/* sinogram = A volume: lanes, the volume with JOSEPH_MARGIN. */
-enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct cuda_joseph *joseph,
-                                      const float *volume, int lanes, float *sinogram, cudaStream_t stream);
-
-/* A for a stage's whole call, joseph_stack.cu: slices of any dtype at `in` to f32 slices of `out`. call->constants are
- * those above; scratch for n slices. */
-size_t ts_cuda_joseph_stack_scratch(const struct beam_scan *scan, int64_t n);
-enum ts_status ts_cuda_joseph_stack(const struct stage_context *context, const struct beam_scan *scan,
-                                    const struct ts_image *in, struct ts_image *out, const struct cuda_call *call);
+/* A for a stage's whole call, joseph.cu: slices of any dtype at `in` to f32 slices of `out`. call->constants are those
+ * above; scratch for n slices. */
+size_t ts_cuda_joseph_project_scratch(const struct beam_scan *scan, int64_t n);
+enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct beam_scan *scan,
+                                      const struct ts_image *in, struct ts_image *out, const struct cuda_call *call);
 
 /* A' likewise, joseph_back.cu. side_by_side: for many slices; else a few of them are read where they stand. */
 size_t ts_cuda_joseph_back_scratch(const struct beam_scan *scan, bool side_by_side, int64_t n);

@@ -3,24 +3,26 @@
  * The exact adjoint of Joseph's projector for any beam: every pixel sums the rays that touch it, times their weights,
  * which joseph_weight.cuh works out from the pixel's place. (z, view, detector) -> (z, y, x).
  *
- * stack: as told in back_stack.cuh, 4 pixels of 128 slices a warp. A lane works out one view of 32: the first of 3
- * neighboring detectors for each pixel, and their weights. Where none of the 4 pixels needs its third, and where the
- * detectors that they need overlap, pixels share what they load, 2 to 6 samples for all 4; where they are more than a
- * detector apart each loads its own. Where more than 3 rays touch a pixel the views are gone through again for the next
- * 3. 12 or 8 products a view and 4 pixels for each slice.
- * Memory: 16 bytes a thread and load, nearly all from the first cache; each slice written once. Blocks as told there.
+ * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp. A thread works out one view of 32: the first of 3
+ * neighboring detector pixels for each image pixel, and their weights. Where none of the 4 pixels needs its third, and
+ * where the samples that they need overlap, pixels share what they load, 2 to 6 samples for all 4; where they are more
+ * than a detector pixel apart each loads its own. Where more than 3 rays touch a pixel the views are gone through again
+ * for the next 3. That is 12 or 8 products a view and 4 pixels for each slice.
+ * Memory: 16 bytes a thread and load, nearly all from the first cache; each slice is written once. Blocks are those of
+ * back_stack.cuh.
  *
- * pixel: one thread one pixel of 4 slices that stand one after another; each works its weights out. Detectors of a warp
- * lie close together: blocks of 32 x 4 pixels.
+ * pixel: one thread computes one pixel of 4 slices, which lie one after another, and works its weights out. The
+ * detector pixels of a warp lie close together: blocks are 32 x 4 pixels.
  *
- * Order of sums: detectors rising, 32 views from 0, then these sums in rising order: fixed by the scan alone.
+ * Sums run over rising detector pixels, 32 views from 0, then these sums in rising order: the scan alone fixes the
+ * order.
  */
 #include "cuda/projection/back_stack.cuh"
 #include "cuda/projection/joseph.cuh"
 #include "cuda/projection/joseph_weight.cuh"
 
 enum {
-    TAPS = 3, /* neighboring detectors at once */
+    TAPS = 3, /* neighboring detector pixels at once */
     FEW = 4,  /* slices of a thread, where they are not side by side */
     FEW_COLUMNS = 32,
     FEW_ROWS = 4
@@ -32,25 +34,25 @@ struct joseph_views {
     const struct beam_angle *angles;
     int64_t n;
     struct joseph_grid grid;
-    int rounds; /* of TAPS detectors: no pixel needs more */
+    int rounds; /* of TAPS detector pixels: no pixel needs more */
 };
 
-/* Where 4 pixels lie in a view. The first two weights of each, and ~pattern as in struct back_place, with one of the
- * flags; the third weights. */
+/* The places of 4 pixels in a view: the first two weights of each, with ~pattern as in struct back_place and one of the
+ * flags, and the third weights. */
 struct joseph_place {
     struct back_place two;
     float4 third;
 };
 enum { PATTERN_THREE = 8, PATTERN_NONE = 16 };
 
-/* A lane's view, before its order is known. */
+/* The places of one view before their order is known. */
 struct joseph_taps {
     float weight[TAPS][BACK_PIXELS];
-    int at[BACK_PIXELS]; /* detectors; that of the first weight */
+    int at[BACK_PIXELS]; /* the detector pixel of the first weight */
     bool two, none;      /* third weights are 0; all are */
 };
 
-/* The rounds that a view takes. */
+/* Returns the rounds that a view takes. */
 static __device__ __forceinline__ int count_rounds(const struct joseph_views *views, int64_t index, int row, int column)
 {
     float reach = 0;
@@ -64,7 +66,7 @@ static __device__ __forceinline__ int count_rounds(const struct joseph_views *vi
     return min(views->rounds, (int)ceilf(2 * reach / TAPS));
 }
 
-/* The TAPS detectors of a round: those of all rounds lie around the pixel. */
+/* Finds the TAPS detector pixels of a round; those of all rounds lie around the pixel. */
 static __device__ __forceinline__ struct joseph_taps find_taps(const struct joseph_views *views, int64_t index, int row,
                                                                int column, int n_detectors, int round, int rounds)
 {
@@ -86,7 +88,7 @@ static __device__ __forceinline__ struct joseph_taps find_taps(const struct jose
             taps.weight[tap][k] = inside ? joseph_weight(&views->grid, &pixel, past + (float)tap) : 0;
             taps.none &= taps.weight[tap][k] == 0;
         }
-        /* Past the detectors are zeros: any of them will do. */
+        /* Past the ends of the detector are zeros: any of them will do. */
         taps.at[k] = min(max(first, -TAPS - 1), n_detectors + 1);
         shift[k] = past <= -1;
         taps.two &= (shift[k] ? taps.weight[0][k] : taps.weight[2][k]) == 0;
@@ -127,29 +129,29 @@ static __device__ __forceinline__ struct joseph_place place_of(const struct jose
     return place;
 }
 
-/* As back_pattern(), 3 weights a pixel. */
+/* Adds a view as back_pattern() does, with 3 weights a pixel. */
 template <int O1, int O2, int O3, int V>
 static __device__ __forceinline__ void add_three(const float *at, const struct joseph_place *place,
-                                                 struct cuda_lanes<V> sums[BACK_PIXELS])
+                                                 struct slice_samples<V> sums[BACK_PIXELS])
 {
-    struct cuda_lanes<V> samples[O3 + TAPS];
+    struct slice_samples<V> samples[O3 + TAPS];
 #pragma unroll
     for (int i = 0; i < O3 + TAPS; i++)
-        ts_cuda_lanes_load(&samples[i], at + i * 32 * V);
+        ts_cuda_samples_load(&samples[i], at + i * 32 * V);
     const float4 first = place->two.below, second = place->two.above, third = place->third;
-    ts_cuda_lanes_add_two(&sums[0], &samples[0], &samples[1], first.x, second.x);
-    ts_cuda_lanes_add_two(&sums[1], &samples[O1], &samples[O1 + 1], first.y, second.y);
-    ts_cuda_lanes_add_two(&sums[2], &samples[O2], &samples[O2 + 1], first.z, second.z);
-    ts_cuda_lanes_add_two(&sums[3], &samples[O3], &samples[O3 + 1], first.w, second.w);
-    ts_cuda_lanes_add(&sums[0], &samples[2], third.x);
-    ts_cuda_lanes_add(&sums[1], &samples[O1 + 2], third.y);
-    ts_cuda_lanes_add(&sums[2], &samples[O2 + 2], third.z);
-    ts_cuda_lanes_add(&sums[3], &samples[O3 + 2], third.w);
+    ts_cuda_samples_add_two(&sums[0], &samples[0], &samples[1], first.x, second.x);
+    ts_cuda_samples_add_two(&sums[1], &samples[O1], &samples[O1 + 1], first.y, second.y);
+    ts_cuda_samples_add_two(&sums[2], &samples[O2], &samples[O2 + 1], first.z, second.z);
+    ts_cuda_samples_add_two(&sums[3], &samples[O3], &samples[O3 + 1], first.w, second.w);
+    ts_cuda_samples_add(&sums[0], &samples[2], third.x);
+    ts_cuda_samples_add(&sums[1], &samples[O1 + 2], third.y);
+    ts_cuda_samples_add(&sums[2], &samples[O2 + 2], third.z);
+    ts_cuda_samples_add(&sums[3], &samples[O3 + 2], third.w);
 }
 
 template <int V>
 static __device__ __forceinline__ void add_near(const float *lines, const struct joseph_place *place, int pattern,
-                                                struct cuda_lanes<V> sums[BACK_PIXELS])
+                                                struct slice_samples<V> sums[BACK_PIXELS])
 {
     const float *at = lines + (int64_t)place->two.at.x * (32 * V);
     switch (pattern) {
@@ -179,19 +181,19 @@ static __device__ __forceinline__ void add_near(const float *lines, const struct
     }
 }
 
-/* Each pixel's own samples. */
+/* Adds a view where each pixel loads its own samples. */
 template <int V>
 static __device__ __forceinline__ void add_apart(const float *lines, const struct joseph_place *place,
-                                                 struct cuda_lanes<V> sums[BACK_PIXELS])
+                                                 struct slice_samples<V> sums[BACK_PIXELS])
 {
     const int at[BACK_PIXELS] = {place->two.at.x, place->two.at.y, place->two.at.z, place->two.at.w};
     const float third[BACK_PIXELS] = {place->third.x, place->third.y, place->third.z, place->third.w};
     back_add_wide(lines, &place->two, sums);
 #pragma unroll
     for (int k = 0; k < BACK_PIXELS; k++) {
-        struct cuda_lanes<V> sample;
-        ts_cuda_lanes_load(&sample, lines + ((int64_t)at[k] + 2) * (32 * V));
-        ts_cuda_lanes_add(&sums[k], &sample, third[k]);
+        struct slice_samples<V> sample;
+        ts_cuda_samples_load(&sample, lines + ((int64_t)at[k] + 2) * (32 * V));
+        ts_cuda_samples_add(&sums[k], &sample, third[k]);
     }
 }
 
@@ -199,7 +201,7 @@ template <int V>
 static __device__ __forceinline__ void add_places(const float *lines, const struct back_warp<joseph_place> *warp, int n,
                                                   bool falling)
 {
-    struct cuda_lanes<V> sums[BACK_PIXELS] = {
+    struct slice_samples<V> sums[BACK_PIXELS] = {
     };
     for (int i = 0; i < n; i++) {
         const struct joseph_place *place = &warp->places[i];
@@ -242,7 +244,7 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
     back_write<V>(&warp, &size, out);
 }
 
-/* A bound for joseph_pixel_of() anywhere, without its slack. */
+/* Returns the most rounds that joseph_reach() makes necessary anywhere, without its slack. */
 static int rounds_of(const struct joseph_grid *grid, int64_t n_detectors)
 {
     const double most = fmax(grid->dx, grid->dy),
@@ -257,14 +259,20 @@ static int rounds_of(const struct joseph_grid *grid, int64_t n_detectors)
     return (int)fmin(ceil(2 * reach / (double)TAPS), INT32_MAX / 8);
 }
 
-static enum ts_status stack(const struct stage_context *context, const struct beam_scan *scan,
-                            const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+static struct joseph_views views_of(const struct beam_scan *scan, const struct cuda_call *call)
 {
     struct joseph_views views = {ts_cuda_joseph_tables(scan, call->constants).angles, scan->n_views,
                                  joseph_grid_of(scan)};
     views.rounds = rounds_of(&views.grid, scan->grid.n_detectors);
+    return views;
+}
+
+static enum ts_status stack(const struct stage_context *context, const struct beam_scan *scan,
+                            const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+{
     const struct back_kernels<struct joseph_views> kernels = {
-        {joseph_stack<1>, joseph_stack<2>, joseph_stack<4>}, "joseph_stack", views, sizeof(struct joseph_place)
+        {joseph_stack<1>, joseph_stack<2>, joseph_stack<4>}, "joseph_stack", views_of(scan, call),
+            sizeof(struct joseph_place)
     };
     return back_run(context, &kernels, in, out, (float *)call->scratch, call->stream);
 }
@@ -319,8 +327,7 @@ static __global__ void __launch_bounds__(FEW_COLUMNS *FEW_ROWS)
 static enum ts_status few(const struct stage_context *context, const struct beam_scan *scan, const struct ts_image *in,
                           struct ts_image *out, const struct cuda_call *call)
 {
-    const struct joseph_views views = {ts_cuda_joseph_tables(scan, call->constants).angles, scan->n_views,
-                                       joseph_grid_of(scan)};
+    const struct joseph_views views = views_of(scan, call);
     const struct few_size size = {out->axes[0].n, out->axes[1].n, out->axes[2].n, in->axes[2].n};
     const dim3 threads(FEW_COLUMNS, FEW_ROWS),
         blocks((unsigned)ts_cuda_parts(size.n_columns, FEW_COLUMNS), (unsigned)ts_cuda_parts(size.n_rows, FEW_ROWS),
@@ -337,7 +344,7 @@ static enum ts_status few(const struct stage_context *context, const struct beam
 
 size_t ts_cuda_joseph_back_scratch(const struct beam_scan *scan, bool side_by_side, int64_t n)
 {
-    return side_by_side ? ts_cuda_interleaved_bytes(scan->n_views, scan->grid.n_detectors, ts_cuda_lanes_for(n)) : 0;
+    return side_by_side ? ts_cuda_lines_bytes(scan->n_views, scan->grid.n_detectors, ts_cuda_group_width(n)) : 0;
 }
 
 enum ts_status ts_cuda_joseph_back(const struct stage_context *context, const struct beam_scan *scan,

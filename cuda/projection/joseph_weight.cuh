@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The weights of Joseph's projector from the pixel's side, without a table of rays. A pixel at (x, y) lies in a view at
+ * The weights of Joseph's projector as a pixel sees them, without a table of rays. A pixel at (x, y) lies in a view at
  *
  *     p = x cos(theta) + y sin(theta)    A = source_axis + x sin(theta) - y cos(theta)    L = hypot(A, p)
  *
@@ -26,7 +26,7 @@ extern "C" {
 #include "stages/geometry/beam.h"
 }
 
-/* What the weights of a scan are worked out from. */
+/* The numbers of a scan from which its weights are worked out. */
 struct joseph_grid {
     double center_row, center_column; /* of the rotation axis */
     double dy, dx;                    /* mm from row to row, and from column to column */
@@ -95,7 +95,7 @@ static __device__ __forceinline__ struct joseph_start joseph_start_of(const stru
     return start;
 }
 
-/* 1 / x and 1 / sqrt(x) of numbers far from the ends of the range, to 1 and 2 in the last place. */
+/* Return 1 / x and 1 / sqrt(x) of numbers far from the ends of the range, to 1 and 2 in the last place. */
 static __device__ __forceinline__ float joseph_inverse(float x)
 {
     float inverse;
@@ -110,7 +110,7 @@ static __device__ __forceinline__ float joseph_inverse_root(float x)
     return inverse;
 }
 
-/* The pixel `beside` columns further. */
+/* Returns the pixel `beside` columns further. */
 static __device__ __forceinline__ struct joseph_pixel joseph_pixel_of(const struct joseph_grid *grid,
                                                                       const struct joseph_start *start, int beside)
 {
@@ -121,7 +121,7 @@ static __device__ __forceinline__ struct joseph_pixel joseph_pixel_of(const stru
         pixel.past = __fmaf_rn(k * start->step_across, grid->per_step, start->past);
         return pixel;
     }
-    /* Of the rays to both pixels: L L' sin and L L' cos of the angle between them. */
+    /* L L' sin and, below, L L' cos of the angle between the rays to both pixels. */
     const float cross = k * __fmaf_rn(start->ahead, start->step_across, -(start->across * start->step_ahead));
     if (grid->beam == TS_BEAM_FAN_FLAT) {
         const float inverse = joseph_inverse(ahead);
@@ -141,7 +141,7 @@ static __device__ __forceinline__ struct joseph_pixel joseph_pixel_of(const stru
     return pixel;
 }
 
-/* The larger one of both, as above. */
+/* Returns the width, as above. */
 static __device__ __forceinline__ float joseph_width(const struct joseph_grid *grid, float cosine, float sine)
 {
     return fmaxf(fabsf(cosine) * grid->width_x, fabsf(sine) * grid->width_y);
@@ -163,8 +163,8 @@ static __device__ __forceinline__ float joseph_reach(const struct joseph_grid *g
     return (least > 0 ? fminf(width / least, all) : all) / pixel->apart + slack;
 }
 
-/* Sine and cosine of an angle up to pi / 2, to 6e-8: the terms that are left out are below. */
-static __device__ __forceinline__ void joseph_turn(float angle, float *sine, float *cosine)
+/* Finds sine and cosine of an angle up to pi / 2 to 6e-8: the terms that are left out are smaller. */
+static __device__ __forceinline__ void joseph_sine_cosine(float angle, float *sine, float *cosine)
 {
     const float square = angle * angle;
     float odd = -2.5052108e-8f, even = 2.0876757e-9f;
@@ -181,7 +181,7 @@ static __device__ __forceinline__ void joseph_turn(float angle, float *sine, flo
     *cosine = __fmaf_rn(even, square, 1);
 }
 
-/* Of the ray of a detector so many past the pixel. */
+/* Returns the weight of the ray of the detector pixel that lies so many past the pixel. */
 static __device__ __forceinline__ float joseph_weight(const struct joseph_grid *grid, const struct joseph_pixel *pixel,
                                                       float past)
 {
@@ -190,7 +190,7 @@ static __device__ __forceinline__ float joseph_weight(const struct joseph_grid *
         float turned, ahead;
         if (fabsf(away) > 1.5707963f)
             return 0;
-        joseph_turn(away, &turned, &ahead);
+        joseph_sine_cosine(away, &turned, &ahead);
         cosine = pixel->cosine * ahead - pixel->sine * turned;
         sine = pixel->sine * ahead + pixel->cosine * turned;
         away = turned * pixel->distance;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon on the device: the table of views, the choice of method, and the method `ray`.
+ * radon on the device: the tables of views and rays, the choice of method, and method `ray`, of a parallel beam and of
+ * a fan. (z, y, x) -> (z, view, detector).
  *
- * ray (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982; output-organized): one thread computes one sample of the
- * sinogram: it walks along its ray, one linear interpolation in every line of the major axis, and writes the sum once.
- * (z, y, x) -> (z, view, detector).
- * Views along columns read a copy of the slices with rows and columns exchanged, so that neighboring rays always read
- * neighboring pixels.
+ * ray (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): one thread computes one sample of the sinogram. It walks along
+ * its ray, with one linear interpolation in every line of the major axis, and writes the sum once. Rays along columns
+ * read a copy of the slices with rows and columns exchanged, so that neighboring rays always read neighboring pixels.
+ * In a fan every thread works out its own ray; where neighbors have different major axes, a warp takes both ways in
+ * turn.
+ *
  * Memory: every pixel is read about twice for each view from the caches, and from device memory about once for as many
- * views as run at once; the copy reads and writes each pixel once; 4 bytes written a ray. A block is 128 neighboring
- * rays of one view: neighbors read the same cache lines, and more would leave lanes idle where a scan has few
- * detectors.
+ * views as run at once; the copy reads and writes each pixel once; 4 bytes are written a ray. A block is 128
+ * neighboring rays of one view: neighbors read the same cache lines, and more would leave threads idle where a scan has
+ * few detector pixels.
  */
 #include "cuda/projection/radon_methods.cuh"
 
 #include "cuda/projection/joseph.cuh"
-#include "cuda/projection/radon_ray.cuh"
 #include "cuda/values/transpose.cuh"
+
+enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24 };
 
 static bool is_fan(const struct stage_context *context)
 {
@@ -45,46 +48,116 @@ static void constants(const struct stage_context *context, void *host)
     ts_cuda_beams_sort(table, n_views);
 }
 
+/* ---- ray --------------------------------------------------------------------------------------- */
+
+/* Sums Joseph's samples along a ray that is at `start` on line 0; lines of n_minor pixels follow each other. */
 template <typename T>
+static __device__ __forceinline__ float along_ray(const T *slice, double start, double per_major, int n_major,
+                                                  int n_minor)
+{
+    int first, end;
+    ts_cuda_beam_lines(start, per_major, 0, n_major, n_minor, &first, &end);
+    if (first >= end)
+        return 0;
+    const T *line = slice + (int64_t)first * n_minor;
+    const int64_t step = ts_cuda_fixed(per_major);
+    int64_t at = ts_cuda_fixed(start + first * per_major) + TS_CUDA_BEAM_HALF;
+    float total = 0;
+    for (int m = first; m < end;) {
+        const int stop = min(end, m / RADON_LINES * RADON_LINES + RADON_LINES);
+        float sum = 0;
+        for (; m < stop; m++, at += step, line += n_minor) {
+            const int i = (int)(at >> 32);
+            const float weight = ts_cuda_beam_weight((uint32_t)at);
+            const float below = (unsigned)i < (unsigned)n_minor ? (float)line[i] : 0;
+            const float above = (unsigned)(i + 1) < (unsigned)n_minor ? (float)line[i + 1] : 0;
+            sum = __fmaf_rn(weight - 1, above, __fmaf_rn(2 - weight, below, sum));
+        }
+        total += sum;
+    }
+    return total;
+}
+
+/* The rays of a parallel beam, whose views are sorted in a table. */
+struct parallel_rays {
+    typedef struct cuda_beam view;
+    const struct cuda_beams *table;
+    int64_t n_views;
+
+    __device__ __forceinline__ view view_of(int64_t index) const
+    {
+        return table->beams[index];
+    }
+    /* The view with `base` moved to the ray's place on line 0. */
+    __device__ __forceinline__ struct cuda_beam ray_of(const view &view, int64_t detector) const
+    {
+        struct cuda_beam ray = view;
+        ray.base += (double)detector * view.per_detector;
+        return ray;
+    }
+};
+
+/* The rays of a fan, in the same form. */
+struct fan_rays {
+    typedef int64_t view;
+    struct beam_geometry grid;
+    const struct beam_angle *angles;
+    const struct beam_detector *detectors;
+    int64_t n_views;
+
+    __device__ __forceinline__ view view_of(int64_t index) const
+    {
+        return index;
+    }
+    __device__ __forceinline__ struct cuda_beam ray_of(const view &view, int64_t detector) const
+    {
+        const struct beam_ray ray = ts_beam_ray(&grid, angles[view], detectors[detector]);
+        return {ray.base, ray.per_major, 0, (float)ray.length_mm, (int32_t)view, ray.along_rows};
+    }
+};
+
+/* grid: any number of blocks. */
+template <typename T, class Rays>
 static __global__ void __launch_bounds__(RAY_THREADS)
-    rays(const T *in, const T *turned, float *out, const struct cuda_beams *table, int64_t nz, int ny, int nx,
-         int n_detectors, const int32_t *halt)
+    project_rays(const T *in, const T *transposed, float *out, Rays rays, int64_t nz, int ny, int nx, int n_detectors,
+                 const int32_t *halt)
 {
     if (halt && *halt)
         return;
-    const int64_t parts = ts_cuda_parts(n_detectors, RAY_THREADS), n_views = table->n;
+    const int64_t parts = ts_cuda_parts(n_detectors, RAY_THREADS), n_views = rays.n_views;
     for (int64_t task = blockIdx.x; task < nz * n_views * parts; task += gridDim.x) {
-        const struct cuda_beam beam = table->beams[task / parts % n_views];
+        const typename Rays::view view = rays.view_of(task / parts % n_views);
         const int64_t z = task / parts / n_views, detector = task % parts * RAY_THREADS + threadIdx.x;
-        const int n_major = beam.along_rows ? ny : nx, n_minor = beam.along_rows ? nx : ny;
         if (detector >= n_detectors)
             continue;
-        const T *slice = (beam.along_rows ? in : turned) + z * ny * nx;
-        const float sum = ts_cuda_along_ray(slice, beam.base + (double)detector * beam.per_detector, beam.per_major,
-                                            n_major, n_minor);
-        out[(z * n_views + beam.view) * n_detectors + detector] = sum * beam.length_mm;
+        const struct cuda_beam ray = rays.ray_of(view, detector);
+        const T *slice = (ray.along_rows ? in : transposed) + z * ny * nx;
+        const float sum = along_ray(slice, ray.base, ray.per_major, ray.along_rows ? ny : nx, ray.along_rows ? nx : ny);
+        out[(z * n_views + ray.view) * n_detectors + detector] = sum * ray.length_mm;
     }
 }
 
-static enum ts_status ray(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+template <class Rays>
+static enum ts_status by_rays(const struct stage_context *context, const Rays &rays, const struct ts_image *in,
+                              struct ts_image *out, const struct cuda_call *call)
 {
-    const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
-    const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n_detectors = out->axes[2].n;
-    const int64_t tasks = nz * n_views * ts_cuda_parts(n_detectors, RAY_THREADS);
+    const int64_t nz = out->axes[0].n, n_detectors = out->axes[2].n;
+    const int64_t tasks = nz * out->axes[1].n * ts_cuda_parts(n_detectors, RAY_THREADS);
     const unsigned blocks = (unsigned)(tasks < RAY_BLOCKS ? tasks : RAY_BLOCKS);
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
     const enum ts_status status = ts_cuda_transpose(context, in, call->scratch, call->stream);
     if (status != TS_OK)
         return status;
 #define LAUNCH(T)                                                                                                      \
-    rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)call->scratch,                   \
-                                                      (float *)out->data, table, nz, ny, nx, (int)n_detectors,         \
-                                                      context->halt)
+    project_rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)call->scratch,           \
+                                                              (float *)out->data, rays, nz, ny, nx, (int)n_detectors,  \
+                                                              context->halt)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
-    return ts_cuda_launched(context, "rays");
+    return ts_cuda_launched(context, "project_rays");
 }
+
+/* ---- methods ----------------------------------------------------------------------------------- */
 
 static int32_t method_of(const struct stage_context *context)
 {
@@ -93,13 +166,12 @@ static int32_t method_of(const struct stage_context *context)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    if (is_fan(context))
-        return ts_cuda_radon_fan_scratch(context, n);
+    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     switch (method_of(context)) {
     case RADON_ROW_FAN_IN:
         return ts_cuda_radon_rows_scratch(context, n);
     case RADON_STACK:
-        return ts_cuda_radon_stack_scratch(context, n);
+        return is_fan(context) ? ts_cuda_joseph_project_scratch(&scan, n) : ts_cuda_radon_stack_scratch(context, n);
     case RADON_TENSOR:
     case RADON_TENSOR_SPLIT:
         return ts_cuda_radon_tensor_scratch(context, n);
@@ -108,8 +180,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     }
 }
 
-/* Fewer leave lanes of methods with slices side by side idle; more would make them faster still, but the slabs large.
- */
+/* The slices of a slab that fill the threads of methods with slices side by side. More would make them faster still,
+ * but the slabs large. */
 static int64_t least_slices(const struct stage_context *context)
 {
     const int32_t method = method_of(context);
@@ -119,19 +191,26 @@ static int64_t least_slices(const struct stage_context *context)
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
-    if (is_fan(context))
-        return ts_cuda_radon_fan(context, in, out, call);
+    const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     switch (method_of(context)) {
     case RADON_ROW_FAN_IN:
         return ts_cuda_radon_rows(context, in, out, call);
     case RADON_STACK:
-        return ts_cuda_radon_stack(context, in, out, call);
+        return is_fan(context) ? ts_cuda_joseph_project(context, &scan, in, out, call)
+                               : ts_cuda_radon_stack(context, in, out, call);
     case RADON_TENSOR:
     case RADON_TENSOR_SPLIT:
         return ts_cuda_radon_tensor(context, in, out, call);
     default:
-        return ray(context, in, out, call);
+        break;
     }
+    if (is_fan(context)) {
+        const struct cuda_joseph tables = ts_cuda_joseph_tables(&scan, call->constants);
+        const struct fan_rays rays = {scan.grid, tables.angles, tables.detectors, scan.n_views};
+        return by_rays(context, rays, in, out, call);
+    }
+    const struct parallel_rays rays = {(const struct cuda_beams *)call->constants, scan.n_views};
+    return by_rays(context, rays, in, out, call);
 }
 
 const struct stage_cuda radon_cuda = {

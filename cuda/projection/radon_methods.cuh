@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The methods of radon on the device, each in its own file: what their launchers take, and scratch bytes for n slices.
+ * The methods of radon on the device that stand in files of their own: what their launchers take, and scratch bytes for
+ * n slices. radon.cu has method ray, and joseph.cu method stack of a fan.
  */
 #ifndef CUDA_PROJECTION_RADON_METHODS_CUH
 #define CUDA_PROJECTION_RADON_METHODS_CUH
@@ -14,19 +15,15 @@ extern "C" {
 /* Float sums run over this many lines, then go into the ray's total: fixed by the image's lines alone. */
 enum { RADON_LINES = 32 };
 
-/* cuda/projection/radon_rows.cu */
+/* Method row-fan-in: radon_rows.cu. */
 size_t ts_cuda_radon_rows_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_radon_rows(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                   const struct cuda_call *call);
-/* cuda/projection/radon_stack.cu */
+/* Method stack of a parallel beam: radon_stack.cu. */
 size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    const struct cuda_call *call);
-/* cuda/projection/radon_fan.cu: the methods ray and stack of a fan. */
-size_t ts_cuda_radon_fan_scratch(const struct stage_context *context, int64_t n);
-enum ts_status ts_cuda_radon_fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                 const struct cuda_call *call);
-/* cuda/projection/radon_tensor.cu: both methods on tensor cores */
+/* Methods tensor and tensor-split: radon_tensor.cu. */
 size_t ts_cuda_radon_tensor_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_radon_tensor(const struct stage_context *context, const struct ts_image *in,
                                     struct ts_image *out, const struct cuda_call *call);

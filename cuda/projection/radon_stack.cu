@@ -1,66 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon, method stack: Joseph's projections of 128 slices at once (64 or 32 at the end of a stack), output-organized.
- * The slices are interleaved first, once with rows and once with columns as lines, so that one kernel serves all views.
- * (z, y, x) -> (z, view, detector).
+ * radon, method stack: Joseph's projections of 128 slices at once (64 or 32 at the end of a stack), for a parallel
+ * beam. The slices are interleaved first, once with rows and once with columns as lines, so that one kernel serves all
+ * views. (z, y, x) -> (z, view, detector).
  *
- * One warp computes the rays of 4 neighboring detectors in one view, one thread 4 of the slices: 16 sums in registers.
- * Everything but pixels and sums is the same in all lanes, so a warp branches as one. In each line the 4 rays lie
- * between pixels 0 and 1, o1 and o1 + 1, o2 ..., o3 ... from the first ray's pixel on; rays at most two pixels apart
- * have only 8 patterns of (o1, o2, o3). Each pattern has its own code, in which a pixel shared by two rays is loaded
- * once: about 1.35 loads an interpolation, not 2, with constant offsets and no index arithmetic. Rays farther apart
- * load each their own two pixels.
+ * One warp computes the rays of 4 neighboring detector pixels in one view, one thread 4 of the slices: 16 sums in
+ * registers. Everything but pixels and sums is the same in all threads, so that a warp branches as one. In each line
+ * the 4 rays lie between pixels 0 and 1, o1 and o1 + 1, o2 ..., o3 ... from the first ray's pixel on; rays at most two
+ * pixels apart have only 8 patterns of (o1, o2, o3). Each pattern has its own code, in which a pixel shared by two rays
+ * is loaded once: about 1.35 loads an interpolation, not 2, with constant offsets and no index arithmetic. Rays farther
+ * apart load each their own two pixels. Sums run over rising lines, 32 at a time in registers, then into the ray's
+ * total in shared memory.
  *
- * Order of sums: lines rising, 32 at a time in registers, then into the ray's total in shared memory.
- *
- * Memory: 4 bytes written a ray; pixels come from the caches. A block is 8 neighboring views of 4 detectors, whose rays
- * pass nearly the same pixels, so that most loads hit the first cache. The blocks in work at once are 16 such runs of
- * detectors by 32 of views: in lines' order of the whole detector instead, every other pixel came from device memory.
- * 32 warps of 64 registers are all that a multiprocessor holds, and what limits is the latency of loads.
+ * Memory: 4 bytes are written a ray; pixels come from the caches. A block is 8 neighboring views of 4 detector pixels,
+ * whose rays pass nearly the same image pixels, so that most loads hit the first cache; blocks run in patches of 16
+ * such runs by 32 (ray_patches.cuh). 32 warps of 64 registers are all that a multiprocessor holds, and the latency of
+ * loads is what limits.
  */
 #include "cuda/projection/radon_methods.cuh"
 
 #include "cuda/projection/interleave.cuh"
+#include "cuda/projection/ray_patches.cuh"
 
 enum {
-    GROUP = 4,        /* detectors of a warp */
-    BLOCK_GROUPS = 1, /* groups of a block, side by side */
+    GROUP = 4, /* detector pixels of a warp */
     BLOCK_VIEWS = 8,
-    STACK_THREADS = 32 * BLOCK_GROUPS * BLOCK_VIEWS,
+    STACK_THREADS = 32 * BLOCK_VIEWS,
     STACK_BLOCKS = 4, /* on a multiprocessor */
     PATCH_RUNS = 16,  /* blocks that run together: side by side, */
-    PATCH_VIEWS = 32, /* and by views */
-    MOST_BLOCKS = 1 << 30
+    PATCH_VIEWS = 32  /* and by views */
 };
 
 template <int V>
-static __device__ __forceinline__ void add_sample(struct cuda_lanes<V> *sum, const struct cuda_lanes<V> *below,
-                                                  const struct cuda_lanes<V> *above, uint32_t fraction)
+static __device__ __forceinline__ void add_sample(struct slice_samples<V> *sum, const struct slice_samples<V> *below,
+                                                  const struct slice_samples<V> *above, uint32_t fraction)
 {
     const float weight = ts_cuda_beam_weight(fraction);
-    ts_cuda_lanes_add_two(sum, below, above, 2 - weight, weight - 1);
+    ts_cuda_samples_add_two(sum, below, above, 2 - weight, weight - 1);
 }
 
-/* One line, the rays O1, O2 and O3 pixels past the first one's. */
+/* Adds one line to the sums of rays that lie O1, O2 and O3 pixels past the first one's. */
 template <int O1, int O2, int O3, int V>
 static __device__ __forceinline__ void add_pattern(const float *at, const uint32_t fractions[GROUP],
-                                                   struct cuda_lanes<V> sums[GROUP])
+                                                   struct slice_samples<V> sums[GROUP])
 {
-    struct cuda_lanes<V> pixels[O3 + 2];
+    struct slice_samples<V> pixels[O3 + 2];
 #pragma unroll
     for (int i = 0; i < O3 + 2; i++)
         if (i < 2 || i == O1 || i == O1 + 1 || i == O2 || i == O2 + 1 || i >= O3)
-            ts_cuda_lanes_load(&pixels[i], at + i * 32 * V);
+            ts_cuda_samples_load(&pixels[i], at + i * 32 * V);
     add_sample(&sums[0], &pixels[0], &pixels[1], fractions[0]);
     add_sample(&sums[1], &pixels[O1], &pixels[O1 + 1], fractions[1]);
     add_sample(&sums[2], &pixels[O2], &pixels[O2 + 1], fractions[2]);
     add_sample(&sums[3], &pixels[O3], &pixels[O3 + 1], fractions[3]);
 }
 
-/* One line for rays E to E + 1 pixels apart: from `step`, the part past E, follows which carry over to the next. */
+/* Adds one line to the sums of rays E to E + 1 pixels apart. `step`, the part past E, decides which rays carry over to
+ * the next pixel. */
 template <int E, int V>
 static __device__ __forceinline__ void add_line(const float *at, uint32_t fraction, uint32_t step,
-                                                struct cuda_lanes<V> sums[GROUP])
+                                                struct slice_samples<V> sums[GROUP])
 {
     const uint32_t f[GROUP] = {fraction, fraction + step, fraction + 2 * step, fraction + 3 * step};
     const bool carry[GROUP] = {false, f[1] < step, f[2] < step, f[3] < step};
@@ -87,8 +86,8 @@ static __device__ __forceinline__ void add_line(const float *at, uint32_t fracti
     }
 }
 
-/* A group of rays on its way; ray 0 is the one with the lowest position. Registers are few: what only rare rays need is
- * worked out anew from the view. */
+/* A group of rays in work; ray 0 is the one with the lowest position. Registers are few, so that what only rare rays
+ * need is worked out again from the view. */
 struct walk {
     const float *line; /* sample 0 of line m in this thread's slices */
     int64_t at, step;  /* fixed-point position of ray 0 on line m; from line to line */
@@ -97,15 +96,15 @@ struct walk {
     int n_minor;
 };
 
-/* Position on line 0 of the lowest ray. */
+/* Returns the position of the lowest ray on line 0. */
 static __device__ __forceinline__ double origin(const struct cuda_beam *view, int detector)
 {
     return view->base + (double)(view->per_detector < 0 ? detector + GROUP - 1 : detector) * view->per_detector;
 }
 
-/* Up to line `end`; the rays are E to E + 1 pixels apart. */
+/* Goes up to line `end` with rays E to E + 1 pixels apart. */
 template <int E, int V>
-static __device__ __forceinline__ void walk_near(struct walk *walk, int end, struct cuda_lanes<V> sums[GROUP])
+static __device__ __forceinline__ void walk_near(struct walk *walk, int end, struct slice_samples<V> sums[GROUP])
 {
     for (; walk->m < end; walk->m++, walk->at += walk->step, walk->line += walk->stride)
         add_line<E>(walk->line + (walk->at >> 32) * (32 * V), (uint32_t)walk->at, (uint32_t)walk->apart, sums);
@@ -113,7 +112,7 @@ static __device__ __forceinline__ void walk_near(struct walk *walk, int end, str
 
 template <int V>
 static __device__ __forceinline__ void walk_far(struct walk *walk, int end, const struct cuda_beam *view, int detector,
-                                                struct cuda_lanes<V> sums[GROUP])
+                                                struct slice_samples<V> sums[GROUP])
 {
     for (; walk->m < end; walk->m++, walk->line += walk->stride)
 #pragma unroll
@@ -121,9 +120,9 @@ static __device__ __forceinline__ void walk_far(struct walk *walk, int end, cons
             const double ray = origin(view, detector) + k * fabs(view->per_detector) + walk->m * view->per_major;
             const double at = fmin(fmax(ray, -2.0), (double)walk->n_minor), whole = floor(at);
             const float *pixel = walk->line + (int64_t)whole * (32 * V);
-            struct cuda_lanes<V> below, above;
-            ts_cuda_lanes_load(&below, pixel);
-            ts_cuda_lanes_load(&above, pixel + 32 * V);
+            struct slice_samples<V> below, above;
+            ts_cuda_samples_load(&below, pixel);
+            ts_cuda_samples_load(&above, pixel + 32 * V);
             add_sample(&sums[k], &below, &above, (uint32_t)((at - whole) * 4294967296.0));
         }
 }
@@ -144,12 +143,11 @@ static __device__ __forceinline__ int begin(struct walk *walk, const struct cuda
 struct stack_size {
     int n_slices, n_detectors, n_major, n_minor;
     int64_t n_views;
-    int64_t first_patch;    /* of this launch */
-    int n_runs, patch_runs; /* blocks side by side in all, and in a patch */
-    bool along_rows, whole; /* sums go out as 4 detectors at once */
+    struct ray_patches patches;
+    bool along_rows, whole; /* whole: sums are written 4 detector pixels at once */
 };
 
-/* Writes the totals of one group: for each of the V slices, GROUP detectors. */
+/* Writes the totals of one group: GROUP detector pixels in each of the V slices. */
 template <int V>
 static __device__ void write_group(const float4 *totals, const struct cuda_beam *beam, const struct stack_size *size,
                                    int detector, float *out)
@@ -165,8 +163,8 @@ static __device__ void write_group(const float4 *totals, const struct cuda_beam 
     }
 }
 
-/* grid: the blocks of patch after patch; patches rise by detectors, then by views of one kind. FAR: rays may be 2
- * pixels apart or more; without that a thread needs fewer registers. */
+/* grid: as ray_patches.cuh says, for views of one major axis. FAR: rays may be 2 pixels apart or more; without that a
+ * thread needs fewer registers. */
 template <int V, bool FAR>
 static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     project_stack(const float *lines, float *out, const struct cuda_beams *table, const int32_t *halt,
@@ -174,15 +172,12 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
 {
     __shared__ float4 totals[V * STACK_THREADS];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
-    const int blocks = size.patch_runs * PATCH_VIEWS, across = (size.n_runs + size.patch_runs - 1) / size.patch_runs;
-    const int64_t patch = size.first_patch + blockIdx.x / blocks;
-    const int in_patch = (int)blockIdx.x % blocks;
-    const int run = (int)(patch % across) * size.patch_runs + in_patch % size.patch_runs;
-    const int64_t group = patch / across * PATCH_VIEWS + in_patch / size.patch_runs;
+    int run;
+    const int64_t group = ts_cuda_patch_place<PATCH_VIEWS>(&size.patches, &run);
     const int64_t end_view = size.along_rows ? table->n_along_rows : table->n;
-    const int64_t view = (size.along_rows ? 0 : table->n_along_rows) + group * BLOCK_VIEWS + warp / BLOCK_GROUPS;
-    const int detector = (run * BLOCK_GROUPS + warp % BLOCK_GROUPS) * GROUP;
-    if (view >= end_view || run >= size.n_runs || detector >= size.n_detectors || (halt && *halt))
+    const int64_t view = (size.along_rows ? 0 : table->n_along_rows) + group * BLOCK_VIEWS + warp;
+    const int detector = run * GROUP;
+    if (view >= end_view || run >= size.patches.n_runs || detector >= size.n_detectors || (halt && *halt))
         return;
     const struct cuda_beam *beam = &table->beams[view];
     struct walk walk = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
@@ -192,7 +187,7 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     ts_cuda_totals_clear<V>(totals + threadIdx.x, STACK_THREADS);
     while (walk.m < end) {
         const int stop = min(end, walk.m / RADON_LINES * RADON_LINES + RADON_LINES);
-        struct cuda_lanes<V> sums[GROUP] = {
+        struct slice_samples<V> sums[GROUP] = {
         };
         if (walk.apart >> 32 == 0)
             walk_near<0>(&walk, stop, sums);
@@ -208,8 +203,8 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
 size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t n)
 {
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    const size_t rows = ts_cuda_interleaved_bytes(ny, nx, ts_cuda_lanes_for(n)),
-                 columns = ts_cuda_interleaved_bytes(nx, ny, ts_cuda_lanes_for(n));
+    const size_t rows = ts_cuda_lines_bytes(ny, nx, ts_cuda_group_width(n)),
+                 columns = ts_cuda_lines_bytes(nx, ny, ts_cuda_group_width(n));
     return rows > columns ? rows : columns;
 }
 
@@ -218,19 +213,11 @@ static enum ts_status launch(const struct stage_context *context, const float *l
                              struct stack_size size, const struct cuda_call *call)
 {
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
-    size.n_runs = (int)ts_cuda_parts(size.n_detectors, BLOCK_GROUPS * GROUP);
-    size.patch_runs = size.n_runs < PATCH_RUNS ? size.n_runs : PATCH_RUNS;
-    const int64_t patches = ts_cuda_parts(size.n_runs, size.patch_runs) *
-                            ts_cuda_parts(ts_cuda_parts(size.n_views, BLOCK_VIEWS), PATCH_VIEWS);
-    const int64_t blocks = size.patch_runs * PATCH_VIEWS, most = MOST_BLOCKS / blocks;
-    enum ts_status status = TS_OK;
-    for (; status == TS_OK && size.first_patch < patches; size.first_patch += most) {
-        const int64_t left = patches - size.first_patch;
-        const unsigned grid = (unsigned)((left < most ? left : most) * blocks);
-        project_stack<V, FAR><<<grid, STACK_THREADS, 0, call->stream>>>(lines, out, table, context->halt, size);
-        status = ts_cuda_launched(context, "project_stack");
-    }
-    return status;
+    const int64_t runs = ts_cuda_parts(size.n_detectors, GROUP), groups = ts_cuda_parts(size.n_views, BLOCK_VIEWS);
+    return ts_cuda_patches_run(&size.patches, runs, PATCH_RUNS, groups, PATCH_VIEWS, [&](unsigned blocks) {
+        project_stack<V, FAR><<<blocks, STACK_THREADS, 0, call->stream>>>(lines, out, table, context->halt, size);
+        return ts_cuda_launched(context, "project_stack");
+    });
 }
 
 /* True where no view has rays 2 pixels apart: per_detector is at most this number, reached where the major axis
@@ -238,8 +225,7 @@ static enum ts_status launch(const struct stage_context *context, const float *l
 static bool all_near(const struct stage_context *context)
 {
     const struct radon_params *params = (const struct radon_params *)context->params;
-    const double dy = context->in.axes[1].spacing > 0 ? context->in.axes[1].spacing : 1,
-                 dx = context->in.axes[2].spacing > 0 ? context->in.axes[2].spacing : 1;
+    const double dy = ts_axis_spacing(&context->in.axes[1]), dx = ts_axis_spacing(&context->in.axes[2]);
     return params->detector_spacing * hypot(dy, dx) / (dy * dx) < 1.999;
 }
 
@@ -251,18 +237,18 @@ enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const st
     float *lines = (float *)call->scratch;
     enum ts_status status = TS_OK;
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
-        const int lanes = ts_cuda_lanes_for(nz - z);
-        n = nz - z < lanes ? nz - z : lanes;
+        const int width = ts_cuda_group_width(nz - z);
+        n = nz - z < width ? nz - z : width;
         float *to = (float *)ts_slice_data(out, z);
         for (int columns = 0; status == TS_OK && columns < 2; columns++) {
             struct stack_size size = {(int)n, (int)out->axes[2].n, (int)(columns ? nx : ny), (int)(columns ? ny : nx)};
             size.n_views = out->axes[1].n;
             size.along_rows = !columns;
             size.whole = size.n_detectors % GROUP == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
-            status = ts_cuda_interleave(context, in, ts_slice_data(in, z), n, !columns, lanes, lines, call->stream);
+            status = ts_cuda_interleave(context, in, z, n, ts_cuda_lines(!columns), width, lines, call->stream);
             if (status == TS_OK)
-                status = lanes == 128  ? (near ? launch<4, false> : launch<4, true>)(context, lines, to, size, call)
-                         : lanes == 64 ? (near ? launch<2, false> : launch<2, true>)(context, lines, to, size, call)
+                status = width == 128  ? (near ? launch<4, false> : launch<4, true>)(context, lines, to, size, call)
+                         : width == 64 ? (near ? launch<2, false> : launch<2, true>)(context, lines, to, size, call)
                                        : (near ? launch<1, false> : launch<1, true>)(context, lines, to, size, call);
         }
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rebin on a CUDA device: one thread one sample of the parallel sinogram in all slices, from the table of
- * stages/projection/rebin.c, which it reads once: 64 bytes a sample; then up to 32 bytes read, from the caches but for
- * about one in eight, and 4 written a sample and slice. Blocks of 128 neighboring detectors, whose taps lie side by
- * side; a second axis of the grid shares slices where samples are few.
+ * rebin on a CUDA device: one thread computes one sample of the parallel sinogram in all slices. It reads the taps from
+ * the table of stages/projection/rebin.c once, 64 bytes a sample; then for each slice up to 32 bytes are read, from the
+ * caches but for about one in eight, and 4 written. Blocks are 128 neighboring detector pixels, whose taps lie side by
+ * side; a second axis of the grid divides the slices where samples are few.
  */
 #include "cuda/device/launch.cuh"
 
@@ -15,12 +15,13 @@ enum { REBIN_THREADS = 128, REBIN_SLICES = 8 };
 
 static size_t constants_bytes(const struct stage_context *context)
 {
-    return ts_rebin_table_bytes(context) + ts_rebin_room_bytes(context);
+    return ts_rebin_table_bytes(context) + ts_rebin_scratch_bytes(context);
 }
 
 static void constants(const struct stage_context *context, void *host)
 {
-    ts_rebin_table(context, (struct rebin_sample *)host, (char *)host + ts_rebin_table_bytes(context));
+    ts_rebin_table(context, (struct rebin_sample *)host,
+                   (struct view_place *)((char *)host + ts_rebin_table_bytes(context)));
 }
 
 template <typename T>

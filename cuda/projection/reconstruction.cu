@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filtering, then backprojection by the method chosen, and the method `pixel`: one thread goes through all views for
- * one pixel of one slice, two loads and two products each (more for rays closer than a pixel), 32 views from 0 and then
- * these sums in rising order. (z, view, detector) -> (z, y, x).
- * Memory: 8 bytes a view and pixel, from the first cache but for about one in ten; 4 bytes written a pixel. Blocks of
- * 32 x 8 pixels: the detectors that they see lie close together.
+ * Filtering, then backprojection by the method chosen, and method `pixel` of a parallel beam. (z, view, detector) ->
+ * (z, y, x).
+ *
+ * pixel: one thread goes through all views for one pixel of one slice, two loads and two products each (more for rays
+ * closer than a pixel). 32 views from 0 are summed, and then these sums in rising order.
+ * Memory: 8 bytes a view and pixel, from the first cache but for about one in ten; 4 bytes are written a pixel. Blocks
+ * are 32 x 8 pixels: the detector pixels that they see lie close together.
  */
 #include "cuda/projection/reconstruction.cuh"
 
-#include "cuda/geometry/back_view.cuh"
-#include "cuda/projection/back_tensor.cuh"
+#include "cuda/projection/back_methods.cuh"
 #include "cuda/projection/joseph.cuh"
 #include "cuda/projection/row_filter.cuh"
 #include "cuda/values/slice_maximum.cuh"
@@ -28,7 +29,8 @@ static const struct reconstruction_params *params_of(const struct stage_context 
     return (const struct reconstruction_params *)context->params;
 }
 
-/* The response of the filter, then the views; behind them, on the host alone, what they are worked out in. */
+/* Constants are the response of the filter, then the views; behind them, on the host alone, is the scratch in which
+ * they are worked out. */
 static size_t response_bytes(const struct stage_context *context)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
@@ -50,7 +52,7 @@ size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *contex
     if (is_fan(context))
         return response_bytes(context) + ts_cuda_fan_constants_bytes(context);
     return response_bytes(context) + ts_cuda_stride(ts_cuda_back_views_bytes((int64_t)n)) +
-           n * (sizeof(struct back_view) + VIEW_ROOM_BYTES);
+           n * (sizeof(struct back_view) + VIEW_SCRATCH_BYTES);
 }
 
 void ts_cuda_reconstruction_constants(const struct stage_context *context, void *host)
@@ -78,13 +80,14 @@ static bool is_tensor(const struct stage_context *context)
     return params_of(context)->method == BACK_METHOD_TENSOR || params_of(context)->method == BACK_METHOD_TENSOR_SPLIT;
 }
 
-/* For Joseph's weights by rays. */
+/* True where Joseph's weights are summed for many slices at once. */
 static bool is_side_by_side(const struct stage_context *context)
 {
     return params_of(context)->method != BACK_METHOD_PIXEL;
 }
 
-/* Rows that are filtered, or of another type than float where the method reads floats. */
+/* Rows are written anew where they are filtered or weighed, and where they are not float and the method reads floats.
+ */
 static bool makes_rows(const struct stage_context *context)
 {
     return params_of(context)->filter != ROW_FILTER_NONE || is_fan(context) ||
@@ -96,7 +99,7 @@ static size_t rows_bytes(const struct stage_context *context, int64_t n)
     return makes_rows(context) ? ts_cuda_stride((size_t)n * ts_slice_count(&context->in) * sizeof(float)) : 0;
 }
 
-/* The rows, then what one step after the other needs. */
+/* Scratch is the rows, then what one step after the other needs. */
 size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
@@ -111,7 +114,8 @@ size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64
     return rows_bytes(context, n) + (a > b ? a : b);
 }
 
-/* All lanes busy: sums take longer than the transfers that shorter slabs would hide. */
+/* Methods with slices side by side get whole groups: sums take longer than the transfers that shorter slabs would hide.
+ */
 int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context)
 {
     return is_tensor(context) || params_of(context)->method == BACK_METHOD_STACK ? 128 : 1;
@@ -130,30 +134,30 @@ static __device__ __forceinline__ float sample(const float *row, int64_t at, int
     return at >= 0 && at < n_detectors ? __ldg(row + at) : 0;
 }
 
-/* Of all slices; the whole block asks. */
-static __device__ __forceinline__ bool any_no_number(const uint32_t *largest, int64_t nz)
+/* True where any slice holds a NaN or an infinity; the whole block asks. */
+static __device__ __forceinline__ bool any_no_number(const uint32_t *maxima, int64_t nz)
 {
     int any = 0;
     for (int64_t z = threadIdx.y * PIXEL_COLUMNS + threadIdx.x; z < nz; z += PIXEL_COLUMNS * PIXEL_ROWS)
-        any |= largest[z] >= SLICE_MAXIMUM_NOT_FINITE;
+        any |= maxima[z] >= SLICE_MAXIMUM_NOT_FINITE;
     return __syncthreads_or(any);
 }
 
-/* grid: parts of a row; parts of the rows of all slices (any number). largest: only slices that hold a NaN or an
+/* grid: parts of a row; parts of the rows of all slices (any number). maxima: only slices that hold a NaN or an
  * infinity, by their largest magnitudes; NULL: all. */
 static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
     pixels(const float *sinogram, float *out, const struct cuda_back_views *table, int64_t nz, int n_rows,
-           int n_columns, int n_detectors, const uint32_t *largest, const int32_t *halt)
+           int n_columns, int n_detectors, const uint32_t *maxima, const int32_t *halt)
 {
     const int column = (int)(blockIdx.x * PIXEL_COLUMNS + threadIdx.x);
     const int64_t n_views = table->n, step = (int64_t)gridDim.y * PIXEL_ROWS;
-    if (largest && !any_no_number(largest, nz))
+    if (maxima && !any_no_number(maxima, nz))
         return;
     if (column >= n_columns || (halt && *halt))
         return;
     for (int64_t i = (int64_t)blockIdx.y * PIXEL_ROWS + threadIdx.y; i < nz * n_rows; i += step) {
         const int64_t row = i % n_rows;
-        if (largest && largest[i / n_rows] < SLICE_MAXIMUM_NOT_FINITE)
+        if (maxima && maxima[i / n_rows] < SLICE_MAXIMUM_NOT_FINITE)
             continue;
         const float *slice = sinogram + i / n_rows * n_views * n_detectors;
         float total = 0;
@@ -175,14 +179,14 @@ static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
 }
 
 static enum ts_status pixel(const struct stage_context *context, const struct ts_image *sinogram, struct ts_image *out,
-                            const struct cuda_back_views *table, const uint32_t *largest, cudaStream_t stream)
+                            const struct cuda_back_views *table, const uint32_t *maxima, cudaStream_t stream)
 {
     const int64_t nz = out->axes[0].n, ny = out->axes[1].n, nx = out->axes[2].n;
-    const int64_t parts = ts_cuda_parts(nz * ny, PIXEL_ROWS), most = largest ? RARE_PARTS : 65535;
+    const int64_t parts = ts_cuda_parts(nz * ny, PIXEL_ROWS), most = maxima ? RARE_PARTS : 65535;
     const dim3 grid((unsigned)ts_cuda_parts(nx, PIXEL_COLUMNS), (unsigned)(parts < most ? parts : most));
     const dim3 block(PIXEL_COLUMNS, PIXEL_ROWS);
     pixels<<<grid, block, 0, stream>>>((const float *)sinogram->data, (float *)out->data, table, nz, (int)ny, (int)nx,
-                                       (int)sinogram->axes[2].n, largest, context->halt);
+                                       (int)sinogram->axes[2].n, maxima, context->halt);
     return ts_cuda_launched(context, "pixels");
 }
 
@@ -193,20 +197,20 @@ static enum ts_status by_rays(const struct stage_context *context, const struct 
     return ts_cuda_joseph_back(context, &scan, in, out, is_side_by_side(context), call);
 }
 
-/* Weights, filter in place, backprojection. */
+/* A fan: weights, the filter in its place, backprojection. */
 static enum ts_status fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct row_filter *filter, const struct cuda_call *call)
 {
     const char *tables = (const char *)call->constants + response_bytes(context);
-    char *room = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
+    char *step = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
     struct ts_image sinogram = *in;
     sinogram.data = call->scratch;
     sinogram.dtype = TS_F32;
     enum ts_status status = ts_cuda_fan_weigh(context, in, (float *)call->scratch, tables, call->stream);
     if (status == TS_OK && filter->name != ROW_FILTER_NONE)
         status =
-            ts_cuda_row_filter_run(context, filter, &sinogram, (float *)call->scratch, call->constants, room, call);
-    return status == TS_OK ? ts_cuda_fan_back(context, &sinogram, out, tables, room, call->stream) : status;
+            ts_cuda_row_filter_run(context, filter, &sinogram, (float *)call->scratch, call->constants, step, call);
+    return status == TS_OK ? ts_cuda_fan_back(context, &sinogram, out, tables, step, call->stream) : status;
 }
 
 /* ---- both steps -------------------------------------------------------------------------------- */
@@ -217,7 +221,7 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
     const struct row_filter filter = ts_reconstruction_filter(context);
     const struct cuda_back_views *table =
         (const struct cuda_back_views *)((const char *)call->constants + response_bytes(context));
-    char *room = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
+    char *step = (char *)call->scratch + rows_bytes(context, in->axes[0].n);
     struct ts_image sinogram = *in;
     if (ts_reconstruction_goes_by_rays(context))
         return by_rays(context, in, out, call);
@@ -225,22 +229,22 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
         return fan(context, in, out, &filter, call);
     if (makes_rows(context)) {
         const enum ts_status status =
-            ts_cuda_row_filter_run(context, &filter, in, (float *)call->scratch, call->constants, room, call);
+            ts_cuda_row_filter_run(context, &filter, in, (float *)call->scratch, call->constants, step, call);
         if (status != TS_OK)
             return status;
         sinogram.data = call->scratch;
         sinogram.dtype = TS_F32;
     }
     if (is_tensor(context)) {
-        /* Of the rows that the stage was given its reduction has seen that all are numbers. */
+        /* The stage's reduction has found the rows that it was given to be numbers, and their maxima. */
         const void *known = sinogram.data == in->data && in->dtype == TS_F32 ? call->result : NULL;
-        const enum ts_status status = ts_cuda_back_tensor(context, &sinogram, known, out, table, room, call->stream);
+        const enum ts_status status = ts_cuda_back_tensor(context, &sinogram, known, out, table, step, call->stream);
         /* Weights of 0 would spread a NaN over whole windows. */
         return status == TS_OK && sinogram.dtype == TS_F32 && !known
-                   ? pixel(context, &sinogram, out, table, (const uint32_t *)(const void *)room, call->stream)
+                   ? pixel(context, &sinogram, out, table, (const uint32_t *)(const void *)step, call->stream)
                    : status;
     }
     return params_of(context)->method == BACK_METHOD_STACK
-               ? ts_cuda_back_stack(context, &sinogram, out, table, room, call->stream)
+               ? ts_cuda_back_stack(context, &sinogram, out, table, step, call->stream)
                : pixel(context, &sinogram, out, table, NULL, call->stream);
 }

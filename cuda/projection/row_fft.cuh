@@ -16,7 +16,8 @@
 
 #include "cuda/device/launch.cuh"
 
-/* cos(2 pi i / 256). Call it for constants: nvcc spends most of its time where this is left to its optimizer. */
+/* Returns cos(2 pi i / 256). Call it for constants: nvcc spends most of its time where this is left to its optimizer.
+ */
 static __host__ __device__ constexpr float row_fft_cos(int i)
 {
     constexpr float quarter[65] = {
@@ -44,14 +45,14 @@ static __device__ __forceinline__ float2 row_fft_product(float2 a, float c, floa
     return make_float2(__fmaf_rn(a.x, c, -(a.y * s)), __fmaf_rn(a.x, s, a.y * c));
 }
 
-/* The real part of a exp(2 pi i K / 256), and sum. */
+/* Returns sum + the real part of a exp(2 pi i K / 256). */
 template <int K> static __device__ __forceinline__ float row_fft_real(float2 a, float sum)
 {
     constexpr float c = row_fft_cos(K), s = row_fft_sin(K);
     return __fmaf_rn(a.x, c, __fmaf_rn(-a.y, s, sum));
 }
 
-/* a + w b and a - w b, w = c + i s, in place of a and b. */
+/* Replaces a and b by a + w b and a - w b, w = c + i s. */
 static __device__ __forceinline__ void row_fft_pair(float2 *a, float2 *b, float c, float s)
 {
     const float2 p = *a, q = *b;
@@ -116,7 +117,7 @@ template <int N, int LEVEL, int NODE> static __device__ __forceinline__ void row
     }
 }
 
-/* The same of N real samples, which save more than half of the first level. */
+/* The same for N real samples, which saves more than half of the first level. */
 template <int N> static __device__ __forceinline__ void row_fft_quarter_real(const float *in, float2 *x)
 {
     constexpr float eighth = row_fft_cos(32);
@@ -139,7 +140,7 @@ static __device__ __forceinline__ void row_fft_quarter_last(const float2 *x, flo
      ...);
 }
 
-/* Its inverse, of x in bit-reversed order, as far as the real parts go. Spoils x. */
+/* The real parts of its inverse, for x in bit-reversed order. Spoils x. */
 template <int N> static __device__ __forceinline__ void row_fft_quarter_back(float2 *x, float *out)
 {
     row_fft_steps<N / 2, 1>(x);

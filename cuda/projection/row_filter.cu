@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of a sinogram times a response in the frequencies: row_filter_fused.cu, and here for what it does not cover:
- * rows are padded with zeros, transformed by cuFFT, multiplied, transformed back and cut, some at a time so that they
- * stay in the second cache. One thread moves one sample, or multiplies one frequency. Traffic: the dtype's bytes read
- * and 4 written a sample, and between the kernels about 6 times 4 bytes of a padded sample in cache. Blocks of 256
- * threads: neighbors move neighbors.
+ * Filters rows of a sinogram of any length. row_filter_fused.cu filters lengths up to 16,384 in one kernel; here longer
+ * rows are padded with zeros, transformed by cuFFT, multiplied, transformed back and cropped, some at a time so that
+ * they stay in the second cache. One thread moves one sample, or multiplies one frequency. The dtype's bytes are read
+ * and 4 written a sample, and between the kernels about 6 times 4 bytes of a padded sample go through the cache. Blocks
+ * are 256 threads, and neighbors move neighbors.
  */
 #include "cuda/projection/row_filter.cuh"
 
@@ -19,7 +19,8 @@ size_t ts_cuda_row_filter_constants_bytes(const struct stage_context *context, c
                : ((size_t)ts_row_filter_padded(filter->n) + 2) * sizeof(double);
 }
 
-/* Worked out in double, in place. Divided by the length, as the transforms do not. */
+/* Writes the response, worked out in double, as floats in its place, divided by the length, which the transforms do not
+ * do. */
 static void round_response(const struct row_filter *filter, void *host)
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
@@ -43,7 +44,7 @@ void ts_cuda_row_filter_constants(const struct stage_context *context, const str
         round_response(filter, host);
 }
 
-/* Rows of one call: about BATCH_BYTES of them, at most 8 slices, whatever the slab. */
+/* Returns the rows of one call: about BATCH_BYTES of them, those of 8 slices at most, whatever the slab. */
 static int64_t batch_rows(const struct stage_context *context, int64_t padded)
 {
     const int64_t views = context->in.axes[1].n, most = BATCH_BYTES / (padded * (int64_t)sizeof(float));
@@ -79,8 +80,8 @@ size_t ts_cuda_row_filter_scratch(const struct stage_context *context, const str
                      (size_t)(batch_rows(context, padded) * (padded / 2 + 1)) * sizeof(float2);
 }
 
-/* A block moves row after row; its threads are neighbors in the row. Rows past n_rows, and what lies past each row's n
- * samples, are 0. */
+/* A block moves row after row; its threads are neighbors in the row. Rows past n_rows, and samples past each row's n,
+ * are 0. */
 template <typename T>
 static __global__ void __launch_bounds__(FILTER_THREADS)
     pad_rows(const T *in, int64_t n_rows, int n, int padded, int64_t batch, float *out)
@@ -114,7 +115,7 @@ static unsigned blocks_for(int64_t n_rows)
     return (unsigned)(n_rows < FILTER_BLOCKS ? n_rows : FILTER_BLOCKS);
 }
 
-/* Up to one batch of rows. */
+/* Filters up to one batch of rows. */
 static enum ts_status filter_batch(const struct stage_context *context, enum ts_dtype dtype, const void *in,
                                    int64_t n_rows, int n, int padded, float *out, const float *response, float *samples,
                                    const struct cuda_call *call)

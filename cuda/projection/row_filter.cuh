@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The filters of filtered backprojection on the device, for the stages that filter the rows of a sinogram.
+ * The filters of filtered backprojection on the device (stages/projection/row_filter.h), for the stages that filter the
+ * rows of a sinogram.
  */
 #ifndef CUDA_PROJECTION_ROW_FILTER_CUH
 #define CUDA_PROJECTION_ROW_FILTER_CUH
@@ -11,10 +12,10 @@ extern "C" {
 #include "stages/projection/row_filter.h"
 }
 
-/* The response, for call->constants. */
+/* Bytes of the response, and writing it, for call->constants. */
 size_t ts_cuda_row_filter_constants_bytes(const struct stage_context *context, const struct row_filter *filter);
 void ts_cuda_row_filter_constants(const struct stage_context *context, const struct row_filter *filter, void *host);
-/* For call->transforms[0]; returns how many. */
+/* Describes call->transforms[0]; returns how many there are. */
 int ts_cuda_row_filter_transforms(const struct stage_context *context, const struct row_filter *filter,
                                   struct fft_shape shapes[STAGE_TRANSFORMS]);
 size_t ts_cuda_row_filter_scratch(const struct stage_context *context, const struct row_filter *filter);
@@ -23,8 +24,8 @@ enum ts_status ts_cuda_row_filter_run(const struct stage_context *context, const
                                       const struct ts_image *in, float *out, const void *constants, void *scratch,
                                       const struct cuda_call *call);
 
-/* One kernel for all of it, for lengths that it covers; tables, some of them for the host alone, take the place of the
- * response. */
+/* The same in one kernel, for lengths that it covers: row_filter_fused.cu. Tables, some of them for the host alone,
+ * take the place of the response. */
 bool ts_cuda_row_filter_is_fused(const struct stage_context *context, const struct row_filter *filter);
 size_t ts_cuda_row_filter_fused_bytes(const struct row_filter *filter);
 void ts_cuda_row_filter_fused_tables(const struct row_filter *filter, void *host);

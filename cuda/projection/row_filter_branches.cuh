@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel of row_filter_fused.cu for rows of more than 2,048 samples: a warp for each branch of 1,024 frequencies.
+ * The kernel of row_filter_fused.cu for rows of more than 2,048 samples: each warp computes a branch of 1,024
+ * frequencies, and the warps of a row add up their branches.
  */
 #ifndef CUDA_PROJECTION_ROW_FILTER_BRANCHES_CUH
 #define CUDA_PROJECTION_ROW_FILTER_BRANCHES_CUH
 
 #include "cuda/projection/row_filter_warp.cuh"
 
-/* A branch's samples out of those of the row, which lie in the rooms of N warps. */
+/* Makes a branch's samples out of those of the row, which lie in the shared memory of N warps. */
 template <int N>
 static __device__ __forceinline__ void mix(const struct fused_rows *rows, const float *segments, int branch, int lane,
                                            float2 *x)
@@ -18,8 +19,8 @@ static __device__ __forceinline__ void mix(const struct fused_rows *rows, const 
 #pragma unroll
         for (int i = 0; i < 32; i += 2) {
             const float4 turn = __ldg(mixing + q * 16 + i / 2);
-            const float a = segments[q * (FUSED_ROOM / 4) + i * 32 + lane],
-                        b = segments[q * (FUSED_ROOM / 4) + i * 32 + 32 + lane];
+            const float a = segments[q * (FUSED_BYTES / 4) + i * 32 + lane],
+                        b = segments[q * (FUSED_BYTES / 4) + i * 32 + 32 + lane];
             x[i] = q ? make_float2(__fmaf_rn(a, turn.x, x[i].x), __fmaf_rn(a, turn.y, x[i].y))
                      : make_float2(a * turn.x, a * turn.y);
             x[i + 1] = q ? make_float2(__fmaf_rn(b, turn.z, x[i + 1].x), __fmaf_rn(b, turn.w, x[i + 1].y))
@@ -28,7 +29,7 @@ static __device__ __forceinline__ void mix(const struct fused_rows *rows, const 
     }
 }
 
-/* Adds the branches: samples lane + 32 i + 1024 q of the row, for a share of i. */
+/* Adds up the branches: samples lane + 32 i + 1024 q of the row, for a share of i. */
 template <int N>
 static __device__ __forceinline__ void join(const struct fused_rows *rows, const float2 *branches, int64_t row,
                                             int branch, int lane)
@@ -60,16 +61,16 @@ static __host__ __device__ constexpr int branch_threads(int n)
     return 32 * (n > FUSED_WARPS ? n : FUSED_WARPS);
 }
 
-/* A warp a branch, N warps a row. Every warp of the block goes around as often; rows past the last one are it once
- * more. */
+/* Each warp computes a branch, N warps a row. Every warp of the block takes as many turns, because they wait for each
+ * other; rows past the last one are that one again. */
 template <int N>
 static __global__ void __launch_bounds__(branch_threads(N), 32 * FUSED_WARPS * FUSED_BLOCKS / branch_threads(N))
     filter_branches(struct fused_rows rows)
 {
-    extern __shared__ float4 room[];
+    extern __shared__ float4 shared[];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32), branch = warp % N;
     const int at_once = (int)blockDim.x / (32 * N);
-    float2 *exchange = (float2 *)room + warp * 32 * FUSED_PITCH, *branches = exchange - branch * 32 * FUSED_PITCH;
+    float2 *exchange = (float2 *)shared + warp * 32 * FUSED_PITCH, *branches = exchange - branch * 32 * FUSED_PITCH;
     const int64_t step = (int64_t)gridDim.x * at_once;
     const int segment = lane + BRANCH_SAMPLES * branch, n = rows.n - segment;
     int64_t row = (int64_t)blockIdx.x * at_once + warp / N;

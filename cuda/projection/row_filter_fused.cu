@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of a sinogram times a response in the frequencies, in one kernel: transform, product, inverse and cropping, for
- * rows of any dtype.
+ * Filters rows of a sinogram of any dtype in one kernel: transform, product with the response, inverse and cropping.
  *
  * A row of n <= m samples, m a power of two, is transformed at the frequencies f - 1/4, f = 0 .. m - 1, per m samples:
  *
@@ -17,9 +16,9 @@
  * samples. Longer ones have a branch b of `branches` frequencies b + branches * f for each warp, whose 1,024 samples
  * are sums of `branches` samples of the row; in the end every warp adds the branches for its share of the samples.
  *
- * Memory: each sample is read once and written once (longer rows: read by each branch, from the cache); tables of 16
- * KiB a branch from the first cache. What bounds it are instructions: some 73 a sample for m = 1,024. Blocks of 4
- * warps, 3 a multiprocessor: the registers that the next rows and those at work need.
+ * Memory: each sample is read once and written once (in longer rows each branch reads it, from the cache); tables of 16
+ * KiB a branch come from the first cache. Instructions are the limit: some 73 a sample for m = 1,024. Blocks are 4
+ * warps, 3 a multiprocessor, because the next rows and those in work need the registers.
  */
 #include "cuda/projection/row_filter.cuh"
 #include "cuda/projection/row_filter_branches.cuh"
@@ -46,16 +45,16 @@ static int block_warps(struct fused_shape shape)
     return shape.radix == 64 ? HALVES_WARPS : shape.branches > FUSED_WARPS ? shape.branches : FUSED_WARPS;
 }
 
-static size_t block_room(struct fused_shape shape)
+static size_t block_bytes(struct fused_shape shape)
 {
-    return (size_t)block_warps(shape) * FUSED_ROOM * (shape.radix == 64 ? 2 : 1);
+    return (size_t)block_warps(shape) * FUSED_BYTES * (shape.radix == 64 ? 2 : 1);
 }
 
 bool ts_cuda_row_filter_is_fused(const struct stage_context *context, const struct row_filter *filter)
 {
     const struct fused_shape shape = shape_of(filter);
     return filter->name != ROW_FILTER_NONE && shape.branches <= MOST_BRANCHES &&
-           block_room(shape) <= (size_t)context->device->block_shared_bytes;
+           block_bytes(shape) <= (size_t)context->device->block_shared_bytes;
 }
 
 static int tables_count(struct fused_shape shape)
@@ -63,7 +62,7 @@ static int tables_count(struct fused_shape shape)
     return shape.radix == 64 ? 2 : shape.branches;
 }
 
-/* Behind the tables, for branches: how they are made of samples, and samples of them. */
+/* Behind the tables stand the factors that make branches of samples, and samples of branches. */
 static size_t mixing_count(struct fused_shape shape)
 {
     return shape.branches == 1 ? 0 : (size_t)(shape.branches * shape.branches * 32);
@@ -77,17 +76,17 @@ static size_t tables_bytes(struct fused_shape shape)
 size_t ts_cuda_row_filter_fused_bytes(const struct row_filter *filter)
 {
     const struct fused_shape shape = shape_of(filter);
-    return ts_cuda_stride(tables_bytes(shape)) + ts_row_filter_quarter_room(filter, 32 * shape.radix * shape.branches);
+    return ts_cuda_stride(tables_bytes(shape)) + ts_row_filter_quarter_bytes(filter, 32 * shape.radix * shape.branches);
 }
 
-/* exp(2 pi i turns). */
+/* Returns exp(2 pi i turns). */
 static float2 turn_of(double turns)
 {
     const double angle = 2 * M_PI * (turns - floor(turns));
     return make_float2((float)cos(angle), (float)sin(angle));
 }
 
-/* Of one thread, whose frequencies are branches * l + branch with l = k + radix * k2. */
+/* Fills the tables of one thread, whose frequencies are branches * l + branch with l = k + radix * k2. */
 static void fill_lane(struct fused_tables *tables, struct fused_shape shape, int branch, int k, int lane,
                       const double *response)
 {
@@ -160,7 +159,7 @@ enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context, con
     rows.n = (int)filter->n;
     rows.dtype = in->dtype;
     rows.bytes = (int)ts_dtype_bytes(in->dtype);
-    const size_t bytes = block_room(shape);
+    const size_t bytes = block_bytes(shape);
     const int64_t blocks = ts_cuda_parts(rows.n_rows, at_once),
                   most = (int64_t)context->device->multiprocessors * FUSED_BLOCKS * 4;
     const void *kernel = kernel_of(shape);

@@ -8,7 +8,7 @@
 
 #include "cuda/projection/row_filter_warp.cuh"
 
-/* The samples of 32 / R rows, R a thread of each; rows past the last one are it once more. */
+/* Loads the samples of 32 / R rows, R a thread of each. Rows past the last one are that one again. */
 template <int R>
 static __device__ __forceinline__ void fetch_rows(const struct fused_rows *rows, int64_t first, int lane,
                                                   uint32_t bits[32])
@@ -20,13 +20,13 @@ static __device__ __forceinline__ void fetch_rows(const struct fused_rows *rows,
     }
 }
 
-/* grid: any number of blocks. A warp does 32 / R rows at a time, and has the next ones on their way. */
+/* grid: any number of blocks. A warp filters 32 / R rows at a time, while the next ones are loaded. */
 template <int R>
 static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_rows(struct fused_rows rows)
 {
-    extern __shared__ float4 room[];
+    extern __shared__ float4 shared[];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
-    float2 *exchange = (float2 *)room + warp * 32 * FUSED_PITCH;
+    float2 *exchange = (float2 *)shared + warp * 32 * FUSED_PITCH;
     const int64_t step = (int64_t)gridDim.x * FUSED_WARPS * (32 / R);
     const bool whole = rows.n == 32 * R;
     int64_t first = ((int64_t)blockIdx.x * FUSED_WARPS + warp) * (32 / R);
@@ -64,8 +64,8 @@ static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_
     }
 }
 
-/* a + w b and a - w b of 32 pairs of the thread's own, in place: w as the frequency k of `lane` says. And back:
- * a + b and (a - b) / w. */
+/* Replace 32 pairs of the thread by a + w b and a - w b, where the thread's frequency decides w; and by a + b and
+ * (a - b) / w on the way back. */
 static __device__ __forceinline__ void join_halves(float4 *a, float4 *b, float2 w)
 {
 #pragma unroll 4
@@ -100,14 +100,14 @@ static __device__ __forceinline__ void fetch_half(const struct fused_rows *rows,
 }
 
 /* Rows of up to 2,048 samples, 64 a thread: the even ones and the odd ones (thread + 32 (2 i + half)) one after the
- * other, and so the frequencies k and k + 32 that come of both. Loops, as the code of both would not stay in the
- * instructions' cache. */
+ * other, and so the frequencies k and k + 32 that come of both. Both go through loops, because code for each would not
+ * stay in the instruction cache. */
 static __global__ void __launch_bounds__(32 * HALVES_WARPS, FUSED_WARPS *FUSED_BLOCKS / HALVES_WARPS)
     filter_halves(struct fused_rows rows)
 {
-    extern __shared__ float4 room[];
+    extern __shared__ float4 shared[];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
-    float2 *exchange = (float2 *)room + warp * 64 * FUSED_PITCH;
+    float2 *exchange = (float2 *)shared + warp * 64 * FUSED_PITCH;
     float4 *low = (float4 *)(exchange + lane * FUSED_PITCH), *high = low + 16 * FUSED_PITCH;
     const int64_t step = (int64_t)gridDim.x * HALVES_WARPS;
     const bool whole = rows.n == 2048;

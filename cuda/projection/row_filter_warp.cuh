@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernels of row_filter_fused.cu share: their tables, samples of any dtype, and the step of a warp on 32
- * samples a thread from one shared transform to its inverse.
+ * What the kernels of row_filter_fused.cu share: their tables, samples of any dtype, and the step of a warp that takes
+ * 32 samples a thread through the second half of the transform, the product, and the first half of the inverse.
  */
 #ifndef CUDA_PROJECTION_ROW_FILTER_WARP_CUH
 #define CUDA_PROJECTION_ROW_FILTER_WARP_CUH
@@ -10,16 +10,17 @@
 
 enum {
     FUSED_WARPS = 4,  /* of a block, at least */
-    HALVES_WARPS = 2, /* of a block whose warps have two rooms each */
+    HALVES_WARPS = 2, /* of a block whose warps have twice FUSED_BYTES */
     FUSED_BLOCKS = 3, /* of so many warps, on a multiprocessor */
-    FUSED_PITCH = 34, /* of 32 samples in shared memory: pairs of them lie on 16 bytes, in all banks */
-    FUSED_ROOM = 32 * FUSED_PITCH * sizeof(float2),
+    FUSED_PITCH = 34, /* between rows of 32 samples in shared memory: pairs lie on 16 bytes, in all banks */
+    /* shared memory of a warp */
+    FUSED_BYTES = 32 * FUSED_PITCH * sizeof(float2),
     BRANCH_SAMPLES = 1024,
     MOST_BRANCHES = 16
 };
 
-/* Each 32 threads wide: 16 turns of the shifted transform, 32 factors of frequencies, 32 turns on the way back. One for
- * each branch, or for each half of a thread's 64 frequencies. */
+/* For each of 32 threads: 16 rotations of the shifted transform, 32 factors of frequencies, 32 rotations on the way
+ * back. There is one table for each branch, or for each half of a thread's 64 frequencies. */
 struct fused_tables {
     float4 turns[8][32], factors[8][32], back[16][32];
 };
@@ -34,7 +35,7 @@ struct fused_rows {
     enum ts_dtype dtype;
 };
 
-/* The bits of samples at + STEP i, i < N, of which those from n on are 0; the first SURE of them lie before it. */
+/* Loads the bits of samples at + STEP i, i < N. Those from n on are 0; the first SURE of them lie before it. */
 template <typename T, int N, int STEP, int SURE>
 static __device__ __forceinline__ void fetch_words(const struct fused_rows *rows, int64_t at, int n, uint32_t *bits)
 {
@@ -75,7 +76,7 @@ static __device__ __forceinline__ void convert(enum ts_dtype dtype, const uint32
 #undef CONVERT
 }
 
-/* 32 samples of 32 / R transforms a thread, which lie in `exchange` by thread, times the factors and back. */
+/* Filters 32 samples of 32 / R transforms a thread, which lie in `exchange` by thread. */
 static __device__ __forceinline__ void filter_turned(const struct fused_tables *tables, int lane, float2 *exchange,
                                                      float2 *x)
 {

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linear interpolation as matrix products on tensor cores: 16 sums (rows: rays, or pixels) over lines of samples of
- * many slices side by side (columns), with the weight max(0, 1 - |position - sample|) of a sample. Weights are worked
- * out in registers as the first operand, samples are the second, in half precision; sums are float.
+ * Linear interpolation as matrix products on tensor cores. The columns of a product are slices, its 16 rows are sums
+ * (rays, or pixels) over lines of samples, and the weight of a sample is max(0, 1 - |position - sample|). Weights are
+ * worked out in registers as the first operand; samples are the second, in half precision; sums are float.
  *
  * A product m16n8k8 takes 8 neighboring samples of a line, a window, for 16 sums and 8 slices. In its first operand
- * lane l holds the weights of samples 2 (l % 4) and 2 (l % 4) + 1 for sums l / 4 and l / 4 + 8. In the second it holds
- * these two samples of one slice. In memory blocks of 8 samples, 4 pairs, are laid out as the lanes load them:
+ * thread l of a warp holds the weights of samples 2 (l % 4) and 2 (l % 4) + 1 for sums l / 4 and l / 4 + 8. In the
+ * second it holds these two samples of one slice. In memory blocks of 8 samples, 4 pairs, are laid out as the threads
+ * load them:
  *
- *     halves[line][block][slice / each][pair % 4][slice % each][plane][2],   sample = 8 block + 2 (pair % 4) -
- * TENSOR_LEFT
+ *     halves[line][block][slice / each][pair % 4][slice % each][plane][2]
+ *     sample = 8 block + 2 (pair % 4) - TENSOR_LEFT
  *
- * A lane loads 16 bytes, its pair of samples of `each` slices: 4, or 2 with both planes. 8 lanes, which the first cache
- * serves at once, find theirs in one 128-byte line where the 8 samples are a block, and in two where they start at any
- * other pair. Outside the line stand zeros.
+ * A thread loads 16 bytes, its pair of samples of `each` slices: 4, or 2 with both planes. 8 threads, which the first
+ * cache serves at once, find theirs in one 128-byte line where the 8 samples are a block, and in two lines where they
+ * start at any other pair. Outside the line stand zeros.
  *
- * Numbers: every slice is multiplied by a power of two that brings its largest magnitude into [2^14, 2^15), so that
- * any float is in half's range, and sums are multiplied back. One plane: samples are rounded to 11 bits, up or down by
- * a hash of their place and of what stays of them, as often as keeps their mean, so that even areas do not add up one
- * error; positions are rounded to 2^-11, which makes both weights exact and their sum 1. Two planes (SPLIT): samples
- * are the sum of two halves, high and low, and weights too; a product m16n8k16 adds high weights times both planes, and
- * a m16n8k8 low weights times high samples. The two registers of the larger one's second operand come from one load:
- * from two loads they would have to be moved together first. Tensor cores truncate when they add, about 2^-25 of the
- * sum, so that sums are handed to float totals after some windows.
+ * Every slice is multiplied by a power of two that brings its largest magnitude into [2^14, 2^15), so that any float is
+ * in half's range, and sums are multiplied back. With one plane samples are rounded to 11 bits, up or down by a hash of
+ * their place and of the bits that stay, as often as keeps their mean, so that even areas do not add up one error.
+ * Positions are rounded to 2^-11, which makes both weights exact and their sum 1. With two planes (SPLIT) samples are
+ * the sum of two halves, high and low, and weights too: a product m16n8k16 adds high weights times both planes, and a
+ * m16n8k8 low weights times high samples. The two registers of the larger product's second operand come from one load,
+ * because from two loads they would have to be moved together first. Tensor cores truncate when they add, about 2^-25
+ * of the sum, so that sums are added to float totals after some windows.
  */
 #ifndef CUDA_PROJECTION_TENSOR_CUH
 #define CUDA_PROJECTION_TENSOR_CUH
@@ -36,18 +37,18 @@ extern "C" {
 #include "stages/projection/tensor_method.h"
 }
 
-/* Blocks of a line. */
+/* Returns the blocks of a line. */
 static inline __host__ __device__ int ts_cuda_tensor_blocks(int64_t n_minor)
 {
     return (int)((TENSOR_LEFT + n_minor + TENSOR_RIGHT + TENSOR_WINDOW - 1) / TENSOR_WINDOW);
 }
 
-static inline size_t ts_cuda_tensor_bytes(int64_t n_major, int64_t n_minor, int lanes, bool split)
+static inline size_t ts_cuda_tensor_bytes(int64_t n_major, int64_t n_minor, int width, bool split)
 {
-    return (size_t)n_major * (size_t)ts_cuda_tensor_blocks(n_minor) * (size_t)lanes * sizeof(uint4) * (split ? 2 : 1);
+    return (size_t)n_major * (size_t)ts_cuda_tensor_blocks(n_minor) * (size_t)width * sizeof(uint4) * (split ? 2 : 1);
 }
 
-/* What a kernel works with: 16 sums of 32 QUARTERS slices a warp, in THREADS threads a block. */
+/* The numbers of a kernel: 16 sums of 32 QUARTERS slices a warp, in THREADS threads a block. */
 template <int QUARTERS_, bool SPLIT_, int THREADS_> struct tensor_shape {
     enum {
         QUARTERS = QUARTERS_,
@@ -56,7 +57,7 @@ template <int QUARTERS_, bool SPLIT_, int THREADS_> struct tensor_shape {
         THREADS = THREADS_,
         TILES = QUARTERS_ * 4,      /* of 8 slices */
         LOADS = QUARTERS_ * PLANES, /* of a window */
-        EACH = 4 / PLANES,          /* slices of a lane's load */
+        EACH = 4 / PLANES,          /* slices of a thread's load */
     };
 };
 
@@ -91,48 +92,48 @@ static __device__ __forceinline__ uint32_t ts_cuda_tensor_pack(float low, float 
     return pair;
 }
 
-/* Where this thread's two sums lie in a window, counted from its first sample on. */
+/* The places of this thread's two sums in a window, counted from its first sample on. */
 struct tensor_window {
     float x[2]; /* sums lane / 4 and lane / 4 + 8 */
     float unit; /* SCALED: from one sample to the next, in the unit of x */
 };
 
-/* Where a window starts, as one number: 16-byte places from the image's first block on, which are a multiple of 32
- * from block to block (`apart`), plus the pair in its block. */
+/* Returns where a window starts, as one number: 16-byte places from the image's first block on, which are a multiple of
+ * 32 from block to block (`apart`), plus the pair in its block. */
 static __device__ __forceinline__ uint32_t ts_cuda_tensor_start(uint32_t block, int pair, int apart)
 {
     return (block + (uint32_t)pair / 4) * (uint32_t)apart + (uint32_t)pair % 4;
 }
 
-/* This thread's samples of that window; lines: the thread's part of the first block. */
+/* Returns this thread's samples of that window. lines: the thread's part of the first block. */
 static __device__ __forceinline__ const uint4 *ts_cuda_tensor_from(const uint4 *lines, uint32_t start, int apart)
 {
     const uint32_t own = start + threadIdx.x % 4; /* from 4 on: in the next block */
     return lines + (own % 8 < 4 ? own : own + (uint32_t)apart - 4);
 }
 
-/* The warp's slices start at slice_first. */
+/* Returns the thread's part of the first block. The warp's slices start at slice_first. */
 template <class S>
 static __device__ __forceinline__ const uint4 *ts_cuda_tensor_part(const uint4 *lines, int slice_first)
 {
     return lines + slice_first * S::PLANES + threadIdx.x % 32 / 4 * 4;
 }
 
-/* Position of this thread's first sample, in windows of whole samples. */
+/* Returns the position of this thread's first sample in a window of whole samples. */
 static __device__ __forceinline__ float ts_cuda_tensor_first()
 {
     return (float)(threadIdx.x % 4 * 2);
 }
 
-/* x - first; without SPLIT rounded to 2^-11. */
+/* Returns x - first, without SPLIT rounded to 2^-11. */
 template <bool SPLIT> static __device__ __forceinline__ float ts_cuda_tensor_position(float x, float first)
 {
     const float ones = 3 << 11; /* of floats there, 2^-11 is the last place */
     return SPLIT ? x - first : x + ones - (ones + first);
 }
 
-/* In its place between the products, which are volatile as well; not through the path for constant data, whose loads
- * pass barriers. */
+/* Loads in its place between the products, which are volatile as well. The path for constant data would not do: its
+ * loads pass barriers. */
 static __device__ __forceinline__ uint4 ts_cuda_tensor_fetch(const uint4 *from)
 {
     uint4 at;
@@ -156,8 +157,8 @@ struct tensor_weights {
     uint32_t high[2], low[2];
 };
 
-/* Weights of this thread's samples 0 and 1 at position x: 1 - |x| and 1 - |x - 1| where positive. low: what halves
- * leave of them. SCALED: samples are not 1 but window->unit apart, and x is not rounded yet; without SPLIT both
+/* Finds the weights of this thread's samples 0 and 1 at position x: 1 - |x| and 1 - |x - 1| where positive. low: what
+ * halves leave of them. SCALED: samples are not 1 but window->unit apart, and x is not rounded yet; without SPLIT both
  * distances are, so that each weight is exact. */
 template <class S, bool SCALED>
 static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weights *to,
@@ -177,7 +178,7 @@ static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weight
     }
 }
 
-/* A window's samples times its weights; what is multiplied makes room for the samples at `next`. */
+/* Adds a window's samples times its weights. The registers of what is multiplied take the samples at `next`. */
 template <class S>
 static __device__ __forceinline__ void ts_cuda_tensor_multiply(struct tensor_samples<S> *samples,
                                                                const struct tensor_weights *weights, const uint4 *next,
@@ -202,7 +203,7 @@ static __device__ __forceinline__ void ts_cuda_tensor_multiply(struct tensor_sam
     }
 }
 
-/* sums go into the thread's totals, and start again. */
+/* Adds the sums to the thread's totals and clears them. */
 template <class S> static __device__ __forceinline__ void ts_cuda_tensor_fold(float4 *totals, float sums[S::TILES][4])
 {
 #pragma unroll
@@ -214,7 +215,7 @@ template <class S> static __device__ __forceinline__ void ts_cuda_tensor_fold(fl
     }
 }
 
-/* Of a thread's totals of one tile: that of row lane / 4 + 8 `half` and of the first or second of two slices, */
+/* Returns of a thread's totals of one tile that of row lane / 4 + 8 `half` and of the first or second of two slices, */
 static __device__ __forceinline__ float ts_cuda_tensor_total(const float4 &totals, int half, int second)
 {
     return half == 0 ? (second ? totals.y : totals.x) : (second ? totals.w : totals.z);
@@ -226,19 +227,18 @@ template <class S> static __device__ __forceinline__ int ts_cuda_tensor_slice(in
     return tile / S::EACH * 8 * S::EACH + ((int)threadIdx.x % 4 * 2 + second) * S::EACH + tile % S::EACH;
 }
 
-/* ---- slices as halves ----------------------------------------------------------------------------------------------
- */
+/* ---- slices as halves -------------------------------------------------------------------------- */
 
 enum { TENSOR_TILE = 32, TENSOR_SLICES = 8, TENSOR_THREADS = 256 };
 
-/* What a line is made of: a row of the slice times a factor. */
+/* A line is a row of the slice times a factor. */
 struct tensor_line {
     int32_t row;
     float factor;
 };
 
-/* value with 11 significant bits: the bits below carry when 13 bits of a hash are added to them. It is one of the place
- * and of the bits that stay: of the place alone, all slices would be rounded alike. */
+/* Rounds a value to 11 significant bits: the bits below carry when 13 bits of a hash are added to them. The hash is of
+ * the place and of the bits that stay, because with the place alone all slices would be rounded alike. */
 static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int row, int column)
 {
     const uint32_t bits = __float_as_uint(value);
@@ -253,20 +253,20 @@ static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int ro
  * are rows; NULL: line i of row i. */
 template <typename T, bool SPLIT>
 static __global__ void __launch_bounds__(TENSOR_THREADS)
-    to_halves(const T *in, int n, int ny, int nx, bool along_rows, const uint32_t *largest, int exponent,
+    to_halves(const T *in, int n, int ny, int nx, bool along_rows, const uint32_t *maxima, int exponent,
               const struct tensor_line *made, __half2 *out)
 {
     __shared__ float tile[TENSOR_SLICES][TENSOR_WINDOW][TENSOR_TILE + 1];
     __shared__ float2 scales[TENSOR_SLICES];
-    const int lanes = (int)gridDim.y * TENSOR_SLICES, slice_first = (int)blockIdx.y * TENSOR_SLICES;
+    const int width = (int)gridDim.y * TENSOR_SLICES, slice_first = (int)blockIdx.y * TENSOR_SLICES;
     const int blocks = ts_cuda_tensor_blocks(along_rows ? nx : ny), x_first = (int)blockIdx.x * TENSOR_TILE;
     const int n_x = along_rows ? blocks * TENSOR_WINDOW : nx, n_y = along_rows ? ny : blocks * TENSOR_WINDOW;
     const int left = along_rows ? TENSOR_LEFT : 0, top = along_rows ? 0 : TENSOR_LEFT, t = (int)threadIdx.x;
     const int x = x_first + t % TENSOR_TILE - left;
     const int64_t apart = (int64_t)ny * nx;
     if (t < TENSOR_SLICES) {
-        const bool numbers = slice_first + t < n && largest[slice_first + t] < SLICE_MAXIMUM_NOT_FINITE;
-        scales[t] = numbers ? ts_cuda_slice_maximum_scale(largest[slice_first + t], exponent, 1) : make_float2(0, 0);
+        const bool numbers = slice_first + t < n && maxima[slice_first + t] < SLICE_MAXIMUM_NOT_FINITE;
+        scales[t] = numbers ? ts_cuda_slice_maximum_scale(maxima[slice_first + t], exponent, 1) : make_float2(0, 0);
     }
     __syncthreads();
     for (int y = TENSOR_WINDOW * (int)blockIdx.z; y < n_y; y += TENSOR_WINDOW * (int)gridDim.z) {
@@ -304,7 +304,7 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
             const int64_t block = along_rows ? (int64_t)(y + row) * blocks + (x_first + i) / TENSOR_WINDOW
                                              : (int64_t)(x_first + i) * blocks + y / TENSOR_WINDOW;
             const __half2 high = __floats2half2_rn(first, second);
-            const int64_t to = (block * lanes + slice_first) * 4 + t % 32;
+            const int64_t to = (block * width + slice_first) * 4 + t % 32;
             if (SPLIT) {
                 const __half2 low = __floats2half2_rn(first - __low2float(high), second - __high2float(high));
                 ((uint2 *)out)[to] = make_uint2(*(const uint32_t *)&high, *(const uint32_t *)&low);
@@ -316,24 +316,24 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
     }
 }
 
-/* ---- launching -----------------------------------------------------------------------------------------------------
- */
+/* ---- launching --------------------------------------------------------------------------------- */
 
-/* The first n slices at `slices`, whose largest magnitudes are largest[0 .. n); lanes is a multiple of 8, at least n.
- */
+/* Converts slices [z, z + n) of an image, whose largest magnitudes are maxima[0 .. n). The width is a multiple of 8, at
+ * least n. */
 static inline enum ts_status ts_cuda_tensor_halves(const struct stage_context *context, const struct ts_image *in,
-                                                   const void *slices, int64_t n, bool along_rows, int lanes,
-                                                   bool split, const uint32_t *largest, int exponent,
-                                                   const struct tensor_line *made, void *out, cudaStream_t stream)
+                                                   int64_t z, int64_t n, bool along_rows, int width, bool split,
+                                                   const uint32_t *maxima, int exponent, const struct tensor_line *made,
+                                                   void *out, cudaStream_t stream)
 {
+    const void *slices = ts_slice_data(in, z);
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
     const int64_t line = (int64_t)ts_cuda_tensor_blocks(along_rows ? nx : ny) * TENSOR_WINDOW;
     const int64_t rows = ts_cuda_parts(along_rows ? ny : line, TENSOR_WINDOW);
-    const dim3 grid((unsigned)ts_cuda_parts(along_rows ? line : nx, TENSOR_TILE), (unsigned)(lanes / TENSOR_SLICES),
+    const dim3 grid((unsigned)ts_cuda_parts(along_rows ? line : nx, TENSOR_TILE), (unsigned)(width / TENSOR_SLICES),
                     (unsigned)(rows < 65535 ? rows : 65535));
 #define LAUNCH(T)                                                                                                      \
     (split ? to_halves<T, true> : to_halves<T, false>)<<<grid, TENSOR_THREADS, 0, stream>>>(                           \
-        (const T *)slices, (int)n, ny, nx, along_rows, largest, exponent, made, (__half2 *)out)
+        (const T *)slices, (int)n, ny, nx, along_rows, maxima, exponent, made, (__half2 *)out)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "to_halves");

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a warp goes through the windows of tensor.cuh: line after line, of each line the windows that its 16 sums take
- * samples from. The windows of up to 32 lines are worked out at once, a line a lane, and written down one after
- * another in shared memory. The samples of a round of windows are in registers or on their way there: what has been
- * multiplied makes room for what comes a round later, and weights are worked out between the products before theirs.
- * Order of sums: lines rising, then windows; after some windows, 16 of split operands, into float totals in shared
- * memory.
+ * How a warp goes through the windows of tensor.cuh: line after line, and in each line the windows that its 16 sums
+ * take samples from. The windows of up to 32 lines are worked out at once, one line by each thread, and written one
+ * after another to shared memory. The samples of a round of windows are in registers or on their way there: the
+ * registers of what has been multiplied take what comes a round later, and weights are worked out between the products
+ * before theirs. Sums run over rising lines, then windows; after some windows, 16 of split operands, they are added to
+ * float totals in shared memory.
  *
  * A kind of walk is a struct derived from tensor_walk with functions of these names in its own file:
  *
- *     struct Walk::place                                  where the sums lie on a line
- *     int windows_of_line(walk, line, &pair, &place)      how many windows, and the first one's pair
- *     void write_window(walk, to, start, first, &place)   into place `to`; first: the window's first sample
- *     void write_empty(walk, to)                          one that no sum is near
- *     void move_window(walk, from, to, has)               from place `from + to` to place `to`, for lanes that have one
- *     uint32_t read_start(walk, from)                     where its samples start
- *     void read_window(walk, from, x)                     x: where this thread's two sums lie in it
- *     Walk::FOLD_STEPS                                    windows after which sums go into totals, a multiple of a
- * round Walk::SCALED                                        0: x counts samples; 1: in units, of which float
- * read_unit(walk, from)                         there are so many from one sample to the next
+ *     struct Walk::place                               where the sums lie on a line
+ *     int windows_of_line(walk, line, &pair, &place)   how many windows, and the first one's pair
+ *     void write_window(walk, to, start, first, &place)   writes place `to`; first: the window's first sample
+ *     void write_empty(walk, to)                       writes one that no sum is near
+ *     void move_window(walk, from, to, has)            moves place `from + to` to place `to`, for threads that have one
+ *     uint32_t read_start(walk, from)                  where its samples start
+ *     void read_window(walk, from, x)                  x: where this thread's two sums lie in it
+ *     Walk::FOLD_STEPS                                 windows after which sums go into totals, a multiple of a round
+ *     Walk::SCALED                                     0: x counts samples. 1: it counts units, of which there are
+ *     float read_unit(walk, from)                      so many from one sample to the next
  */
 #ifndef CUDA_PROJECTION_TENSOR_WALK_CUH
 #define CUDA_PROJECTION_TENSOR_WALK_CUH
@@ -52,10 +52,10 @@ static __device__ __forceinline__ int ts_cuda_tensor_window(int low, int high, i
     return count;
 }
 
-/* Every lane of a warp has `count` windows to write into the next `room` places: its first place there. What it writes
- * ends at `room`; *ended: the first lane that does not get all of its windows there, 32 if there is none; *n: places
- * written. */
-static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int room, int *ended, int *n)
+/* Every thread of a warp has `count` windows to write into the next `capacity` places; returns its first place there.
+ * What it writes ends at `capacity`. *ended: the first thread that does not get all of its windows there, 32 if there
+ * is none; *n: places written. */
+static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int capacity, int *ended, int *n)
 {
     const int lane = (int)(threadIdx.x % 32);
     int end = count;
@@ -63,22 +63,22 @@ static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int room, 
         const int before = __shfl_up_sync(~0u, end, apart);
         end += lane >= apart ? before : 0;
     }
-    const unsigned over = __ballot_sync(~0u, end > room);
+    const unsigned over = __ballot_sync(~0u, end > capacity);
     *ended = over ? __ffs((int)over) - 1 : 32;
-    *n = min(__shfl_sync(~0u, end, 31), room);
+    *n = min(__shfl_sync(~0u, end, 31), capacity);
     return end - count;
 }
 
-/* Works out the windows of the next lines, as many as there is room for behind those in work. */
+/* Works out the windows of the next lines, as many as there are free places behind those in work. */
 template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_find(Walk *walk)
 {
     const int lane = (int)(threadIdx.x % 32), blocks = ts_cuda_tensor_blocks(walk->n_minor);
-    const int line = walk->line + lane, skip = lane == 0 ? walk->skip : 0, room = TENSOR_STEPS - walk->steps;
+    const int line = walk->line + lane, skip = lane == 0 ? walk->skip : 0, capacity = TENSOR_STEPS - walk->steps;
     int pair = 0, ended, n;
     typename Walk::place at = {};
     int count = line < walk->end ? windows_of_line(walk, line, &pair, &at) - skip : 0;
-    const int place = ts_cuda_tensor_place(count, room, &ended, &n);
-    count = min(count, room - place);
+    const int place = ts_cuda_tensor_place(count, capacity, &ended, &n);
+    count = min(count, capacity - place);
     for (int i = 0; i < count; i++)
         write_window(walk, walk->steps + place + i,
                      ts_cuda_tensor_start((uint32_t)line * (uint32_t)blocks + (uint32_t)(skip + i), pair, walk->apart),
@@ -88,7 +88,7 @@ template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_find
     walk->skip = ended < 32 ? __shfl_sync(~0u, max(count, 0) + skip, ended % 32) : 0;
 }
 
-/* So that the windows of two rounds can be read from walk->step on, if need be empty ones after the last. */
+/* Sees to it that the windows of two rounds can be read from walk->step on, if need be empty ones after the last. */
 template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_refill(Walk *walk)
 {
     const int lane = (int)(threadIdx.x % 32);
@@ -105,7 +105,7 @@ template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_refi
     __syncwarp();
 }
 
-/* Weights of the window at `place`. */
+/* Finds the weights of the window at `place`. */
 template <class S, class Walk>
 static __device__ __forceinline__ void ts_cuda_tensor_weights(const Walk *walk, int place, struct tensor_weights *to)
 {
@@ -121,8 +121,8 @@ static __device__ __forceinline__ void ts_cuda_tensor_weights(const Walk *walk, 
     ts_cuda_tensor_weigh<S, Walk::SCALED>(to, &window);
 }
 
-/* Sums over all windows into totals. Without a barrier behind a window's products the compiler would move all loads of
- * a round behind its last product, where nothing is left to hide them. */
+/* Sums all windows into totals. Without a barrier behind a window's products the compiler would move all loads of a
+ * round behind its last product, where nothing is left to hide them. */
 template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_tensor_sum(Walk *walk, float4 *totals)
 {
     float sums[S::TILES][4] = {};

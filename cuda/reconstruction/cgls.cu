@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgls on a CUDA device, over up to 128 slices at once; (z, view, detector) -> (z, y, x). The method is that of
- * stages/reconstruction/cgls.c; A and A' are the stages radon and backproject, by the method chosen. Norms, updates and
- * what follows from them, bound by memory: cuda/reconstruction/iterate.cu. An iteration moves 28 bytes a pixel and 16 a
- * sample besides A and A'.
+ * cgls on a CUDA device, over up to 128 slices at once; (z, view, detector) -> (z, y, x). The steps are those of
+ * stages/reconstruction/cgls.c; A and A' are the stages radon and backproject, by the method chosen. The kernels, what
+ * one thread computes and their blocks stand in cuda/reconstruction/iterate.cu. An iteration moves 28 bytes a pixel and
+ * 16 a sample besides A and A'.
  */
 #include "cuda/reconstruction/iterate.cuh"
 
@@ -12,10 +12,8 @@ extern "C" {
 #include "stages/values/finite_values.h"
 }
 
-static const struct cuda_iterate_needs needs = {2, 2, false};
-
-/* s = A' r and the next direction. */
-static enum ts_status turn(struct cuda_iterate *job, int64_t i)
+/* Finds s = A' r and the next direction. */
+static enum ts_status find_direction(struct cuda_iterate *job, int64_t i)
 {
     float *direction = job->volumes[0], *gradient = job->volumes[1], *residual = job->sinograms[0];
     enum ts_status status = ts_cuda_iterate_backproject(job, residual, gradient);
@@ -30,7 +28,7 @@ static enum ts_status turn(struct cuda_iterate *job, int64_t i)
     return status;
 }
 
-/* x and r along the direction; leaves the squares of r. */
+/* Moves x and r along the direction; leaves the squares of r. */
 static enum ts_status advance(struct cuda_iterate *job, int64_t i)
 {
     float *direction = job->volumes[0], *residual = job->sinograms[0], *shadow = job->sinograms[1];
@@ -55,7 +53,7 @@ static enum ts_status run(struct cuda_iterate *job)
         if (i == job->params->iterations)
             return status;
         if (status == TS_OK)
-            status = turn(job, i);
+            status = find_direction(job, i);
         if (status == TS_OK)
             status = advance(job, i);
     }
@@ -64,13 +62,13 @@ static enum ts_status run(struct cuda_iterate *job)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return ts_cuda_iterate_scratch(context, &needs, n);
+    return ts_cuda_iterate_scratch(context, &ts_cgls_needs, n);
 }
 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
-    return ts_cuda_iterate_map(context, &needs, NULL, run, in, out, call);
+    return ts_cuda_iterate_map(context, &ts_cgls_needs, NULL, run, in, out, call);
 }
 
 const struct stage_cuda cgls_cuda = {

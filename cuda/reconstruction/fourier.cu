@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fourier on the device: sums of stages/reconstruction/polar_grid.h, 16 slices at a time as 8 pairs, a slice the real
- * part and its neighbor the imaginary part. (z, view, detector) -> (z, y, x), through these kernels and two transforms
- * of cuFFT:
+ * fourier on the device: the sums of stages/reconstruction/polar_grid.h, for 16 slices at a time as 8 pairs, of which a
+ * slice is the real part and its neighbor the imaginary part. (z, view, detector) -> (z, y, x), through these kernels
+ * and two transforms of cuFFT:
  *
- *     load_rows   one thread a sample of a padded row: dtype's bytes read, 8 written a pair of samples
+ *     load_rows   one thread loads a sample of a padded row: the dtype's bytes are read, 8 written a pair of samples
  *     (transform of every row)
- *     make_points one thread a frequency of a row's transform and its negative, of a pair, and where the spectrum
- *                 repeats itself: times response, weight and phase; 16 bytes read, 16 written, 32 with the
- *                 repetition; pairs side by side afterwards, views sorted by direction
- *     gather      one thread a place of the grid, of all pairs: for each view that passes within the kernel's reach,
- *                 the few frequencies there. A place near the grid's middle meets all views: there 16 threads share
- *                 one, a view each in turn, and their sums are added in order. 8 bytes written a place and pair; points
- *                 come from the caches, about 6 for each view that passes.
- *     (transform of the grid)
- *     crop        one thread a pixel of a pair: 8 bytes read, 8 written
+ *     make_points one thread takes a frequency of a row's transform and its negative, of a pair, and those where the
+ *                 spectrum repeats itself, times response, weight and phase; 16 bytes are read, 16 written, 32 with the
+ *                 repetition. Afterwards pairs lie side by side and views are sorted by direction
+ *     gather      one thread sums a place of the grid, of all pairs: for each view that passes within the kernel's
+ * reach, the few frequencies there. A place near the grid's middle meets all views: there 16 threads share one place,
+ * each takes every 16th view, and their sums are added in order. 8 bytes are written a place and pair; points come from
+ * the caches, about 6 for each view that passes (transform of the grid) crop        one thread writes a pixel of a
+ * pair: 8 bytes are read, 8 written
  *
- * Blocks of 256 threads; those of gather are 16 x 16 places (4 x 4 in the middle), a warp 8 x 4, which pass nearly the
- * same points. Order of sums at a place: views by rising direction, then frequencies: the same for every slab.
+ * Blocks are 256 threads. Those of gather are 16 x 16 places (4 x 4 in the middle), a warp 8 x 4, which pass nearly the
+ * same points. The sum at a place runs over views by rising direction, then frequencies: the same for every slab.
  */
 #include "cuda/reconstruction/fourier_gather.cuh"
 
 #include "cuda/values/slice_maximum.cuh"
 
 extern "C" {
+#include "core/memory.h"
 #include "stages/reconstruction/fourier.h"
 #include "stages/values/finite_values.h"
 }
@@ -42,36 +42,29 @@ struct tables {
     struct direction *directions;
     int32_t *below; /* struct directions */
     float *response, *row_factors, *column_factors;
+    struct polar_view *views; /* on the host alone, with the scratch in which they are worked out */
+    void *scratch;
 };
 
-static size_t lay_out(const struct polar_grid *grid, void *at, struct tables *tables)
+static struct tables lay_out(const struct polar_grid *grid, struct memory_layout *layout)
 {
-    const size_t parts[] = {(size_t)grid->n_views * sizeof(struct direction),
-                            (size_t)(grid->padded + 2) * sizeof(double),
-                            (size_t)grid->n_rows * sizeof(float),
-                            (size_t)grid->n_columns * sizeof(float),
-                            (ANGLES + 1) * sizeof(int32_t),
-                            (size_t)grid->n_views * POLAR_VIEW_ROOM_BYTES,
-                            (size_t)grid->n_views * sizeof(struct polar_view)};
-    char *begin[7];
-    size_t bytes = 0;
-    for (int i = 0; i < 7; i++) { /* the last two are room to work out the others */
-        begin[i] = (char *)at + bytes;
-        bytes += ts_cuda_stride(parts[i]);
-    }
-    tables->directions = (struct direction *)begin[0];
-    tables->response = (float *)begin[1];
-    tables->row_factors = (float *)begin[2];
-    tables->column_factors = (float *)begin[3];
-    tables->below = (int32_t *)begin[4];
-    return bytes;
+    struct tables tables;
+    tables.directions = (struct direction *)ts_layout_add(layout, (size_t)grid->n_views * sizeof(struct direction));
+    tables.response = (float *)ts_layout_add(layout, (size_t)(grid->padded + 2) * sizeof(double));
+    tables.row_factors = (float *)ts_layout_add(layout, (size_t)grid->n_rows * sizeof(float));
+    tables.column_factors = (float *)ts_layout_add(layout, (size_t)grid->n_columns * sizeof(float));
+    tables.below = (int32_t *)ts_layout_add(layout, (ANGLES + 1) * sizeof(int32_t));
+    tables.scratch = ts_layout_add(layout, (size_t)grid->n_views * POLAR_VIEW_SCRATCH_BYTES);
+    tables.views = (struct polar_view *)ts_layout_add(layout, (size_t)grid->n_views * sizeof(struct polar_view));
+    return tables;
 }
 
 static size_t constants_bytes(const struct stage_context *context)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
-    struct tables tables;
-    return lay_out(&grid, NULL, &tables);
+    struct memory_layout layout = {NULL, CUDA_ALIGNMENT, 0};
+    lay_out(&grid, &layout);
+    return layout.bytes;
 }
 
 static int by_direction(const void *a, const void *b)
@@ -112,14 +105,11 @@ static void count_below(const struct direction *directions, int64_t n, int32_t *
 static void constants(const struct stage_context *context, void *host)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
-    struct tables tables;
-    const size_t bytes = lay_out(&grid, host, &tables);
-    struct polar_view *views =
-        (struct polar_view *)((char *)host + bytes - ts_cuda_stride((size_t)grid.n_views * sizeof(struct polar_view)));
-    char *room = (char *)views - ts_cuda_stride((size_t)grid.n_views * POLAR_VIEW_ROOM_BYTES);
-    ts_fourier_views(context, views, room);
+    struct memory_layout layout = {host, CUDA_ALIGNMENT, 0};
+    const struct tables tables = lay_out(&grid, &layout);
+    ts_fourier_views(context, tables.views, tables.scratch);
     for (int64_t v = 0; v < grid.n_views; v++)
-        tables.directions[v] = direction_of(&views[v], v);
+        tables.directions[v] = direction_of(&tables.views[v], v);
     qsort(tables.directions, (size_t)grid.n_views, sizeof *tables.directions, by_direction);
     count_below(tables.directions, grid.n_views, tables.below);
     ts_fourier_response(context, (double *)tables.response);
@@ -144,7 +134,7 @@ struct batch {
 /* grid: parts of a row, rows of all pairs (any number). */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    load_rows(const T *in, const uint32_t *largest, struct polar_grid grid, struct batch batch, float2 *rows)
+    load_rows(const T *in, const uint32_t *maxima, struct polar_grid grid, struct batch batch, float2 *rows)
 {
     const int64_t sample = blockIdx.x * (int64_t)THREADS + threadIdx.x, n = batch.pairs * grid.n_views;
     for (int64_t row = blockIdx.y; sample < grid.padded && row < n; row += gridDim.y) {
@@ -153,8 +143,8 @@ static __global__ void __launch_bounds__(THREADS)
         for (int part = 0; part < 2; part++) {
             const int64_t slice = batch.first + 2 * pair + part;
             if (sample < grid.n_detectors && slice >= 0 && slice < batch.n_slices &&
-                largest[slice] < SLICE_MAXIMUM_NOT_FINITE) {
-                const float2 scale = ts_cuda_slice_maximum_scale(largest[slice], 0, 1);
+                maxima[slice] < SLICE_MAXIMUM_NOT_FINITE) {
+                const float2 scale = ts_cuda_slice_maximum_scale(maxima[slice], 0, 1);
                 value[part] = (float)in[(slice * grid.n_views + view) * grid.n_detectors + sample] * scale.x * scale.y;
             }
         }
@@ -162,7 +152,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* response times weight and phase of one frequency. */
+/* Returns response times weight and phase of one frequency. */
 static __device__ __forceinline__ float2 factor_of(const struct direction *at, const float *response, int64_t k)
 {
     const double turns = (double)k * at->shift;
@@ -221,7 +211,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* out_first: slice of `out` that the batch's first slice is. */
 static __global__ void __launch_bounds__(THREADS)
-    crop(const float2 *places, struct polar_grid grid, struct batch batch, const uint32_t *largest,
+    crop(const float2 *places, struct polar_grid grid, struct batch batch, const uint32_t *maxima,
          const float *row_factors, const float *column_factors, int64_t out_first, int64_t n_out, float *out)
 {
     const int64_t pixels = grid.n_rows * grid.n_columns, n = batch.pairs * pixels;
@@ -235,16 +225,16 @@ static __global__ void __launch_bounds__(THREADS)
             const int64_t slice = batch.first + 2 * pair + part, to = out_first + 2 * pair + part;
             if (to < 0 || to >= n_out)
                 continue;
-            const float2 back = ts_cuda_slice_maximum_scale(largest[slice], 0, -1);
+            const float2 back = ts_cuda_slice_maximum_scale(maxima[slice], 0, -1);
             const float is = (part ? value.y : value.x) * factor * back.x * back.y;
-            out[to * pixels + i % pixels] = largest[slice] < SLICE_MAXIMUM_NOT_FINITE ? is : NAN;
+            out[to * pixels + i % pixels] = maxima[slice] < SLICE_MAXIMUM_NOT_FINITE ? is : NAN;
         }
     }
 }
 
 /* ---- launching ------------------------------------------------------------------------------------------------- */
 
-/* By the whole volume, so that it does not depend on the slabs. */
+/* Returns the pairs of a batch. The whole volume decides, so that the number does not depend on the slabs. */
 static int pairs_of(const struct stage_context *context, const struct polar_grid *grid)
 {
     const int64_t pairs = (context->in.axes[0].n + 1) / 2,
@@ -271,28 +261,28 @@ static int transforms(const struct stage_context *context, struct fft_shape shap
 }
 
 struct scratch {
-    uint32_t *largest;
-    float2 *points, *rows; /* rows and the grid's places lie in one room */
+    uint32_t *maxima;
+    float2 *points, *rows; /* rows and, after them, the grid's places */
 };
 
-static size_t lay_out_scratch(const struct stage_context *context, int64_t n, void *at, struct scratch *scratch)
+static struct scratch lay_out_scratch(const struct stage_context *context, int64_t n, struct memory_layout *layout)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
+    const int64_t rows = grid.n_views * grid.padded, places = grid.grid_rows * grid.grid_columns,
+                  points = grid.n_views * (2 * grid.most + 1);
     const size_t pairs = (size_t)pairs_of(context, &grid) * sizeof(float2);
-    const size_t rows = (size_t)(grid.n_views * grid.padded) * pairs,
-                 places = (size_t)(grid.grid_rows * grid.grid_columns) * pairs;
-    const size_t largest = ts_cuda_stride((size_t)(n + 2) * sizeof(uint32_t)),
-                 points = ts_cuda_stride((size_t)(grid.n_views * (2 * grid.most + 1)) * pairs);
-    scratch->largest = (uint32_t *)at;
-    scratch->points = (float2 *)((char *)at + largest);
-    scratch->rows = (float2 *)((char *)at + largest + points);
-    return largest + points + (rows > places ? rows : places);
+    struct scratch scratch;
+    scratch.maxima = (uint32_t *)ts_layout_add(layout, (size_t)(n + 2) * sizeof(uint32_t));
+    scratch.points = (float2 *)ts_layout_add(layout, (size_t)points * pairs);
+    scratch.rows = (float2 *)ts_layout_add(layout, (size_t)(rows > places ? rows : places) * pairs);
+    return scratch;
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    struct scratch scratch;
-    return lay_out_scratch(context, n, NULL, &scratch);
+    struct memory_layout layout = {NULL, CUDA_ALIGNMENT, 0};
+    lay_out_scratch(context, n, &layout);
+    return layout.bytes;
 }
 
 static unsigned blocks_for(int64_t n)
@@ -305,7 +295,7 @@ static struct gathering gathering_of(const struct stage_context *context, const 
 {
     const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
     const struct ts_axis *detector = &context->in.axes[2];
-    const double spacing = detector->spacing > 0 ? detector->spacing : 1;
+    const double spacing = ts_axis_spacing(detector);
     struct gathering size = {(int)grid->grid_rows, (int)grid->grid_columns, (int)grid->most};
     const double reach = (double)grid->most / (double)grid->padded; /* cycles a detector */
     size.most_x = (float)(reach * (double)grid->grid_columns * params->pixel_size / spacing);
@@ -347,13 +337,12 @@ static enum ts_status reconstruct(const struct stage_context *context, const str
                                   struct batch batch, const struct scratch *scratch, const struct cuda_call *call)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
-    struct tables tables;
-    lay_out(&grid, (void *)call->constants, &tables);
+    struct memory_layout layout = {(void *)call->constants, CUDA_ALIGNMENT, 0};
+    const struct tables tables = lay_out(&grid, &layout);
     const int64_t rows = batch.pairs * grid.n_views;
     const dim3 blocks((unsigned)ts_cuda_parts(grid.padded, THREADS), (unsigned)(rows < 65535 ? rows : 65535));
 #define LAUNCH(T)                                                                                                      \
-    load_rows<T>                                                                                                       \
-        <<<blocks, THREADS, 0, call->stream>>>((const T *)in->data, scratch->largest, grid, batch, scratch->rows)
+    load_rows<T><<<blocks, THREADS, 0, call->stream>>>((const T *)in->data, scratch->maxima, grid, batch, scratch->rows)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     enum ts_status status = ts_cuda_launched(context, "load_rows");
@@ -369,7 +358,7 @@ static enum ts_status reconstruct(const struct stage_context *context, const str
     if (status != TS_OK)
         return status;
     crop<<<blocks_for(batch.pairs * grid.n_rows * grid.n_columns), THREADS, 0, call->stream>>>(
-        scratch->rows, grid, batch, scratch->largest, tables.row_factors, tables.column_factors, batch.first - 1,
+        scratch->rows, grid, batch, scratch->maxima, tables.row_factors, tables.column_factors, batch.first - 1,
         out->axes[0].n, (float *)out->data);
     return ts_cuda_launched(context, "crop");
 }
@@ -379,11 +368,11 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 {
     const struct polar_grid grid = ts_fourier_grid(context);
     const int64_t n = out->axes[0].n;
-    struct scratch scratch;
-    lay_out_scratch(context, n, call->scratch, &scratch);
+    struct memory_layout layout = {call->scratch, CUDA_ALIGNMENT, 0};
+    const struct scratch scratch = lay_out_scratch(context, n, &layout);
     /* `in` begins one slice before `out`; a pair begins at an even slice of the volume. */
     struct batch batch = {1 - out->z_first % 2, n + 2, pairs_of(context, &grid)};
-    enum ts_status status = ts_cuda_slice_maxima(context, in, scratch.largest, call->stream);
+    enum ts_status status = ts_cuda_slice_maxima(context, in, scratch.maxima, call->stream);
     for (; status == TS_OK && batch.first - 1 < n; batch.first += 2 * batch.pairs)
         status = reconstruct(context, in, out, batch, &scratch, call);
     return status;

@@ -16,7 +16,7 @@ extern "C" {
 enum {
     THREADS = 256,
     INNER = 64,    /* places from the middle that several threads share */
-    ANGLES = 4096, /* of the half turn, of which it is known how many directions lie below */
+    ANGLES = 4096, /* of the half share, for each of which the number of directions below is known */
     WARP_SIDE = 8  /* places of a warp along x, of a tile that is wider */
 };
 
@@ -37,7 +37,7 @@ struct directions {
     int n;
 };
 
-/* First direction whose angle is at least `angle`, which is not negative. */
+/* Returns the first direction whose angle is at least `angle`, which is not negative. */
 static __device__ __forceinline__ int first_from(const struct directions *directions, float angle)
 {
     const int part = min((int)(angle * (ANGLES / 3.14159265f)), ANGLES - 1);
@@ -52,8 +52,8 @@ static __device__ __forceinline__ int first_from(const struct directions *direct
     return low;
 }
 
-/* Directions [first[i], end[i]), i = 0, 1, that may come within `reach` of the square of places from (x, y) to
- * (x + side - 1, y + side - 1). */
+/* Finds the directions [first[i], end[i]), i = 0, 1, that may come within `reach` of the square of places from (x, y)
+ * to (x + side - 1, y + side - 1). */
 static __device__ __forceinline__ void passing(const struct directions *directions, float x, float y, int side,
                                                int first[2], int end[2])
 {
@@ -94,7 +94,7 @@ static __device__ __forceinline__ float kernel_at(const struct kernel *kernel, f
     return value;
 }
 
-/* Adds what one view has for the place (x, y). */
+/* Adds the points of one view that reach the place (x, y). */
 template <int PAIRS>
 static __device__ __forceinline__ void add_view(const struct direction *at, const float2 *points, int most, float x,
                                                 float y, const struct kernel *kernel, float2 sums[PAIRS])
@@ -135,14 +135,14 @@ static __device__ __forceinline__ void add_view(const struct direction *at, cons
     }
 }
 
-/* What the grid's sides, the farthest points and the tables are to a thread. */
+/* The grid's sides, how far its points lie, and the kernel. */
 struct gathering {
     int rows, columns, most;
     float most_x, most_y; /* how far points lie, on an ellipse */
     struct kernel kernel;
 };
 
-/* No point reaches the square of places from (x, y) to (x + side - 1, y + side - 1). */
+/* True where no point reaches the square of places from (x, y) to (x + side - 1, y + side - 1). */
 static __device__ __forceinline__ bool is_beyond(const struct gathering *size, float x, float y, int side)
 {
     const float half = 0.5f * (float)(side - 1), reach = half + MARGIN;
@@ -151,7 +151,7 @@ static __device__ __forceinline__ bool is_beyond(const struct gathering *size, f
     return near_x * near_x + near_y * near_y > 1.001f;
 }
 
-/* Start of tile i along one side: 0, -SIDE, SIDE, -2 SIDE, ... */
+/* Returns the start of tile i along one side: 0, -SIDE, SIDE, -2 SIDE, ... */
 static __device__ __forceinline__ int tile_start(int i, int side)
 {
     return i % 2 ? -(i + 1) / 2 * side : i / 2 * side;
@@ -165,7 +165,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
     __shared__ float2 partial[SHARE > 1 ? PAIRS * THREADS : 1];
     const int x_first = tile_start((int)blockIdx.x, SIDE), y_first = tile_start((int)blockIdx.y, SIDE);
-    const int own = (int)threadIdx.x % (SIDE * SIDE), turn = (int)threadIdx.x / (SIDE * SIDE);
+    const int own = (int)threadIdx.x % (SIDE * SIDE), share = (int)threadIdx.x / (SIDE * SIDE);
     /* A warp's places are about as many along x as along y, so that views of any direction pass by all or none. */
     const int wide = SIDE < WARP_SIDE ? SIDE : WARP_SIDE, strip = own / (wide * SIDE), rest = own % (wide * SIDE);
     const int x = x_first + strip * wide + rest % wide, y = y_first + rest / wide;
@@ -187,7 +187,7 @@ static __global__ void __launch_bounds__(THREADS)
                 continue;
             passing(&directions, (float)x_first + shift_x, (float)y_first + shift_y, SIDE, first, end);
             for (int range = 0; range < 2; range++)
-                for (int d = first[range] + turn; d < end[range]; d += SHARE)
+                for (int d = first[range] + share; d < end[range]; d += SHARE)
                     add_view<PAIRS>(&directions.at[d], points + (int64_t)d * (2 * size.most + 1) * PAIRS, size.most,
                                     (float)x + shift_x, (float)y + shift_y, &size.kernel, sums);
         }
@@ -196,14 +196,14 @@ static __global__ void __launch_bounds__(THREADS)
         for (int pair = 0; pair < PAIRS; pair++)
             partial[pair * THREADS + threadIdx.x] = sums[pair];
         __syncthreads();
-        for (int pair = 0; turn == 0 && pair < PAIRS; pair++)
+        for (int pair = 0; share == 0 && pair < PAIRS; pair++)
             for (int other = 1; other < SHARE; other++) {
                 const float2 more = partial[pair * THREADS + other * SIDE * SIDE + own];
                 sums[pair].x += more.x;
                 sums[pair].y += more.y;
             }
     }
-    if (turn > 0 || x < -size.columns / 2 || x >= size.columns / 2 || y < -size.rows / 2 || y >= size.rows / 2)
+    if (share > 0 || x < -size.columns / 2 || x >= size.columns / 2 || y < -size.rows / 2 || y >= size.rows / 2)
         return;
     const int64_t place = (int64_t)(y < 0 ? y + size.rows : y) * size.columns + (x < 0 ? x + size.columns : x);
 #pragma unroll

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels between A and A', all bound by memory: one thread 16 elements of one slice, 256 apart; 4 bytes an element for
- * a norm, 12 for an update that takes its norm as well. Then `decide`: one block, one warp a slice at a time, joins the
- * squares and works out what follows.
+ * The kernels between A and A' are bound by memory: one thread takes 16 elements of one slice, 256 apart. A norm reads
+ * 4 bytes an element; an update that takes its norm as well moves 12. Then `decide`, one block with a warp for each
+ * slice in turn, joins the squares and works out what follows.
  *
- * Squares: chunks of 4096 elements; in a chunk each thread's 16 in double, joined by halving; then each lane of a warp
- * every 32nd chunk, joined by halving: an order that depends on the sizes alone. Blocks of 256 threads: enough loads on
- * their way, and few partial sums.
+ * Squares are summed in chunks of 4096 elements: in a chunk each thread's 16 in double, joined by halving; then each
+ * thread of a warp takes every 32nd chunk, joined by halving. That order depends on the sizes alone. Blocks are 256
+ * threads, which keeps enough loads in flight and leaves few partial sums.
  */
 #include "cuda/reconstruction/iterate.cuh"
 
 extern "C" {
+#include "core/memory.h"
 #include "stages/projection/reconstruction.h"
 }
 
@@ -32,7 +33,8 @@ static int32_t radon_method(int32_t back_method)
     }
 }
 
-/* The volume is the stage's output, the sinogram its input, in float and with the axis where the parameters say. */
+/* Describes the pair of stages: the volume is the stage's output, the sinogram its input in float, with the rotation
+ * axis where the parameters put it. */
 static void init_pair(struct cuda_iterate *job, const struct stage_context *context)
 {
     const struct iterate_params *params = (const struct iterate_params *)context->params;
@@ -82,7 +84,7 @@ int64_t ts_cuda_iterate_least_slices(const struct stage_context *context)
     return params->volume.method == BACK_METHOD_PIXEL ? 1 : ITERATE_SLICES;
 }
 
-/* A description with the group's slices. */
+/* Returns a description with the group's slices. */
 static struct ts_image group_of(const struct cuda_iterate *job, const struct ts_image *whole, float *data)
 {
     struct ts_image image = *whole;
@@ -108,7 +110,7 @@ enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sino
 
 /* ---- squares ----------------------------------------------------------------------------------- */
 
-/* The block's sums, joined, to its place: partial[slice][chunk]. */
+/* Joins the block's sums and writes them to its place: partial[slice][chunk]. */
 static __device__ __forceinline__ void join(double sum, double *partial)
 {
     __shared__ double sums[THREADS / 32];
@@ -124,7 +126,7 @@ static __device__ __forceinline__ void join(double sum, double *partial)
     partial[(int64_t)blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
-/* Terms of a slice's elements, squares or products. */
+/* Sums terms of a slice's elements: squares, or products. */
 template <class Term> static __device__ __forceinline__ void add_terms(int64_t n, double *partial, Term term)
 {
     double sum = 0;
@@ -137,7 +139,7 @@ template <class Term> static __device__ __forceinline__ void add_terms(int64_t n
     join(sum, partial);
 }
 
-/* grid of all three: chunks, slices. */
+/* The grid of the three kernels below is chunks by slices. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     subtract(const T *in, float *residual, const float *weights, int64_t n, bool first,
@@ -216,13 +218,13 @@ struct decision {
     enum cuda_iterate_norm norm;
     int32_t stop;
     double tolerance, noise;
-    double *residuals; /* rows of the tables */
+    double *residuals; /* the group's rows of the tables */
     uint32_t *counts;
     struct cuda_iterate_state *state;
 };
 
-/* After i iterations, as stages/reconstruction/iterate.c; true where the slice is done. */
-static __device__ bool start(const struct decision *d, int slice, double square)
+/* Records a residual after i iterations, as stages/reconstruction/iterate.c does; true where the slice is done. */
+static __device__ bool record(const struct decision *d, int slice, double square)
 {
     struct cuda_iterate_state *state = d->state;
     double *row = d->residuals + slice * (d->iterations + 1);
@@ -244,7 +246,7 @@ static __device__ bool start(const struct decision *d, int slice, double square)
     return done;
 }
 
-/* One block; lane 0 of a warp decides for its slice. */
+/* One block; the first thread of a warp decides for its slice. */
 static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision d)
 {
     __shared__ int going;
@@ -270,7 +272,7 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
         } else if (d.norm == NORM_GRADIENT) {
             state->factor[slice] = d.i == 0 || !(state->gamma[slice] > 0) ? 0 : square / state->gamma[slice];
             state->gamma[slice] = square;
-        } else if (!start(&d, slice, square)) {
+        } else if (!record(&d, slice, square)) {
             atomicOr(&going, 1);
         }
     }
@@ -295,29 +297,28 @@ enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterat
 
 /* ---- groups ------------------------------------------------------------------------------------ */
 
-/* Lays the arrays for n slices out from `at` on, which may be NULL; returns the bytes. */
-static size_t lay_out(struct cuda_iterate *job, const struct cuda_iterate_needs *needs, int64_t n, unsigned char *at)
+static float *add_floats(struct memory_layout *layout, int64_t n)
 {
-    const size_t volume = ts_cuda_stride((size_t)(n * job->pixels) * sizeof(float)),
-                 sinogram = ts_cuda_stride((size_t)(n * job->rays) * sizeof(float)),
-                 forth = radon_cuda.scratch_bytes(&job->forth, n), back = backproject_cuda.scratch_bytes(&job->back, n);
+    return (float *)ts_layout_add(layout, (size_t)n * sizeof(float));
+}
+
+/* Lays out the arrays for n slices. */
+static void lay_out(struct cuda_iterate *job, const struct iterate_needs *needs, int64_t n,
+                    struct memory_layout *layout)
+{
+    const size_t forth = radon_cuda.scratch_bytes(&job->forth, n), back = backproject_cuda.scratch_bytes(&job->back, n);
     const int64_t most = job->rays > job->pixels ? job->rays : job->pixels;
-    size_t used = 0;
-#define TAKE(to, type, bytes) ((to) = (type *)(at ? at + used : NULL), used += ts_cuda_stride(bytes))
-    TAKE(job->state, struct cuda_iterate_state, sizeof(struct cuda_iterate_state));
-    TAKE(job->partial, double, (size_t)(n * ts_cuda_parts(most, CHUNK)) * sizeof(double));
+    job->state = (struct cuda_iterate_state *)ts_layout_add(layout, sizeof *job->state);
+    job->partial = (double *)ts_layout_add(layout, (size_t)(n * ts_cuda_parts(most, CHUNK)) * sizeof *job->partial);
     for (int i = 0; i < needs->volumes; i++)
-        TAKE(job->volumes[i], float, volume);
+        job->volumes[i] = add_floats(layout, n * job->pixels);
     for (int i = 0; i < needs->sinograms; i++)
-        TAKE(job->sinograms[i], float, sinogram);
+        job->sinograms[i] = add_floats(layout, n * job->rays);
     if (needs->weights) {
-        TAKE(job->ray_weights, float, (size_t)job->rays * sizeof(float));
-        TAKE(job->pixel_weights, float, (size_t)job->pixels * sizeof(float));
+        job->ray_weights = add_floats(layout, job->rays);
+        job->pixel_weights = add_floats(layout, job->pixels);
     }
-    TAKE(job->back_call.scratch, void, forth > back ? forth : back);
-#undef TAKE
-    job->forth_call.scratch = job->back_call.scratch;
-    return used;
+    job->forth_call.scratch = job->back_call.scratch = ts_layout_add(layout, forth > back ? forth : back);
 }
 
 static int64_t slices_of_group(int64_t left)
@@ -325,25 +326,28 @@ static int64_t slices_of_group(int64_t left)
     return left < ITERATE_SLICES ? left : ITERATE_SLICES;
 }
 
-size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct cuda_iterate_needs *needs, int64_t n)
+size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs, int64_t n)
 {
     struct cuda_iterate job;
+    struct memory_layout layout = {NULL, CUDA_ALIGNMENT, 0};
     init_pair(&job, context);
-    return lay_out(&job, needs, slices_of_group(n), NULL);
+    lay_out(&job, needs, slices_of_group(n), &layout);
+    return layout.bytes;
 }
 
-enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct cuda_iterate_needs *needs,
+enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct iterate_needs *needs,
                                    cuda_iterate_run *begin, cuda_iterate_run *run, const struct ts_image *in,
                                    struct ts_image *out, const struct cuda_call *call)
 {
     struct cuda_iterate job;
+    struct memory_layout layout = {call->scratch, CUDA_ALIGNMENT, 0};
     const int64_t nz = out->axes[0].n;
     init_pair(&job, context);
     job.stream = call->stream;
     job.forth_call = job.back_call = *call;
     job.forth_call.result = job.back_call.result = NULL; /* found of the stage's input, not of theirs */
     job.back_call.constants = (const unsigned char *)call->constants + forth_bytes(&job);
-    lay_out(&job, needs, slices_of_group(nz), (unsigned char *)call->scratch);
+    lay_out(&job, needs, slices_of_group(nz), &layout);
     enum ts_status status = TS_OK;
     job.n_slices = 1;
     if (begin)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What iterative reconstructions share on the device: A and A', which are the stages radon and backproject, and the
- * state of up to ITERATE_SLICES slices that are iterated together. Nothing goes through the host: a slice that is done
- * keeps its image, and once all of a group are done, `halt` makes the kernels that follow return at once.
+ * state of up to ITERATE_SLICES slices that are iterated together. Nothing goes through the host, so that the device
+ * never waits for it: a slice that is done keeps its image, and once all of a group are done, `halt` makes the kernels
+ * that follow return at once.
  */
 #ifndef CUDA_RECONSTRUCTION_ITERATE_CUH
 #define CUDA_RECONSTRUCTION_ITERATE_CUH
@@ -14,7 +15,7 @@ extern "C" {
 #include "stages/reconstruction/iterate.h"
 }
 
-enum { ITERATE_SLICES = 128, ITERATE_VOLUMES = 2, ITERATE_SINOGRAMS = 2 };
+enum { ITERATE_SLICES = 128 };
 
 /* One number a slice. */
 struct cuda_iterate_state {
@@ -24,15 +25,9 @@ struct cuda_iterate_state {
     int32_t halt;
 };
 
-/* Arrays that an algorithm asks for beside the image: volumes and sinograms of a group, and numbers of each ray and of
- * each pixel of one slice. */
-struct cuda_iterate_needs {
-    int volumes, sinograms;
-    bool weights;
-};
-
-/* A group of slices on its way. `forth` and `back` are what radon and backproject see: they point into the job, which
- * is therefore never copied. */
+/* A group of slices in work. radon and backproject see `forth` and `back`, which point into the job: it is never
+ * copied.
+ */
 struct cuda_iterate {
     const struct stage_context *context;
     const struct iterate_params *params;
@@ -50,16 +45,16 @@ struct cuda_iterate {
     cudaStream_t stream;
 };
 
-/* Rows of struct stage_cuda. */
+/* Functions of struct stage_cuda. */
 size_t ts_cuda_iterate_constants_bytes(const struct stage_context *context);
 void ts_cuda_iterate_constants(const struct stage_context *context, void *host);
 int64_t ts_cuda_iterate_least_slices(const struct stage_context *context);
-size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct cuda_iterate_needs *needs, int64_t n);
+size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs, int64_t n);
 
-/* Calls begin() (NULL: nothing) once, with a group of one slice, then run() for every group. The state is all 0 then.
- */
+/* map(): calls begin() (NULL: nothing) once, with a group of one slice, then run() for every group, with a state of
+ * zeros. */
 typedef enum ts_status cuda_iterate_run(struct cuda_iterate *job);
-enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct cuda_iterate_needs *needs,
+enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct iterate_needs *needs,
                                    cuda_iterate_run *begin, cuda_iterate_run *run, const struct ts_image *in,
                                    struct ts_image *out, const struct cuda_call *call);
 
@@ -67,8 +62,8 @@ enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const st
 enum ts_status ts_cuda_iterate_project(struct cuda_iterate *job, float *volume, float *sinogram);
 enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sinogram, float *volume);
 
-/* residual = b - residual, or b where `first`; kept as that times ray_weights where they are not NULL. Takes the
- * squares of b - residual. */
+/* residual = b - residual, or b where `first`, times ray_weights where they are not NULL. Takes the squares of b -
+ * residual. */
 enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first, const float *ray_weights,
                                         float *residual);
 /* to = to + sign * factor * from, or for a direction to = from + factor * to; n elements a slice. Takes the squares of
@@ -78,9 +73,9 @@ enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, cons
 /* Takes the squares of n values a slice. */
 enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *values, int64_t n);
 
-/* What the squares that were taken last are for: a residual, after i iterations, is recorded and decides who is
- * done; a shadow gives cgls its alpha, a gradient its beta, as the state's factor; the products of a direction with
- * the gradient are what the next alpha divides. n: values a slice. */
+/* Joins the squares of n values a slice that were taken last, and does what they are for. A residual, after i
+ * iterations, is recorded and decides which slices are done; a shadow gives cgls its alpha and a gradient its beta, as
+ * the state's factor; the products of a direction with the gradient are what the next alpha divides. */
 enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT, NORM_DIRECTION };
 enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i);
 

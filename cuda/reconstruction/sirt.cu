@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * sirt on a CUDA device: x <- x + relaxation * C A' R (b - A x), over up to 128 slices at once; (z, view, detector) ->
- * (z, y, x). A and A' are the stages radon and backproject, by the method chosen; residuals and who is done:
+ * (z, y, x). A and A' are the stages radon and backproject, by the method chosen; residuals and which slices are done:
  * cuda/reconstruction/iterate.cu.
  *
- * Its own kernel, step: one thread one pixel of one slice, x + relaxation C change, 12 bytes a pixel and 4 of weights,
- * which neighboring slices find in the second cache. Blocks of 256 threads: any will do.
+ * step: one thread computes x + relaxation C change for one pixel of one slice; it moves 12 bytes a pixel and 4 of
+ * weights, which neighboring slices find in the second cache. Blocks are 256 threads because any size will do.
  */
 #include "cuda/reconstruction/iterate.cuh"
 
@@ -16,15 +16,13 @@ extern "C" {
 
 enum { THREADS = 256, FILL_BLOCKS = 2048 };
 
-static const struct cuda_iterate_needs needs = {1, 1, true};
-
 static __global__ void __launch_bounds__(THREADS) ones(float *values, int64_t n)
 {
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
         values[i] = 1;
 }
 
-/* factor / sum, or 0. */
+/* Replaces each sum by factor / sum, or 0 where it is 0. */
 static __global__ void __launch_bounds__(THREADS) invert_sums(float *sums, int64_t n, float factor)
 {
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
@@ -43,7 +41,7 @@ static __global__ void __launch_bounds__(THREADS)
     image[at] = nonnegative && value < 0 ? 0 : value;
 }
 
-/* R and relaxation times C, by A and A' of ones. */
+/* Finds R and relaxation times C, which are one over A and A' of ones. */
 static enum ts_status find_weights(struct cuda_iterate *job)
 {
     const struct sirt_params *params = (const struct sirt_params *)job->context->params;
@@ -89,13 +87,13 @@ static enum ts_status run(struct cuda_iterate *job)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return ts_cuda_iterate_scratch(context, &needs, n);
+    return ts_cuda_iterate_scratch(context, &ts_sirt_needs, n);
 }
 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
-    return ts_cuda_iterate_map(context, &needs, find_weights, run, in, out, call);
+    return ts_cuda_iterate_map(context, &ts_sirt_needs, find_weights, run, in, out, call);
 }
 
 const struct stage_cuda sirt_cuda = {

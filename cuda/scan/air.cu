@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * air on a CUDA device: t = (x - dark) / (a - dark). A warp takes a row (z, view): its lanes sum the outer detectors on
+ * air on a CUDA device: t = (x - dark) / (a - dark). A warp takes a row (z, view): its threads sum the outer values on
  * both sides, each every 32nd, then by halving, always in that order; then each divides every 32nd value of the row, 8
- * in flight. 4 + 4 bytes of memory traffic a float value: what the sums read, the division finds in the cache. Blocks
- * of 128 threads, whose warps never wait for each other.
+ * in flight. 4 + 4 bytes move a float value: the division finds in the cache what the sums read. Blocks are 128
+ * threads, whose warps never wait for each other.
  */
 #include "cuda/device/launch.cuh"
 
@@ -19,7 +19,7 @@ struct air_job {
     unsigned long long *blocked; /* of each slice */
 };
 
-/* The same in every lane. */
+/* Returns the sum to every thread of the warp. */
 template <typename T> static __device__ double sum_of(const T *row, int64_t n, int lane)
 {
     double sum = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * circle on a CUDA device: a warp copies a row, its lanes groups of 16 bytes, four of them in flight; where rows are no
- * multiples of 16 bytes, single values. The columns inside come from a table that the host made, so that both devices
- * agree on every pixel. Each value inside is read once, those outside not at all, and each is written once. 8 rows a
- * block of 256 threads: enough warps to hide the latency, and blocks small enough to fill the device.
+ * circle on a CUDA device: a warp copies a row, each thread groups of 16 bytes with four of them in flight, or single
+ * values where rows are no multiples of 16 bytes. The columns inside come from a table that the host made, so that both
+ * devices agree on every pixel. Each value inside is read once, those outside not at all, and each is written once. A
+ * block is 256 threads for 8 rows: enough warps to hide the latency, and small enough to fill the device.
  */
 #include "cuda/device/launch.cuh"
 

@@ -2,11 +2,11 @@
  *
  * flat_field on a CUDA device: t = (counts - dark) * (1 / (flat - dark)), by the operations of the CPU code.
  *
- * Three launches a slab. `calibrate`: a thread combines the frames of one detector pixel; neighbors read neighbors. A
- * median is found bit by bit in keys that order as the values do, so that frames are only read, once for each bit.
- * `stand_in`: a block looks through the dead pixels of a slice, which are few. `divide`: a thread takes one column of
- * detector pixels down VIEWS views with its dark and gain in registers, UNROLL values in flight: 2 + 4 bytes of memory
- * traffic a 16-bit value, and for a dead pixel the values of the pixel that stands in for it. 128 threads a block, so
+ * A slab takes three launches. `calibrate`: a thread combines the frames of one detector pixel; neighbors read
+ * neighbors. A median is found bit by bit in keys that order as the values do, so that frames are only read, once for
+ * each bit. `stand_in`: a block looks through the dead pixels of a slice, which are few. `divide`: a thread takes one
+ * column of detector pixels down VIEWS views with its dark and gain in registers, UNROLL values in flight: 2 + 4 bytes
+ * move a 16-bit value, and for a dead pixel the values of the pixel that stands in for it. A block is 128 threads, so
  * that short rows leave few idle.
  */
 #include "cuda/device/launch.cuh"

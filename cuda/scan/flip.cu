@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flip on a CUDA device: a warp writes a row, its lanes neighboring detectors, eight of them in flight, and reads it
- * from its end. Each value is read once and written once; 8 rows a block of 256 threads, as many warps as a
- * multiprocessor holds.
+ * flip on a CUDA device: a warp writes a row, its threads neighboring detector pixels, eight of them in flight, and
+ * reads it from its end. Each value is read once and written once. Blocks are 256 threads for 8 rows, as many warps as
+ * a multiprocessor holds.
  */
 #include "cuda/device/launch.cuh"
 

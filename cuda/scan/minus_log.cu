@@ -14,7 +14,8 @@ extern "C" {
 
 enum { THREADS = 256, FLIGHT = 4, GROUP = 4, WAVES = 4 };
 
-static int64_t resident_blocks(const struct stage_context *context)
+/* The blocks that the device holds at once. */
+static int64_t blocks_at_once(const struct stage_context *context)
 {
     return (int64_t)context->device->multiprocessors * (context->device->threads / THREADS);
 }
@@ -100,7 +101,7 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
                           .lowest = ts_minus_log_lowest(context)};
     const int64_t n_slices = slices->axes[0].n;
     const int64_t work = ts_cuda_parts(tally.count + GROUP, (int64_t)GROUP * THREADS * FLIGHT);
-    const int64_t most = ts_cuda_parts(resident_blocks(context), n_slices);
+    const int64_t most = ts_cuda_parts(blocks_at_once(context), n_slices);
     (void)input;
     if (ts_minus_log_tabulates(context))
         tally.slices = (struct minus_log_slice *)(tally.found + 1);
@@ -154,7 +155,7 @@ static __global__ void __launch_bounds__(THREADS)
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
-    const int64_t n = (int64_t)ts_image_count(out), most = WAVES * resident_blocks(context);
+    const int64_t n = (int64_t)ts_image_count(out), most = WAVES * blocks_at_once(context);
     const int64_t from = (int64_t)((uintptr_t)in->data / sizeof(float) % GROUP);
     const int64_t to = (int64_t)((uintptr_t)out->data / sizeof(float) % GROUP), start = (GROUP - from) % GROUP;
     const int64_t head = from != to || start > n ? n : start;

@@ -1,56 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stripes of sinograms by wavelets and Fourier series (stages/scan/ring_wavelet.h) on a CUDA device, sums in the
- * order of the CPU code. A thread makes one value: of a filter along the views or along the detectors, of a wave, or of
- * a part back from its waves. Threads side by side take neighboring detectors, so that each load of a warp lies side by
- * side, or in every second place.
+ * ring on a CUDA device, method fourier-wavelet (stages/scan/ring_wavelet.h), with sums in the order of the CPU code. A
+ * thread makes one value: of a filter along the views or along the detector, of a wave, or of a part made again from
+ * its waves. Neighboring threads take neighboring detector pixels, so that the loads of a warp lie side by side, or in
+ * every second place.
  *
- * Memory traffic: about 13 bytes a value down and as many up, over all levels, 8 at the finest one; the taps of a
- * filter overlap and come from the caches. 256 threads a block, 64 along the detectors: neighbors in view share their
- * taps.
+ * Over all levels about 13 bytes a value move down and as many up, 8 at the finest level; the taps of a filter overlap
+ * and come from the caches. A block is 256 threads, 64 along the detector, because neighbors in view share their taps.
  */
 #include "cuda/scan/ring_wavelet.cuh"
 #include "cuda/values/border.cuh"
 
 extern "C" {
+#include "core/memory.h"
 #include "stages/scan/ring_wavelet.h"
 }
 
 enum { COLUMNS = 64, ROWS = 4, AT_ONCE = 16 };
 
-/* Of one slice, in floats, and where they begin. */
-struct wavelet_room {
+/* The buffers of one slice; those of the next slice begin `floats` further. */
+struct wavelet_buffers {
     float *image, *half, *odd, *even, *parts, *waves;
-    int64_t floats; /* of one slice: between the rooms of neighbors */
+    int64_t floats;
 };
 
-static int64_t up_to_256_bytes(int64_t floats)
+static float *add_floats(struct memory_layout *layout, int64_t n)
 {
-    return (floats + 63) / 64 * 64;
+    return (float *)ts_layout_add(layout, (size_t)n * sizeof(float));
 }
 
-static void lay_out(const struct stage_context *context, const struct ring_levels *levels, float *base,
-                    struct wavelet_room *room)
+static struct wavelet_buffers lay_out(const struct stage_context *context, const struct ring_levels *levels, void *base)
 {
     const struct ring_level *first = &levels->at[0], *second = &levels->at[levels->n > 1 ? 1 : 0];
-    int64_t at = 0, waves = 0;
+    struct memory_layout layout = {base, CUDA_ALIGNMENT, 0};
+    struct wavelet_buffers buffers;
+    int64_t waves = 0;
     for (int i = 0; i < levels->n; i++) {
         const int64_t of_level = 2 * levels->at[i].waves * levels->at[i].half_detectors;
         waves = of_level > waves ? of_level : waves;
     }
-    room->image = base + at;
-    at += context->in.dtype == TS_F32 ? 0 : up_to_256_bytes(first->views * first->detectors);
-    room->half = base + at;
-    at += up_to_256_bytes(first->half_views * first->detectors);
-    room->odd = base + at;
-    at += up_to_256_bytes(first->half_views * first->half_detectors);
-    room->even = base + at;
-    at += up_to_256_bytes(second->half_views * second->half_detectors);
-    room->parts = base + at;
-    at += up_to_256_bytes(levels->parts);
-    room->waves = base + at;
-    at += up_to_256_bytes(waves);
-    room->floats = at;
+    buffers.image = add_floats(&layout, context->in.dtype == TS_F32 ? 0 : first->views * first->detectors);
+    buffers.half = add_floats(&layout, first->half_views * first->detectors);
+    buffers.odd = add_floats(&layout, first->half_views * first->half_detectors);
+    buffers.even = add_floats(&layout, second->half_views * second->half_detectors);
+    buffers.parts = add_floats(&layout, levels->parts);
+    buffers.waves = add_floats(&layout, waves);
+    buffers.floats = (int64_t)(layout.bytes / sizeof(float));
+    return buffers;
 }
 
 static int64_t slices_at_once(int64_t n)
@@ -60,12 +56,9 @@ static int64_t slices_at_once(int64_t n)
 
 size_t ts_cuda_ring_wavelet_scratch(const struct stage_context *context, int64_t n)
 {
-    static float base[1];
     struct ring_levels levels;
-    struct wavelet_room room;
     ts_ring_levels(context, &levels);
-    lay_out(context, &levels, base, &room);
-    return (size_t)(room.floats * slices_at_once(n)) * sizeof(float);
+    return (size_t)(lay_out(context, &levels, NULL).floats * slices_at_once(n)) * sizeof(float);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------- */
@@ -135,7 +128,7 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     v[at] = high;
 }
 
-/* cosines: then sines and weights. A block is ROWS waves high. */
+/* cosines: the level's table, in which sines and weights follow. A block is ROWS waves high. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
     find_waves(struct ring_level level, const float *cosines, const float *v, float *waves, int64_t stride)
 {
@@ -174,7 +167,7 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     v[blockIdx.z * stride + cell.row * columns + cell.column] = sum;
 }
 
-/* c NULL: from zero. */
+/* c NULL: there is none. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
     detectors_up(struct ring_level level, const float *filters, int length, const float *c, const float *v, float *t,
                  int64_t stride)
@@ -192,7 +185,7 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     t[blockIdx.z * stride + cell.row * level.detectors + cell.column] = sum;
 }
 
-/* image NULL: c itself. */
+/* Writes image - c, or c itself where image is NULL. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
     views_up(struct ring_level level, const float *low, int length, const float *t, int64_t stride, const float *image,
              int64_t image_stride, float *out, int64_t out_stride)
@@ -219,7 +212,7 @@ static dim3 blocks_of(int64_t rows, int64_t columns, int64_t n)
 struct wavelet_job {
     const struct stage_context *context;
     const struct ring_levels *levels;
-    struct wavelet_room room;
+    struct wavelet_buffers buffers;
     const float *tables, *image; /* image: as floats */
     int64_t image_stride, n;
     cudaStream_t stream;
@@ -227,7 +220,7 @@ struct wavelet_job {
 
 static enum ts_status go_down(const struct wavelet_job *job)
 {
-    const struct wavelet_room *room = &job->room;
+    const struct wavelet_buffers *buffers = &job->buffers;
     const dim3 threads(COLUMNS, ROWS);
     const float *a = job->image;
     int64_t a_stride = job->image_stride;
@@ -235,38 +228,38 @@ static enum ts_status go_down(const struct wavelet_job *job)
     for (int i = 0; status == TS_OK && i < job->levels->n; i++) {
         const struct ring_level level = job->levels->at[i];
         const float *cosines = job->tables + level.table;
-        float *next = i % 2 ? room->even : room->odd, *v = room->parts + level.part;
+        float *next = i % 2 ? buffers->even : buffers->odd, *v = buffers->parts + level.part;
         const int length = job->levels->length;
         views_down<<<blocks_of(level.half_views, level.detectors, job->n), threads, 0, job->stream>>>(
-            level, job->tables, length, a, a_stride, room->half, room->floats);
+            level, job->tables, length, a, a_stride, buffers->half, buffers->floats);
         detectors_down<<<blocks_of(level.half_views, level.half_detectors, job->n), threads, 0, job->stream>>>(
-            level, job->tables, length, room->half, next, v, room->floats);
+            level, job->tables, length, buffers->half, next, v, buffers->floats);
         find_waves<<<blocks_of(level.waves, level.half_detectors, job->n), threads, 0, job->stream>>>(
-            level, cosines, v, room->waves, room->floats);
+            level, cosines, v, buffers->waves, buffers->floats);
         sum_waves<<<blocks_of(level.half_views, level.half_detectors, job->n), threads, 0, job->stream>>>(
-            level, cosines, room->waves, v, room->floats);
+            level, cosines, buffers->waves, v, buffers->floats);
         status = ts_cuda_launched(job->context, "views_down, detectors_down, find_waves, sum_waves");
         a = next;
-        a_stride = room->floats;
+        a_stride = buffers->floats;
     }
     return status;
 }
 
 static enum ts_status go_up(const struct wavelet_job *job, float *out)
 {
-    const struct wavelet_room *room = &job->room;
+    const struct wavelet_buffers *buffers = &job->buffers;
     const dim3 threads(COLUMNS, ROWS);
     const float *c = NULL;
     enum ts_status status = TS_OK;
     for (int i = job->levels->n - 1; status == TS_OK && i >= 0; i--) {
         const struct ring_level level = job->levels->at[i];
         const int length = job->levels->length;
-        float *next = i == 0 ? out : i % 2 ? room->odd : room->even;
+        float *next = i == 0 ? out : i % 2 ? buffers->odd : buffers->even;
         detectors_up<<<blocks_of(level.half_views, level.detectors, job->n), threads, 0, job->stream>>>(
-            level, job->tables, length, c, room->parts + level.part, room->half, room->floats);
+            level, job->tables, length, c, buffers->parts + level.part, buffers->half, buffers->floats);
         views_up<<<blocks_of(level.views, level.detectors, job->n), threads, 0, job->stream>>>(
-            level, job->tables, length, room->half, room->floats, i == 0 ? job->image : NULL, job->image_stride, next,
-            i == 0 ? level.views * level.detectors : room->floats);
+            level, job->tables, length, buffers->half, buffers->floats, i == 0 ? job->image : NULL, job->image_stride,
+            next, i == 0 ? level.views * level.detectors : buffers->floats);
         status = ts_cuda_launched(job->context, "detectors_up, views_up");
         c = next;
     }
@@ -283,16 +276,16 @@ enum ts_status ts_cuda_ring_wavelet(const struct stage_context *context, const s
     ts_ring_levels(context, &levels);
     struct wavelet_job job = {
         .context = context, .levels = &levels, .tables = (const float *)call->constants, .stream = call->stream};
-    lay_out(context, &levels, (float *)call->scratch, &job.room);
-    job.image_stride = converted ? job.room.floats : views * detectors;
+    job.buffers = lay_out(context, &levels, call->scratch);
+    job.image_stride = converted ? job.buffers.floats : views * detectors;
     for (int64_t z = 0; status == TS_OK && z < n; z += AT_ONCE) {
         job.n = n - z < AT_ONCE ? n - z : AT_ONCE;
         const void *from = (const char *)in->data + (size_t)z * ts_slice_bytes(in);
-        job.image = converted ? job.room.image : (const float *)from;
+        job.image = converted ? job.buffers.image : (const float *)from;
         if (converted) {
 #define CONVERT(T)                                                                                                     \
     convert<T><<<blocks_of(views, detectors, job.n), dim3(COLUMNS, ROWS), 0, call->stream>>>(                          \
-        (const T *)from, job.room.image, views, detectors, job.room.floats)
+        (const T *)from, job.buffers.image, views, detectors, job.buffers.floats)
             TS_CUDA_DTYPES(in->dtype, CONVERT)
 #undef CONVERT
             status = ts_cuda_launched(context, "convert");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ring by wavelets and Fourier series on the device.
+ * Method fourier-wavelet of ring on the device: scratch_bytes() and map() of the stage.
  */
 #ifndef CUDA_SCAN_RING_WAVELET_CUH
 #define CUDA_SCAN_RING_WAVELET_CUH

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stitch on a CUDA device: one thread one detector of the result, in up to 8 views whose samples are in flight
- * together. What each sample is made of stands in tables of stages/scan/stitch.c, a weight a detector and an opposite a
- * view, which stay in the caches. The two halves of a turn are read once from memory (beside each other in a warp,
- * the opposite's backwards; its further taps from cache) and the result is written once: 12 bytes a sample that both
- * halves see, 8 a sample of one. Blocks of 128 threads keep a narrow detector's last block from standing idle.
+ * stitch on a CUDA device: one thread makes one detector pixel of the result, in up to 8 views whose samples are in
+ * flight together. Tables of stages/scan/stitch.c hold a weight for each pixel and an opposite for each view, and stay
+ * in the caches. The two halves of a turn are read once from memory (side by side in a warp, the opposite's backwards;
+ * its further taps come from cache) and the result is written once: 12 bytes a sample that both halves see, 8 a sample
+ * of one. Blocks are 128 threads, which keeps a narrow detector's last block from standing idle.
  */
 #include "cuda/device/launch.cuh"
 
@@ -24,16 +24,17 @@ static size_t weights_bytes(const struct stage_context *context)
     return ts_cuda_stride((size_t)context->out.axes[2].n * sizeof(float));
 }
 
-/* The room is the host's alone. */
+/* Behind them, on the host alone, is the scratch in which the opposites are found. */
 static size_t constants_bytes(const struct stage_context *context)
 {
-    return opposites_bytes(context) + weights_bytes(context) + ts_stitch_room_bytes(context);
+    return opposites_bytes(context) + weights_bytes(context) +
+           (size_t)context->in.axes[1].n * sizeof(struct view_place);
 }
 
 static void constants(const struct stage_context *context, void *host)
 {
-    char *weights = (char *)host + opposites_bytes(context), *room = weights + weights_bytes(context);
-    ts_stitch_opposites(context, (struct stitch_opposite *)host, room);
+    char *weights = (char *)host + opposites_bytes(context), *scratch = weights + weights_bytes(context);
+    ts_stitch_opposites(context, (struct stitch_opposite *)host, (struct view_place *)scratch);
     ts_stitch_weights(context, (float *)weights);
 }
 
@@ -44,7 +45,7 @@ struct stitch_job {
     int64_t n_in, views, n_rows; /* views of the input, of the result; rows of the result */
 };
 
-/* Detector i of the opposite, the last beyond its ends. */
+/* Returns sample i of the opposite; beyond its ends the last one counts. */
 template <typename T>
 static __device__ float opposite_at(const T *first, const T *second, float past, int64_t n, int64_t i)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parallel-beam backprojection as sums over detectors around the place where a pixel lies in a view. With
+ * Parallel-beam backprojection as sums over the detector pixels around the place where an image pixel lies in a view.
+ * The ray through the center of pixel (row, column) meets the detector at index
  *
  *     t = base + row * per_row + column * per_column
  *
- * the detector index of the ray through the center of pixel (row, column), the pixel takes from the view
+ * and the pixel takes from the view
  *
- *     scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d],   outside the detectors 0.
+ *     scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d],   outside the detector 0.
  *
- * Width 1 is linear interpolation between the two detectors beside t. Width and scale of Joseph's rays, the distance in
- * pixels of neighboring rays along the minor axis and the ray's length between two lines, give the exact adjoint of
- * the projection in stages/geometry/parallel_beam.h.
+ * Width 1 is linear interpolation between the two detector pixels beside t. With Joseph's model the width is the
+ * distance of neighboring rays in pixels along the minor axis and the scale is a ray's length between two lines, which
+ * gives the exact adjoint of the projection in stages/geometry/parallel_beam.h.
  */
 #ifndef STAGES_GEOMETRY_BACK_VIEW_H
 #define STAGES_GEOMETRY_BACK_VIEW_H
@@ -26,17 +27,5 @@ struct back_view {
 
 /* The view at this angle, under one of the two models. */
 struct back_view ts_back_view(const struct beam_geometry *geometry, double degree, enum back_model model);
-
-/* The share of each view in a sum over angles, in radian: half the distance of its two neighbors on the circle modulo
- * 180 degrees; views in one direction share theirs. Sums up to pi. `order` is room for n numbers. */
-void ts_view_weights(const double *degrees, int64_t n, double *weights, int64_t *order);
-/* The largest distance of neighboring directions in degrees, the views on both sides of it, and how many directions
- * there are. */
-struct view_gap {
-    double degrees;
-    int64_t before, after, directions;
-};
-/* `order` is room for n numbers. */
-struct view_gap ts_view_gap(const double *degrees, int64_t n, int64_t *order);
 
 #endif

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Views, detectors and shadows of a scan; all in double. Formulas: beam.h.
+ * The angles of a scan's views, the rays of its detector pixels, runs of rays with one major axis, and the place on the
+ * detector that a point casts its shadow on. beam.h has the formulas; all numbers are double, because positions are
+ * differences of large numbers.
  */
 #include "stages/geometry/beam.h"
 
 #include <math.h>
 
-static double spacing_of(const struct ts_axis *axis)
-{
-    return axis->spacing > 0 ? axis->spacing : 1;
-}
-
 struct beam_scan ts_beam_scan(const struct ts_image *volume, const struct ts_image *sinogram)
 {
     const struct ts_axis *view = &sinogram->axes[1], *detector = &sinogram->axes[2];
-    const double pitch = spacing_of(detector);
+    const double pitch = ts_axis_spacing(detector);
     return (struct beam_scan){.grid = {.n_rows = volume->axes[1].n,
                                        .n_columns = volume->axes[2].n,
-                                       .row_spacing = spacing_of(&volume->axes[1]),
-                                       .column_spacing = spacing_of(&volume->axes[2]),
+                                       .row_spacing = ts_axis_spacing(&volume->axes[1]),
+                                       .column_spacing = ts_axis_spacing(&volume->axes[2]),
                                        .n_detectors = detector->n,
                                        .detector_spacing = pitch,
                                        .center = -detector->first / pitch},

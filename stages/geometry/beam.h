@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rays of a scan of any beam over a grid of pixels: for projectors, their exact adjoints, and backprojection that
- * is driven by pixels. parallel_beam.h draws the axes and states Joseph's model.
+ * The rays of a scan of any beam over a grid of pixels. Projectors, their exact adjoints and backprojection that is
+ * driven by pixels all take them from here. parallel_beam.h draws the axes and states Joseph's model.
  *
  * Every ray is a line x cos(phi) + y sin(phi) = s, in mm from the rotation center. With theta the angle of the view and
- * u the detector's position in mm from the central ray:
+ * u the detector pixel's position in mm from the central ray:
  *
  *     parallel    phi = theta            s = u
  *     fan-arc     phi = theta + gamma    s = source_axis * sin(gamma)    gamma = u / source_detector
@@ -27,7 +27,7 @@
 #include "core/image.h"
 #include "stages/geometry/parallel_beam.h"
 
-/* Detector d of every view: its ray's angle from the central ray, and its s. */
+/* Detector pixel d of every view: its ray's angle from the central ray, and its s. */
 struct beam_detector {
     double cosine, sine; /* of gamma */
     double distance_mm;  /* s */
@@ -52,27 +52,29 @@ struct beam_ray {
     double length_mm; /* of the ray between two major lines */
 };
 
-/* Detectors [first, end) of a view whose rays have one major axis; a view has at most BEAM_RUNS of them. */
+/* Detector pixels [first, end) of a view whose rays have one major axis; a view has at most BEAM_RUNS such runs. */
 struct beam_run {
     int32_t first, end;
     bool along_rows;
 };
 enum { BEAM_RUNS = 4 };
 
-/* The scan of this sinogram over the grid of this volume. Descriptions suffice; they must outlive it. */
+/* Returns the scan of this sinogram over the grid of this volume. Descriptions without data suffice; they must outlive
+ * the scan. */
 struct beam_scan ts_beam_scan(const struct ts_image *volume, const struct ts_image *sinogram);
-/* In degrees. */
+/* Returns the angle of a view in degrees. */
 double ts_beam_scan_angle(const struct beam_scan *scan, int64_t view);
-/* Exact at multiples of 90 degrees, as ts_angle_cos_sin. */
+/* Returns cosine and sine of a view's angle, exact at multiples of 90 degrees as ts_angle_cos_sin() gives them. */
 struct beam_angle ts_beam_angle(const struct beam_scan *scan, int64_t view);
 struct beam_detector ts_beam_detector(const struct beam_scan *scan, int64_t detector);
-/* Distance in mm from the rotation axis that the source must keep: it never stands among the pixels. */
+/* Returns the distance in mm from the rotation axis that the source must keep, so that it never stands among the
+ * pixels. */
 double ts_beam_least_source_axis(const struct beam_geometry *grid);
 /* Writes the runs of one view and returns how many; detectors[] are those of the scan. */
 int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors, struct beam_angle angle,
                  struct beam_run runs[BEAM_RUNS]);
-/* Detector index, with its fraction, that the ray through the point (x, y) meets; the source must not lie in between.
- */
+/* Returns the detector index, with its fraction, that the ray through the point (x, y) meets. The source must not lie
+ * between the two. */
 double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, double x, double y);
 
 #ifdef __CUDACC__
@@ -103,7 +105,8 @@ BEAM_INLINE struct beam_ray ts_beam_ray_along(const struct beam_geometry *grid, 
     return ray;
 }
 
-/* Along the axis that has more lines of the ray; rows where both are as good: rounding must not decide. */
+/* The ray along the axis of which it crosses more lines. Where both are as good rows are taken, so that rounding does
+ * not decide. */
 BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct beam_angle angle,
                                         struct beam_detector detector)
 {

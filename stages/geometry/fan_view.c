@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Views of a fan on the circle and their weights; all in double.
+ * The views of a fan are sorted on the circle. Where no gap is much wider than the others they cover a whole turn, and
+ * each counts by half the distance of its neighbors; otherwise they are a short scan, whose rays are shared by Parker's
+ * weights. All numbers are double.
  */
 #include "stages/geometry/fan_view.h"
 
@@ -8,7 +10,7 @@
 
 /* Neighboring views of a whole turn may stand so many times further apart than on the average. */
 static const double widest_gap = 4;
-/* Closer angles are one: angles are often written with a few digits. */
+/* Angles that are closer than this are one: angles are often written with a few digits. */
 static const double same_angle = 1e-6;
 
 static double on_circle(double degree)
@@ -23,7 +25,7 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* The angles on the circle, rising, each once; returns how many. */
+/* Writes the angles on the circle, rising, each once; returns how many there are. */
 static int64_t sort_angles(const struct beam_scan *scan, double *sorted)
 {
     int64_t n = 0;
@@ -100,7 +102,7 @@ void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, s
                                      .sine = angle.sine,
                                      .scale = share_of(degree, sorted, n, range) * radian * (range->whole ? 0.5 : 1)};
     }
-    /* Views at one angle share its part; sorted by angle they would be neighbors, but few scans have any. */
+    /* Views at one angle divide its part. Few scans have any, so that a search among all views will do. */
     for (int64_t v = 0; n < scan->n_views && v < scan->n_views; v++) {
         const double degree = on_circle(ts_beam_scan_angle(scan, v));
         int64_t same = 0;
@@ -110,8 +112,8 @@ void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, s
     }
 }
 
-/* Of the ray at gamma in the view beta after the first; all in radian, delta half of what the scan has beyond pi. The
- * ray comes again, from its other end, in the view beta + 2 gamma + pi. */
+/* The weight of the ray at gamma in the view that lies beta after the first. All angles are in radian; delta is half of
+ * what the scan covers beyond pi. The same ray comes again, from its other end, in the view beta + 2 gamma + pi. */
 static double parker(double beta, double gamma, double delta)
 {
     const double in = 2 * (delta - gamma), out = M_PI - 2 * gamma, end = M_PI + 2 * delta;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filtered backprojection of a fan, directly: what its rows are multiplied with before the filter, where a pixel lies
- * in a view, and how much the view counts there. (A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging,
- * 1988, sections 3.4.1 and 3.4.2.) With D = source_detector, R = source_axis, spacing d, gamma a ray's angle from the
- * central one, and for a pixel at (x, y)
+ * Filtered backprojection of a fan without rebinning: the factors of its rows before the filter, the place of a pixel
+ * in a view, and the weight of the view there (A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging,
+ * 1988, sections 3.4.1 and 3.4.2). Let D = source_detector, R = source_axis, d the detector spacing and gamma a ray's
+ * angle from the central one. For a pixel at (x, y)
  *
  *     across = x cos(theta) + y sin(theta)    ahead = R + x sin(theta) - y cos(theta)
  *
@@ -11,9 +11,9 @@
  *     fan-flat   cos(gamma)           d R / D mm              D across / ahead            (R / ahead)^2
  *     fan-arc    R cos(gamma)         d / D radian            D atan(across / ahead)      1 / (across^2 + ahead^2)
  *
- * The ramp of an arc has n in h[n] replaced by sin(n d / D) D / d. Views count as an integral over theta: over a whole
- * turn, which sees each ray twice, half; over less, each ray by the weights of D. L. Parker (Med. Phys. 9, 1982), which
- * share it smoothly among the views that see it.
+ * The ramp of an arc has n in h[n] replaced by sin(n d / D) D / d. The sum over views is an integral over theta. A
+ * whole turn sees each ray twice, so that every view counts half; in a short scan the weights of D. L. Parker (Med.
+ * Phys. 9, 1982) share each ray smoothly among the views that see it.
  */
 #ifndef STAGES_GEOMETRY_FAN_VIEW_H
 #define STAGES_GEOMETRY_FAN_VIEW_H
@@ -27,7 +27,7 @@ struct fan_view {
     double scale;        /* radian: the view's part of the integral */
 };
 
-/* What places of pixels are worked out from: the slice's grid and the beam. */
+/* The slice's grid and the beam, from which places of pixels are worked out. */
 struct fan_grid {
     double center_row, center_column; /* of the rotation axis */
     double dy, dx;                    /* mm from row to row, and from column to column */
@@ -36,12 +36,12 @@ struct fan_grid {
     bool arc;
 };
 
-/* Where a pixel lies in a view, as a detector index, and its weight; a device computes the same numbers. */
+/* The detector index where a pixel lies in a view, and its weight. A CUDA device computes the same numbers. */
 struct fan_place {
     double at, weight;
 };
 
-/* How the views lie on the circle. */
+/* The places of the views on the circle. */
 struct fan_range {
     bool whole;            /* a whole turn */
     double first, degrees; /* else from here on, over so many degrees */
@@ -50,11 +50,11 @@ struct fan_range {
     double gap;            /* degrees */
 };
 
-/* sorted: room for n_views numbers. */
+/* Finds how the views lie. `sorted` is scratch for n_views numbers. */
 struct fan_range ts_fan_range(const struct beam_scan *scan, double *sorted);
-/* Writes the views; sorted: room for n_views numbers. */
+/* Writes the views. `sorted` is scratch for n_views numbers. */
 void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, struct fan_view *views, double *sorted);
-/* What the samples of a view are multiplied with before the filter: detectors[d] are those of the scan. */
+/* Writes the factors of the samples of a view before the filter. detectors[d] are those of the scan. */
 void ts_fan_row_weights(const struct beam_scan *scan, const struct fan_range *range,
                         const struct beam_detector *detectors, int64_t view, float *weights);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For the tables of stages that take line integrals: the way to them from whatever else a scan may hold.
+ * Stages that take line integrals put these hints into their tables: each states how line integrals are made from what
+ * a scan may hold instead.
  */
 #ifndef STAGES_GEOMETRY_LINE_INTEGRALS_H
 #define STAGES_GEOMETRY_LINE_INTEGRALS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rays of parallel-beam projection as straight lines in index space; all in double. Axis order (view, detector).
+ * A view of a parallel beam as straight lines in index space: the line equation of the header is solved for the column
+ * where rows are the major axis, else for the row. All numbers are double.
  */
 #include "stages/geometry/parallel_beam.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The geometry of parallel-beam projection and its discretization, for a projector and for its exact adjoint.
+ * The geometry of parallel-beam projection and its discretization, which a projector and its exact adjoint share.
  *
  * A ray is x cos(theta) + y sin(theta) = s, in mm, with x along rising columns, y along falling rows and the origin at
- * the rotation center, pixel ((n_rows - 1) / 2, (n_columns - 1) / 2). Detector d stands at s = (d - center) * spacing.
+ * the rotation center, pixel ((n_rows - 1) / 2, (n_columns - 1) / 2). Detector pixel d stands at s = (d - center) *
+ * spacing.
  *
  *                y  |     / ray: its points have the one s
  *                   |    /

@@ -1,50 +1,152 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Radians taken for degrees: all views within some 3 to 7 degrees, and so a gap of nearly the half turn.
+ * Views are sorted by their direction, the angle modulo 180 degrees, because rays of opposite views are the same in a
+ * parallel beam. Half the distance between a direction's neighbors is the weight of the midpoint rule, so that half a
+ * turn and a whole one, evenly spaced or not, integrate alike.
+ *
+ * Angles in radians that are taken for degrees lie within some 3 to 7 degrees, and so leave a gap of nearly the whole
+ * half turn: both signs together are refused.
  */
 #include "stages/geometry/view_angles.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "stages/geometry/back_view.h"
+#include <string.h>
 
 /* Neighboring views may stand so many times further apart than on the average. */
 static const double widest_gap = 4;
-/* Closer directions are one: angles are often written with a few digits. */
+/* Directions that are closer than this are one: angles are often written with a few digits. */
 static const double same_direction = 1e-6;
 
+/* ---- order and weights ------------------------------------------------------------------------- */
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct view_place *left = a, *right = b;
+    if (left->degrees != right->degrees)
+        return left->degrees < right->degrees ? -1 : 1;
+    return (left->view > right->view) - (left->view < right->view);
+}
+
+void ts_view_places_sort(struct view_place *places, int64_t n)
+{
+    qsort(places, (size_t)n, sizeof *places, compare_places);
+}
+
+int64_t ts_view_places_up_to(const struct view_place *places, int64_t n, double degrees)
+{
+    int64_t low = 0, high = n;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (places[middle].degrees > degrees)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static double direction(double degree)
+{
+    const double turned = fmod(degree, 180);
+    const double positive = turned < 0 ? turned + 180 : turned;
+    return positive < 180 - same_direction / 2 ? positive : 0;
+}
+
+static void sort_by_direction(const struct ts_axis *axis, struct view_place *places)
+{
+    for (int64_t v = 0; v < axis->n; v++)
+        places[v] = (struct view_place){direction(ts_view_degree(axis, v)), v};
+    ts_view_places_sort(places, axis->n);
+}
+
+/* Returns the end of the group of views in one direction that starts at places[i]. */
+static int64_t group_end(const struct view_place *places, int64_t i, int64_t n)
+{
+    const double first = places[i].degrees;
+    while (i < n && places[i].degrees - first <= same_direction)
+        i++;
+    return i;
+}
+
+void ts_view_weights(const struct ts_axis *axis, double *weights, struct view_place *scratch)
+{
+    const int64_t n = axis->n;
+    const double radian = M_PI / 180;
+    sort_by_direction(axis, scratch);
+    /* The group before the first is the last one, half a turn back. */
+    int64_t last = n - 1;
+    while (last > 0 && scratch[n - 1].degrees - scratch[last - 1].degrees <= same_direction)
+        last--;
+    double before = scratch[last].degrees - 180;
+    for (int64_t i = 0, end; i < n; i = end) {
+        end = group_end(scratch, i, n);
+        const double next = end < n ? scratch[end].degrees : scratch[0].degrees + 180;
+        for (int64_t k = i; k < end; k++)
+            weights[scratch[k].view] = 0.5 * (next - before) * radian / (double)(end - i);
+        before = scratch[i].degrees;
+    }
+}
+
+/* ---- what is refused --------------------------------------------------------------------------- */
+
+enum ts_status ts_views_need_angles(const struct stage_context *context)
+{
+    const char *unit = context->in.axes[1].unit;
+    if (unit && !strcmp(unit, "degree"))
+        return TS_OK;
+    ts_diag_error(
+        context->diag, TS_BAD_CHAIN,
+        &(struct diag_site){.code = "angles-missing", .span = context->set->span, .stage = context->stage->name},
+        "the views of the sinogram have no angles");
+    return ts_diag_hint(context->diag, "docs/inputs.md says how an input is given its angles");
+}
+
+/* The range of the angles; the largest distance of neighboring directions, with the views on both sides of it; and the
+ * distance that a gap may have. All in degrees. */
 struct angles {
-    double *degrees; /* free() */
     double low, high;
-    struct view_gap gap;
-    double usual; /* degrees that a gap may have */
+    double gap, usual;
+    int64_t before, after;
 };
 
-double ts_view_degree(const struct ts_axis *axis, int64_t v)
+static struct angles find_gap(const struct ts_axis *axis, struct view_place *places)
 {
-    return axis->positions ? axis->positions[v] : axis->first + (double)v * axis->spacing;
+    const int64_t n = axis->n;
+    int64_t directions = 0;
+    sort_by_direction(axis, places);
+    struct angles found = {.low = INFINITY,
+                           .high = -INFINITY,
+                           .gap = places[0].degrees + 180 - places[n - 1].degrees,
+                           .before = places[n - 1].view,
+                           .after = places[0].view};
+    for (int64_t i = 0, end; i < n; i = end, directions++) {
+        end = group_end(places, i, n);
+        const double next = end < n ? places[end].degrees - places[i].degrees : 0;
+        if (next > found.gap)
+            found.gap = next, found.before = places[end - 1].view, found.after = places[end].view;
+    }
+    found.usual = widest_gap * 180 / (double)directions;
+    for (int64_t v = 0; v < n; v++) {
+        found.low = fmin(found.low, ts_view_degree(axis, v));
+        found.high = fmax(found.high, ts_view_degree(axis, v));
+    }
+    return found;
 }
 
 static enum ts_status find_angles(const struct stage_context *context, struct angles *found)
 {
-    const struct ts_axis *axis = &context->in.axes[1];
-    const size_t bytes = (size_t)axis->n * (sizeof(double) + sizeof(int64_t));
-    *found = (struct angles){.degrees = malloc(bytes), .low = INFINITY, .high = -INFINITY};
-    if (!found->degrees)
+    const size_t bytes = (size_t)context->in.axes[1].n * sizeof(struct view_place);
+    struct view_place *places = malloc(bytes);
+    if (!places)
         return ts_diag_no_memory(context->diag, bytes);
-    for (int64_t v = 0; v < axis->n; v++) {
-        found->degrees[v] = ts_view_degree(axis, v);
-        found->low = fmin(found->low, found->degrees[v]);
-        found->high = fmax(found->high, found->degrees[v]);
-    }
-    found->gap = ts_view_gap(found->degrees, axis->n, (int64_t *)(found->degrees + axis->n));
-    found->usual = widest_gap * 180 / (double)found->gap.directions;
+    *found = find_gap(&context->in.axes[1], places);
+    free(places);
     return TS_OK;
 }
 
-/* Of 9 views over half a turn, its end left out, the range is 8 / 9 of it. */
+/* 9 views over half a turn, its end left out, cover 8 / 9 of it. */
 bool ts_view_angles_are_radians(double low, double high, int64_t n)
 {
     return n > 8 && high - low > 0.88 * M_PI && high - low < 2.1 * M_PI;
@@ -52,7 +154,7 @@ bool ts_view_angles_are_radians(double low, double high, int64_t n)
 
 static bool look_like_radians(const struct angles *angles, int64_t n)
 {
-    return ts_view_angles_are_radians(angles->low, angles->high, n) && angles->gap.degrees > angles->usual;
+    return ts_view_angles_are_radians(angles->low, angles->high, n) && angles->gap > angles->usual;
 }
 
 static enum ts_status refuse_radians(const struct stage_context *context, const struct angles *angles)
@@ -63,35 +165,37 @@ static enum ts_status refuse_radians(const struct stage_context *context, const 
         &(struct diag_site){.code = "angles-in-radians", .span = context->set->span, .stage = context->stage->name},
         "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn or a turn in radians",
         (long long)context->in.axes[1].n, angles->low, angles->high);
-    if (ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row))
-        ts_diag_hint(context->diag, "the angles are degrees; where these are, gaps: accept takes them");
-    else
-        ts_diag_hint(context->diag, "the angles are degrees; where these are, fbp with gaps: accept takes them");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "the angles are degrees; where these are, %sgaps: accept takes them",
+                        ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row) ? ""
+                                                                                                      : "fbp with ");
 }
 
 static enum ts_status refuse_gap(const struct stage_context *context, const struct angles *angles)
 {
-    const struct view_gap *gap = &angles->gap;
+    const struct ts_axis *axis = &context->in.axes[1];
     ts_param_error(context->set, "gaps", "angles-missing", context->diag,
                    "no view lies between view %lld at %.6g and view %lld at %.6g degrees (modulo 180): a gap of %.6g "
                    "degrees, and at most %.6g were expected",
-                   (long long)gap->before, angles->degrees[gap->before], (long long)gap->after,
-                   angles->degrees[gap->after], gap->degrees, angles->usual);
-    ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there");
-    return TS_BAD_CHAIN;
+                   (long long)angles->before, ts_view_degree(axis, angles->before), (long long)angles->after,
+                   ts_view_degree(axis, angles->after), angles->gap, angles->usual);
+    return ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there");
 }
 
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)
 {
     struct angles angles;
-    enum ts_status status = find_angles(context, &angles);
+    const enum ts_status status = find_angles(context, &angles);
     if (status == TS_OK && look_like_radians(&angles, context->in.axes[1].n))
-        status = refuse_radians(context, &angles);
-    else if (status == TS_OK && angles.gap.degrees > angles.usual)
-        status = refuse_gap(context, &angles);
-    free(angles.degrees);
-    return status;
+        return refuse_radians(context, &angles);
+    return status == TS_OK && angles.gap > angles.usual ? refuse_gap(context, &angles) : status;
+}
+
+enum ts_status ts_view_angles_check_unit(const struct stage_context *context)
+{
+    struct angles angles;
+    const enum ts_status status = find_angles(context, &angles);
+    return status == TS_OK && look_like_radians(&angles, context->in.axes[1].n) ? refuse_radians(context, &angles)
+                                                                                : status;
 }
 
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do)
@@ -110,14 +214,4 @@ enum ts_status ts_view_angles_check_directions(const struct stage_context *conte
         context->diag, TS_BAD_CHAIN,
         &(struct diag_site){.code = "one-direction", .span = context->set->span, .stage = context->stage->name},
         "%s in one direction, %.6g degrees (modulo %g), and 2 directions at least were expected", views, first, turn);
-}
-
-enum ts_status ts_view_angles_check_unit(const struct stage_context *context)
-{
-    struct angles angles;
-    enum ts_status status = find_angles(context, &angles);
-    if (status == TS_OK && look_like_radians(&angles, context->in.axes[1].n))
-        status = refuse_radians(context, &angles);
-    free(angles.degrees);
-    return status;
 }

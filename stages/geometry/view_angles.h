@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is refused of the angles of a scan: a part of the half turn without views, angles that look like radians, and
- * views that all look in one direction. For resolve() of stages that reconstruct from the scan as a
- * whole; an adjoint takes any angles.
+ * The angles of a scan's views: their order, how much each view counts in an integral over angles, and what is refused.
+ * Refused are views without angles, angles that look like radians, a part of the half turn without views, and views
+ * that all look in one direction. The checks are for resolve() of stages that reconstruct from the scan as a whole; an
+ * adjoint takes any angles.
  */
 #ifndef STAGES_GEOMETRY_VIEW_ANGLES_H
 #define STAGES_GEOMETRY_VIEW_ANGLES_H
@@ -10,16 +11,43 @@
 #include "stages/engine/stage.h"
 
 /* The angle of view v in degrees. */
-double ts_view_degree(const struct ts_axis *axis, int64_t v);
-/* Of a parallel beam, for a stage with the row `gaps`: neighboring views more than 4 times their mean angle apart
- * (angles-missing, or angles-in-radians). */
+static inline double ts_view_degree(const struct ts_axis *axis, int64_t v)
+{
+    return axis->positions ? axis->positions[v] : axis->first + (double)v * axis->spacing;
+}
+
+/* ---- order and weights ------------------------------------------------------------------------- */
+
+/* A view of the scan and where it stands on a circle, in degrees from a place that the caller chooses. */
+struct view_place {
+    double degrees;
+    int64_t view;
+};
+
+/* Sorts by rising place, and views at one place by rising index. */
+void ts_view_places_sort(struct view_place *places, int64_t n);
+/* Returns how many of n sorted places lie at `degrees` or before. */
+int64_t ts_view_places_up_to(const struct view_place *places, int64_t n, double degrees);
+
+/* Writes the share of each view in an integral over angles, in radian: half the distance between its two neighbors on
+ * the circle modulo 180 degrees. Views in one direction divide theirs. All shares sum up to pi. `weights` and `scratch`
+ * hold axis->n elements. */
+void ts_view_weights(const struct ts_axis *axis, double *weights, struct view_place *scratch);
+
+/* ---- what is refused --------------------------------------------------------------------------- */
+
+/* Refuses (angles-missing) a sinogram whose views have no angles in degrees: frames are numbered where nothing gives
+ * their angles, and those numbers are no degrees. */
+enum ts_status ts_views_need_angles(const struct stage_context *context);
+/* Refuses a parallel beam whose neighboring views stand more than 4 times their mean angle apart (angles-missing, or
+ * angles-in-radians). For a stage with the parameter `gaps`. */
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);
-/* All views in one direction, modulo 180 degrees or, of a fan, 360 (one-direction); a single view is so too, unless it
- * will do. */
+/* Refuses views that all look in one direction, modulo 180 degrees or, in a fan, 360 (one-direction). A single view is
+ * refused too, unless `one_will_do`. */
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do);
-/* Whether n angles from `low` to `high` look like half a turn or a turn in radians that are called degrees. */
+/* True where n angles from `low` to `high` look like half a turn or a turn in radians that are called degrees. */
 bool ts_view_angles_are_radians(double low, double high, int64_t n);
-/* For a stage that takes any part of the half turn: angles that look like radians (angles-in-radians). */
+/* Refuses angles that look like radians (angles-in-radians). For a stage that takes any part of the half turn. */
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context);
 
 #endif

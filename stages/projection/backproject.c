@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backproject: every pixel sums what the detectors at its place saw in all views; (z, view, detector) -> (z, y, x),
- * f32. Places and weights: stages/geometry/back_view.h. How the work is cut on the CPU:
- * stages/projection/backprojection.c.
+ * backproject: every pixel sums what the detector pixels at its place saw in all views; (z, view, detector) ->
+ * (z, y, x), f32. stages/geometry/back_view.h defines places and weights, stages/projection/backprojection.c how the
+ * CPU cuts the work; the adjoint of a fan goes by its rays, stages/projection/joseph_backproject.c.
  */
 #include "stages/projection/reconstruction.h"
 
@@ -18,8 +18,8 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
     if (params->model == BACK_LINEAR && in->beam.kind != TS_BEAM_PARALLEL) {
         ts_param_error(context->set, "model", "model-beam", context->diag,
                        "'linear' knows parallel rays alone, and the beam is %s", ts_beam_name(in->beam.kind));
-        ts_diag_hint(context->diag, "fbp has the pixel-driven backprojection of a fan, with its weights; filter: none");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag,
+                            "fbp has the pixel-driven backprojection of a fan, with its weights; filter: none");
     }
     if (params->model == BACK_JOSEPH)
         ts_unit_times_length(in->unit, in->axes[2].unit, params->unit);
@@ -50,7 +50,7 @@ static const struct choice weights_choices[] = {
     {0},
 };
 
-static const struct param backproject_rows[] = {
+static const struct param backproject_params[] = {
     PARAM(struct reconstruction_params, model, .init.choice = BACK_JOSEPH, .choices = model_choices, .unit = "",
           .doc = "which detectors count for a pixel, and how much"),
     PARAM(struct reconstruction_params, weights, .init.choice = VIEW_WEIGHTS_NONE, .choices = weights_choices,
@@ -59,41 +59,35 @@ static const struct param backproject_rows[] = {
           .unit = "",
           .doc = "where the angles look like radians; with weights also where neighboring views are more than 4 times "
                  "their mean angle apart"),
-    RECONSTRUCTION_ROWS,
+    RECONSTRUCTION_PARAMS,
 };
 
 const struct stage backproject_stage = {
     .name = "backproject",
     .summary = "backprojection, unfiltered: sinogram to volume",
     .doc = "In a parallel beam pixel (row, column) lies at `t = center + (x cos(theta) + y sin(theta)) / detector "
-           "spacing` of a view, "
-           "with x along "
-           "rising columns, y along falling rows, both in mm from the center of the slice. From each view it takes "
-           "`scale * sum over d of "
-           "max(0, 1 - width |d - t|) * sinogram[view][d]`, outside the detectors 0.\n\n"
+           "spacing` of a view, with x along rising columns, y along falling rows, both in mm from the center of the "
+           "slice. From each view it takes `scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d]`, "
+           "outside the detectors 0.\n\n"
            "`model: joseph` is the exact adjoint of `radon` with the same geometry, for iterative methods: width is "
            "the distance of neighboring rays in pixels along a line of pixels, scale the length of ray between two "
-           "lines (P. M. Joseph, IEEE "
-           "Trans. Med. Imaging 1, 1982). `model: linear` has width and scale 1: the backprojection of `fbp`, which is "
-           "`filter`, then "
-           "`backproject model=linear weights=angles`.\n\n"
+           "lines (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982). `model: linear` has width and scale 1: the "
+           "backprojection of `fbp`, which is `filter`, then `backproject model=linear weights=angles`.\n\n"
            "With `method: tensor` both round weights alike; what keeps `<Ax, y>` from `<x, A'y>` is the rounding of x "
-           "and y "
-           "to 11 bits, about 2e-4 divided by the root of the number of values.\n\n"
+           "and y to 11 bits, about 2e-4 divided by the root of the number of values.\n\n"
            "Of a fan `model: joseph` is the exact adjoint as well: every ray adds its value to the pixels that it was "
            "projected from, with the same weights. Its other backprojection, by the pixels, belongs to `fbp`.\n\n"
            "The volume is a square of as many pixels as there are detectors unless told otherwise; its center is the "
-           "sinogram's "
-           "origin, so that a volume that was projected comes back to its place. A value that is NaN or infinite "
-           "would spoil every pixel on its ray, and ends the run. More than 8 views that all lie within 2.8 to 6.6 "
-           "degrees are an error, "
-           "because angles in radians look so, unless `gaps: accept` says that they are right.\n\n"
+           "sinogram's origin, so that a volume that was projected comes back to its place. A value that is NaN or "
+           "infinite would spoil every pixel on its ray, and ends the run. More than 8 views that all lie within 2.8 "
+           "to 6.6 degrees are an error, because angles in radians look so, unless `gaps: accept` says that they are "
+           "right.\n\n"
            "Cost: one interpolation for each view and pixel.",
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
     .beams = TS_ANY_BEAM,
-    STAGE_PARAMS(backproject_rows, struct reconstruction_params),
+    STAGE_PARAMS(backproject_params, struct reconstruction_params),
     .resolve = backproject_resolve,
     .shape = backproject_shape,
     .reduction = &ts_finite_reduction,

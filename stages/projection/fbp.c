@@ -1,17 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fbp: f(x, y) = integral over 180 degrees of q(theta, x cos(theta) + y sin(theta)), q the rows of the sinogram through
- * a filter (stages/projection/row_filter.h); (z, view, detector) -> (z, y, x), f32.
+ * fbp: f(x, y) = integral over 180 degrees of q(theta, x cos(theta) + y sin(theta)), where q are the rows of the
+ * sinogram through a filter (stages/projection/row_filter.h); (z, view, detector) -> (z, y, x), f32. The sum over views
+ * is an integral over angles, because each view counts by half the angle between its neighbors. The filtered rows, and
+ * so the volume, have the unit of the rows over a length. Rows that do not see the whole object make a filtered
+ * reconstruction wrong, so that a scan whose axis is near an end of the detector is warned of.
  */
-#include "stages/projection/reconstruction.h"
+#include "stages/projection/fbp.h"
+
+#include <math.h>
 
 #include "stages/geometry/line_integrals.h"
-#include "stages/projection/filtered_volume.h"
 #include "stages/values/finite_values.h"
 
-static const struct param fbp_rows[] = {
-    FILTERED_VOLUME_ROWS,
-    RECONSTRUCTION_ROWS,
+/* There is no warning where the side of the axis that sees less sees at least this share of what the other side does.
+ */
+static const double nearer_share = 2.0 / 3;
+
+static void warn_of_field(const struct stage_context *context, const struct reconstruction_params *params)
+{
+    const struct diag_site site = {.code = "axis-near-end", .span = context->set->span, .stage = context->stage->name};
+    const int64_t n = context->in.axes[2].n;
+    const double left = params->center, right = (double)(n - 1) - params->center, nearer = fmin(left, right);
+    if (!(nearer < nearer_share * fmax(left, right)))
+        return;
+    struct beam_scan seen = ts_beam_scan(&context->in, &context->in);
+    seen.grid.center = params->center;
+    const double radius = fabs(ts_beam_detector(&seen, left < right ? 0 : n - 1).distance_mm);
+    ts_diag_warning(context->diag, &site,
+                    "the rotation axis, at detector %.6g of 0 to %lld, is near an end of the detector: all views see a "
+                    "circle of radius %.6g %s about it alone, and where the object reaches beyond that the slice is "
+                    "wrong",
+                    params->center, (long long)n - 1, radius, context->in.axes[2].unit);
+    if (context->in.beam.kind == TS_BEAM_PARALLEL)
+        ts_diag_hint(context->diag, "`stitch: {}` before it joins the opposite views of a whole turn; of an object "
+                                    "within that circle `circle` keeps what is right; sirt takes any rays");
+    else
+        ts_diag_hint(context->diag,
+                     "`rebin: {}` before it takes rays from the longer side in a whole turn; of an object within that "
+                     "circle `circle` keeps what is right; sirt takes any rays");
+}
+
+enum ts_status ts_fbp_resolve(const struct stage_context *context, void *values)
+{
+    struct reconstruction_params *params = values;
+    params->model = BACK_LINEAR;
+    params->weights = VIEW_WEIGHTS_ANGLES;
+    ts_row_filter_resolve(context, params->filter, params->unit);
+    const enum ts_status status = ts_reconstruction_resolve(context, params);
+    if (status == TS_OK)
+        warn_of_field(context, params);
+    return status;
+}
+
+enum ts_status ts_fbp_shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct reconstruction_params *params = context->params;
+    ts_reconstruction_shape(context, out);
+    out->unit = params->unit;
+    out->quantity = params->filter == ROW_FILTER_NONE ? TS_INTENSITY : ts_unit_quantity(params->unit);
+    return TS_OK;
+}
+
+static const struct param fbp_params[] = {
+    FBP_PARAMS,
+    RECONSTRUCTION_PARAMS,
 };
 
 const struct stage fbp_stage = {
@@ -19,46 +72,39 @@ const struct stage fbp_stage = {
     .summary = "filtered backprojection of parallel and fan beams: sinogram to volume",
     .doc =
         "`f(x, y) = integral over theta of q(theta, x cos(theta) + y sin(theta))`, where q is the sinogram with its "
-        "rows through "
-        "the filter that the page of `filter` defines, x runs along rising columns, y along falling rows, both in "
-        "mm from the center of the slice. "
-        "Between two detectors q is interpolated linearly, outside them it is 0.\n\n"
-        "The integral is the sum over the views, each by half the angle between its neighbors on the circle modulo "
-        "180 degrees: half a turn and a "
-        "whole one, with the last view or without, evenly spaced or not, need no parameter. Views in one direction "
-        "share "
-        "their part. A gap of more than 4 times the mean angle is an error, with the views beside it; so are angles "
-        "that look like radians, and views that all look in one direction, one alone included unless `gaps` is "
-        "`accept`.\n\n"
+        "rows through the filter that the page of `filter` defines, x runs along rising columns, y along falling rows, "
+        "both in mm from the center of the slice. Between two detectors q is interpolated linearly, outside them it is "
+        "0.\n\n"
+        "The integral is the sum over the views, each by half the angle between its neighbors on the circle modulo 180 "
+        "degrees: half a turn and a whole one, with the last view or without, evenly spaced or not, need no parameter. "
+        "Views in one direction share their part. A gap of more than 4 times the mean angle is an error, with the "
+        "views beside it; so are angles that look like radians, and views that all look in one direction, one alone "
+        "included unless `gaps` is `accept`.\n\n"
         "A fan is reconstructed directly (A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, "
         "section 3.4): rows times cos(gamma), the ramp of its equal angles or equal distances, and a backprojection "
         "that weighs each pixel by its distance from the source. Views over a whole turn count by half the angle "
-        "between their neighbors, each ray being seen twice; over less, 180 degrees and the fan's angle at least, "
-        "rays that are seen twice are shared between their two views (D. L. Parker, Med. Phys. 9, 1982). Fewer are "
-        "an error.\n\n"
-        "Line integrals without a unit over mm give attenuation in 1/mm; HU mm give HU. The volume is a square of "
-        "as many pixels "
-        "as there are detectors, of their spacing, unless told otherwise; its center is the sinogram's "
+        "between their neighbors, each ray being seen twice; over less, 180 degrees and the fan's angle at least, rays "
+        "that are seen twice are shared between their two views (D. L. Parker, Med. Phys. 9, 1982). Fewer are an "
+        "error.\n\n"
+        "Line integrals without a unit over mm give attenuation in 1/mm; HU mm give HU. The volume is a square of as "
+        "many pixels as there are detectors, of their spacing, unless told otherwise; its center is the sinogram's "
         "origin, so that a volume that `radon` projected comes back to its place. A value that is NaN or infinite "
         "would spoil its whole slice, and ends the run.\n\n"
-        "Where one side of the rotation axis sees less than two thirds as much of the detector as the other, a "
-        "warning has "
-        "the "
-        "radius of the circle that all views see: an object that reaches beyond it comes out wrong. `stitch` makes a "
-        "scan of half a turn from such a whole turn of a parallel beam.\n\n"
+        "Where one side of the rotation axis sees less than two thirds as much of the detector as the other, a warning "
+        "has the radius of the circle that all views see: an object that reaches beyond it comes out wrong. `stitch` "
+        "makes a scan of half a turn from such a whole turn of a parallel beam.\n\n"
         "scikit-image's `iradon` has its rotation center at pixel n // 2 in place of (n - 1) / 2 and gives 1/pixel; "
-        "its angles "
-        "turn the same way. Its filter None gives half of `filter: none` here, which is the plain integral over "
-        "angles.\n\n"
+        "its angles turn the same way. Its filter None gives half of `filter: none` here, which is the plain integral "
+        "over angles.\n\n"
         "Cost: one interpolation for each view and pixel; filtering is a small part of it.",
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
-    STAGE_PARAMS(fbp_rows, struct reconstruction_params),
-    .resolve = ts_filtered_volume_resolve,
-    .shape = ts_filtered_volume_shape,
+    STAGE_PARAMS(fbp_params, struct reconstruction_params),
+    .resolve = ts_fbp_resolve,
+    .shape = ts_fbp_shape,
     .reduction = &ts_finite_reduction,
     .transforms = ts_reconstruction_transforms,
     .scratch_bytes = ts_reconstruction_scratch,

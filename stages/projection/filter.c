@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * filter: the rows of a sinogram through a filter of filtered backprojection, as stages/projection/row_filter.h defines
- * it; (z, view, detector) -> the same, f32. On the CPU a row for each task, through FFTW or KissFFT.
+ * it; (z, view, detector) -> the same, f32. On the CPU each row is a task of its own, through FFTW or KissFFT.
  */
 #include "stages/projection/filter.h"
 
@@ -9,10 +9,8 @@ struct row_filter ts_filter_of(const struct stage_context *context)
 {
     const struct filter_params *params = context->params;
     const struct ts_axis *axis = &context->in.axes[2];
-    return (struct row_filter){.name = params->filter,
-                               .cutoff = params->cutoff,
-                               .spacing = axis->spacing > 0 ? axis->spacing : 1,
-                               .n = axis->n};
+    return (struct row_filter){
+        .name = params->filter, .cutoff = params->cutoff, .spacing = ts_axis_spacing(axis), .n = axis->n};
 }
 
 static enum ts_status filter_resolve(const struct stage_context *context, void *values)
@@ -56,8 +54,8 @@ static enum ts_status filter_map(const struct stage_context *context, const stru
     return TS_OK;
 }
 
-static const struct param filter_rows[] = {
-    ROW_FILTER_ROWS(struct filter_params),
+static const struct param filter_params[] = {
+    ROW_FILTER_PARAMS(struct filter_params),
 };
 
 const struct stage filter_stage = {
@@ -65,26 +63,21 @@ const struct stage filter_stage = {
     .summary = "the filters of filtered backprojection, along the rows of a sinogram",
     .doc =
         "Every row p of n detectors, d mm apart, becomes `q[i] = d * sum over j of p[j] h[i - j]` with the "
-        "band-limited "
-        "ramp "
-        "`h[0] = 1 / (4 d d)`, `h[n] = -1 / (pi pi n n d d)` for odd n and 0 for even n (Ramachandran and "
-        "Lakshminarayanan, PNAS 68, 1971; Kak and Slaney, 1988), in the frequencies times a window `W(u)`, with u the "
-        "frequency as a fraction of `cutoff` times Nyquist (1 / 2d), and 0 beyond u = 1. Rows are padded with zeros to "
-        "the "
-        "power of two from 2 n - 1 on, so that nothing wraps around. The ramp is made of its samples, not of |f|, and "
-        "so "
-        "keeps the mean of a row.\n\n"
+        "band-limited ramp `h[0] = 1 / (4 d d)`, `h[n] = -1 / (pi pi n n d d)` for odd n and 0 for even n "
+        "(Ramachandran and Lakshminarayanan, PNAS 68, 1971; Kak and Slaney, 1988), in the frequencies times a window "
+        "`W(u)`, with u the frequency as a fraction of `cutoff` times Nyquist (1 / 2d), and 0 beyond u = 1. Rows are "
+        "padded with zeros to the power of two from 2 n - 1 on, so that nothing wraps around. The ramp is made of its "
+        "samples, not of |f|, and so keeps the mean of a row.\n\n"
         "The result has the unit of the rows per mm and is no line integral any more. `fbp` filters by itself; "
         "`filter` and then `backproject model=linear weights=angles` do the same step by step. scikit-image's filters "
-        "are these "
-        "times 2 d; it samples hamming and hann one sample off the middle. A value that is NaN or infinite spoils its "
-        "row.\n\n"
+        "are these times 2 d; it samples hamming and hann one sample off the middle. A value that is NaN or infinite "
+        "spoils its row.\n\n"
         "Cost: two transforms of 2 to 4 n samples a row.",
     .axes = AXES_SINOGRAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
-    STAGE_PARAMS(filter_rows, struct filter_params),
+    STAGE_PARAMS(filter_params, struct filter_params),
     .resolve = filter_resolve,
     .shape = filter_shape,
     .transforms = filter_transforms,

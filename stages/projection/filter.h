@@ -11,10 +11,10 @@
 struct filter_params {
     int32_t filter; /* enum row_filter_name */
     double cutoff;
-    char unit[LENGTH_UNIT_BYTES]; /* no row: the unit of the result, written by resolve() */
+    char unit[LENGTH_UNIT_BYTES]; /* in no table: the unit of the result, written by resolve() */
 };
 
-/* The filter of the resolved parameters for the context's input. */
+/* Returns the filter of the resolved parameters for the context's input. */
 struct row_filter ts_filter_of(const struct stage_context *context);
 
 #endif

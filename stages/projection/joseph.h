@@ -10,7 +10,7 @@
 
 #include "stages/geometry/beam.h"
 
-/* Scratch of each for n slices and so many threads; 64-byte aligned, not cleared. */
+/* Return the bytes of scratch for n slices and so many threads; it must be on a 64-byte boundary and is not cleared. */
 size_t ts_joseph_project_scratch(const struct beam_scan *scan, int threads);
 size_t ts_joseph_backproject_scratch(const struct beam_scan *scan, int64_t n, int threads);
 

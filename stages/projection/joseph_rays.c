@@ -1,36 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rays of a scan as tables, worked out once for all blocks of pixels.
+ * The rays of a scan as tables: the angle of each view, the ray of each detector pixel relative to it, and the runs of
+ * detector pixels whose rays share a major axis. They are worked out once for all blocks of pixels.
  */
 #include "stages/projection/joseph_rays.h"
 
-size_t ts_joseph_rays_bytes(const struct beam_scan *scan)
+struct joseph_rays ts_joseph_rays(const struct beam_scan *scan, struct memory_layout *layout)
 {
     const size_t views = (size_t)scan->n_views;
-    return joseph_rounded(views * sizeof(struct beam_angle)) +
-           joseph_rounded((size_t)scan->grid.n_detectors * sizeof(struct beam_detector)) +
-           joseph_rounded(views * sizeof(struct beam_run[BEAM_RUNS])) + joseph_rounded(views * sizeof(int));
+    struct joseph_rays rays = {.scan = scan, .fan = scan->beam.kind != TS_BEAM_PARALLEL};
+    rays.angles = ts_layout_add(layout, views * sizeof *rays.angles);
+    rays.detectors = ts_layout_add(layout, (size_t)scan->grid.n_detectors * sizeof *rays.detectors);
+    rays.runs = ts_layout_add(layout, views * sizeof *rays.runs);
+    rays.n_runs = ts_layout_add(layout, views * sizeof *rays.n_runs);
+    return rays;
 }
 
-struct joseph_rays ts_joseph_rays(const struct beam_scan *scan, void *room)
+void ts_joseph_rays_fill(struct joseph_rays *rays)
 {
-    const size_t views = (size_t)scan->n_views;
-    unsigned char *at = room;
-    struct joseph_rays rays = {.scan = scan, .fan = scan->beam.kind != TS_BEAM_PARALLEL};
-    rays.angles = (void *)at;
-    at += joseph_rounded(views * sizeof *rays.angles);
-    rays.detectors = (void *)at;
-    at += joseph_rounded((size_t)scan->grid.n_detectors * sizeof *rays.detectors);
-    rays.runs = (void *)at;
-    at += joseph_rounded(views * sizeof *rays.runs);
-    rays.n_runs = (void *)at;
+    const struct beam_scan *scan = rays->scan;
     for (int64_t d = 0; d < scan->grid.n_detectors; d++)
-        rays.detectors[d] = ts_beam_detector(scan, d);
+        rays->detectors[d] = ts_beam_detector(scan, d);
     for (int64_t v = 0; v < scan->n_views; v++) {
-        rays.angles[v] = ts_beam_angle(scan, v);
-        rays.n_runs[v] = ts_beam_runs(scan, rays.detectors, rays.angles[v], rays.runs[v]);
+        rays->angles[v] = ts_beam_angle(scan, v);
+        rays->n_runs[v] = ts_beam_runs(scan, rays->detectors, rays->angles[v], rays->runs[v]);
     }
-    return rays;
 }
 
 void ts_joseph_seen(const struct joseph_rays *rays, int64_t view, const struct slice_block *block, int64_t *first,
@@ -50,7 +44,21 @@ void ts_joseph_seen(const struct joseph_rays *rays, int64_t view, const struct s
         low = fmin(low, shadow);
         high = fmax(high, shadow);
     }
-    /* One more on both sides against rounding: what lies outside adds 0. */
+    /* One more on both sides allows for rounding: what lies outside adds 0. */
     *first = low - 1 > 0 ? (int64_t)fmin(low - 1, n) : 0;
     *end = high + 2 < n ? (int64_t)fmax(high + 2, 0) : grid->n_detectors;
+}
+
+void ts_joseph_lengths(const struct joseph_rays *rays, int64_t view, float *lengths)
+{
+    const struct beam_geometry *grid = &rays->scan->grid;
+    for (int64_t d = 0; d < grid->n_detectors; d++)
+        lengths[d] = d == 0 || rays->fan ? (float)ts_beam_ray(grid, rays->angles[view], rays->detectors[d]).length_mm
+                                         : lengths[0];
+}
+
+size_t ts_joseph_block_bytes(const struct beam_scan *scan)
+{
+    const size_t a = ts_slice_block_bytes(scan->grid.n_rows), b = ts_slice_block_bytes(scan->grid.n_columns);
+    return a > b ? a : b;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon: line integrals of every slice along the rays of a beam; (z, y, x) -> (z, view, detector), f32.
- * The rays are those of stages/geometry/beam.h, the sums those of stages/projection/joseph.h.
+ * radon: line integrals of every slice along the rays of a beam; (z, y, x) -> (z, view, detector), f32. Rays are those
+ * of stages/geometry/beam.h, and each integral is the sum of Joseph's samples along the ray times their distance
+ * (stages/projection/joseph.h). This file resolves the geometry and refuses what is none: a source within the slice, a
+ * detector in front of the axis, an arc of half a turn, angles that look like radians.
  */
 #include "stages/projection/radon.h"
 
@@ -10,19 +12,32 @@
 
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/joseph.h"
-#include "stages/projection/tensor_rays.h"
+#include "stages/projection/tensor_method.h"
 #include "stages/values/length_unit.h"
 
-enum { STACK_FROM_SLICES = 16 }; /* fewer leave too many lanes of a CUDA device idle */
+/* The smallest number of slices for which method `stack` is faster on an H200 than `ray`. */
+enum { STACK_FROM_SLICES = 16 };
+
+static const struct choice method_choices[] = {
+    {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
+    {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
+    {"row-fan-in", RADON_ROW_FAN_IN,
+     "each block projects 32 rows or columns into a vector of all detectors, the vectors are summed by halving",
+     ON_CUDA},
+    {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
+    {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
+    {"tensor", RADON_TENSOR,
+     "matrix products of weights and of pixels in half precision on tensor cores, from compute capability 8.0 on; rays "
+     "more than 16 pixels apart are followed as by ray",
+     ON_CUDA},
+    {"tensor-split", RADON_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
+     ON_CUDA},
+    {0},
+};
 
 /* ---- parameters -------------------------------------------------------------------------------- */
 
-static double spacing_of(const struct ts_axis *axis)
-{
-    return axis->spacing > 0 ? axis->spacing : 1;
-}
-
-/* A list over some 3 or 6 degrees is one in radians, as for the stages that reconstruct. */
+/* A list of angles over some 3 or 6 degrees looks like radians, as for the stages that reconstruct. */
 static enum ts_status check_unit(const struct stage_context *context, const struct radon_params *params)
 {
     double low = INFINITY, high = -INFINITY;
@@ -36,8 +51,7 @@ static enum ts_status check_unit(const struct stage_context *context, const stru
                    "all %lld lie between %.6g and %.6g, and degrees were expected: this looks like half a turn or a "
                    "turn in radians",
                    (long long)params->views, low, high);
-    ts_diag_hint(context->diag, "views, start and arc take as narrow a range");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "views, start and arc take as narrow a range");
 }
 
 static enum ts_status resolve_views(const struct stage_context *context, struct radon_params *params)
@@ -64,17 +78,17 @@ static enum ts_status resolve_views(const struct stage_context *context, struct 
 
 static enum ts_status resolve_source(const struct stage_context *context, struct radon_params *params)
 {
-    static const char *const rows[] = {"source_axis", "source_detector"};
+    static const char *const names[] = {"source_axis", "source_detector"};
     const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
     for (int i = 0; i < 2; i++) {
-        const bool given = ts_param_given(context->set, rows[i]);
+        const bool given = ts_param_given(context->set, names[i]);
         if (params->beam == TS_BEAM_PARALLEL && given)
-            return ts_param_error(context->set, rows[i], "source-parallel", context->diag,
+            return ts_param_error(context->set, names[i], "source-parallel", context->diag,
                                   "a parallel beam has no source at a distance, only a fan has");
         if (params->beam == TS_BEAM_PARALLEL)
-            ts_param_idle(context->set, rows[i]);
+            ts_param_idle(context->set, names[i]);
         else if (!given)
-            return ts_param_error(context->set, rows[i], "source-missing", context->diag,
+            return ts_param_error(context->set, names[i], "source-missing", context->diag,
                                   "is not given, and a %s beam needs it",
                                   ts_beam_name((enum ts_beam_kind)params->beam));
     }
@@ -86,7 +100,7 @@ static enum ts_status resolve_source(const struct stage_context *context, struct
         return ts_param_error(context->set, "source_axis", "source-unit", context->diag,
                               "is in mm, and the image's spacing is in %s", x->unit);
     const struct beam_geometry grid = {
-        .n_rows = y->n, .n_columns = x->n, .row_spacing = spacing_of(y), .column_spacing = spacing_of(x)};
+        .n_rows = y->n, .n_columns = x->n, .row_spacing = ts_axis_spacing(y), .column_spacing = ts_axis_spacing(x)};
     const double least = ts_beam_least_source_axis(&grid);
     if (!(params->source_axis > least))
         return ts_param_error(context->set, "source_axis", "source-inside", context->diag,
@@ -99,7 +113,7 @@ static enum ts_status resolve_source(const struct stage_context *context, struct
     return TS_OK;
 }
 
-/* Length of a detector on which a disc of this diameter about the rotation axis falls. */
+/* Returns the length of a detector that sees all of a disc of this diameter about the rotation axis. */
 static double covering_mm(const struct radon_params *params, double diameter)
 {
     if (params->beam == TS_BEAM_PARALLEL)
@@ -108,7 +122,8 @@ static double covering_mm(const struct radon_params *params, double diameter)
     return 2 * params->source_detector * (params->beam == TS_BEAM_FAN_ARC ? gamma : tan(gamma));
 }
 
-/* What a fan cannot be. An arc must end before a quarter of a turn from the central ray, as a line does by itself. */
+/* An arc must end before a quarter of a turn from the central ray, as a flat detector does by itself; and some methods
+ * know parallel rays alone. */
 static enum ts_status check_fan(const struct stage_context *context, const struct radon_params *params)
 {
     const double last = fmax(params->center, (double)(params->detectors - 1) - params->center);
@@ -120,12 +135,8 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
     if (params->method == RADON_ROW_FAN_IN || params->method == RADON_TENSOR || params->method == RADON_TENSOR_SPLIT) {
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "'%s' knows parallel rays alone, and the beam is %s",
-                       params->method == RADON_ROW_FAN_IN ? "row-fan-in"
-                       : params->method == RADON_TENSOR   ? "tensor"
-                                                          : "tensor-split",
-                       ts_beam_name((enum ts_beam_kind)params->beam));
-        ts_diag_hint(context->diag, "method: ray, or stack");
-        return TS_BAD_CHAIN;
+                       ts_choice_name(method_choices, params->method), ts_beam_name((enum ts_beam_kind)params->beam));
+        return ts_diag_hint(context->diag, "method: ray, or stack");
     }
     return TS_OK;
 }
@@ -133,7 +144,7 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
 static enum ts_status check_tensor(const struct stage_context *context, const struct radon_params *params)
 {
     const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
-    const struct tensor_grid grid = {y->n, x->n, spacing_of(y), spacing_of(x)};
+    const struct tensor_grid grid = {y->n, x->n, ts_axis_spacing(y), ts_axis_spacing(x)};
     const bool split = params->method == RADON_TENSOR_SPLIT;
     return (params->method == RADON_TENSOR || split) && context->device
                ? ts_tensor_check_rays(context, &grid, params->detector_spacing, split)
@@ -144,7 +155,7 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
 {
     struct radon_params *params = values;
     const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
-    const double dy = spacing_of(y), dx = spacing_of(x);
+    const double dy = ts_axis_spacing(y), dx = ts_axis_spacing(x);
     enum ts_status status = resolve_views(context, params);
     if (status == TS_OK)
         status = resolve_source(context, params);
@@ -222,23 +233,6 @@ static enum ts_status radon_map(const struct stage_context *context, const struc
 
 /* ---- table ------------------------------------------------------------------------------------- */
 
-static const struct choice method_choices[] = {
-    {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
-    {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
-    {"row-fan-in", RADON_ROW_FAN_IN,
-     "each block projects 32 rows or columns into a vector of all detectors, the vectors are summed by halving",
-     ON_CUDA},
-    {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
-    {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
-    {"tensor", RADON_TENSOR,
-     "matrix products of weights and of pixels in half precision on tensor cores, from compute capability 8.0 on; rays "
-     "more than 16 pixels apart are followed as by ray",
-     ON_CUDA},
-    {"tensor-split", RADON_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
-     ON_CUDA},
-    {0},
-};
-
 static const struct stage_method_tolerance method_tolerances[] = {
     {"tensor",
      {.relative = 1.5e-3,
@@ -256,7 +250,7 @@ static const struct choice beam_choices[] = {
     {0},
 };
 
-static const struct param radon_rows[] = {
+static const struct param radon_params[] = {
     PARAM(struct radon_params, beam, .unit = "", .init.choice = TS_BEAM_PARALLEL, .choices = beam_choices,
           .doc = "how the rays of a view run"),
     PARAM(struct radon_params, source_axis, .unit = "mm", .min = 1e-6, .max = 1e9,
@@ -293,29 +287,28 @@ const struct stage radon_stage = {
     .doc =
         "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along rising columns, y along "
         "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / 2)`. Detector d "
-        "stands "
-        "at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the value's unit times mm: "
-        "attenuation in 1/mm gives a plain number, HU give HU mm. Non-square slices and pixels are followed in mm.\n\n"
+        "stands at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the value's unit times "
+        "mm: attenuation in 1/mm gives a plain number, HU give HU mm. Non-square slices and pixels are followed in "
+        "mm.\n\n"
         "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta is the angle of the "
         "central ray, through the rotation axis, and detector d stands at `u = (d - center) * detector_spacing` from "
         "it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: `tan(gamma) = u / "
         "source_detector` on a flat detector, `gamma = u / source_detector` (radian) on an arc, whose unit is so mm "
-        "along the arc; the ray is the parallel one of angle `theta + gamma` and `s = source_axis * sin(gamma)` "
-        "(A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4). A whole turn of "
-        "the source sees every ray twice; 180 degrees and the fan's angle suffice.\n\n"
+        "along the arc; the ray is the parallel one of angle `theta + gamma` and `s = source_axis * sin(gamma)` (A. C. "
+        "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4). A whole turn of the "
+        "source sees every ray twice; 180 degrees and the fan's angle suffice.\n\n"
         "Joseph's method (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): along a ray closer to the columns' "
-        "direction, one sample "
-        "in every row, interpolated linearly between two columns; along others one in every column. Outside the "
-        "slice is 0. The sum is multiplied by the length of ray between two samples. The same weights, transposed, "
-        "make the exact "
-        "adjoint. A pixel that is NaN or infinite reaches every ray that it is a neighbor of.\n\n"
+        "direction, one sample in every row, interpolated linearly between two columns; along others one in every "
+        "column. Outside the slice is 0. The sum is multiplied by the length of ray between two samples. The same "
+        "weights, transposed, make the exact adjoint. A pixel that is NaN or infinite reaches every ray that it is a "
+        "neighbor of.\n\n"
         "scikit-image's `radon` has its rotation center at pixel n // 2 in place of (n - 1) / 2, gives sums per pixel "
         "length in place of mm, and lays its sinogram out as (detector, view); its angles turn the same way.\n\n"
         "Cost: one interpolation for each view, detector and row.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_ATTENUATION) | TS_QUANTITY_BIT(TS_HU) | TS_QUANTITY_BIT(TS_INTENSITY),
-    STAGE_PARAMS(radon_rows, struct radon_params),
+    STAGE_PARAMS(radon_params, struct radon_params),
     .resolve = radon_resolve,
     .shape = radon_shape,
     .scratch_bytes = radon_scratch,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon: projections of every slice.
+ * radon: projections of every slice along the rays of a parallel beam or a fan.
  */
 #ifndef STAGES_PROJECTION_RADON_H
 #define STAGES_PROJECTION_RADON_H
@@ -25,9 +25,9 @@ struct radon_params {
     struct ts_numbers angles; /* degree; empty: start + i * arc / views */
     int64_t detectors;
     double detector_spacing; /* mm */
-    double center;           /* detector index of the rotation axis */
-    int32_t method;
-    char unit[64]; /* no row: the unit of the result, written by resolve() */
+    double center;           /* index on the detector where the rotation axis is */
+    int32_t method;          /* enum radon_method */
+    char unit[64];           /* in no table: the unit of the result, written by resolve() */
 };
 
 #endif

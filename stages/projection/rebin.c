@@ -1,51 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rebin: the ray of a parallel beam at (theta, s) is in a fan that of gamma = asin(s / source_axis) in the view theta -
- * gamma, and seen from its other end that of -gamma in the view theta + 180 degrees + gamma. Values between views and
- * between detectors by linear interpolation; the mean of both ends where the scan has both, else the one it has.
- * (z, view, detector) -> (z, view, detector), f32. What a sample is made of is the same for all slices and worked out
- * once.
+ * rebin: the ray of a parallel beam at (theta, s) is in a fan that of gamma = asin(s / source_axis) in the view
+ * theta - gamma, and seen from its other end that of -gamma in the view theta + 180 degrees + gamma (A. C. Kak, M.
+ * Slaney, 1988, section 3.4.3). Values between views and between detector pixels are interpolated linearly; the result
+ * is the mean of both ends where the scan has both, else the one that it has. (z, view, detector) -> (z, view,
+ * detector), f32. The taps of a sample are the same for all slices, so that a table of them is worked out once.
  */
 #include "stages/projection/rebin.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "stages/geometry/view_unit.h"
+#include "core/memory.h"
 
 enum { MOST_DETECTORS = 1 << 20 };
 
-/* The scan without a grid of pixels: only its rays matter. */
+/* The grid of pixels plays no part: only the rays of the scan matter. */
 static struct beam_scan scan_of(const struct stage_context *context)
 {
     return ts_beam_scan(&context->in, &context->in);
 }
 
-/* Rays that no view has: between the axis and a row that does not see it, and beyond the shorter side of a short scan,
- * which has not both ends of all rays. Said where the shorter side is less than half the longer, as fbp does. */
+/* Some rays are in no view: those between the axis and a detector that does not see it, and those beyond the shorter
+ * side of a short scan, which does not see all rays from both ends. The latter is warned of where the shorter side is
+ * less than half the longer. */
 static void warn_of_missing_rays(const struct stage_context *context, const struct beam_scan *scan, bool whole)
 {
     const struct diag_site site = {.code = "rays-missing", .span = context->set->span, .stage = context->stage->name};
     const int64_t n = scan->grid.n_detectors;
     const double left = scan->grid.center, right = (double)(n - 1) - left, nearer = fmin(left, right);
     const double radius = fabs(ts_beam_detector(scan, left < right ? 0 : n - 1).distance_mm);
-    if (nearer < 0) {
+    if (nearer < 0)
         ts_diag_warning(context->diag, &site,
                         "no view sees the rotation axis, at detector %.6g of 0 to %lld: rays within %.6g mm of it are "
                         "missing and become 0",
                         left, (long long)n - 1, radius);
-        ts_diag_hint(context->diag, "sirt takes any rays");
-    } else if (!whole && nearer < 0.5 * fmax(left, right)) {
+    else if (!whole && nearer < 0.5 * fmax(left, right))
         ts_diag_warning(context->diag, &site,
                         "the rotation axis, at detector %.6g of 0 to %lld, is near an end of the detector and the "
                         "views cover no whole turn: some rays further than %.6g mm from it are missing and become 0",
                         left, (long long)n - 1, radius);
-        ts_diag_hint(context->diag, "sirt takes any rays");
-    }
+    else
+        return;
+    ts_diag_hint(context->diag, "sirt takes any rays");
 }
 
-/* To where the longer side of the detector sees in a whole turn; as many as the fan has in a short scan. */
+/* In a whole turn detector pixels reach as far as the longer side of the detector sees; a short scan keeps as many as
+ * the fan has. */
 static int64_t derive_detectors(const struct beam_scan *scan, bool whole)
 {
     const int64_t n = scan->grid.n_detectors;
@@ -70,8 +71,7 @@ static enum ts_status check_range(const struct stage_context *context, bool *who
                   &(struct diag_site){.code = "short-scan", .span = context->set->span, .stage = context->stage->name},
                   "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
                   range.degrees, (long long)range.after, (long long)range.before, range.needed);
-    ts_diag_hint(context->diag, "sirt and cgls need no whole scan");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "sirt and cgls need no whole scan");
 }
 
 static enum ts_status rebin_resolve(const struct stage_context *context, void *values)
@@ -84,8 +84,7 @@ static enum ts_status rebin_resolve(const struct stage_context *context, void *v
     if (!ts_param_given(context->set, "views"))
         params->views = view->n;
     if (!ts_param_given(context->set, "detector_spacing"))
-        params->detector_spacing =
-            (detector->spacing > 0 ? detector->spacing : 1) * beam->source_axis_mm / beam->source_detector_mm;
+        params->detector_spacing = ts_axis_spacing(detector) * beam->source_axis_mm / beam->source_detector_mm;
     bool whole = false;
     const enum ts_status status = check_range(context, &whole);
     const struct beam_scan scan = scan_of(context);
@@ -112,72 +111,52 @@ static enum ts_status rebin_shape(const struct stage_context *context, struct ts
     return TS_OK;
 }
 
-/* ---- what samples are made of ------------------------------------------------------------------ */
-
-struct view_place {
-    double degree; /* on the circle, from the first view of the range on */
-    int64_t view;
-};
+/* ---- the taps of samples ---------------------------------------------------------------------- */
 
 struct rebinning {
     struct beam_scan scan;
     struct fan_range range;
-    const struct view_place *views; /* rising */
+    const struct view_place *views; /* sorted, in degrees from the first view of the range on */
 };
 
-static int compare_places(const void *a, const void *b)
-{
-    const struct view_place *left = a, *right = b;
-    if (left->degree != right->degree)
-        return left->degree < right->degree ? -1 : 1;
-    return (left->view > right->view) - (left->view < right->view);
-}
-
-/* In [0, 360), or a hair below 0 where that is meant as 0. */
+/* Returns the place of an angle in [0, 360), or a hair below 0 where that is meant as 0. */
 static double after_first(const struct rebinning *rebinning, double degree)
 {
     const double turned = fmod(degree - rebinning->range.first, 360), positive = turned < 0 ? turned + 360 : turned;
     return positive > 360 - 1e-6 ? positive - 360 : positive;
 }
 
-/* Two views around an angle and the way to the second; false where the scan has none there. */
+/* Finds the two views around an angle and the way to the second; false where the scan has none there. */
 static bool find_views(const struct rebinning *rebinning, double degree, int64_t views[2], double *past)
 {
     const int64_t n = rebinning->scan.n_views;
-    const double at = after_first(rebinning, degree), last = rebinning->views[n - 1].degree;
+    const double at = after_first(rebinning, degree), last = rebinning->views[n - 1].degrees;
     if (at > last && !rebinning->range.whole && at > last + 1e-6)
         return false;
-    int64_t low = 0, high = n; /* the first view past the angle */
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (rebinning->views[middle].degree > at)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    const int64_t low = ts_view_places_up_to(rebinning->views, n, at); /* the first view past the angle */
     const struct view_place *before = &rebinning->views[low > 0 ? low - 1 : 0], *after = before;
     double step = 0;
     if (low < n && low > 0) {
         after = &rebinning->views[low];
-        step = after->degree - before->degree;
+        step = after->degrees - before->degrees;
     } else if (low == n && rebinning->range.whole) {
         after = &rebinning->views[0];
-        step = after->degree + 360 - before->degree;
+        step = after->degrees + 360 - before->degrees;
     }
     views[0] = before->view;
     views[1] = after->view;
-    *past = step > 0 ? (at - before->degree) / step : 0;
+    *past = step > 0 ? (at - before->degrees) / step : 0;
     return true;
 }
 
-/* One end of a ray: four taps, and how much of them lies within the row: 1 where both detectors do, less where the ray
- * passes beyond the last one, 0 where the scan does not have it. */
+/* One end of a ray: four taps, and how much of them lies within the row. That is 1 where both detector pixels do, less
+ * where the ray passes beyond the last one, and 0 where the scan does not have the ray. */
 struct ray_end {
     int64_t index[REBIN_TAPS / 2];
     double weight[REBIN_TAPS / 2], seen;
 };
 
-/* Of the ray of gamma (radian) in the view at `degree`. */
+/* Finds the end of a ray that is seen at gamma (radian) in the view at `degree`. */
 static struct ray_end find_end(const struct rebinning *rebinning, double degree, double gamma)
 {
     const struct beam_geometry *grid = &rebinning->scan.grid;
@@ -192,7 +171,7 @@ static struct ray_end find_end(const struct rebinning *rebinning, double degree,
     for (int side = 0; side < 2; side++) {
         const double d = below + side, w = side ? at - below : 1 - (at - below);
         const bool there = d >= 0 && d < (double)grid->n_detectors;
-        /* what the row lacks has no weight, and the index of its neighbor, for a NaN elsewhere not to come in */
+        /* What the row lacks has weight 0 and its neighbor's index, so that a NaN elsewhere does not come in. */
         const int64_t detector = (int64_t)(there ? d : below + 1 - side);
         for (int view = 0; view < 2; view++) {
             end.index[2 * view + side] = views[view] * grid->n_detectors + detector;
@@ -203,7 +182,7 @@ static struct ray_end find_end(const struct rebinning *rebinning, double degree,
     return end;
 }
 
-/* The end of which the row sees more; the mean where it sees as much of both. */
+/* Takes the end of which the row sees more, or the mean where it sees as much of both. */
 static void find_sample(const struct rebinning *rebinning, double theta, double s, struct rebin_sample *sample)
 {
     const double ratio = s / rebinning->scan.beam.source_axis_mm;
@@ -229,20 +208,19 @@ size_t ts_rebin_table_bytes(const struct stage_context *context)
     return (ts_slice_count(&context->out) * sizeof(struct rebin_sample) + 63) / 64 * 64;
 }
 
-size_t ts_rebin_room_bytes(const struct stage_context *context)
+size_t ts_rebin_scratch_bytes(const struct stage_context *context)
 {
     return (size_t)context->in.axes[1].n * sizeof(struct view_place);
 }
 
-void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table, void *room)
+void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table, struct view_place *scratch)
 {
-    struct rebinning rebinning = {.scan = scan_of(context), .views = room};
-    struct view_place *views = room;
+    struct rebinning rebinning = {.scan = scan_of(context), .views = scratch};
     const struct ts_axis *view = &context->out.axes[1], *detector = &context->out.axes[2];
-    rebinning.range = ts_fan_range(&rebinning.scan, room);
+    rebinning.range = ts_fan_range(&rebinning.scan, (double *)scratch);
     for (int64_t v = 0; v < rebinning.scan.n_views; v++)
-        views[v] = (struct view_place){after_first(&rebinning, ts_beam_scan_angle(&rebinning.scan, v)), v};
-    qsort(views, (size_t)rebinning.scan.n_views, sizeof *views, compare_places);
+        scratch[v] = (struct view_place){after_first(&rebinning, ts_beam_scan_angle(&rebinning.scan, v)), v};
+    ts_view_places_sort(scratch, rebinning.scan.n_views);
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t v = 0; v < view->n; v++)
         for (int64_t d = 0; d < detector->n; d++)
@@ -252,24 +230,38 @@ void ts_rebin_table(const struct stage_context *context, struct rebin_sample *ta
 
 /* ---- on the CPU -------------------------------------------------------------------------------- */
 
-static size_t slice_bytes(const struct stage_context *context)
+struct scratch {
+    struct rebin_sample *table;
+    float *slice; /* of the input */
+    struct view_place *places;
+};
+
+static struct scratch lay_out(const struct stage_context *context, struct memory_layout *layout)
 {
-    return (ts_slice_count(&context->in) * sizeof(float) + 63) / 64 * 64;
+    struct scratch scratch;
+    scratch.table = ts_layout_add(layout, ts_rebin_table_bytes(context));
+    scratch.slice = ts_layout_add(layout, ts_slice_count(&context->in) * sizeof(float));
+    scratch.places = ts_layout_add(layout, ts_rebin_scratch_bytes(context));
+    return scratch;
 }
 
 static size_t rebin_scratch(const struct stage_context *context, int64_t n)
 {
+    struct memory_layout layout = {0};
     (void)n;
-    return ts_rebin_table_bytes(context) + slice_bytes(context) + ts_rebin_room_bytes(context);
+    lay_out(context, &layout);
+    return layout.bytes;
 }
 
 static enum ts_status rebin_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                void *scratch)
+                                void *buffer)
 {
     const int64_t n = (int64_t)ts_slice_count(out), n_in = (int64_t)ts_slice_count(in), row = in->axes[2].n;
-    struct rebin_sample *table = scratch;
-    float *slice = (float *)((unsigned char *)scratch + ts_rebin_table_bytes(context));
-    ts_rebin_table(context, table, (unsigned char *)slice + slice_bytes(context));
+    struct memory_layout layout = {.base = buffer};
+    const struct scratch scratch = lay_out(context, &layout);
+    const struct rebin_sample *table = scratch.table;
+    float *slice = scratch.slice;
+    ts_rebin_table(context, scratch.table, scratch.places);
     for (int64_t z = 0; z < out->axes[0].n; z++) {
         const char *from = ts_slice_data(in, z);
         float *to = ts_slice_data(out, z);
@@ -287,7 +279,7 @@ static enum ts_status rebin_map(const struct stage_context *context, const struc
     return TS_OK;
 }
 
-static const struct param rebin_rows[] = {
+static const struct param rebin_params[] = {
     PARAM(struct rebin_params, views, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of views",
           .doc = "number of views of the parallel beam, evenly over half a turn"),
     PARAM(struct rebin_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,
@@ -322,7 +314,7 @@ const struct stage rebin_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
     .beams = TS_BEAM_BIT(TS_BEAM_FAN_ARC) | TS_BEAM_BIT(TS_BEAM_FAN_FLAT),
-    STAGE_PARAMS(rebin_rows, struct rebin_params),
+    STAGE_PARAMS(rebin_params, struct rebin_params),
     .resolve = rebin_resolve,
     .shape = rebin_shape,
     .scratch_bytes = rebin_scratch,

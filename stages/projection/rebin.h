@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rebin: the sinogram of a fan as that of a parallel beam.
+ * rebin: the sinogram of a fan as that of a parallel beam, and the table by which every device makes it.
  */
 #ifndef STAGES_PROJECTION_REBIN_H
 #define STAGES_PROJECTION_REBIN_H
 
 #include "stages/engine/stage.h"
 #include "stages/geometry/fan_view.h"
+#include "stages/geometry/view_angles.h"
 
 struct rebin_params {
     int64_t views;
@@ -15,16 +16,18 @@ struct rebin_params {
     double detector_spacing; /* mm */
 };
 
-/* A sample of the parallel sinogram: the sum of weight times sample of the fan's slice, as an index into it. */
+/* A sample of the parallel sinogram is the sum over taps of weight times the fan's sample at this index of the slice.
+ */
 enum { REBIN_TAPS = 8 };
 struct rebin_sample {
     int32_t index[REBIN_TAPS];
     float weight[REBIN_TAPS];
 };
 
-/* Bytes of the table of all samples of a slice, and of what it is worked out in, in this order; and filling it. */
+/* Writes the samples of a slice, out.axes[1].n x out.axes[2].n. `scratch` is what they are worked out in. */
+void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table, struct view_place *scratch);
+/* Bytes of the table, up to a multiple of 64, and of the scratch. */
 size_t ts_rebin_table_bytes(const struct stage_context *context);
-size_t ts_rebin_room_bytes(const struct stage_context *context);
-void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table, void *room);
+size_t ts_rebin_scratch_bytes(const struct stage_context *context);
 
 #endif

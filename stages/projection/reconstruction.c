@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a sinogram's axes to those of a volume, what is refused, and filtering and backprojection one after the other.
- * The volume lies about the rotation axis as the one that `radon` projects does: with rows falling and columns rising
- * along the image's directions, its center in the sinogram's origin.
+ * From the axes of a sinogram to those of a volume, the checks of the parameters, and on the CPU filtering and
+ * backprojection one after the other. The volume lies about the rotation axis as the one that `radon` projects does:
+ * rows fall and columns rise along the image's directions, and its center is the sinogram's origin. So a volume that
+ * was projected comes back to its place.
  */
 #include "stages/projection/reconstruction.h"
 
@@ -10,13 +11,14 @@
 #include <omp.h>
 #include <stdlib.h>
 
+#include "core/memory.h"
 #include "stages/geometry/view_angles.h"
-#include "stages/geometry/view_unit.h"
 #include "stages/projection/backprojection.h"
 #include "stages/projection/joseph.h"
 #include "stages/projection/tensor_method.h"
 
-/* Fewer leave too many lanes of a CUDA device idle: of a parallel beam, a fan, a fan's adjoint. */
+/* The smallest numbers of slices for which method `stack` is faster on an H200 than `pixel`, for a parallel beam and
+ * for a fan. Fewer slices leave most threads of a warp without work. */
 enum { STACK_FROM_SLICES = 6, FAN_STACK_FROM_SLICES = 5 };
 
 const struct choice ts_back_method_choices[] = {
@@ -49,14 +51,9 @@ const struct choice ts_view_gaps_choices[] = {
     {0},
 };
 
-static double spacing_of(const struct ts_axis *axis)
-{
-    return axis->spacing > 0 ? axis->spacing : 1;
-}
+/* ---- parameters -------------------------------------------------------------------------------- */
 
-/* ---- resolving --------------------------------------------------------------------------------- */
-
-/* Half a turn and the fan's angle see every ray, from one side or the other. */
+/* A scan of half a turn and the fan's angle sees every ray, from one side or the other. */
 static enum ts_status check_fan_range(const struct stage_context *context, const struct reconstruction_params *params)
 {
     struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
@@ -71,11 +68,10 @@ static enum ts_status check_fan_range(const struct stage_context *context, const
     ts_param_error(context->set, "gaps", "short-scan", context->diag,
                    "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
                    range.degrees, (long long)range.after, (long long)range.before, range.needed);
-    ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there; sirt and cgls need no whole scan");
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there; sirt and cgls need no whole scan");
 }
 
-/* What a fan asks for besides. */
+/* A fan must not have its source among the pixels, and its filtered reconstruction needs all rays. */
 static enum ts_status check_fan(const struct stage_context *context, const struct reconstruction_params *params)
 {
     const struct beam_geometry grid = {.n_rows = params->rows,
@@ -98,21 +94,22 @@ static enum ts_status check_geometry(const struct stage_context *context, const 
     if (!(params->center >= 0 && params->center <= (double)(detector->n - 1)))
         return ts_param_error(context->set, "center", "center-outside", context->diag,
                               "%.6g is outside the detector, [0, %lld]", params->center, (long long)detector->n - 1);
-    if (!(extent / spacing_of(detector) < 1 << 26))
+    if (!(extent / ts_axis_spacing(detector) < 1 << 26))
         return ts_param_error(context->set, "pixel_size", "volume-too-wide", context->diag,
-                              "the slices would be %.6g detectors wide, more than %d", extent / spacing_of(detector),
-                              1 << 26);
+                              "the slices would be %.6g detectors wide, more than %d",
+                              extent / ts_axis_spacing(detector), 1 << 26);
     return TS_OK;
 }
 
-/* Where rays are closer than a pixel, as in the adjoint of a projection onto fine detectors, more than two count. */
+/* Where rays are closer than a pixel, as in the adjoint of a projection onto a fine detector, more than two detector
+ * pixels count for a pixel. */
 static bool has_fine_rays(const struct stage_context *context, const struct reconstruction_params *params)
 {
-    const double width = spacing_of(&context->in.axes[2]), pixel = fmax(params->pixel_size, params->row_spacing);
+    const double width = ts_axis_spacing(&context->in.axes[2]), pixel = fmax(params->pixel_size, params->row_spacing);
     return params->model == BACK_JOSEPH && width < pixel * (1 - 1e-9);
 }
 
-/* Of a fan fbp has its own weights, and the adjoint has none. */
+/* In a fan fbp has its own weights, and the adjoint has none. */
 static enum ts_status choose_fan_method(const struct stage_context *context, struct reconstruction_params *params)
 {
     const char *beam = ts_beam_name(context->in.beam.kind);
@@ -127,8 +124,7 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
     if (params->method == BACK_METHOD_TENSOR || params->method == BACK_METHOD_TENSOR_SPLIT) {
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "tensor cores are used for parallel rays alone, and the beam is %s", beam);
-        ts_diag_hint(context->diag, "method: stack");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "method: stack");
     }
     return TS_OK;
 }
@@ -154,7 +150,7 @@ static enum ts_status choose_method(const struct stage_context *context, struct 
         return ts_param_error(context->set, "method", "method-fine", context->diag,
                               "'stack' does not weigh views whose detectors, %.6g mm apart, are finer than pixels of "
                               "%.6g mm; 'pixel' does",
-                              spacing_of(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
+                              ts_axis_spacing(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
     return check_tensor(context, params);
 }
 
@@ -171,11 +167,11 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
     const struct ts_beam *beam = &context->in.beam;
     const bool fan = beam->kind != TS_BEAM_PARALLEL;
     if (!ts_param_given(context->set, "pixel_size"))
-        params->pixel_size = spacing_of(detector) * (fan ? beam->source_axis_mm / beam->source_detector_mm : 1);
+        params->pixel_size = ts_axis_spacing(detector) * (fan ? beam->source_axis_mm / beam->source_detector_mm : 1);
     if (!ts_param_given(context->set, "row_spacing"))
         params->row_spacing = params->pixel_size;
     if (!ts_param_given(context->set, "center"))
-        params->center = -detector->first / spacing_of(detector);
+        params->center = -detector->first / ts_axis_spacing(detector);
     enum ts_status status = ts_views_need_angles(context);
     if (status == TS_OK)
         status = check_geometry(context, params);
@@ -215,7 +211,7 @@ struct row_filter ts_reconstruction_filter(const struct stage_context *context)
                                                          : 1;
     return (struct row_filter){.name = params->filter,
                                .cutoff = params->cutoff,
-                               .spacing = spacing_of(&context->in.axes[2]) * unit,
+                               .spacing = ts_axis_spacing(&context->in.axes[2]) * unit,
                                .n = context->in.axes[2].n,
                                .arc = beam->kind == TS_BEAM_FAN_ARC};
 }
@@ -227,54 +223,40 @@ struct beam_scan ts_reconstruction_scan(const struct stage_context *context)
     return scan;
 }
 
-struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *room)
+struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *scratch)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
-    struct fan_range range = ts_fan_range(&scan, room);
-    range.whole |= range.degrees < range.needed - 1e-6; /* accepted: views count as they are */
-    ts_fan_views(&scan, &range, views, room);
+    struct fan_range range = ts_fan_range(&scan, scratch);
+    range.whole |= range.degrees < range.needed - 1e-6; /* gaps: accept. Views count as they are */
+    ts_fan_views(&scan, &range, views, scratch);
     return range;
 }
 
-struct beam_geometry ts_reconstruction_geometry(const struct stage_context *context)
+void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *scratch)
 {
     const struct reconstruction_params *params = context->params;
-    return (struct beam_geometry){.n_rows = params->rows,
-                                  .n_columns = params->columns,
-                                  .row_spacing = params->row_spacing,
-                                  .column_spacing = params->pixel_size,
-                                  .n_detectors = context->in.axes[2].n,
-                                  .detector_spacing = spacing_of(&context->in.axes[2]),
-                                  .center = params->center};
-}
-
-void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *room)
-{
-    const struct reconstruction_params *params = context->params;
-    const struct beam_geometry geometry = ts_reconstruction_geometry(context);
+    const struct beam_scan scan = ts_reconstruction_scan(context);
     const struct ts_axis *axis = &context->in.axes[1];
-    double *degrees = room, *weights = degrees + axis->n;
-    for (int64_t v = 0; v < axis->n; v++) {
-        degrees[v] = ts_view_degree(axis, v);
-        views[v] = ts_back_view(&geometry, degrees[v], params->model);
-    }
+    double *weights = scratch;
+    for (int64_t v = 0; v < axis->n; v++)
+        views[v] = ts_back_view(&scan.grid, ts_view_degree(axis, v), params->model);
     if (params->weights == VIEW_WEIGHTS_NONE)
         return;
-    ts_view_weights(degrees, axis->n, weights, (int64_t *)(weights + axis->n));
+    ts_view_weights(axis, weights, (struct view_place *)(weights + axis->n));
     for (int64_t v = 0; v < axis->n; v++)
         views[v].scale *= weights[v];
 }
 
 /* ---- on the CPU -------------------------------------------------------------------------------- */
 
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 static bool filters(const struct stage_context *context)
 {
     return ((const struct reconstruction_params *)context->params)->filter != ROW_FILTER_NONE;
+}
+
+static bool is_fan(const struct stage_context *context)
+{
+    return context->in.beam.kind != TS_BEAM_PARALLEL;
 }
 
 int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
@@ -286,11 +268,6 @@ int ts_reconstruction_transforms(const struct stage_context *context, struct fft
     return 1;
 }
 
-static bool is_fan(const struct stage_context *context)
-{
-    return context->in.beam.kind != TS_BEAM_PARALLEL;
-}
-
 bool ts_reconstruction_goes_by_rays(const struct stage_context *context)
 {
     const struct reconstruction_params *params = context->params;
@@ -299,42 +276,64 @@ bool ts_reconstruction_goes_by_rays(const struct stage_context *context)
             has_fine_rays(context, params));
 }
 
-static size_t views_bytes(const struct stage_context *context)
+/* The scratch of one call for n slices. Each step has `step` for itself, one after the other. */
+struct scratch {
+    void *views; /* struct back_view or struct fan_view */
+    float *rows; /* weighed and filtered; NULL: the input's rows are taken as they are */
+    struct beam_detector *detectors;
+    float *weights; /* of a view of a fan, a row for each thread */
+    void *step;
+};
+
+static struct scratch lay_out(const struct stage_context *context, int64_t n, struct memory_layout *layout)
 {
-    const size_t one = is_fan(context) ? sizeof(struct fan_view) : sizeof(struct back_view);
-    return rounded((size_t)context->in.axes[1].n * one);
+    const struct row_filter filter = ts_reconstruction_filter(context);
+    const int64_t n_columns = ((const struct reconstruction_params *)context->params)->columns;
+    const size_t n_views = (size_t)context->in.axes[1].n, row = (size_t)filter.n, threads = (size_t)context->threads;
+    const size_t needs[] = {n_views * VIEW_SCRATCH_BYTES, ts_row_filter_scratch(&filter, context->threads),
+                            ts_backprojection_scratch(filter.n, n_columns, context->threads)};
+    struct scratch scratch = {0};
+    size_t largest = 0;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        largest = needs[i] > largest ? needs[i] : largest;
+    scratch.views =
+        ts_layout_add(layout, n_views * (is_fan(context) ? sizeof(struct fan_view) : sizeof(struct back_view)));
+    if (is_fan(context) || filters(context))
+        scratch.rows = ts_layout_add(layout, (size_t)n * ts_slice_count(&context->in) * sizeof(float));
+    if (is_fan(context)) {
+        scratch.detectors = ts_layout_add(layout, row * sizeof *scratch.detectors);
+        scratch.weights = ts_layout_add(layout, threads * row * sizeof(float));
+    }
+    scratch.step = ts_layout_add(layout, largest);
+    return scratch;
 }
 
-static size_t filtered_bytes(const struct stage_context *context, int64_t n)
+size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n)
 {
-    return filters(context) || is_fan(context) ? rounded((size_t)n * ts_slice_count(&context->in) * sizeof(float)) : 0;
+    if (ts_reconstruction_goes_by_rays(context)) {
+        const struct beam_scan scan = ts_reconstruction_scan(context);
+        return ts_joseph_backproject_scratch(&scan, n, context->threads);
+    }
+    struct memory_layout layout = {0};
+    lay_out(context, n, &layout);
+    return layout.bytes;
 }
 
-/* The detectors, and a row of weights for each thread. */
-static size_t weighing_bytes(const struct stage_context *context)
-{
-    const size_t n = (size_t)context->in.axes[2].n;
-    return is_fan(context) ? rounded(n * sizeof(struct beam_detector)) + (size_t)context->threads * n * sizeof(float)
-                           : 0;
-}
-
-/* The rows of a fan, times what comes before the filter. */
+/* The rows of a fan times what comes before the filter. */
 static void weigh_rows(const struct stage_context *context, const struct fan_range *range, const struct ts_image *in,
-                       float *out, void *room)
+                       const struct scratch *scratch)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
     const int64_t n = scan.grid.n_detectors, n_views = scan.n_views, nz = in->axes[0].n;
     const size_t bytes = (size_t)n * ts_dtype_bytes(in->dtype);
-    struct beam_detector *detectors = room;
-    float *weights = (float *)((unsigned char *)room + rounded((size_t)n * sizeof *detectors));
     for (int64_t d = 0; d < n; d++)
-        detectors[d] = ts_beam_detector(&scan, d);
+        scratch->detectors[d] = ts_beam_detector(&scan, d);
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t v = 0; v < n_views; v++) {
-        float *own = weights + (int64_t)omp_get_thread_num() * n;
-        ts_fan_row_weights(&scan, range, detectors, v, own);
+        float *own = scratch->weights + (int64_t)omp_get_thread_num() * n;
+        ts_fan_row_weights(&scan, range, scratch->detectors, v, own);
         for (int64_t z = 0; z < nz; z++) {
-            float *to = out + (z * n_views + v) * n;
+            float *to = scratch->rows + (z * n_views + v) * n;
             ts_load_f32(to, (const char *)in->data + (size_t)(z * n_views + v) * bytes, in->dtype, (size_t)n);
             for (int64_t d = 0; d < n; d++)
                 to[d] *= own[d];
@@ -342,60 +341,39 @@ static void weigh_rows(const struct stage_context *context, const struct fan_ran
     }
 }
 
-/* The views; the filtered slices; then what one step after the other needs. */
-size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n)
-{
-    const struct reconstruction_params *params = context->params;
-    const struct row_filter filter = ts_reconstruction_filter(context);
-    if (ts_reconstruction_goes_by_rays(context)) {
-        const struct beam_scan scan = ts_reconstruction_scan(context);
-        return ts_joseph_backproject_scratch(&scan, n, context->threads);
-    }
-    const size_t needs[] = {(size_t)context->in.axes[1].n * VIEW_ROOM_BYTES, weighing_bytes(context),
-                            ts_row_filter_scratch(&filter, context->threads),
-                            ts_backprojection_scratch(filter.n, params->columns, context->threads)};
-    size_t largest = 0;
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        largest = needs[i] > largest ? needs[i] : largest;
-    return views_bytes(context) + filtered_bytes(context, n) + largest;
-}
-
 enum ts_status ts_reconstruction_map(const struct stage_context *context, const struct ts_image *in,
-                                     struct ts_image *out, void *scratch)
+                                     struct ts_image *out, void *buffer)
 {
     const struct reconstruction_params *params = context->params;
     const struct row_filter filter = ts_reconstruction_filter(context);
+    const struct beam_scan scan = ts_reconstruction_scan(context);
     if (ts_reconstruction_goes_by_rays(context)) {
-        const struct beam_scan scan = ts_reconstruction_scan(context);
-        ts_joseph_backproject(&scan, in, out, context->threads, scratch);
+        ts_joseph_backproject(&scan, in, out, context->threads, buffer);
         return TS_OK;
     }
-    struct back_view *views = scratch;
-    unsigned char *filtered = (unsigned char *)scratch + views_bytes(context);
-    void *room = filtered + filtered_bytes(context, in->axes[0].n);
+    struct memory_layout layout = {.base = buffer};
+    const struct scratch scratch = lay_out(context, in->axes[0].n, &layout);
     struct backprojection work = {.sinogram = *in,
-                                  .views = views,
                                   .n_rows = params->rows,
                                   .n_columns = params->columns,
                                   .out = out->data,
                                   .threads = context->threads};
     if (is_fan(context)) {
-        const struct beam_scan scan = ts_reconstruction_scan(context);
-        const struct fan_range range = ts_reconstruction_fans(context, scratch, room);
-        weigh_rows(context, &range, in, (float *)filtered, room);
-        work.sinogram.data = filtered;
+        const struct fan_range range = ts_reconstruction_fans(context, scratch.views, scratch.step);
+        weigh_rows(context, &range, in, &scratch);
+        work.sinogram.data = scratch.rows;
         work.sinogram.dtype = TS_F32;
-        work.views = NULL;
-        work.fans = scratch;
+        work.fans = scratch.views;
         work.fan_grid = ts_fan_grid(&scan);
     } else {
-        ts_reconstruction_views(context, views, room);
+        ts_reconstruction_views(context, scratch.views, scratch.step);
+        work.views = scratch.views;
     }
-    if (filters(context)) { /* a fan's rows in their place */
-        ts_row_filter_run(context, &filter, &work.sinogram, (float *)filtered, room);
-        work.sinogram.data = filtered;
+    if (filters(context)) { /* a fan's rows are filtered in their place */
+        ts_row_filter_run(context, &filter, &work.sinogram, scratch.rows, scratch.step);
+        work.sinogram.data = scratch.rows;
         work.sinogram.dtype = TS_F32;
     }
-    ts_backprojection_run(&work, room);
+    ts_backprojection_run(&work, scratch.step);
     return TS_OK;
 }

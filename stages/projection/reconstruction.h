@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the stages that put a sinogram back over a grid of pixels share: their parameters, the geometry of the volume,
- * its unit, and the CPU code. Each stage lists the rows that are its own to choose, and sets the others in resolve().
+ * What the stages share that put a sinogram back over a grid of pixels: their parameters, the geometry of the volume,
+ * its unit, and the CPU code. The table of each stage lists the parameters that are the user's to choose; resolve() of
+ * the stage sets the others.
  */
 #ifndef STAGES_PROJECTION_RECONSTRUCTION_H
 #define STAGES_PROJECTION_RECONSTRUCTION_H
@@ -28,20 +29,21 @@ struct reconstruction_params {
     double cutoff;
     int32_t model;   /* enum back_model */
     int32_t weights; /* enum view_weights */
-    int32_t gaps;
+    int32_t gaps;    /* enum view_gaps */
     int64_t rows, columns;
     double pixel_size, row_spacing; /* mm */
-    double center;                  /* detector index of the rotation axis */
-    int32_t method;
-    int32_t interpolation;        /* of fourier alone: enum fourier_interpolation */
-    char unit[LENGTH_UNIT_BYTES]; /* no row: written by resolve() */
+    double center;                  /* index on the detector where the rotation axis is */
+    int32_t method;                 /* enum back_method */
+    int32_t interpolation;          /* of fourier alone: enum fourier_interpolation */
+    char unit[LENGTH_UNIT_BYTES];   /* in no table: written by resolve() */
 };
 
 extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
 extern const struct stage_method_tolerance ts_back_method_tolerances[];
 
-/* The rows that describe the volume, for every table of struct reconstruction_params; and those with the method. */
-#define VOLUME_ROWS(pixel_size_is)                                                                                     \
+/* The parameters that describe the volume, for every table of struct reconstruction_params; and those with the method.
+ */
+#define VOLUME_PARAMS(pixel_size_is)                                                                                   \
     PARAM(struct reconstruction_params, rows, .unit = "", .min = 1, .max = 1 << 20,                                    \
           .derived = "the number of detectors", .doc = "rows of the volume's slices"),                                 \
         PARAM(struct reconstruction_params, columns, .unit = "", .min = 1, .max = 1 << 20,                             \
@@ -53,33 +55,35 @@ extern const struct stage_method_tolerance ts_back_method_tolerances[];
         PARAM(struct reconstruction_params, center, .unit = "detector", .min = -1e6, .max = 2e6,                       \
               .derived = "where the sinogram's detector axis is 0",                                                    \
               .doc = "detector index of the rotation axis, which becomes the center of the slices")
-#define RECONSTRUCTION_ROWS                                                                                            \
-    VOLUME_ROWS("the detector spacing, times source_axis / source_detector in a fan"),                                 \
+#define RECONSTRUCTION_PARAMS                                                                                          \
+    VOLUME_PARAMS("the detector spacing, times source_axis / source_detector in a fan"),                               \
         PARAM(struct reconstruction_params, method, .init.choice = BACK_METHOD_AUTO,                                   \
               .choices = ts_back_method_choices, .unit = "", .doc = "how the same sums over views are worked out")
 
-/* Once filter, model, weights and gaps are set. */
+/* Resolves the parameters of the volume and the method, once filter, model, weights and gaps are set. Errors:
+ * detectors-uneven, center-outside, volume-too-wide, source-inside, short-scan, weights-beam, method-beam, method-fine,
+ * and those of stages/geometry/view_angles.h and stages/projection/tensor_method.h. */
 enum ts_status ts_reconstruction_resolve(const struct stage_context *context, struct reconstruction_params *params);
-/* The volume's axes, place and dtype; quantity and unit are the stage's. */
+/* Writes the volume's axes, place and dtype; quantity and unit are the stage's. */
 void ts_reconstruction_shape(const struct stage_context *context, struct ts_image *out);
 
 /* True for the exact adjoints that go by the rays of stages/projection/joseph.h, not by the pixels: that of a fan, and
- * by method stack that of rays finer than pixels. */
+ * with method stack that of rays finer than pixels. */
 bool ts_reconstruction_goes_by_rays(const struct stage_context *context);
-/* The scan over the volume's pixels, with the parameters' center. */
+/* Returns the scan over the volume's pixels, with the parameters' center. */
 struct beam_scan ts_reconstruction_scan(const struct stage_context *context);
-/* Of a fan: how its views lie, and the views; room for VIEW_ROOM_BYTES of each view. */
-struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *room);
+/* Returns the filter of the resolved parameters for the rows of the input. */
 struct row_filter ts_reconstruction_filter(const struct stage_context *context);
-struct beam_geometry ts_reconstruction_geometry(const struct stage_context *context);
-/* Writes the views, with their weights in `scale`; room for VIEW_ROOM_BYTES of each view. */
-enum { VIEW_ROOM_BYTES = 24 };
-void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *room);
+/* Write the views of a fan, and return how they lie; and those of a parallel beam, their weights included in `scale`.
+ * `scratch` has VIEW_SCRATCH_BYTES for each view. */
+enum { VIEW_SCRATCH_BYTES = 24 };
+struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *scratch);
+void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *scratch);
 
-/* On the CPU. */
+/* On the CPU these are the functions of struct stage. */
 int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
 size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_reconstruction_map(const struct stage_context *context, const struct ts_image *in,
-                                     struct ts_image *out, void *scratch);
+                                     struct ts_image *out, void *buffer);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The response of each filter, worked out in double, and filtering on the CPU: a row for each task, through one real
- * transform there and back.
+ * The response of each filter is worked out in double from the kernel's samples, by a transform of its own: it is made
+ * once a run, and the transforms of the library are single precision. On the CPU each row is a task: it is padded,
+ * transformed, multiplied and transformed back.
  */
 #include "stages/projection/row_filter.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+
+#include "core/memory.h"
 
 const struct choice ts_row_filter_choices[] = {
     {"ramp", ROW_FILTER_RAMP, "the band-limited ramp (Ramachandran and Lakshminarayanan, 1971): sharpest, noisiest"},
@@ -68,7 +71,7 @@ int64_t ts_row_filter_padded(int64_t n)
 
 /* ---- the response ------------------------------------------------------------------------------ */
 
-/* n pairs (real, imaginary) in place, n a power of two: J. W. Cooley and J. W. Tukey, 1965. */
+/* Transforms n pairs (real, imaginary) in place, n a power of two (J. W. Cooley and J. W. Tukey, 1965). */
 static void transform(double *pairs, int64_t n)
 {
     for (int64_t i = 1, j = 0; i < n; i++) {
@@ -94,8 +97,8 @@ static void transform(double *pairs, int64_t n)
         }
 }
 
-/* Distance of sample i of the padded kernel from its center, which is sample 0. Along an arc as a chord sees it; no two
- * samples of a row are further apart than the last one's. */
+/* The distance of sample i of the padded kernel from its center, which is sample 0. Along an arc it is that of the
+ * chord; no two samples of a row are further apart than the first and the last. */
 static double distance(const struct row_filter *filter, int64_t i, int64_t padded)
 {
     const int64_t n = i <= padded / 2 ? i : padded - i, last = filter->n > 1 ? filter->n - 1 : 1;
@@ -103,7 +106,7 @@ static double distance(const struct row_filter *filter, int64_t i, int64_t padde
 }
 
 /* With O the transform of the odd samples of the kernel, d the spacing and w = exp(-2 pi i / padded),
- * H[k] = d h[0] + d w^k O[k]: of the even samples only h[0] is not 0. All is real, the kernel being even. */
+ * H[k] = d h[0] + d w^k O[k], because h[0] is the only even sample that is not 0. H is real, because h is even. */
 void ts_row_filter_response(const struct row_filter *filter, double *response)
 {
     const int64_t padded = ts_row_filter_padded(filter->n), half = padded / 2;
@@ -127,12 +130,12 @@ void ts_row_filter_response(const struct row_filter *filter, double *response)
     }
 }
 
-/* The kernel's samples out of the response, and out of them those of its transform in between: with
- * g[k] = h[k] - i h[m - k], of which h beyond the row is 0, it is the sum of g[k] exp(-2 pi i k (f - 1/4) / m). */
-void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *room)
+/* The response gives the kernel's samples, and these give the transform in between: it is the sum of
+ * g[k] exp(-2 pi i k (f - 1/4) / m) with g[k] = h[k] - i h[m - k], where h beyond the row is 0. */
+void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *buffer)
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
-    double *kernel = room + 2 * m, *full = kernel + filter->n;
+    double *kernel = buffer + 2 * m, *full = kernel + filter->n;
     ts_row_filter_response(filter, full);
     for (int64_t k = padded / 2; k >= 0; k--) {
         full[2 * k] = full[k];
@@ -148,58 +151,69 @@ void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, 
     for (int64_t k = 0; k < m; k++) {
         const double angle = M_PI * (double)k / (2 * (double)m), c = cos(angle), s = sin(angle),
                      re = k < filter->n ? kernel[k] : 0, im = k > 0 && m - k < filter->n ? -kernel[m - k] : 0;
-        room[2 * k] = re * c - im * s;
-        room[2 * k + 1] = re * s + im * c;
+        buffer[2 * k] = re * c - im * s;
+        buffer[2 * k + 1] = re * s + im * c;
     }
-    transform(room, m);
+    transform(buffer, m);
     for (int64_t f = 0; f < m; f++)
-        room[f] = room[2 * f];
+        buffer[f] = buffer[2 * f];
 }
 
-size_t ts_row_filter_quarter_room(const struct row_filter *filter, int64_t m)
+size_t ts_row_filter_quarter_bytes(const struct row_filter *filter, int64_t m)
 {
     return (size_t)(2 * m + filter->n + 2 * ts_row_filter_padded(filter->n) + 2) * sizeof(double);
 }
 
 /* ---- on the CPU -------------------------------------------------------------------------------- */
 
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 struct fft_shape ts_row_filter_shape(const struct row_filter *filter)
 {
     return (struct fft_shape){.rank = 1, .real = true, .n = {ts_row_filter_padded(filter->n)}, .batch = 1};
 }
 
-/* Of one thread: a padded row, its spectrum, the transform's work area. */
-static size_t row_bytes(const struct row_filter *filter)
+/* The buffers of one thread. */
+struct row {
+    float *samples, *spectrum;
+    void *work; /* of the transform */
+};
+
+static struct row lay_out_row(const struct row_filter *filter, struct memory_layout *layout)
 {
     const struct fft_shape shape = ts_row_filter_shape(filter);
-    return rounded((size_t)shape.n[0] * sizeof(float)) +
-           rounded((size_t)ts_fft_spectrum_count(&shape) * 2 * sizeof(float)) + rounded(ts_fft_work_bytes(&shape));
+    struct row row;
+    row.samples = ts_layout_add(layout, (size_t)shape.n[0] * sizeof(float));
+    row.spectrum = ts_layout_add(layout, (size_t)ts_fft_spectrum_count(&shape) * 2 * sizeof(float));
+    row.work = ts_layout_add(layout, ts_fft_work_bytes(&shape));
+    return row;
+}
+
+static size_t row_bytes(const struct row_filter *filter)
+{
+    struct memory_layout layout = {0};
+    lay_out_row(filter, &layout);
+    return layout.bytes;
 }
 
 size_t ts_row_filter_scratch(const struct row_filter *filter, int threads)
 {
-    const size_t padded = (size_t)ts_row_filter_padded(filter->n);
-    return filter->name == ROW_FILTER_NONE
-               ? 0
-               : rounded((padded + 2) * sizeof(double)) + (size_t)threads * row_bytes(filter);
+    struct memory_layout layout = {0};
+    if (filter->name == ROW_FILTER_NONE)
+        return 0;
+    ts_layout_add(&layout, ((size_t)ts_row_filter_padded(filter->n) + 2) * sizeof(double));
+    ts_layout_add(&layout, (size_t)threads * row_bytes(filter));
+    return layout.bytes;
 }
 
-static void filter_row(const struct fft *fft, const double *response, int64_t padded, float *samples, float *spectrum,
-                       void *work)
+static void filter_row(const struct fft *fft, const double *response, int64_t padded, const struct row *row)
 {
     const double scale = 1 / (double)padded;
-    ts_fft_forward(fft, samples, spectrum, work);
+    ts_fft_forward(fft, row->samples, row->spectrum, row->work);
     for (int64_t k = 0; k <= padded / 2; k++) {
         const float factor = (float)(response[k] * scale);
-        spectrum[2 * k] *= factor;
-        spectrum[2 * k + 1] *= factor;
+        row->spectrum[2 * k] *= factor;
+        row->spectrum[2 * k + 1] *= factor;
     }
-    ts_fft_inverse(fft, spectrum, samples, work);
+    ts_fft_inverse(fft, row->spectrum, row->samples, row->work);
 }
 
 void ts_row_filter_run(const struct stage_context *context, const struct row_filter *filter, const struct ts_image *in,
@@ -211,17 +225,17 @@ void ts_row_filter_run(const struct stage_context *context, const struct row_fil
         ts_load_f32(out, in->data, in->dtype, (size_t)(n_rows * n));
         return;
     }
-    double *response = scratch;
-    unsigned char *rooms = (unsigned char *)scratch + rounded((size_t)(padded + 2) * sizeof *response);
+    struct memory_layout layout = {.base = scratch};
+    double *response = ts_layout_add(&layout, (size_t)(padded + 2) * sizeof *response);
+    unsigned char *threads = ts_layout_add(&layout, 0);
     ts_row_filter_response(filter, response);
 #pragma omp parallel for num_threads(context->threads)
-    for (int64_t row = 0; row < n_rows; row++) {
-        float *samples = (float *)(rooms + (size_t)omp_get_thread_num() * one);
-        float *spectrum = samples + rounded((size_t)padded * sizeof(float)) / sizeof(float);
-        void *work = spectrum + rounded((size_t)(padded + 2) * sizeof(float)) / sizeof(float);
-        ts_load_f32(samples, (const char *)in->data + (size_t)(row * n) * element, in->dtype, (size_t)n);
-        memset(samples + n, 0, (size_t)(padded - n) * sizeof *samples);
-        filter_row(context->transforms[0], response, padded, samples, spectrum, work);
-        memcpy(out + row * n, samples, (size_t)n * sizeof *out);
+    for (int64_t i = 0; i < n_rows; i++) {
+        struct memory_layout own = {.base = threads + (size_t)omp_get_thread_num() * one};
+        const struct row row = lay_out_row(filter, &own);
+        ts_load_f32(row.samples, (const char *)in->data + (size_t)(i * n) * element, in->dtype, (size_t)n);
+        memset(row.samples + n, 0, (size_t)(padded - n) * sizeof *row.samples);
+        filter_row(context->transforms[0], response, padded, &row);
+        memcpy(out + i * n, row.samples, (size_t)n * sizeof *out);
     }
 }

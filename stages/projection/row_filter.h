@@ -27,15 +27,15 @@ enum row_filter_name {
     ROW_FILTER_PARZEN,
     ROW_FILTER_NONE
 };
-/* The names that users type; the first one of a filter is its own, the others mean the same. */
+/* The names that users type. The first one of a filter is recorded, the others mean the same. */
 extern const struct choice ts_row_filter_choices[];
-/* The rows of every table whose parameters are `filter` and `cutoff`. */
-#define ROW_FILTER_ROWS(type)                                                                                          \
+/* The parameters `filter` and `cutoff` of a table. */
+#define ROW_FILTER_PARAMS(type)                                                                                        \
     PARAM(type, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices, .unit = "",                  \
           .doc = "the ramp and the window that damps its high frequencies"),                                           \
         PARAM(type, cutoff, .unit = "1", .init.r = 1, .min = 0.001, .max = 1,                                          \
               .doc = "fraction of the Nyquist frequency from which on all is 0; windows reach their end there")
-/* Writes the unit of filtered rows; without a filter the cutoff is idle. */
+/* Writes the unit of filtered rows. Without a filter the cutoff is marked idle. */
 void ts_row_filter_resolve(const struct stage_context *context, int32_t name, char unit[LENGTH_UNIT_BYTES]);
 
 struct row_filter {
@@ -46,23 +46,23 @@ struct row_filter {
     bool arc;       /* the spacing is an angle, in radian, and n in h[n] stands for sin(n * spacing) / spacing */
 };
 
-/* W(u) of this filter for u in [0, 1]. */
+/* Returns W(u) of this filter for u in [0, 1]. */
 double ts_row_filter_window(int32_t name, double u);
-/* Samples of a padded row: the power of two from 2 n - 1 on. */
+/* Returns the samples of a padded row: the power of two from 2 n - 1 on. */
 int64_t ts_row_filter_padded(int64_t n);
-/* What the spectrum of a padded row is multiplied with, at the frequencies 0 .. padded / 2; response has room for
- * padded + 2 numbers, of which the first padded / 2 + 1 are the result. Not for ROW_FILTER_NONE. */
+/* Writes the factors of a padded row's spectrum at the frequencies 0 .. padded / 2. `response` holds padded + 2
+ * numbers, of which the first padded / 2 + 1 are the result. Not for ROW_FILTER_NONE. */
 void ts_row_filter_response(const struct row_filter *filter, double *response);
-/* The same filter at the frequencies (f - 1/4) / m of a sample's, f = 0 .. m - 1, for a power of two m >= n: what a row
- * that is transformed there is multiplied with, its result's real part then being the row filtered, without any zeros
- * behind it. room has so many bytes, and the first m numbers are the result. */
-size_t ts_row_filter_quarter_room(const struct row_filter *filter, int64_t m);
-void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *room);
+/* Writes the factors of a spectrum at the frequencies (f - 1/4) / m of a sample's, f = 0 .. m - 1, for a power of two
+ * m >= n. A row that is transformed at these frequencies without any zeros behind it, multiplied and transformed back
+ * has the filtered row as its real part. The first m numbers of `buffer` are the result; it has so many bytes. */
+void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *buffer);
+size_t ts_row_filter_quarter_bytes(const struct row_filter *filter, int64_t m);
 
-/* On the CPU: context->transforms[0] is of this shape. */
+/* On the CPU these are the shape of context->transforms[0], and the bytes of scratch. */
 struct fft_shape ts_row_filter_shape(const struct row_filter *filter);
 size_t ts_row_filter_scratch(const struct row_filter *filter, int threads);
-/* Filters every row of the slices into out, f32 in the same order; ROW_FILTER_NONE copies. */
+/* Filters every row of the slices into out, f32 in the same order. ROW_FILTER_NONE copies. */
 void ts_row_filter_run(const struct stage_context *context, const struct row_filter *filter, const struct ts_image *in,
                        float *out, void *scratch);
 

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Some rows or columns of several slices with the slices' samples side by side, so that what is the same for all slices
- * is worked out once and the sums over slices are vectors.
+ * What the projectors and backprojections of the CPU share: they compute 16, 4 or 1 slices at a time with the slices'
+ * samples side by side, so that what is the same for all slices is worked out once and sums over slices are vectors.
+ * The input is laid out in blocks of a few lines that stay in the second cache while the output passes over them.
  */
 #ifndef STAGES_PROJECTION_SLICE_BLOCK_H
 #define STAGES_PROJECTION_SLICE_BLOCK_H
 
 #include "core/image.h"
+#include "core/memory.h"
+
+/* Marks parts of loops that are compiled for several levels of the processor: they are compiled with the loop. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 enum {
-    BLOCK_LANES = 16, /* slices side by side at most */
-    BLOCK_MARGIN = 2  /* zero samples on both sides of a line */
+    BLOCK_SLICES = 16, /* side by side at most */
+    BLOCK_LINES = 16,  /* of a block at most */
+    BLOCK_MARGIN = 2   /* zero samples on both sides of a line */
 };
 
-/* Lines m_first, ... of the major axis (rows where along_rows, else columns), each with all samples of the minor axis:
- * sample i of line m_first + m in slice `lane` is data[(m * stride + BLOCK_MARGIN + i) * lanes + lane]. */
+/* One sample of 16 or 4 slices. The compiler splits it where the processor's vectors are shorter. */
+typedef float slices_16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef float slices_4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* Lines m_first, ... of the major axis (rows where along_rows, else columns), each with all samples of the minor axis.
+ * Sample i of line m_first + m in slice s of `slices` is data[(m * stride + BLOCK_MARGIN + i) * slices + s]. */
 struct slice_block {
     float *data;
     bool along_rows;
@@ -22,7 +32,53 @@ struct slice_block {
     int64_t stride; /* n_minor + 2 BLOCK_MARGIN */
 };
 
-/* Fills the data from slices [z, z + lanes) of the image. */
-void ts_slice_block_fill(const struct ts_image *image, int64_t z, int lanes, struct slice_block *block);
+/* The lines of one block. They are fixed by the samples of a line alone, because they fix the order of sums. */
+static inline int64_t ts_slice_block_lines(int64_t n_minor)
+{
+    return n_minor <= 512 ? BLOCK_LINES : n_minor <= 1024 ? BLOCK_LINES / 2 : BLOCK_LINES / 4;
+}
+
+/* Returns an empty block of lines [m, m + ts_slice_block_lines()), as far as there are n_major of them. */
+static inline struct slice_block ts_slice_block(float *data, bool along_rows, int64_t m, int64_t n_major,
+                                                int64_t n_minor)
+{
+    const int64_t most = ts_slice_block_lines(n_minor);
+    return (struct slice_block){.data = data,
+                                .along_rows = along_rows,
+                                .m_first = m,
+                                .n_major = n_major - m < most ? n_major - m : most,
+                                .n_minor = n_minor,
+                                .stride = n_minor + 2 * BLOCK_MARGIN};
+}
+
+/* Bytes of a block of BLOCK_SLICES slices, on cache lines. */
+size_t ts_slice_block_bytes(int64_t n_minor);
+/* Fills the data from slices [z, z + slices) of the image. */
+void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices, struct slice_block *block);
+
+/* The number of slices in the next group: 16, 4 or 1. */
+static inline int ts_slice_group(int64_t slices_left)
+{
+    return slices_left >= 16 ? 16 : slices_left >= 4 ? 4 : 1;
+}
+
+/* An output of n_lines lines a slice (views, or rows of pixels), each of line_samples samples. */
+struct slice_work {
+    int64_t n_slices, n_lines, line_samples;
+    size_t sum_bytes;   /* of the sums that one thread has in work at once, at least those of one line */
+    size_t block_bytes; /* of one thread's block of the input */
+    int threads;
+};
+
+/* One thread's part: lines [first, first + n) of slices [z, z + slices). */
+struct slice_part {
+    int64_t z, first, n;
+    int slices;
+};
+typedef void slice_task(const void *job, const struct slice_part *part, float *sums, float *block);
+
+size_t ts_slice_work_scratch(const struct slice_work *work);
+/* Calls the task for every part, all full groups of one width and then those of the next, spread over the threads. */
+void ts_slice_work_run(const struct slice_work *work, slice_task *task, const void *job, void *scratch);
 
 #endif

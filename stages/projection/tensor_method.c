@@ -1,8 +1,16 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A line of n samples takes (TENSOR_LEFT + n + TENSOR_RIGHT) / TENSOR_WINDOW blocks, rounded up, and the loads of a
+ * window reach into the block behind it: so many blocks, times the slices side by side, must be below 2^32. Rays of one
+ * view cross a row or a column at most spacing * hypot(dy, dx) / (dy dx) pixels apart.
+ */
 #include "stages/projection/tensor_method.h"
 
-/* Slices side by side, as cuda/projection/interleave.cuh groups them. */
-static int64_t lanes_of(int64_t slices)
+#include <math.h>
+#include <string.h>
+
+/* The slices that cuda/projection/interleave.cuh puts side by side. */
+static int64_t slices_side_by_side(int64_t slices)
 {
     return slices > 64 ? 128 : slices > 32 ? 64 : 32;
 }
@@ -10,23 +18,36 @@ static int64_t lanes_of(int64_t slices)
 enum ts_status ts_tensor_check(const struct stage_context *context, int64_t n_major, int64_t n_minor, bool split)
 {
     const struct device_numbers *device = context->device;
-    const int64_t slices = context->in.axes[0].n,
-                  blocks = (TENSOR_LEFT + n_minor + TENSOR_RIGHT - 1) / TENSOR_WINDOW + 1,
-                  places = lanes_of(slices) * (split ? 2 : 1);
+    const int64_t slices = slices_side_by_side(context->in.axes[0].n), places = slices * (split ? 2 : 1),
+                  blocks = (TENSOR_LEFT + n_minor + TENSOR_RIGHT - 1) / TENSOR_WINDOW + 1;
     if (device->code < CUDA_TENSOR_CODE) {
         ts_param_error(context->set, "method", "tensor-capability", context->diag,
                        "this build's code for %s is of compute capability %d.%d, and tensor needs that of 8.0",
                        device->name, device->code / 10, device->code % 10);
-        ts_diag_hint(context->diag, "method: stack computes the same in single precision");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "method: stack computes the same in single precision");
     }
-    if (n_major * blocks + 2 <= UINT32_MAX / places) /* loads reach into the block after a window */
+    if (n_major * blocks + 2 <= UINT32_MAX / places)
         return TS_OK;
     ts_param_error(context->set, "method", "tensor-size", context->diag,
                    "%s counts the samples of up to %lld slices side by side in 32 bits, and slices of %lld x %lld are "
                    "too large for that",
-                   split ? "tensor-split" : "tensor", (long long)lanes_of(slices), (long long)n_major,
-                   (long long)n_minor);
-    ts_diag_hint(context->diag, "method: stack");
-    return TS_BAD_CHAIN;
+                   split ? "tensor-split" : "tensor", (long long)slices, (long long)n_major, (long long)n_minor);
+    return ts_diag_hint(context->diag, "method: stack");
+}
+
+enum ts_status ts_tensor_check_rays(const struct stage_context *context, const struct tensor_grid *grid,
+                                    double detector_spacing, bool split)
+{
+    enum { MOST_APART = 16 }; /* pixels */
+    const double apart = detector_spacing * hypot(grid->dy, grid->dx) / (grid->dy * grid->dx);
+    enum ts_status status = ts_tensor_check(context, grid->ny, grid->nx, split);
+    if (status == TS_OK)
+        status = ts_tensor_check(context, grid->nx, grid->ny, split); /* lines are columns where rays are steep */
+    if (status != TS_OK || apart <= MOST_APART)
+        return status;
+    ts_param_error(context->set, "method", "tensor-apart", context->diag,
+                   "rays cross a row or column up to %.6g pixels apart, and tensor takes at most %d", apart,
+                   MOST_APART);
+    return ts_diag_hint(context->diag, "method: %s, or detectors that lie closer",
+                        !strcmp(context->stage->name, "radon") ? "ray" : "stack");
 }

@@ -7,13 +7,11 @@
  *     q = A p   alpha = <p, s> / ||q||^2   x += alpha p   r -= alpha q
  *     s = A' r   beta = ||s||^2 / gamma   gamma = ||s||^2   p = s + beta p     and again
  *
- * In exact numbers <p, s> is gamma. Where a slice is solved to rounding, s is what rounding left and p may cancel to
- * next to nothing: gamma / ||q||^2 then throws x far off, while the step with <p, s> is the best along p, whatever p
+ * In exact numbers <p, s> is gamma. Where a slice is solved to rounding, s holds rounding errors alone and p may cancel
+ * to next to nothing: gamma / ||q||^2 then throws x far off, while the step with <p, s> is the best along p, whatever p
  * is.
  *
  * M. R. Hestenes, E. Stiefel, 1952; A. Bjoerck, Numerical Methods for Least Squares Problems, 1996, section 7.4.
- * Slices go in groups of 16, side by side in A and A'. Norms are summed in double, in an order fixed by the sizes
- * alone.
  */
 #include "stages/reconstruction/iterate.h"
 
@@ -24,19 +22,21 @@
 
 /* ---- iterating --------------------------------------------------------------------------------- */
 
-struct cgls_group {
-    struct iterate_group base;
-    float *direction, *gradient;                       /* p, s: volumes */
-    float *residual, *shadow;                          /* r, q: sinograms */
+const struct iterate_needs ts_cgls_needs = {.volumes = 2, .sinograms = 2};
+
+/* The names that the arrays of the group have above. */
+enum { P, S };
+enum { R, Q };
+struct numbers {
     double gamma[ITERATE_GROUP], along[ITERATE_GROUP]; /* ||s||^2, <p, s> */
 };
 
 /* to[i] = a * to[i] + b * from[i] in each slice, for `rows` rows of `row` elements. */
-static void combine(const struct cgls_group *group, float *to, const double *a, const double *b, const float *from,
+static void combine(const struct iterate_group *group, float *to, const double *a, const double *b, const float *from,
                     int64_t rows, int64_t row)
 {
-#pragma omp parallel for schedule(static) num_threads(group->base.threads)
-    for (int64_t i = 0; i < group->base.n * rows; i++) {
+#pragma omp parallel for schedule(static) num_threads(group->threads)
+    for (int64_t i = 0; i < group->n * rows; i++) {
         const float left = (float)a[i / rows], right = (float)b[i / rows];
         float *sum = to + i * row;
         const float *other = from + i * row;
@@ -45,103 +45,73 @@ static void combine(const struct cgls_group *group, float *to, const double *a, 
     }
 }
 
-/* x and r along the direction. */
-static void advance(struct cgls_group *group, float *image)
+/* Moves x and r along the direction. */
+static void advance(struct iterate_group *group, const struct numbers *numbers)
 {
-    struct iterate_group *base = &group->base;
-    const struct beam_geometry *grid = &base->scan.grid;
+    const struct beam_geometry *grid = &group->scan.grid;
+    float *p = group->volumes[P], *r = group->sinograms[R], *q = group->sinograms[Q];
     double one[ITERATE_GROUP], step[ITERATE_GROUP], back[ITERATE_GROUP];
-    ts_iterate_project(base, group->direction, group->shadow, base->n);
-    ts_iterate_squares(base, group->shadow, base->n_rays, grid->n_detectors);
-    for (int64_t k = 0; k < base->n; k++) {
+    ts_iterate_project(group, p, q, group->n);
+    ts_iterate_products(group, q, q, group->n_rays, grid->n_detectors);
+    for (int64_t k = 0; k < group->n; k++) {
         one[k] = 1;
-        step[k] = base->done[k] || !(base->square[k] > 0) ? 0 : group->along[k] / base->square[k];
+        step[k] = group->done[k] || !(group->square[k] > 0) ? 0 : numbers->along[k] / group->square[k];
         back[k] = -step[k];
     }
-    combine(group, image, one, step, group->direction, grid->n_rows, grid->n_columns);
-    combine(group, group->residual, one, back, group->shadow, base->scan.n_views, grid->n_detectors);
+    combine(group, group->image, one, step, p, grid->n_rows, grid->n_columns);
+    combine(group, r, one, back, q, group->scan.n_views, grid->n_detectors);
 }
 
-/* s = A' r and the next direction; at the start p = s. */
-static void turn(struct cgls_group *group, bool first)
+/* Finds s = A' r and the next direction; at the start p = s. */
+static void find_direction(struct iterate_group *group, bool first, struct numbers *numbers)
 {
-    struct iterate_group *base = &group->base;
-    const struct beam_geometry *grid = &base->scan.grid;
+    const struct beam_geometry *grid = &group->scan.grid;
+    float *p = group->volumes[P], *s = group->volumes[S];
     double one[ITERATE_GROUP], beta[ITERATE_GROUP];
-    ts_iterate_backproject(base, group->residual, group->gradient, base->n);
-    ts_iterate_squares(base, group->gradient, base->n_pixels, grid->n_columns);
-    for (int64_t k = 0; k < base->n; k++) {
+    ts_iterate_backproject(group, group->sinograms[R], s, group->n);
+    ts_iterate_products(group, s, s, group->n_pixels, grid->n_columns);
+    for (int64_t k = 0; k < group->n; k++) {
         one[k] = 1;
-        beta[k] = first || !(group->gamma[k] > 0) ? 0 : base->square[k] / group->gamma[k];
-        group->gamma[k] = base->square[k];
+        beta[k] = first || !(numbers->gamma[k] > 0) ? 0 : group->square[k] / numbers->gamma[k];
+        numbers->gamma[k] = group->square[k];
     }
     if (first)
-        memcpy(group->direction, group->gradient, (size_t)(base->n * base->n_pixels) * sizeof *group->direction);
+        memcpy(p, s, (size_t)(group->n * group->n_pixels) * sizeof *p);
     else
-        combine(group, group->direction, beta, one, group->gradient, grid->n_rows, grid->n_columns);
-    ts_iterate_products(base, group->direction, group->gradient, base->n_pixels, grid->n_columns);
-    memcpy(group->along, base->square, sizeof group->along);
+        combine(group, p, beta, one, s, grid->n_rows, grid->n_columns);
+    ts_iterate_products(group, p, s, group->n_pixels, grid->n_columns);
+    memcpy(numbers->along, group->square, sizeof numbers->along);
 }
 
-/* All iterations of the group's slices. */
-static void iterate(struct cgls_group *group, const struct ts_image *in, float *image)
+/* Does all iterations of the group's slices. */
+static void iterate(struct iterate_group *group)
 {
-    struct iterate_group *base = &group->base;
-    memset(image, 0, (size_t)(base->n * base->n_pixels) * sizeof *image);
-    memset(group->residual, 0, (size_t)(base->n * base->n_rays) * sizeof *group->residual);
-    ts_iterate_subtract(base, in, group->residual);
-    for (int64_t i = 0; ts_iterate_goes_on(base, i, group->residual); i++) {
-        turn(group, i == 0);
-        advance(group, image);
+    float *r = group->sinograms[R];
+    struct numbers numbers;
+    memset(r, 0, (size_t)(group->n * group->n_rays) * sizeof *r);
+    ts_iterate_subtract(group, r);
+    for (int64_t i = 0; ts_iterate_goes_on(group, i, r); i++) {
+        find_direction(group, i == 0, &numbers);
+        advance(group, &numbers);
     }
-}
-
-/* ---- rooms ------------------------------------------------------------------------------------- */
-
-/* Lays out the arrays for n slices in `room`, which may be NULL; returns the bytes. */
-static size_t lay_out(struct cgls_group *group, int64_t n, unsigned char *room)
-{
-    const size_t rays = (size_t)(n * group->base.n_rays) * sizeof(float),
-                 pixels = (size_t)(n * group->base.n_pixels) * sizeof(float);
-    size_t used = 0;
-    group->direction = ts_iterate_take(room, &used, pixels);
-    group->gradient = ts_iterate_take(room, &used, pixels);
-    group->residual = ts_iterate_take(room, &used, rays);
-    group->shadow = ts_iterate_take(room, &used, rays);
-    ts_iterate_lay_out(&group->base, n, room, &used);
-    return used;
-}
-
-static struct cgls_group group_of(const struct stage_context *context)
-{
-    return (struct cgls_group){.base = ts_iterate_group(context)};
 }
 
 static size_t cgls_scratch(const struct stage_context *context, int64_t n)
 {
-    struct cgls_group group = group_of(context);
-    return lay_out(&group, n < ITERATE_GROUP ? n : ITERATE_GROUP, NULL);
+    return ts_iterate_scratch(context, &ts_cgls_needs, n);
 }
 
 static enum ts_status cgls_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch)
 {
-    struct cgls_group group = group_of(context);
-    const int64_t nz = out->axes[0].n, most = nz < ITERATE_GROUP ? nz : ITERATE_GROUP;
-    lay_out(&group, most, scratch);
-    for (int64_t z = 0; z < nz; z += group.base.n) {
-        group.base.z = z;
-        group.base.n = nz - z < most ? nz - z : most;
-        iterate(&group, in, (float *)out->data + z * group.base.n_pixels);
-    }
-    return TS_OK;
+    return ts_iterate_map(context, &ts_cgls_needs, NULL, iterate, in, out, scratch);
 }
 
 /* ---- table ------------------------------------------------------------------------------------- */
 
-static const struct param cgls_rows[] = {
-    ITERATE_ROWS(20),
-    RECONSTRUCTION_ROWS,
+static const struct param cgls_params[] = {
+    ITERATE_PARAMS(20),
+    RECONSTRUCTION_PARAMS,
 };
 
 const struct stage cgls_stage = {
@@ -149,27 +119,23 @@ const struct stage cgls_stage = {
     .summary = "least-squares reconstruction by conjugate gradients: sinogram to volume",
     .doc =
         "Conjugate gradients on `A' A x = A' b` from `x = 0`, without forming A' A: b is the sinogram, A the sums "
-        "along "
-        "its rays (`radon`'s: Joseph's method) and A' their exact adjoint, without which the method would not converge "
-        "(M. R. Hestenes, E. Stiefel, J. Res. Nat. Bur. Stand. 49, 1952). The residual `||b - A x||` never rises, "
-        "whatever the number of iterations. It "
-        "falls much faster than that of `sirt`, and so does the error until the noise is fitted as well: the number of "
-        "iterations, or the stop rule, is what smooths. Each slice stops for itself. Line integrals over mm give "
-        "attenuation in 1/mm.\n\n"
+        "along its rays (`radon`'s: Joseph's method) and A' their exact adjoint, without which the method would not "
+        "converge (M. R. Hestenes, E. Stiefel, J. Res. Nat. Bur. Stand. 49, 1952). The residual `||b - A x||` never "
+        "rises, whatever the number of iterations. It falls much faster than that of `sirt`, and so does the error "
+        "until the noise is fitted as well: the number of iterations, or the stop rule, is what smooths. Each slice "
+        "stops for itself. Line integrals over mm give attenuation in 1/mm.\n\n"
         "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for `pixel`): both take "
-        "the very "
-        "same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
-        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like "
-        "radians are an error, and so are views that all look in one direction, one alone included.\n\n"
+        "the very same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
+        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like radians "
+        "are an error, and so are views that all look in one direction, one alone included.\n\n"
         "From about the sixth iteration on, the rounding of float arithmetic turns the directions (C. C. Paige, Linear "
         "Algebra Appl. 34, 1980): a slice is then where double precision was up to one or two iterations earlier, and "
         "pixels differ from it by some percent of the largest, the more the closer both are to the end.\n\n"
         "There is no `nonnegative`: its directions are conjugate as long as nothing is cut off in between, and a "
-        "result "
-        "that is cut off at the end no longer has the residual that was written; `sirt` takes it in every step.\n\n"
+        "result that is cut off at the end no longer has the residual that was written; `sirt` takes it in every "
+        "step.\n\n"
         "The table `residual` has the relative residual after 0, 1, ... iterations, the last of them that of the "
-        "image: "
-        "all by the recurrence of the residual, from which `b - A x` worked out anew differs by rounding. "
+        "image: all by the recurrence of the residual, from which `b - A x` worked out anew differs by rounding. "
         "`tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration.",
     .axes = AXES_SINOGRAM,
@@ -177,7 +143,7 @@ const struct stage cgls_stage = {
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_ANY_BEAM,
-    STAGE_PARAMS(cgls_rows, struct iterate_params),
+    STAGE_PARAMS(cgls_params, struct iterate_params),
     .resolve = ts_iterate_resolve,
     .shape = ts_iterate_shape,
     .reduction = &ts_finite_reduction,

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fourier: f(x, y) = sum over views and frequencies of the filtered spectrum of a sinogram's rows, by gridding
- * (stages/reconstruction/polar_grid.h); (z, view, detector) -> (z, y, x), f32.
- * On the CPU: stages/reconstruction/polar_slices.h. A slice's partner comes with the halo.
+ * (stages/reconstruction/polar_grid.h); (z, view, detector) -> (z, y, x), f32. This file resolves the parameters and
+ * works out the tables of views and frequencies that both devices take; stages/reconstruction/polar_slices.h does the
+ * rest on the CPU. Two slices share one complex grid, and a halo of one slice brings a slice's partner wherever z is
+ * cut.
  */
 #include "stages/reconstruction/fourier.h"
 
 #include <math.h>
 
+#include "core/memory.h"
 #include "stages/geometry/line_integrals.h"
-#include "stages/projection/filtered_volume.h"
+#include "stages/projection/fbp.h"
 #include "stages/reconstruction/polar_slices.h"
 #include "stages/values/finite_values.h"
-
-enum { ALIGNMENT = 64 };
 
 static enum ts_status fourier_resolve(const struct stage_context *context, void *values)
 {
     struct reconstruction_params *params = values;
-    const enum ts_status status = ts_filtered_volume_resolve(context, params);
+    const enum ts_status status = ts_fbp_resolve(context, params);
     if (status != TS_OK)
         return status;
     const int64_t rows = ts_polar_side(params->rows), columns = ts_polar_side(params->columns);
@@ -35,7 +36,7 @@ static struct stage_reach fourier_reach(const struct stage_context *context)
     return (struct stage_reach){.halo = 1, .border = BORDER_CONSTANT, .constant = 0};
 }
 
-/* The last frequency that is not 0. */
+/* Returns the last frequency whose factor is not 0. */
 static int64_t highest(const struct reconstruction_params *params, int64_t padded)
 {
     if (params->interpolation == FOURIER_LINEAR)
@@ -43,7 +44,7 @@ static int64_t highest(const struct reconstruction_params *params, int64_t padde
     return params->filter == ROW_FILTER_NONE ? padded / 2 : (int64_t)ceil(0.5 * params->cutoff * (double)padded);
 }
 
-/* What lies between the samples of a row, at u cycles a sample. */
+/* The transform, at u cycles a sample, of the function that interpolates between the samples of a row. */
 static double interpolation_at(int32_t interpolation, double u)
 {
     if (interpolation == FOURIER_SINC)
@@ -65,11 +66,11 @@ struct polar_grid ts_fourier_grid(const struct stage_context *context)
                                .n_detectors = context->in.axes[2].n};
 }
 
-/* back_view places pixel (0, 0) at detector `base`: its phase there, and steps from pixel to pixel, per k and turn. */
-void ts_fourier_views(const struct stage_context *context, struct polar_view *views, void *room)
+/* A back_view says at which detector index a pixel lies; index / padded is the phase of frequency 1 there, in turns. */
+void ts_fourier_views(const struct stage_context *context, struct polar_view *views, void *scratch)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
-    struct back_view *back = room;
+    struct back_view *back = scratch;
     const int64_t row = grid.n_rows / 2, column = grid.n_columns / 2;
     ts_reconstruction_views(context, back, back + grid.n_views);
     for (int64_t v = 0; v < grid.n_views; v++) {
@@ -100,67 +101,61 @@ void ts_fourier_response(const struct stage_context *context, double *response)
 
 /* ---- on the CPU ---------------------------------------------------------------------------------- */
 
-static size_t rounded(size_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 static int fourier_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const struct polar_grid grid = ts_fourier_grid(context);
     return context->device ? 0 : ts_polar_slices_transforms(&grid, shapes);
 }
 
-/* What one call works with, one after the other in its scratch. */
-struct tables {
+/* The scratch of one call. */
+struct scratch {
     struct polar_view *views;
     double *response;
     float *row_factors, *column_factors;
-    void *room; /* of the views first, then of the slices */
+    void *step; /* of the views first, then of the slices */
 };
 
-/* Returns the bytes. */
-static size_t lay_out(const struct stage_context *context, unsigned char *scratch, struct tables *tables)
+static struct scratch lay_out(const struct stage_context *context, const struct polar_grid *grid,
+                              struct memory_layout *layout)
 {
-    const struct polar_grid grid = ts_fourier_grid(context);
-    const size_t views = rounded((size_t)grid.n_views * sizeof(struct polar_view)),
-                 response = rounded((size_t)(grid.padded + 2) * sizeof(double)),
-                 rows = rounded((size_t)grid.n_rows * sizeof(float)),
-                 columns = rounded((size_t)grid.n_columns * sizeof(float)),
-                 views_room = (size_t)grid.n_views * POLAR_VIEW_ROOM_BYTES,
-                 slices_room = ts_polar_slices_room(context, &grid);
-    tables->views = (struct polar_view *)scratch;
-    tables->response = (double *)(scratch + views);
-    tables->row_factors = (float *)(scratch + views + response);
-    tables->column_factors = (float *)(scratch + views + response + rows);
-    tables->room = scratch + views + response + rows + columns;
-    return views + response + rows + columns + (views_room > slices_room ? views_room : slices_room);
+    const size_t views = (size_t)grid->n_views * POLAR_VIEW_SCRATCH_BYTES,
+                 slices = ts_polar_slices_scratch(context, grid);
+    struct scratch scratch;
+    scratch.views = ts_layout_add(layout, (size_t)grid->n_views * sizeof *scratch.views);
+    scratch.response = ts_layout_add(layout, (size_t)(grid->padded + 2) * sizeof *scratch.response);
+    scratch.row_factors = ts_layout_add(layout, (size_t)grid->n_rows * sizeof(float));
+    scratch.column_factors = ts_layout_add(layout, (size_t)grid->n_columns * sizeof(float));
+    scratch.step = ts_layout_add(layout, views > slices ? views : slices);
+    return scratch;
 }
 
 static size_t fourier_scratch(const struct stage_context *context, int64_t n)
 {
-    struct tables tables;
+    const struct polar_grid grid = ts_fourier_grid(context);
+    struct memory_layout layout = {0};
     (void)n;
-    return lay_out(context, NULL, &tables);
+    lay_out(context, &grid, &layout);
+    return layout.bytes;
 }
 
 static enum ts_status fourier_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                  void *scratch)
+                                  void *buffer)
 {
-    struct tables tables;
-    lay_out(context, scratch, &tables);
-    struct polar_scan scan = {.grid = ts_fourier_grid(context),
-                              .views = tables.views,
-                              .response = tables.response,
-                              .row_factors = tables.row_factors,
-                              .column_factors = tables.column_factors};
-    ts_fourier_views(context, tables.views, tables.room);
-    ts_fourier_response(context, tables.response);
+    const struct polar_grid grid = ts_fourier_grid(context);
+    struct memory_layout layout = {.base = buffer};
+    const struct scratch scratch = lay_out(context, &grid, &layout);
+    struct polar_scan scan = {.grid = grid,
+                              .views = scratch.views,
+                              .response = scratch.response,
+                              .row_factors = scratch.row_factors,
+                              .column_factors = scratch.column_factors};
+    ts_fourier_views(context, scratch.views, scratch.step);
+    ts_fourier_response(context, scratch.response);
     for (int i = 0; i < GRID_TERMS; i++)
         scan.kernel[i] = (float)ts_polar_kernel[i];
-    ts_polar_apodization(scan.grid.n_rows, scan.grid.grid_rows, tables.row_factors);
-    ts_polar_apodization(scan.grid.n_columns, scan.grid.grid_columns, tables.column_factors);
-    ts_polar_slices(context, &scan, in, out, tables.room);
+    ts_polar_apodization(grid.n_rows, grid.grid_rows, scratch.row_factors);
+    ts_polar_apodization(grid.n_columns, grid.grid_columns, scratch.column_factors);
+    ts_polar_slices(context, &scan, in, out, scratch.step);
     return TS_OK;
 }
 
@@ -173,13 +168,13 @@ static const struct choice interpolations[] = {
     {0},
 };
 
-static const struct param fourier_rows[] = {
-    FILTERED_VOLUME_ROWS,
+static const struct param fourier_params[] = {
+    FBP_PARAMS,
     PARAM(struct reconstruction_params, interpolation, .init.choice = FOURIER_LINEAR, .choices = interpolations,
           .unit = "",
           .doc = "what lies between two detectors: the spectrum of a filtered row, which repeats itself "
                  "beyond half a cycle a detector, is multiplied with it"),
-    VOLUME_ROWS("the detector spacing"),
+    VOLUME_PARAMS("the detector spacing"),
 };
 
 const struct stage fourier_stage = {
@@ -192,26 +187,23 @@ const struct stage fourier_stage = {
         "P)\n\n"
         "with s = x cos(theta) + y sin(theta), Z the transform of a row padded with zeros to P samples, H the response "
         "that `filter` defines, both of which repeat themselves after P, and G the transform of what lies between two "
-        "detectors, which `interpolation` chooses. These sums are a two-dimensional Fourier transform of "
-        "points along the views' directions. They are spread over a grid twice as wide as the slice by a "
-        "kernel of 5 x 5 places, the grid is transformed back, and the kernel's own transform divided out (J. D. "
-        "O'Sullivan, IEEE Trans. Med. Imaging 4, 1985).\n\n"
+        "detectors, which `interpolation` chooses. These sums are a two-dimensional Fourier transform of points along "
+        "the views' directions. They are spread over a grid twice as wide as the slice by a kernel of 5 x 5 places, "
+        "the grid is transformed back, and the kernel's own transform divided out (J. D. O'Sullivan, IEEE Trans. Med. "
+        "Imaging 4, 1985).\n\n"
         "Every place of the grid takes its points in the order of the views, so that the same input gives the same "
         "bytes. Two slices go through one complex grid. A value that is NaN or infinite would spoil its whole slice, "
         "and ends the run.\n\n"
         "`interpolation: linear` is that of `fbp` up to 1 cycle a detector, where both sinc(u)^2 and the ramp's "
         "repetition are 0; the corners of its lines are rounded by what is left out. A disc of 1 comes back as 1 "
         "within 0.5 % at every pixel of its inner 80 %, as by `fbp` (docs/accuracy.md). `sinc` ends the spectrum in a "
-        "circle "
-        "at half a cycle: edges are sharper, and `ramp` and `shepp-logan` leave waves of two "
-        "detectors, by which single pixels of a disc were off by 8 % at 63 detectors and 3 % at 513; `hamming`, `hann` "
-        "and `parzen` damp them. Outside the circle that the detector covers, rows that are cut off show as in `fbp`, "
-        "with what the filter leaves beyond their ends.\n\n"
-        "Where one side of the rotation axis sees less than two thirds as much of the detector as the other, a "
-        "warning has "
-        "the "
-        "radius of the circle that all views see: an object that reaches beyond it comes out wrong. `stitch` makes a "
-        "scan of half a turn from such a whole turn of a parallel beam.\n\n"
+        "circle at half a cycle: edges are sharper, and `ramp` and `shepp-logan` leave waves of two detectors, by "
+        "which single pixels of a disc were off by 8 % at 63 detectors and 3 % at 513; `hamming`, `hann` and `parzen` "
+        "damp them. Outside the circle that the detector covers, rows that are cut off show as in `fbp`, with what the "
+        "filter leaves beyond their ends.\n\n"
+        "Where one side of the rotation axis sees less than two thirds as much of the detector as the other, a warning "
+        "has the radius of the circle that all views see: an object that reaches beyond it comes out wrong. `stitch` "
+        "makes a scan of half a turn from such a whole turn of a parallel beam.\n\n"
         "Cost: 25 places of the grid for each point, of which a view has 2 P (`sinc` P, times the cutoff), and a "
         "transform of 4 times as many places as the slice has pixels: much less than `fbp` for slices of some hundred "
         "pixels and more. Up to 16 slices are in work at once, fewer where they are large.",
@@ -220,9 +212,9 @@ const struct stage fourier_stage = {
     .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
-    STAGE_PARAMS(fourier_rows, struct reconstruction_params),
+    STAGE_PARAMS(fourier_params, struct reconstruction_params),
     .resolve = fourier_resolve,
-    .shape = ts_filtered_volume_shape,
+    .shape = ts_fbp_shape,
     .reach = fourier_reach,
     .reduction = &ts_finite_reduction,
     .transforms = fourier_transforms,
@@ -232,6 +224,5 @@ const struct stage fourier_stage = {
     .bench = "filter=ramp|filter=ramp interpolation=sinc",
     .tolerance = {.relative = 2e-4,
                   .why = "the kernel's transform lets through 6e-5 of what lies beyond the slice, as a root of mean "
-                         "squares; a pixel "
-                         "where all of it meets may be off by twice as much and more"},
+                         "squares; a pixel where all of it meets may be off by twice as much and more"},
 };

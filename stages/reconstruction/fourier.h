@@ -8,19 +8,20 @@
 #include "stages/projection/reconstruction.h"
 #include "stages/reconstruction/polar_grid.h"
 
-/* What the spectrum of a filtered row, which repeats itself, is multiplied with at u cycles a detector. */
+/* The factor of the spectrum of a filtered row, which repeats itself, at u cycles a detector pixel. */
 enum fourier_interpolation {
     FOURIER_LINEAR, /* sinc(u)^2 up to u = 1 */
     FOURIER_SINC    /* 1 up to u = 0.5 */
 };
 
-/* What the resolved parameters make of the input: the grid, without its views. */
+/* Returns the grid that the resolved parameters make of the input. */
 struct polar_grid ts_fourier_grid(const struct stage_context *context);
-/* Views in the input's order, their samples' weights included; room for POLAR_VIEW_ROOM_BYTES of each view. */
-enum { POLAR_VIEW_ROOM_BYTES = sizeof(struct back_view) + VIEW_ROOM_BYTES };
-void ts_fourier_views(const struct stage_context *context, struct polar_view *views, void *room);
-/* What the spectrum of a row is multiplied with at the frequencies 0 .. grid.most, 1 / padded included; room for
- * padded + 2. */
+/* Writes the views in the input's order, the weights of the sum over views included. `scratch` has
+ * POLAR_VIEW_SCRATCH_BYTES for each view. */
+enum { POLAR_VIEW_SCRATCH_BYTES = sizeof(struct back_view) + VIEW_SCRATCH_BYTES };
+void ts_fourier_views(const struct stage_context *context, struct polar_view *views, void *scratch);
+/* Writes the factors of the spectrum of a row at the frequencies 0 .. grid.most, 1 / padded included. `response` holds
+ * padded + 2 numbers. */
 void ts_fourier_response(const struct stage_context *context, double *response);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stop rules and norms of iterative reconstructions. Discrepancy: V. A. Morozov, 1966.
+ * Stop rules, norms and groups of iterative reconstructions. By the discrepancy principle (V. A. Morozov, 1966) a slice
+ * is done once ||b - A x|| is what the noise alone makes of it, noise * sqrt(number of rays): to fit b any better would
+ * be to fit the noise. Norms are summed in double, in an order that the sizes alone fix.
  */
 #include "stages/reconstruction/iterate.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "stages/geometry/view_angles.h"
-#include "stages/geometry/view_unit.h"
-#include "stages/projection/tensor_rays.h"
+#include "stages/projection/tensor_method.h"
 
 enum { CHUNK = 512 };
 
@@ -75,7 +77,7 @@ enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_i
     return TS_OK;
 }
 
-/* True where a slice whose residual has this square, and its sinogram that one, is done. */
+/* True where a slice is done whose residual and sinogram have these squares. */
 static bool is_done(const struct iterate_params *params, double residual_square, double sinogram_square, double n_rays)
 {
     switch (params->stop) {
@@ -115,18 +117,13 @@ void ts_iterate_products(struct iterate_group *group, const float *a, const floa
     }
 }
 
-void ts_iterate_squares(struct iterate_group *group, const float *values, int64_t count, int64_t row)
-{
-    ts_iterate_products(group, values, values, count, row);
-}
-
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)
 {
     bool going = false;
     const int64_t iterations = group->params->iterations, numbers = iterations + 1;
     double *residuals = (double *)group->tables[ITERATE_RESIDUAL].data + group->z * numbers;
     uint32_t *counts = (uint32_t *)group->tables[ITERATE_COUNT].data + group->z;
-    ts_iterate_squares(group, residual, group->n_rays, group->scan.grid.n_detectors);
+    ts_iterate_products(group, residual, residual, group->n_rays, group->scan.grid.n_detectors);
     for (int64_t k = 0; k < group->n; k++) {
         if (i == 0) {
             group->sinogram_square[k] = group->square[k];
@@ -158,8 +155,9 @@ static void subtract_row(const void *sinogram, enum ts_dtype dtype, int64_t n, f
     }
 }
 
-void ts_iterate_subtract(const struct iterate_group *group, const struct ts_image *sinogram, float *residual)
+void ts_iterate_subtract(const struct iterate_group *group, float *residual)
 {
+    const struct ts_image *sinogram = group->in;
     const int64_t row = sinogram->axes[2].n, rows = sinogram->axes[1].n;
     const size_t bytes = (size_t)row * ts_dtype_bytes(sinogram->dtype);
 #pragma omp parallel for schedule(static) num_threads(group->threads)
@@ -170,7 +168,7 @@ void ts_iterate_subtract(const struct iterate_group *group, const struct ts_imag
 
 /* ---- A and A' ---------------------------------------------------------------------------------- */
 
-/* Images over the group's arrays. */
+/* Descriptions of the group's arrays as images. */
 static struct ts_image as_sinogram(const struct iterate_group *group, float *values, int64_t n)
 {
     const struct beam_scan *scan = &group->scan;
@@ -201,7 +199,7 @@ void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, 
     ts_joseph_backproject(&group->scan, &in, &out, group->threads, group->projecting);
 }
 
-/* ---- rooms ------------------------------------------------------------------------------------- */
+/* ---- groups and tables -------------------------------------------------------------------------- */
 
 int ts_iterate_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
@@ -220,29 +218,62 @@ int ts_iterate_tables(const struct stage_context *context, struct stage_table ta
     return ITERATE_TABLES;
 }
 
-struct iterate_group ts_iterate_group(const struct stage_context *context)
+/* A group with arrays for n slices. */
+static struct iterate_group lay_out(const struct stage_context *context, const struct iterate_needs *needs, int64_t n,
+                                    struct memory_layout *layout)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
-    return (struct iterate_group){.params = context->params,
+    struct iterate_group group = {.params = context->params,
                                   .scan = scan,
                                   .threads = context->threads,
-                                  .tables = context->tables,
+                                  .n = n,
                                   .n_rays = scan.n_views * scan.grid.n_detectors,
-                                  .n_pixels = scan.grid.n_rows * scan.grid.n_columns};
+                                  .n_pixels = scan.grid.n_rows * scan.grid.n_columns,
+                                  .tables = context->tables};
+    const int64_t rows = scan.n_views > scan.grid.n_rows ? scan.n_views : scan.grid.n_rows;
+    const size_t rays = (size_t)group.n_rays * sizeof(float), pixels = (size_t)group.n_pixels * sizeof(float),
+                 forth = ts_joseph_project_scratch(&scan, context->threads),
+                 back = ts_joseph_backproject_scratch(&scan, n, context->threads);
+    for (int i = 0; i < needs->volumes; i++)
+        group.volumes[i] = ts_layout_add(layout, (size_t)n * pixels);
+    for (int i = 0; i < needs->sinograms; i++)
+        group.sinograms[i] = ts_layout_add(layout, (size_t)n * rays);
+    if (needs->weights) {
+        group.ray_weights = ts_layout_add(layout, rays);
+        group.pixel_weights = ts_layout_add(layout, pixels);
+    }
+    group.partial = ts_layout_add(layout, (size_t)(n * rows) * sizeof(double));
+    group.projecting = ts_layout_add(layout, forth > back ? forth : back);
+    return group;
 }
 
-void *ts_iterate_take(unsigned char *room, size_t *used, size_t bytes)
+static int64_t group_slices(int64_t left)
 {
-    void *at = room ? room + *used : NULL;
-    *used += (bytes + 63) / 64 * 64;
-    return at;
+    return left < ITERATE_GROUP ? left : ITERATE_GROUP;
 }
 
-void ts_iterate_lay_out(struct iterate_group *group, int64_t n, unsigned char *room, size_t *used)
+size_t ts_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs, int64_t n)
 {
-    const int64_t rows = group->scan.n_views > group->scan.grid.n_rows ? group->scan.n_views : group->scan.grid.n_rows;
-    const size_t forth = ts_joseph_project_scratch(&group->scan, group->threads),
-                 back = ts_joseph_backproject_scratch(&group->scan, n, group->threads);
-    group->partial = ts_iterate_take(room, used, (size_t)(n * rows) * sizeof(double));
-    group->projecting = ts_iterate_take(room, used, forth > back ? forth : back);
+    struct memory_layout layout = {0};
+    lay_out(context, needs, group_slices(n), &layout);
+    return layout.bytes;
+}
+
+enum ts_status ts_iterate_map(const struct stage_context *context, const struct iterate_needs *needs,
+                              iterate_run *begin, iterate_run *run, const struct ts_image *in, struct ts_image *out,
+                              void *scratch)
+{
+    const int64_t nz = out->axes[0].n;
+    struct memory_layout layout = {.base = scratch};
+    struct iterate_group group = lay_out(context, needs, group_slices(nz), &layout);
+    group.in = in;
+    if (begin)
+        begin(&group);
+    for (; group.z < nz; group.z += group.n) {
+        group.n = group_slices(nz - group.z);
+        group.image = (float *)out->data + group.z * group.n_pixels;
+        memset(group.image, 0, (size_t)(group.n * group.n_pixels) * sizeof *group.image);
+        run(&group);
+    }
+    return TS_OK;
 }

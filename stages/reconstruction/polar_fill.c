@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Points of a polar grid to the places of a rectangular one around them, on the CPU: a strip of rows a call, into which
- * every point whose kernel reaches it goes, views rising, then frequencies (stages/reconstruction/polar_grid.h).
+ * Spreads the points of a polar grid over the places of a rectangular one around them
+ * (stages/reconstruction/polar_grid.h). A call fills a strip of rows: it adds every point whose kernel reaches the
+ * strip, views rising, then frequencies, so that neither the strips nor the threads change a sum. The taps of a point
+ * along both axes are evaluated together in one vector, and the loops are compiled for 1, 4 and 8 pairs side by side,
+ * whose numbers are one vector each.
  */
 #include "stages/reconstruction/polar_fill.h"
 
@@ -14,7 +17,8 @@ enum { LANES = 8 }; /* GRID_TAPS of them are taps */
 /* The taps down and across of one point. */
 typedef float tap_pair __attribute__((vector_size(2 * LANES * sizeof(float))));
 
-/* K at these distances. Terms two by two, and fours of these: a shorter way through than one after the other. */
+/* Evaluates K at these distances. Terms are joined two by two and these again, which is a shorter chain of operations
+ * than one term after the other. */
 static inline __attribute__((always_inline)) void kernel_at(const float terms[GRID_TERMS], tap_pair *values)
 {
     const tap_pair t = *values * (2.0f / GRID_TAPS), u = 1 - t * t, u2 = u * u, u4 = u2 * u2;
@@ -24,7 +28,7 @@ static inline __attribute__((always_inline)) void kernel_at(const float terms[GR
 }
 _Static_assert(GRID_TERMS == 8, "as many as kernel_at() knows");
 
-/* Where the taps around a point begin, from ceil(position - GRID_TAPS / 2) on. */
+/* The first of the taps around a point, at ceil(position - GRID_TAPS / 2). */
 struct corner {
     int64_t row, column;
 };
@@ -41,8 +45,8 @@ static inline __attribute__((always_inline)) struct corner taps_at(const float t
     return (struct corner){(int64_t)first_row, (int64_t)first_column};
 }
 
-/* k from *low to *high: those whose row lies within half a kernel of [first, end), by at most one more on both sides.
- */
+/* Finds the range *low .. *high of k whose rows lie within half a kernel of [first, end), with at most one more on both
+ * sides. Returns false where there are none. */
 static bool reaching(double per_row, double first, double end, int64_t most, int64_t *low, int64_t *high)
 {
     const double from = first - 0.5 * GRID_TAPS - 1e-6, to = end - 1 + 0.5 * GRID_TAPS + 1e-6;
@@ -65,33 +69,24 @@ struct strip {
     int64_t first, end;
 };
 
-/* Both parts of each number change places; times an imaginary number they have these signs. */
+/* A number times i has its parts exchanged, and these signs. */
+#define SWAPPED_1 1, 0
+#define SWAPPED_4 SWAPPED_1, 3, 2, 5, 4, 7, 6
+#define SWAPPED_8 SWAPPED_4, 9, 8, 11, 10, 13, 12, 15, 14
+#define SIGNS_1 -1, 1
+#define SIGNS_4 SIGNS_1, SIGNS_1, SIGNS_1, SIGNS_1
+#define SIGNS_8 SIGNS_4, SIGNS_4
+#define JOIN(a, b) a##b
+#define WITH_PAIRS(name, pairs) JOIN(name, pairs)
+
 #define PAIRS 1
-#define SWAPPED 1, 0
-#define SIGNS -1, 1
-#define SUFFIX(name) name##_of_1
 #include "stages/reconstruction/polar_fill.inc"
-#undef SUFFIX
-#undef SIGNS
-#undef SWAPPED
 #undef PAIRS
 #define PAIRS 4
-#define SWAPPED 1, 0, 3, 2, 5, 4, 7, 6
-#define SIGNS -1, 1, -1, 1, -1, 1, -1, 1
-#define SUFFIX(name) name##_of_4
 #include "stages/reconstruction/polar_fill.inc"
-#undef SUFFIX
-#undef SIGNS
-#undef SWAPPED
 #undef PAIRS
 #define PAIRS 8
-#define SWAPPED 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
-#define SIGNS -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1
-#define SUFFIX(name) name##_of_8
 #include "stages/reconstruction/polar_fill.inc"
-#undef SUFFIX
-#undef SIGNS
-#undef SWAPPED
 #undef PAIRS
 _Static_assert(POLAR_PAIRS == 8, "the last instance");
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The gridding of fourier on the CPU. A pair is two slices as one complex number; pairs lie side by side, so that the
+ * The gridding of fourier on the CPU: points of the polar grid are spread over a strip of the rectangular one
+ * (stages/reconstruction/polar_grid.h). A pair is two slices as one complex number; pairs lie side by side, so that the
  * weights of a point serve them all.
  */
 #ifndef STAGES_RECONSTRUCTION_POLAR_FILL_H
@@ -24,7 +25,8 @@ struct polar_points {
     const float *factors; /* C over them, k = 0 .. most: [place][2]; below 0 their conjugates */
 };
 
-/* Frequencies lie in runs, [run][view][POLAR_RUN]: neighboring views meet a strip at about the same ones. */
+/* Returns the place of frequency k of a view. Frequencies lie in runs, [run][view][POLAR_RUN], because neighboring
+ * views meet a strip at about the same frequencies. */
 static inline int64_t ts_polar_place(int64_t n_views, int64_t view, int64_t k)
 {
     const uint64_t at = (uint64_t)k;

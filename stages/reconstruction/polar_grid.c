@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel of the gridding, and what undoes it; all in double.
+ * The kernel of the gridding was fitted once; its transform, which is divided out of the slice, is integrated by
+ * Simpson's rule for each sample. All numbers are double, so that the tables are exact to float.
  */
 #include "stages/reconstruction/polar_grid.h"
 
@@ -15,7 +16,7 @@ int64_t ts_polar_side(int64_t n)
     return ts_fft_length(2 * n > LEAST_SIDE ? 2 * n : LEAST_SIDE);
 }
 
-/* By least squares, weighted again and again until the largest was smallest. */
+/* A least squares fit, weighted again and again until the largest error was smallest. */
 const double ts_polar_kernel[GRID_TERMS] = {0.00012556867133, 0.00541794053438, -0.00691846970785, 0.364481508058,
                                             -0.741417109196,  1.98318064652,    -1.53321939741,    0.928349312529};
 

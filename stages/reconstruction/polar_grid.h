@@ -34,15 +34,15 @@ struct polar_grid {
 
 struct polar_view {
     double per_row, per_column; /* places of the grid from one k to the next */
-    double shift; /* turns of C's phase from one k to the next: the rotation axis, the middle of the slice */
+    double shift; /* turns of C's phase from one k to the next, for the rotation axis and the middle of the slice */
     double weight;
 };
 
-/* Sides of the grid for a side of the slice. */
+/* Returns the side of the grid for a side of the slice. */
 int64_t ts_polar_side(int64_t n);
 /* Coefficients of K, u^0 first. */
 extern const double ts_polar_kernel[GRID_TERMS];
-/* 1 over the kernel's transform at samples 0 .. n - 1 of a slice's side, for a grid of that side. */
+/* Writes 1 over the kernel's transform at samples 0 .. n - 1 of a slice's side, for a grid of that side. */
 void ts_polar_apodization(int64_t n, int64_t side, float *factors);
 
 #endif

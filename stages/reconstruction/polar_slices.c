@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Three passes over a group of pairs: rows to frequencies; strips of the grid, filled and transformed across while
- * they are in the cache, of which the slice's columns are kept; columns transformed down.
+ * A group of pairs is reconstructed in three passes. The first transforms rows to frequencies. The second fills strips
+ * of the grid and transforms them across while they are in the cache; of the result the slice's columns are kept. The
+ * third transforms columns down, undoes the kernel and writes the rows of the slice that remain.
  */
 #include "stages/reconstruction/polar_slices.h"
 
@@ -9,13 +10,14 @@
 #include <omp.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "stages/reconstruction/polar_transpose.h"
 
 enum {
-    ALIGNMENT = 64,
+    LINE = 8,            /* numbers of a cache line */
     STRIP = 16,          /* rows of the grid that one thread fills at once */
     COLUMNS = 8,         /* columns transformed side by side */
-    BLOCK = 32,          /* frequencies whose phases are turned from one another */
+    BLOCK = 32,          /* frequencies whose phases are worked out from that of the first */
     MOST_BYTES = 1 << 30 /* of the places of POLAR_PAIRS pairs */
 };
 
@@ -29,9 +31,9 @@ struct work {
     int active;            /* of them hold slices */
     complex_pair *spectra; /* as of struct polar_points */
     complex_pair *factors;
-    complex_pair *places; /* [COLUMNS of the slice][pairs][row of the grid][column of these] */
-    unsigned char *rooms;
-    size_t line_bytes, room; /* of one thread: its lines or strip, and all of it */
+    complex_pair *places;         /* [COLUMNS of the slice][pairs][row of the grid][column of these] */
+    unsigned char *threads;       /* the lines or strips of all threads, and the work areas of their transforms: */
+    size_t line_bytes, own_bytes; /* of one thread its lines or strip, and all of it */
     int64_t slices[2 * POLAR_PAIRS];
     float *out[2 * POLAR_PAIRS]; /* NULL: nowhere */
     float scale[2 * POLAR_PAIRS];
@@ -39,11 +41,6 @@ struct work {
 };
 
 /* ---- memory ------------------------------------------------------------------------------------ */
-
-static size_t rounded(size_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
 
 int ts_polar_slices_transforms(const struct polar_grid *grid, struct fft_shape shapes[STAGE_TRANSFORMS])
 {
@@ -58,76 +55,78 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* By the whole volume, so that it does not depend on the slabs. */
+/* Returns the pairs side by side. The whole volume decides, so that the number does not depend on the slabs. */
 static int pairs_of(const struct stage_context *context, const struct polar_grid *grid)
 {
     const int64_t n = context->in.axes[0].n,
                   bytes = grid->grid_rows * grid->n_columns * POLAR_PAIRS * (int64_t)sizeof(complex_pair);
-    return n > POLAR_PAIRS && bytes <= MOST_BYTES ? POLAR_PAIRS : n > 2 ? POLAR_TURN : 1;
+    return n > POLAR_PAIRS && bytes <= MOST_BYTES ? POLAR_PAIRS : n > 2 ? POLAR_TILE : 1;
 }
 
-static size_t lay_out(const struct stage_context *context, const struct polar_grid *grid, unsigned char *room,
-                      struct work *work)
+static void lay_out(const struct stage_context *context, const struct polar_grid *grid, struct memory_layout *layout,
+                    struct work *work)
 {
     struct fft_shape shapes[STAGE_TRANSFORMS];
+    struct memory_layout own = {0};
     size_t fft_work = 0;
     for (int i = 0; i < ts_polar_slices_transforms(grid, shapes); i++)
         fft_work = largest(fft_work, ts_fft_work_bytes(&shapes[i]));
     work->pairs = pairs_of(context, grid);
     const size_t pairs = (size_t)work->pairs, padded = (size_t)grid->padded, across = (size_t)grid->grid_columns,
                  down = (size_t)grid->grid_rows, runs = (padded + POLAR_RUN - 1) / POLAR_RUN;
-    /* Rows of a view; a strip and a line of it; columns. */
-    const size_t lines = pairs * (padded + ALIGNMENT), strip = (STRIP + 1) * pairs * (across + ALIGNMENT),
-                 columns = COLUMNS * (down + ALIGNMENT);
-    work->line_bytes = rounded(largest(largest(lines, strip), columns) * sizeof(complex_pair));
-    work->room = work->line_bytes + rounded(fft_work);
-    const size_t spectra = rounded((size_t)grid->n_views * runs * POLAR_RUN * pairs * sizeof(complex_pair)),
-                 factors = rounded((size_t)grid->n_views * runs * POLAR_RUN * sizeof(complex_pair)),
-                 places = rounded(down * ((size_t)grid->n_columns + COLUMNS) * pairs * sizeof(complex_pair));
-    work->spectra = (complex_pair *)room;
-    work->factors = (complex_pair *)(room + spectra);
-    work->places = (complex_pair *)(room + spectra + factors);
-    work->rooms = room + spectra + factors + places;
-    return spectra + factors + places + (size_t)context->threads * work->room;
+    /* One thread has the rows of a view, or a strip and a line of it, or columns; each line may be one LINE longer. */
+    const size_t lines = pairs * (padded + MEMORY_ALIGNMENT), strip = (STRIP + 1) * pairs * (across + MEMORY_ALIGNMENT),
+                 columns = COLUMNS * (down + MEMORY_ALIGNMENT);
+    ts_layout_add(&own, largest(largest(lines, strip), columns) * sizeof(complex_pair));
+    work->line_bytes = own.bytes;
+    ts_layout_add(&own, fft_work);
+    work->own_bytes = own.bytes;
+    const size_t points = (size_t)grid->n_views * runs * POLAR_RUN * sizeof(complex_pair);
+    work->spectra = ts_layout_add(layout, points * pairs);
+    work->factors = ts_layout_add(layout, points);
+    work->places = ts_layout_add(layout, down * ((size_t)grid->n_columns + COLUMNS) * pairs * sizeof(complex_pair));
+    work->threads = ts_layout_add(layout, (size_t)context->threads * work->own_bytes);
 }
 
-size_t ts_polar_slices_room(const struct stage_context *context, const struct polar_grid *grid)
+size_t ts_polar_slices_scratch(const struct stage_context *context, const struct polar_grid *grid)
 {
+    struct memory_layout layout = {0};
     struct work work;
-    return lay_out(context, grid, NULL, &work);
+    lay_out(context, grid, &layout, &work);
+    return layout.bytes;
 }
 
 /* ---- lines and pairs side by side ---------------------------------------------------------------- */
 
-/* Pairs that lie side by side to a line each; and COLUMNS columns of n rows likewise. */
+/* Move pairs that lie side by side to a line each, and COLUMNS columns of n rows likewise. */
 TS_VECTORIZED static void pairs_to_lines(const complex_pair *from, int64_t pairs, int64_t n, complex_pair *lines,
                                          int64_t step)
 {
-    for (int64_t pair = 0; pair < pairs; pair += POLAR_TURN)
-        ts_polar_turn(from + pair, pairs, n, lines + pair * step, step);
+    for (int64_t pair = 0; pair < pairs; pair += POLAR_TILE)
+        ts_polar_transpose(from + pair, pairs, n, lines + pair * step, step);
 }
 
 TS_VECTORIZED static void columns_to_lines(const complex_pair *from, int64_t n, complex_pair *lines, int64_t step)
 {
-    for (int64_t column = 0; column < COLUMNS; column += POLAR_TURN)
-        ts_polar_turn(from + column, COLUMNS, n, lines + column * step, step);
+    for (int64_t column = 0; column < COLUMNS; column += POLAR_TILE)
+        ts_polar_transpose(from + column, COLUMNS, n, lines + column * step, step);
 }
 
-/* Lines begin on 64-byte boundaries. */
+/* Returns the distance of lines of n numbers, which begin on cache lines. */
 static int64_t line_step(int64_t n)
 {
-    return (n + 7) / 8 * 8;
+    return (n + LINE - 1) / LINE * LINE;
 }
 
-/* Lines to a view's numbers, whose pairs lie side by side. */
+/* Moves lines to the numbers of a view, whose pairs lie side by side. */
 TS_VECTORIZED static void lines_to_pairs(const struct polar_grid *grid, int64_t view, const complex_pair *lines,
                                          int64_t pairs, complex_pair *spectra)
 {
-    const int64_t n = grid->padded, step = line_step(n), fours = pairs < POLAR_TURN ? 0 : n / POLAR_TURN * POLAR_TURN;
-    for (int64_t k = 0; k < fours; k += POLAR_TURN)
-        for (int64_t pair = 0; pair < pairs; pair += POLAR_TURN)
-            ts_polar_turn(lines + pair * step + k, step, POLAR_TURN,
-                          spectra + ts_polar_place(grid->n_views, view, k) * pairs + pair, pairs);
+    const int64_t n = grid->padded, step = line_step(n), fours = pairs < POLAR_TILE ? 0 : n / POLAR_TILE * POLAR_TILE;
+    for (int64_t k = 0; k < fours; k += POLAR_TILE)
+        for (int64_t pair = 0; pair < pairs; pair += POLAR_TILE)
+            ts_polar_transpose(lines + pair * step + k, step, POLAR_TILE,
+                               spectra + ts_polar_place(grid->n_views, view, k) * pairs + pair, pairs);
     for (int64_t k = fours; k < n; k++)
         for (int64_t pair = 0; pair < pairs; pair++)
             spectra[ts_polar_place(grid->n_views, view, k) * pairs + pair] = lines[pair * step + k];
@@ -135,7 +134,7 @@ TS_VECTORIZED static void lines_to_pairs(const struct polar_grid *grid, int64_t 
 
 /* ---- rows to frequencies ------------------------------------------------------------------------- */
 
-/* The largest magnitude of a slice decides its scale; *finite: it holds no NaN and no infinity. */
+/* Finds the scale of a slice from its largest magnitude. *finite: it holds no NaN and no infinity. */
 static void look_at(const struct ts_image *in, int64_t slice, float *scale, bool *finite)
 {
     const size_t n = ts_slice_count(in), bytes = ts_dtype_bytes(in->dtype);
@@ -153,7 +152,7 @@ static void look_at(const struct ts_image *in, int64_t slice, float *scale, bool
     int exponent = 0;
     if (*finite && most > 0)
         frexpf(most, &exponent);
-    /* What is that small stays small: the scale must be a float, and its inverse too. */
+    /* The scale and its inverse must be floats, so that the smallest numbers stay small. */
     exponent = exponent < -124 ? -124 : exponent > 124 ? 124 : exponent;
     *scale = ldexpf(1, -exponent);
 }
@@ -178,8 +177,8 @@ static void load_row(const struct work *work, int pair, int64_t view, float *lin
     }
 }
 
-/* What the spectrum of a view is multiplied with, k = 0 .. most: response, weight and phase. The phase of a
- * block's first frequency is worked out, and turned to those behind it. */
+/* Works out the factors of the spectrum of a view, k = 0 .. most: response times weight times phase. The sine and
+ * cosine of a block's first frequency give those behind it by a product. */
 TS_VECTORIZED static void make_factors(const struct polar_scan *scan, int64_t view, complex_pair *factors)
 {
     const int64_t most = scan->grid.most;
@@ -200,16 +199,16 @@ TS_VECTORIZED static void make_factors(const struct polar_scan *scan, int64_t vi
     }
 }
 
-/* Pairs that hold no slices become 0. */
-static void rows_to_spectra(const struct work *work, int64_t view, unsigned char *room)
+/* Transforms the rows of a view, one pair a line. Pairs that hold no slices become 0. */
+static void rows_to_spectra(const struct work *work, int64_t view, unsigned char *own)
 {
     const struct polar_grid *grid = &work->scan->grid;
     const int64_t pairs = work->pairs, padded = grid->padded, step = line_step(padded);
-    complex_pair *lines = (complex_pair *)room;
+    complex_pair *lines = (complex_pair *)own;
     for (int pair = 0; pair < work->active; pair++) {
         float *line = (float *)(lines + pair * step);
         load_row(work, pair, view, line);
-        ts_fft_forward(work->context->transforms[ROWS_FFT], line, line, room + work->line_bytes);
+        ts_fft_forward(work->context->transforms[ROWS_FFT], line, line, own + work->line_bytes);
     }
     memset(lines + work->active * step, 0, (size_t)((pairs - work->active) * step) * sizeof *lines);
     lines_to_pairs(grid, view, lines, pairs, work->spectra);
@@ -223,15 +222,15 @@ static complex_pair *column_places(const struct work *work, int64_t block, int64
     return work->places + ((block * work->pairs + pair) * work->scan->grid.grid_rows + row) * COLUMNS;
 }
 
-/* A row of the grid that is transformed. Column c of the slice is sample c - n_columns / 2 of it, as it repeats itself.
- */
+/* Keeps the slice's columns of a transformed row of the grid. Column c of the slice is sample c - n_columns / 2 of the
+ * row, which repeats itself. */
 static void keep_columns(const struct work *work, int64_t pair, int64_t row, const complex_pair *line)
 {
     const struct polar_grid *grid = &work->scan->grid;
     const int64_t left = grid->n_columns / 2, across = grid->grid_columns;
     for (int64_t first = 0; first < grid->n_columns; first += COLUMNS) {
         complex_pair *to = column_places(work, first / COLUMNS, pair, row);
-        if (first + COLUMNS <= left || first >= left) /* past the slice what is there */
+        if (first + COLUMNS <= left || first >= left) /* behind the slice samples may be anything */
             memcpy(to, line + (first < left ? across : 0) - left + first, COLUMNS * sizeof *to);
         else
             for (int64_t i = 0; i < COLUMNS; i++)
@@ -239,11 +238,11 @@ static void keep_columns(const struct work *work, int64_t pair, int64_t row, con
     }
 }
 
-static void strip_across(const struct work *work, int64_t first, int64_t end, unsigned char *room)
+static void strip_across(const struct work *work, int64_t first, int64_t end, unsigned char *own)
 {
     const struct polar_grid *grid = &work->scan->grid;
     const int64_t pairs = work->pairs, across = grid->grid_columns, step = line_step(across);
-    complex_pair *strip = (complex_pair *)room, *lines = strip + line_step(STRIP * pairs * across);
+    complex_pair *strip = (complex_pair *)own, *lines = strip + line_step(STRIP * pairs * across);
     struct polar_points points = {.grid = *grid,
                                   .views = work->scan->views,
                                   .pairs = work->pairs,
@@ -259,7 +258,7 @@ static void strip_across(const struct work *work, int64_t first, int64_t end, un
             pairs_to_lines(from, pairs, across, lines, step);
         for (int64_t pair = 0; pair < work->active; pair++) {
             float *line = (float *)(lines + pair * step);
-            ts_fft_inverse(work->context->transforms[ACROSS_FFT], line, line, room + work->line_bytes);
+            ts_fft_inverse(work->context->transforms[ACROSS_FFT], line, line, own + work->line_bytes);
             keep_columns(work, pair, row, lines + pair * step);
         }
     }
@@ -267,7 +266,7 @@ static void strip_across(const struct work *work, int64_t first, int64_t end, un
 
 /* ---- down ---------------------------------------------------------------------------------------- */
 
-/* One row of n columns of a slice, the real or imaginary parts of what is given. */
+/* Writes n columns of one row of a slice, the real or the imaginary parts of the values. */
 static inline void write_row(const struct work *work, int slice, int64_t row, int64_t first, int64_t n,
                              const complex_pair *values)
 {
@@ -280,37 +279,37 @@ static inline void write_row(const struct work *work, int slice, int64_t row, in
         to[i] = values[i][slice % 2] * (factor * scan->column_factors[first + i]) * back;
 }
 
-/* Columns of both slices of a pair out of lines, four rows at a time. */
+/* Writes columns of both slices of a pair out of lines, four rows at a time. */
 TS_VECTORIZED static void write_columns(const struct work *work, int pair, int64_t first, int64_t n,
                                         const complex_pair *lines)
 {
     const struct polar_grid *grid = &work->scan->grid;
     const int64_t step = line_step(grid->grid_rows), half = grid->n_rows / 2;
-    complex_pair turned[POLAR_TURN * COLUMNS];
-    for (int64_t row = 0; row < grid->n_rows; row += POLAR_TURN) {
-        const int64_t end = row + POLAR_TURN < grid->n_rows ? row + POLAR_TURN : grid->n_rows;
-        if (end == row + POLAR_TURN && (end <= half || row >= half))
-            ts_polar_turn(lines + (row < half ? grid->grid_rows : 0) + row - half, step, COLUMNS, turned, COLUMNS);
+    complex_pair tile[POLAR_TILE * COLUMNS];
+    for (int64_t row = 0; row < grid->n_rows; row += POLAR_TILE) {
+        const int64_t end = row + POLAR_TILE < grid->n_rows ? row + POLAR_TILE : grid->n_rows;
+        if (end == row + POLAR_TILE && (end <= half || row >= half))
+            ts_polar_transpose(lines + (row < half ? grid->grid_rows : 0) + row - half, step, COLUMNS, tile, COLUMNS);
         else
             for (int64_t i = 0; i < COLUMNS; i++)
                 for (int64_t r = row; r < end; r++)
-                    turned[(r - row) * COLUMNS + i] = lines[i * step + (r < half ? grid->grid_rows : 0) + r - half];
+                    tile[(r - row) * COLUMNS + i] = lines[i * step + (r < half ? grid->grid_rows : 0) + r - half];
         for (int64_t r = row; r < end; r++)
             for (int part = 0; part < 2; part++)
-                write_row(work, 2 * pair + part, r, first, n, turned + (r - row) * COLUMNS);
+                write_row(work, 2 * pair + part, r, first, n, tile + (r - row) * COLUMNS);
     }
 }
 
-/* Columns [first, first + n) of the slices; row r of a slice is sample r - n_rows / 2 of the grid. */
-static void columns_down(const struct work *work, int64_t first, int64_t n, unsigned char *room)
+/* Transforms columns [first, first + n) of the slices; row r of a slice is sample r - n_rows / 2 of the grid. */
+static void columns_down(const struct work *work, int64_t first, int64_t n, unsigned char *own)
 {
     const int64_t down = work->scan->grid.grid_rows, step = line_step(down);
-    complex_pair *lines = (complex_pair *)room;
+    complex_pair *lines = (complex_pair *)own;
     for (int pair = 0; pair < work->active; pair++) {
         columns_to_lines(column_places(work, first / COLUMNS, pair, 0), down, lines, step);
         for (int64_t i = 0; i < n; i++) {
             float *line = (float *)(lines + i * step);
-            ts_fft_inverse(work->context->transforms[DOWN_FFT], line, line, room + work->line_bytes);
+            ts_fft_inverse(work->context->transforms[DOWN_FFT], line, line, own + work->line_bytes);
         }
         write_columns(work, pair, first, n, lines);
     }
@@ -324,29 +323,30 @@ static void reconstruct(struct work *work)
     const int threads = work->context->threads;
 #pragma omp parallel num_threads(threads)
     {
-        unsigned char *room = work->rooms + (size_t)omp_get_thread_num() * work->room;
+        unsigned char *own = work->threads + (size_t)omp_get_thread_num() * work->own_bytes;
 #pragma omp for schedule(dynamic)
         for (int slice = 0; slice < 2 * work->active; slice++)
             look_at(work->in, work->slices[slice], &work->scale[slice], &work->finite[slice]);
 #pragma omp for schedule(dynamic)
         for (int64_t view = 0; view < grid->n_views; view++)
-            rows_to_spectra(work, view, room);
+            rows_to_spectra(work, view, own);
 #pragma omp for schedule(dynamic)
         for (int64_t row = 0; row < grid->grid_rows; row += STRIP)
-            strip_across(work, row, row + STRIP < grid->grid_rows ? row + STRIP : grid->grid_rows, room);
+            strip_across(work, row, row + STRIP < grid->grid_rows ? row + STRIP : grid->grid_rows, own);
 #pragma omp for schedule(dynamic)
         for (int64_t column = 0; column < grid->n_columns; column += COLUMNS)
-            columns_down(work, column, column + COLUMNS < grid->n_columns ? COLUMNS : grid->n_columns - column, room);
+            columns_down(work, column, column + COLUMNS < grid->n_columns ? COLUMNS : grid->n_columns - column, own);
     }
 }
 
 void ts_polar_slices(const struct stage_context *context, const struct polar_scan *scan, const struct ts_image *in,
-                     struct ts_image *out, void *room)
+                     struct ts_image *out, void *scratch)
 {
     struct work work = {.context = context, .scan = scan, .in = in};
+    struct memory_layout layout = {.base = scratch};
     const int64_t z_first = out->z_first, z_end = z_first + out->axes[0].n;
     const size_t slice = (size_t)(out->axes[1].n * out->axes[2].n);
-    lay_out(context, &scan->grid, room, &work);
+    lay_out(context, &scan->grid, &layout, &work);
     for (int64_t first = z_first / 2 * 2; first < z_end; first += 2 * work.pairs) {
         work.active = 0;
         for (int i = 0; i < 2 * work.pairs && first + i / 2 * 2 < z_end; i++) {

@@ -2,9 +2,9 @@
  *
  * From the rows of a sinogram to slices by gridding (stages/reconstruction/polar_grid.h), on the CPU.
  *
- * Two slices, 2 p and 2 p + 1, travel as real and imaginary part of a pair. Each is first multiplied by a power of two
- * that brings its largest magnitude into [1, 2), so that rounding of one stays small in the other. Pairs go side by
- * side where the volume has more than one. Order of sums at a place of the grid: views rising, then frequencies,
+ * Two slices, 2 p and 2 p + 1, are the real and the imaginary part of a pair. Each is first multiplied by a power of
+ * two that brings its largest magnitude into [1, 2), so that the rounding of one stays small in the other. Pairs lie
+ * side by side where the volume has more than one. At a place of the grid sums run over rising views, then frequencies,
  * whatever the threads, however z is cut and whatever lies beside a pair.
  */
 #ifndef STAGES_RECONSTRUCTION_POLAR_SLICES_H
@@ -21,11 +21,12 @@ struct polar_scan {
     const float *row_factors, *column_factors; /* that undo the kernel */
 };
 
-/* The stage's transforms(); returns how many. */
+/* The transforms() of the stage; returns how many. */
 int ts_polar_slices_transforms(const struct polar_grid *grid, struct fft_shape shapes[STAGE_TRANSFORMS]);
-size_t ts_polar_slices_room(const struct stage_context *context, const struct polar_grid *grid);
-/* in: the slices of out and one more on both sides. room on a 64-byte boundary. */
+size_t ts_polar_slices_scratch(const struct stage_context *context, const struct polar_grid *grid);
+/* Reconstructs the slices of `out` from those of `in`, which has one slice more on both sides. `scratch` is on a
+ * 64-byte boundary. */
 void ts_polar_slices(const struct stage_context *context, const struct polar_scan *scan, const struct ts_image *in,
-                     struct ts_image *out, void *room);
+                     struct ts_image *out, void *scratch);
 
 #endif

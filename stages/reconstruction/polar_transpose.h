@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Complex numbers of the gridding on the CPU, and how four lines of them become lines across.
+ * The transposition of complex numbers for the gridding on the CPU, four lines at a time: a number is 8 bytes, so that
+ * four of them are one vector and shuffles of four vectors exchange lines and columns.
  */
 #ifndef STAGES_RECONSTRUCTION_POLAR_TRANSPOSE_H
 #define STAGES_RECONSTRUCTION_POLAR_TRANSPOSE_H
 
 #include <stdint.h>
 
-enum { POLAR_TURN = 4 };
+enum { POLAR_TILE = 4 };
 
 typedef float complex_pair __attribute__((vector_size(8), aligned(8), may_alias));
 
-/* to[j][i] = from[i][j], i < n, j < POLAR_TURN. */
-static inline __attribute__((always_inline)) void ts_polar_turn(const complex_pair *from, int64_t from_step, int64_t n,
-                                                                complex_pair *to, int64_t to_step)
+/* to[j][i] = from[i][j], i < n, j < POLAR_TILE. */
+static inline __attribute__((always_inline)) void ts_polar_transpose(const complex_pair *from, int64_t from_step,
+                                                                     int64_t n, complex_pair *to, int64_t to_step)
 {
     typedef int64_t quad __attribute__((vector_size(32), aligned(8), may_alias));
     const int64_t fours = n / 4 * 4;
@@ -30,7 +31,7 @@ static inline __attribute__((always_inline)) void ts_polar_turn(const complex_pa
         *(quad *)(to + 3 * to_step + i) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
     }
     for (int64_t i = fours; i < n; i++)
-        for (int64_t j = 0; j < POLAR_TURN; j++)
+        for (int64_t j = 0; j < POLAR_TILE; j++)
             to[j * to_step + i] = from[i * from_step + j];
 }
 

@@ -2,11 +2,9 @@
  *
  * air: t(z, view, d) = (x(z, view, d) - dark) / (a(d) - dark), where a is, in every row of every view, the straight
  * line through the means of the `detectors` outermost values on the left and on the right, each mean at the middle of
- * its detectors. Means and lines in double precision. The rule of TomoPy's normalize_bg, whose line has the means at
- * the very ends of the row.
- *
- * (z, view, detector). A row whose line is not above the dark from end to end has no transmission: it is NaN, and
- * counted.
+ * its values. Means and lines are double precision. This is the rule of TomoPy's normalize_bg, but that its line has
+ * the means at the very ends of the row. A row whose line is not above the dark from end to end has no transmission: it
+ * becomes NaN, and is counted.
  */
 #include "stages/scan/air.h"
 
@@ -17,7 +15,7 @@
 
 enum { CHUNK = 1024 };
 
-static const struct param rows[] = {
+static const struct param air_params[] = {
     PARAM(struct air_params, detectors, .required = true, .unit = "detector", .min = 1, .max = 1 << 20,
           .doc = "how many of the outermost detectors, on the left and on the right, never see the object"),
     PARAM(struct air_params, dark, .unit = "value", .min = -1e9, .max = 1e9, .init.r = 0,
@@ -50,7 +48,7 @@ static int tables(const struct stage_context *context, struct stage_table tables
     return 1;
 }
 
-/* Of the values [first, first + n) of a row. */
+/* Sums the values [first, first + n) of a row. */
 static double sum_of(const void *row, enum ts_dtype dtype, int64_t first, int64_t n)
 {
     double values[CHUNK], sum = 0;
@@ -63,7 +61,7 @@ static double sum_of(const void *row, enum ts_dtype dtype, int64_t first, int64_
     return sum;
 }
 
-/* The detectors [at, at + count) of n. */
+/* Divides the values [at, at + count) of a row of n. */
 TS_VECTORIZED static void divide(float *values, int32_t at, int32_t count, int32_t n, struct air_line line, float dark)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -72,7 +70,7 @@ TS_VECTORIZED static void divide(float *values, int32_t at, int32_t count, int32
     }
 }
 
-/* True where the row has a transmission. */
+/* Returns true where the row has a transmission. */
 static bool map_row(const struct air_shape *shape, int64_t width, const void *in, enum ts_dtype dtype, float *out,
                     int64_t n)
 {
@@ -133,7 +131,7 @@ const struct stage air_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_INTENSITY),
     .quantity_hints = {[TS_LINE_INTEGRAL] = "the logarithm of these was taken already, and air goes before minus_log"},
-    STAGE_PARAMS(rows, struct air_params),
+    STAGE_PARAMS(air_params, struct air_params),
     .resolve = resolve,
     .shape = ts_transmission_shape,
     .tables = tables,

@@ -14,14 +14,14 @@ struct air_params {
     double dark; /* in values of the input */
 };
 
-/* What of a row is known before its values; factors, so that no row divides. */
+/* The numbers of a row that are known before its values. They are factors, so that no row divides. */
 struct air_shape {
     double dark, per_detector; /* 1 / detectors */
-    double outer;              /* from the middle of the outer detectors to the end of the row, of that between both */
+    double outer;              /* way from the middle of the outer values to the end, as a part of that between both */
     double per_step;           /* 1 / (n - 1) */
 };
 
-/* What the beam alone gives along a row, less the dark: first * (n - 1 - d) + last * d. */
+/* The beam alone gives first * (n - 1 - d) + last * d along a row, less the dark. */
 struct air_line {
     float first, last;
     bool blocked;
@@ -35,7 +35,7 @@ static inline struct air_shape ts_air_shape(const struct air_params *params, int
     return shape;
 }
 
-/* Through the means of the outer detectors on both sides, of which these are the sums. */
+/* Returns the line through the means of the outer values on both sides, of which these are the sums. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif

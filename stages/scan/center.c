@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * center: the detector position of the rotation axis, index c from 0, pixel centers at whole numbers. The image passes
+ * center: the rotation axis on the detector, as an index c from 0 with pixel centers at whole numbers. The image passes
  * on; its detector axis begins at -c * spacing, so that the rotation axis is position 0 for all that follows.
  *
- * One slice is computed before all others, and finish() searches it (stages/scan/center_search.h) and draws trial
- * centers (stages/scan/center_strip.h), in host memory on every device: a few transforms' work, once a run.
+ * One slice is computed before all others. finish() searches it (stages/scan/center_slice.h) and draws trial centers
+ * (stages/scan/center_strip.h), in host memory on every device: that is the work of a few transforms, once a run.
  */
 #include "stages/scan/center.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "stages/geometry/view_unit.h"
-#include "stages/scan/center_overlap.h"
-#include "stages/scan/center_slice.h"
-#include "stages/scan/center_tables.h"
+#include "stages/geometry/view_angles.h"
+#include "stages/scan/center_strip.h"
 #include "stages/scan/center_views.h"
 
 enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8, STRIP_SIZE = 256 };
@@ -57,7 +54,7 @@ static const struct choice convention_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param rows[] = {
+static const struct param center_params[] = {
     PARAM(struct center_params, method, .choices = method_choices, .init.choice = CENTER_AUTO,
           .doc = "where the center comes from"),
     PARAM(struct center_params, center, .unit = "detector", .min = -1e6, .max = 1e6,
@@ -89,11 +86,13 @@ static const struct center_params *params_of(const struct stage_context *context
     return context->params;
 }
 
+/* The center is searched, */
 static bool finds(const struct stage_context *context)
 {
     return params_of(context)->method != CENTER_GIVEN;
 }
 
+/* and the slice is needed for that or for the picture. */
 static bool looks(const struct stage_context *context)
 {
     return finds(context) || params_of(context)->strip;
@@ -101,7 +100,7 @@ static bool looks(const struct stage_context *context)
 
 /* ---- parameters -------------------------------------------------------------------------------- */
 
-/* Half a turn of views at odd steps may have no two that are near enough to opposite. */
+/* A half turn of views at odd steps may have no two that are near enough to opposite. */
 static enum ts_status resolve_sinogram(const struct stage_context *context, struct center_params *params,
                                        bool automatic)
 {
@@ -110,10 +109,7 @@ static enum ts_status resolve_sinogram(const struct stage_context *context, stru
         return status;
     if (params->truncated == TRUNCATED_OPPOSITE)
         return ts_center_views_check_opposite(context);
-    const int n = ts_center_views_opposites(context);
-    if (n < 0)
-        return TS_RUN_FAILED;
-    params->truncated = n > 0 && automatic ? TRUNCATED_OPPOSITE : TRUNCATED_KEEP;
+    params->truncated = automatic && ts_center_views_opposites(context) > 0 ? TRUNCATED_OPPOSITE : TRUNCATED_KEEP;
     return TS_OK;
 }
 
@@ -138,7 +134,7 @@ static enum ts_status resolve_search(const struct stage_context *context, struct
                                              : ts_center_views_check_opposite(context);
 }
 
-/* From the user's convention to an index, which is what is recorded. */
+/* Converts the user's convention to an index, which is what is recorded. */
 static enum ts_status resolve_given(const struct stage_context *context, struct center_params *params)
 {
     const int64_t n = context->in.axes[2].n;
@@ -170,18 +166,18 @@ static enum ts_status refuse_unused(const struct stage_context *context, const c
     return TS_OK;
 }
 
-/* The slice, and what there is to say of the strip. */
+/* Resolves the slice and the strip. */
 static enum ts_status resolve_slice(const struct stage_context *context, struct center_params *params)
 {
-    static const char *const strip_rows[] = {"strip_sides", "strip_step", "strip_size"};
+    static const char *const strip_params[] = {"strip_sides", "strip_step", "strip_size"};
     const int64_t nz = context->in.axes[0].n, n = context->in.axes[2].n;
     if (params->strip && !ts_param_given(context->set, "strip_size"))
         params->strip_size = n < STRIP_LEAST_SIZE ? STRIP_LEAST_SIZE : n < STRIP_SIZE ? n : STRIP_SIZE;
-    for (size_t i = 0; i < sizeof strip_rows / sizeof *strip_rows && !params->strip; i++) {
-        if (ts_param_given(context->set, strip_rows[i]))
-            return ts_param_error(context->set, strip_rows[i], "parameter-unused", context->diag,
+    for (size_t i = 0; i < sizeof strip_params / sizeof *strip_params && !params->strip; i++) {
+        if (ts_param_given(context->set, strip_params[i]))
+            return ts_param_error(context->set, strip_params[i], "parameter-unused", context->diag,
                                   "plays no part without strip: true");
-        ts_param_idle(context->set, strip_rows[i]);
+        ts_param_idle(context->set, strip_params[i]);
     }
     if (!looks(context))
         return refuse_unused(context, "slice");
@@ -199,9 +195,8 @@ static enum ts_status refuse_fan(const struct stage_context *context, const stru
     ts_param_error(context->set, params->strip ? "strip" : "method", "center-beam", context->diag,
                    "a center is %s in parallel beams alone, and the beam is %s", params->strip ? "shown" : "searched",
                    ts_beam_name(context->in.beam.kind));
-    ts_diag_hint(context->diag, "give where the axis stands, such as center: {center: %g}",
-                 0.5 * (double)(context->in.axes[2].n - 1));
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(context->diag, "give where the axis stands, such as center: {center: %g}",
+                        0.5 * (double)(context->in.axes[2].n - 1));
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -232,7 +227,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 struct center_result {
     double center;
     double padding[7];
-}; /* and the room of the search */
+}; /* and the scratch of search and strip */
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
@@ -266,7 +261,7 @@ static void merge(const struct stage_context *context, int input, void *into, co
 static struct center_strip strip_of(const struct stage_context *context)
 {
     const struct center_params *params = params_of(context);
-    return (struct center_strip){.n_views = context->in.axes[1].n,
+    return (struct center_strip){.views = &context->in.axes[1],
                                  .n_detectors = context->in.axes[2].n,
                                  .sides = params->strip_sides,
                                  .size = params->strip_size,
@@ -280,7 +275,7 @@ static int transforms(const struct stage_context *context, struct fft_shape shap
 {
     int n = 0;
     if (params_of(context)->method == CENTER_SINOGRAM)
-        shapes[n++] = ts_center_transform(ts_center_views_half_turn(context), context->in.axes[2].n);
+        shapes[n++] = ts_center_transform(ts_center_half_turn(&context->in.axes[1]), context->in.axes[2].n);
     if (params_of(context)->strip) {
         const struct center_strip strip = strip_of(context);
         shapes[n++] = ts_center_strip_transform(&strip);
@@ -288,14 +283,15 @@ static int transforms(const struct stage_context *context, struct fft_shape shap
     return n;
 }
 
-/* Search and strip have the same room, one after the other. */
+/* Search and strip have the same scratch, one after the other. */
 static size_t result_bytes(const struct stage_context *context)
 {
-    const bool searches = params_of(context)->method == CENTER_SINOGRAM;
-    const size_t search =
-        searches ? ts_center_room_bytes(ts_center_views_half_turn(context), context->in.axes[2].n) : 0;
+    const struct ts_axis *views = &context->in.axes[1];
     const struct center_strip strip = strip_of(context);
-    const size_t drawing = params_of(context)->strip ? ts_center_strip_room_bytes(&strip) : 0;
+    const size_t search = params_of(context)->method == CENTER_SINOGRAM
+                              ? ts_center_scratch_bytes(ts_center_half_turn(views), context->in.axes[2].n)
+                              : 0;
+    const size_t drawing = params_of(context)->strip ? ts_center_strip_scratch_bytes(&strip) : 0;
     return sizeof(struct center_result) + (search > drawing ? search : drawing);
 }
 
@@ -304,8 +300,7 @@ static int tables(const struct stage_context *context, struct stage_table tables
 {
     int n = 0;
     if (finds(context)) {
-        ts_center_search_tables(ts_center_trials(params_of(context)->search, ts_center_slice_step(params_of(context))),
-                                tables);
+        ts_center_slice_tables(params_of(context), tables);
         n += SEARCH_TABLES;
     }
     if (params_of(context)->strip) {
@@ -321,30 +316,22 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 {
     const struct center_params *params = params_of(context);
     struct center_result *found = result;
-    const bool searched = params->method == CENTER_SINOGRAM;
-    struct center_slice slice = {.context = context,
-                                 .sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1),
-                                 .room = found + 1};
+    const bool transformed = params->method == CENTER_SINOGRAM;
+    const struct center_slice slice = {.context = context,
+                                       .sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1),
+                                       .fft = transformed ? context->transforms[TRANSFORM_SEARCH] : NULL,
+                                       .scratch = found + 1};
     enum ts_status status = ts_center_slice_check(&slice);
-    double *angles = status == TS_OK ? ts_center_views_angles(context) : NULL;
-    if (status == TS_OK && !angles)
-        status = ts_diag_no_memory(context->diag, (size_t)context->in.axes[1].n * sizeof *angles);
     found->center = params->center;
-    if (status == TS_OK && finds(context)) {
-        slice.angles = angles;
-        slice.half_turn = searched ? ts_center_views_half_turn(context) : 0;
-        slice.fft = searched ? context->transforms[TRANSFORM_SEARCH] : NULL;
-        slice.n_pairs = ts_center_views_pairs(context, angles, slice.pairs);
+    if (status == TS_OK && finds(context))
         status = ts_center_slice_search(&slice, tables, &found->center);
-    }
     if (status == TS_OK && params->strip) {
         const struct center_strip strip = strip_of(context);
         const struct ts_image *own = tables + (finds(context) ? SEARCH_TABLES : 0);
-        ts_center_strip_draw(&strip, slice.sinogram, angles, found->center,
-                             context->transforms[searched ? TRANSFORM_STRIP : 0], slice.room, own[TABLE_STRIP].data,
-                             own[TABLE_STRIP_CENTERS].data);
+        ts_center_strip_draw(&strip, slice.sinogram, found->center,
+                             context->transforms[transformed ? TRANSFORM_STRIP : 0], slice.scratch,
+                             own[TABLE_STRIP].data, own[TABLE_STRIP_CENTERS].data);
     }
-    free(angles);
     return status;
 }
 
@@ -370,7 +357,7 @@ static const struct stage_reduction reduction = {
 
 const struct stage center_stage = {
     .name = "center",
-    .summary = "find where the rotation axis stands on the detector, or say it; the image passes on",
+    .summary = "find the rotation axis on the detector, or set it; the image passes on",
     .doc =
         "The center c is the index of the detector pixel, from 0 and between pixels too, that the rotation axis is "
         "projected to: `p(theta + 180, d) = p(theta, 2 c - d)`. The sinogram passes on unchanged but for its detector "
@@ -415,7 +402,7 @@ const struct stage center_stage = {
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_LINE_INTEGRAL) |
                   TS_QUANTITY_BIT(TS_INTENSITY),
-    STAGE_PARAMS(rows, struct center_params),
+    STAGE_PARAMS(center_params, struct center_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

@@ -1,31 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The search of one slice for `center`: by the method of its parameters, with what there is to warn of.
+ * The parameters of `center`, and the search of one slice by the method that they name: its result, its tables, and the
+ * warnings about it.
  */
 #ifndef STAGES_SCAN_CENTER_SLICE_H
 #define STAGES_SCAN_CENTER_SLICE_H
 
-#include "stages/scan/center.h"
+#include "stages/engine/stage.h"
 #include "stages/scan/center_search.h"
+
+enum center_method { CENTER_AUTO, CENTER_SINOGRAM, CENTER_OPPOSITE, CENTER_GIVEN, CENTER_OVERLAP };
+enum center_convention { CENTER_OF_PIXEL, CENTER_OF_EDGE, CENTER_OF_MIDDLE, CENTER_OF_SHIFT };
+enum center_truncated { TRUNCATED_AUTO, TRUNCATED_OPPOSITE, TRUNCATED_KEEP };
+
+struct center_params {
+    int32_t method; /* enum center_method */
+    double center;
+    int32_t convention; /* enum center_convention */
+    int64_t slice;
+    double search;
+    int32_t truncated; /* enum center_truncated */
+    bool strip;
+    int64_t strip_sides;
+    double strip_step;
+    int64_t strip_size;
+};
 
 struct center_slice {
     const struct stage_context *context; /* of center */
     const float *sinogram;               /* (view, detector) */
-    const double *angles;
-    int64_t half_turn;
-    struct fft *fft; /* with method sinogram: of ts_center_transform() */
-    void *room;      /* and of ts_center_room_bytes() */
-    int n_pairs;     /* may be 0 with method sinogram and truncated: keep */
-    int64_t pairs[CENTER_PAIRS][2];
+    struct fft *fft;                     /* of ts_center_transform(), for method sinogram; */
+    void *scratch;                       /* and of ts_center_scratch_bytes() */
 };
 
-/* Detectors between two trial centers. */
-double ts_center_slice_step(const struct center_params *params);
+/* The tables of a search, in this order. */
+enum {
+    TABLE_CENTER,
+    TABLE_CONFIDENCE,
+    TABLE_NOISE,
+    TABLE_TRUNCATION,
+    TABLE_CENTERS,
+    TABLE_TRIALS,
+    TABLE_MEASURE,
+    SEARCH_TABLES
+};
+void ts_center_slice_tables(const struct center_params *params, struct stage_table tables[SEARCH_TABLES]);
 
-/* Errors: center-nonfinite, center-constant. */
+/* Refuses values that no method can search. Errors: center-nonfinite, center-constant. */
 enum ts_status ts_center_slice_check(const struct center_slice *slice);
-/* Writes the tables of ts_center_search_tables(). Error: center-edge, where the best trial is the outermost. Warnings:
- * center-alike, or center-uncertain, or center-truncated and center-ambiguous. */
+/* Writes the center and the tables. Error: center-edge, where the best trial is the outermost. Warnings: center-alike,
+ * or center-uncertain, or center-truncated and center-ambiguous. */
 enum ts_status ts_center_slice_search(const struct center_slice *slice, const struct ts_image *tables, double *center);
 
 #endif

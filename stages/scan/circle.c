@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * circle: the pixel at (x, y) from the rotation center ((nx - 1)/2, (ny - 1)/2) stays where
- * x^2 + y^2 < ratio^2 r^2, r half the shorter side of the slice; (z, y, x). Sides and distances in mm. Rule of
- * tomopy.circ_mask(axis=0), which knows square pixels alone.
+ * circle: the pixel at (x, y) from the rotation center ((nx - 1)/2, (ny - 1)/2) stays where x^2 + y^2 < ratio^2 r^2,
+ * and all others become one value; r is half the shorter side of the slice, and all lengths are in mm. (z, y, x). This
+ * is the rule of tomopy.circ_mask(axis=0), which knows square pixels alone. The columns inside are found once for each
+ * row, so that both devices agree on every pixel.
  */
 #include "stages/scan/circle.h"
 
@@ -10,7 +11,7 @@
 
 #include "stages/engine/border.h"
 
-static const struct param rows[] = {
+static const struct param circle_params[] = {
     PARAM(struct circle_params, ratio, .min = 0, .max = 2, .init.r = 1,
           .doc = "diameter of the circle as a part of the shorter side of the slice; 1 is the inscribed circle"),
     PARAM(struct circle_params, value, .unit = "value", .init.r = 0, .doc = "what is written outside the circle"),
@@ -41,7 +42,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return TS_OK;
 }
 
-/* Distances in units of the finer spacing, so that square pixels are 1 apart exactly. */
+/* Distances are in units of the finer spacing, so that square pixels are 1 apart exactly. */
 struct circle {
     double x_step, y_step, x_center, y_center, limit;
 };
@@ -49,7 +50,7 @@ struct circle {
 static struct circle circle_of(const struct stage_context *context)
 {
     const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
-    const double dy = y->spacing > 0 ? y->spacing : 1, dx = x->spacing > 0 ? x->spacing : 1, finer = fmin(dy, dx);
+    const double dy = ts_axis_spacing(y), dx = ts_axis_spacing(x), finer = fmin(dy, dx);
     const double ratio = params_of(context)->ratio;
     struct circle circle = {.x_step = dx / finer, .y_step = dy / finer};
     const double radius = fmin((double)x->n * circle.x_step, (double)y->n * circle.y_step) / 2;
@@ -72,7 +73,7 @@ void ts_circle_spans(const struct stage_context *context, struct circle_span *sp
     for (int64_t row = 0; row < context->in.axes[1].n; row++) {
         const double y = ((double)row - circle.y_center) * circle.y_step;
         const double half = sqrt(fmax(circle.limit - y * y, 0)) / circle.x_step;
-        /* A column or two to the left of where it begins. */
+        /* The guess is a column or two to the left of the first one inside. */
         const double guess = floor(circle.x_center - half) - 1;
         int64_t first = guess > 0 ? (int64_t)guess : 0;
         while (2 * first < nx && !is_inside(&circle, y, first) && (double)first < circle.x_center + 1)
@@ -120,7 +121,7 @@ const struct stage circle_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(rows, struct circle_params),
+    STAGE_PARAMS(circle_params, struct circle_params),
     .resolve = resolve,
     .scratch_bytes = scratch_bytes,
     .map = map,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * circle: what lies outside a circle is one value.
+ * circle: keeps the inside of a circle around the rotation center; all pixels outside become one value.
  */
 #ifndef STAGES_SCAN_CIRCLE_H
 #define STAGES_SCAN_CIRCLE_H
@@ -16,7 +16,7 @@ struct circle_span {
     int32_t first, end;
 };
 
-/* The spans of all rows. */
+/* Writes the spans of all rows. */
 void ts_circle_spans(const struct stage_context *context, struct circle_span *spans);
 
 #endif

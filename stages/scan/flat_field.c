@@ -4,14 +4,15 @@
  * the means or medians of the frames of a detector pixel, in double precision and in the order of the frames.
  * A pixel whose flat - dark is not a positive number has no transmission: it is dead.
  *
- * Three steps a slab: frames to offset and gain of each detector pixel, what stands in for dead pixels, the map. Frames
- * are read row by row, BLOCK pixels at a time.
+ * A slab takes three steps: the frames give offset and gain of each detector pixel, dead pixels get others that stand
+ * in for them, and the values are mapped. Frames are read row by row, BLOCK pixels at a time.
  */
 #include "stages/scan/flat_field.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "stages/scan/transmission.h"
 
 enum { BLOCK = 32, CHUNK = 1024 };
@@ -30,7 +31,7 @@ static const struct choice dead_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param rows[] = {
+static const struct param flat_field_params[] = {
     PARAM(struct flat_field_params, flats, .required = true, .frames = "flats",
           .doc = "frames with the beam and without the object: as many rows and detector pixels as the projections"),
     PARAM(struct flat_field_params, darks, .optional = true, .frames = "darks",
@@ -89,7 +90,8 @@ static int tables(const struct stage_context *context, struct stage_table tables
 
 /* ---- frames to one ----------------------------------------------------------------------------- */
 
-/* The k-th smallest, k from 0 (C. A. R. Hoare, 1961); values are put in another order: none above it comes before. */
+/* Returns the k-th smallest value, k from 0 (C. A. R. Hoare, 1961), and reorders the values: none above it comes
+ * before. */
 static double select_value(double *values, int64_t n, int64_t k)
 {
     for (int64_t low = 0, high = n - 1; low < high;) {
@@ -130,9 +132,10 @@ static double median(double *values, int64_t n)
     return 0.5 * (lower + upper);
 }
 
-/* The pixels [first, first + n) of one row; room for BLOCK values of every frame. */
+/* Combines the frames of pixels [first, first + n) of one row. `by_pixel` is scratch for BLOCK values of every frame.
+ */
 static void combine_frames(const struct ts_image *frames, int64_t z, int64_t first, int64_t n,
-                           enum flat_field_combine how, double *room, double *out)
+                           enum flat_field_combine how, double *by_pixel, double *out)
 {
     const int64_t n_frames = frames->axes[1].n;
     const size_t row_bytes = (size_t)frames->axes[2].n * ts_dtype_bytes(frames->dtype);
@@ -144,42 +147,49 @@ static void combine_frames(const struct ts_image *frames, int64_t z, int64_t fir
         for (int64_t i = 0; i < n; i++) {
             out[i] += values[i];
             if (how == COMBINE_MEDIAN)
-                room[i * n_frames + frame] = values[i];
+                by_pixel[i * n_frames + frame] = values[i];
         }
     }
     for (int64_t i = 0; i < n; i++)
-        out[i] = how == COMBINE_MEDIAN ? median(room + i * n_frames, n_frames) : out[i] / (double)n_frames;
+        out[i] = how == COMBINE_MEDIAN ? median(by_pixel + i * n_frames, n_frames) : out[i] / (double)n_frames;
 }
 
-/* ---- of one slice, in scratch ------------------------------------------------------------------ */
+/* ---- the pixels of one slice ------------------------------------------------------------------- */
 
 struct pixels {
-    float *offset, *gain;          /* of every detector pixel; gain NaN: dead */
-    int32_t *dead, *stand_in;      /* the dead pixels, and the pixel that each takes the transmission of */
-    int32_t *n_dead, *n_stand_ins; /* these are the first of `dead`: all, or none where the row is dead */
+    float *offset, *gain;     /* of every detector pixel; gain NaN: dead */
+    int32_t *dead, *stand_in; /* the dead pixels, and the pixel that each takes the transmission of */
+    int32_t *counts;          /* DEAD, STAND_INS: the latter are the first of `dead`, all or none */
 };
+enum { DEAD, STAND_INS, COUNTS };
 
-enum { PER_PIXEL = 4, PER_SLICE = 16 }; /* 32-bit words */
+static struct pixels lay_out_pixels(int64_t n_detectors, struct memory_layout *layout)
+{
+    const size_t n = (size_t)n_detectors;
+    struct pixels pixels;
+    pixels.offset = ts_layout_add(layout, n * sizeof(float));
+    pixels.gain = ts_layout_add(layout, n * sizeof(float));
+    pixels.dead = ts_layout_add(layout, n * sizeof(int32_t));
+    pixels.stand_in = ts_layout_add(layout, n * sizeof(int32_t));
+    pixels.counts = ts_layout_add(layout, COUNTS * sizeof(int32_t));
+    return pixels;
+}
 
 static size_t pixels_bytes(int64_t n_detectors)
 {
-    return ((size_t)n_detectors * PER_PIXEL + PER_SLICE) * sizeof(float);
+    struct memory_layout layout = {0};
+    lay_out_pixels(n_detectors, &layout);
+    return layout.bytes;
 }
 
 static struct pixels pixels_at(void *scratch, int64_t z, int64_t n_detectors)
 {
-    char *at = (char *)scratch + (size_t)z * pixels_bytes(n_detectors);
-    float *floats = (float *)at;
-    int32_t *integers = (int32_t *)(floats + 2 * n_detectors);
-    return (struct pixels){.offset = floats,
-                           .gain = floats + n_detectors,
-                           .dead = integers,
-                           .stand_in = integers + n_detectors,
-                           .n_dead = integers + 2 * n_detectors,
-                           .n_stand_ins = integers + 2 * n_detectors + 1};
+    struct memory_layout layout = {.base = (char *)scratch + (size_t)z * pixels_bytes(n_detectors)};
+    return lay_out_pixels(n_detectors, &layout);
 }
 
-static size_t room_count(const struct stage_context *context)
+/* Values of every frame that a thread keeps for medians. */
+static size_t kept_count(const struct stage_context *context)
 {
     int64_t most = 0;
     for (int i = 0; i < STAGE_REFERENCES; i++)
@@ -190,19 +200,19 @@ static size_t room_count(const struct stage_context *context)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    const size_t pixels = (size_t)n * pixels_bytes(context->in.axes[2].n);
-    return (pixels + 63) / 64 * 64 + (size_t)context->threads * room_count(context) * sizeof(double);
+    return (size_t)n * pixels_bytes(context->in.axes[2].n) +
+           (size_t)context->threads * kept_count(context) * sizeof(double);
 }
 
 static void calibrate_block(const struct stage_context *context, const struct ts_image *in, int64_t z, int64_t first,
-                            double *room, const struct pixels *pixels)
+                            double *by_pixel, const struct pixels *pixels)
 {
     const int64_t left = context->in.axes[2].n - first, n = left < BLOCK ? left : BLOCK;
     const enum flat_field_combine how = params_of(context)->combine;
     double flat[BLOCK], dark[BLOCK] = {0};
-    combine_frames(&in[FLAT_FIELD_FLATS], z, first, n, how, room, flat);
+    combine_frames(&in[FLAT_FIELD_FLATS], z, first, n, how, by_pixel, flat);
     if (context->references[FLAT_FIELD_DARKS - 1])
-        combine_frames(&in[FLAT_FIELD_DARKS], z, first, n, how, room, dark);
+        combine_frames(&in[FLAT_FIELD_DARKS], z, first, n, how, by_pixel, dark);
     for (int64_t i = 0; i < n; i++) {
         const float gain = (float)(1 / (flat[i] - dark[i]));
         pixels->offset[first + i] = (float)dark[i];
@@ -217,9 +227,9 @@ static void find_stand_ins(const struct stage_context *context, const struct pix
     for (int64_t d = 0; d < n; d++)
         if (isnan(pixels->gain[d]))
             pixels->dead[n_dead++] = (int32_t)d;
-    *pixels->n_dead = n_dead;
-    *pixels->n_stand_ins = params_of(context)->dead == DEAD_NEAREST && n_dead < n ? n_dead : 0;
-    for (int32_t i = 0; i < *pixels->n_stand_ins; i++) {
+    pixels->counts[DEAD] = n_dead;
+    pixels->counts[STAND_INS] = params_of(context)->dead == DEAD_NEAREST && n_dead < n ? n_dead : 0;
+    for (int32_t i = 0; i < pixels->counts[STAND_INS]; i++) {
         const int64_t d = pixels->dead[i];
         int64_t left = d, right = d;
         while (left >= 0 && isnan(pixels->gain[left]))
@@ -246,7 +256,7 @@ static void map_row(const void *in, enum ts_dtype dtype, float *out, const struc
         ts_load_f32(counts, (const char *)in + (size_t)first * ts_dtype_bytes(dtype), dtype, (size_t)count);
         map_values(out + first, counts, pixels->offset + first, pixels->gain + first, count);
     }
-    for (int32_t i = 0; i < *pixels->n_stand_ins; i++)
+    for (int32_t i = 0; i < pixels->counts[STAND_INS]; i++)
         out[pixels->dead[i]] = out[pixels->stand_in[i]];
 }
 
@@ -255,20 +265,20 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 {
     const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
     const int64_t blocks = (n + BLOCK - 1) / BLOCK;
-    double *rooms = (double *)((char *)scratch + ((size_t)nz * pixels_bytes(n) + 63) / 64 * 64);
-    const size_t in_bytes = (size_t)n * ts_dtype_bytes(in->dtype), room = room_count(context);
+    double *kept = (double *)((char *)scratch + (size_t)nz * pixels_bytes(n));
+    const size_t in_bytes = (size_t)n * ts_dtype_bytes(in->dtype), own = kept_count(context);
     const int threads = context->threads;
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int thread = 0; thread < threads; thread++)
         for (int64_t task = nz * blocks * thread / threads; task < nz * blocks * (thread + 1) / threads; task++) {
             const struct pixels pixels = pixels_at(scratch, task / blocks, n);
-            calibrate_block(context, in, task / blocks, task % blocks * BLOCK, rooms + (size_t)thread * room, &pixels);
+            calibrate_block(context, in, task / blocks, task % blocks * BLOCK, kept + (size_t)thread * own, &pixels);
         }
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t z = 0; z < nz; z++) {
         const struct pixels pixels = pixels_at(scratch, z, n);
         find_stand_ins(context, &pixels);
-        *(uint64_t *)ts_slice_data(&context->tables[0], z) = (uint64_t)*pixels.n_dead;
+        *(uint64_t *)ts_slice_data(&context->tables[0], z) = (uint64_t)pixels.counts[DEAD];
     }
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t row = 0; row < nz * n_views; row++) {
@@ -291,20 +301,19 @@ const struct stage flat_field_stage = {
         "      darks: {exchange: scan.h5, frames: darks}\n"
         "    stages:\n"
         "      - flat_field: {flats: flats, darks: darks}\n\n"
-        "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive number (a dead pixel, "
-        "a flat of zeros, NaN) has no transmission: `dead` says what it gives, and the table `dead` counts such "
-        "pixels in every slice; a run ends with a note of their sum, and with an error where all are dead. Nothing "
-        "else is changed: transmissions of noise "
-        "at or below 0 and above 1 stay as "
-        "they are, and are the matter of `minus_log`. The frames of a scan before and after the projections are "
-        "combined into one; a beam that drifts is not followed: `air` after this stage takes that out, from the "
-        "detectors beside the object. `air` alone is for scans without flats.\n\n"
+        "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive number (a dead pixel, a "
+        "flat of zeros, NaN) has no transmission: `dead` says what it gives, and the table `dead` counts such pixels "
+        "in every slice; a run ends with a note of their sum, and with an error where all are dead. Nothing else is "
+        "changed: transmissions of noise at or below 0 and above 1 stay as they are, and are the matter of "
+        "`minus_log`. The frames of a scan before and after the projections are combined into one; a beam that drifts "
+        "is not followed: `air` after this stage takes that out, from the detectors beside the object. `air` alone is "
+        "for scans without flats.\n\n"
         "Cost: one pass; the frames are read with the slices.",
     .axes = AXES_SINOGRAM,
     .beams = TS_ANY_BEAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_COUNTS),
-    STAGE_PARAMS(rows, struct flat_field_params),
+    STAGE_PARAMS(flat_field_params, struct flat_field_params),
     .resolve = resolve,
     .shape = ts_transmission_shape,
     .streams_with_input = streams_with_input,

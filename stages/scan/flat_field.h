@@ -15,6 +15,6 @@ struct flat_field_params {
 enum flat_field_combine { COMBINE_MEAN, COMBINE_MEDIAN };
 enum flat_field_dead { DEAD_NEAREST, DEAD_NAN };
 
-enum { FLAT_FIELD_FLATS = 1, FLAT_FIELD_DARKS = 2 }; /* inputs */
+enum { FLAT_FIELD_FLATS = 1, FLAT_FIELD_DARKS = 2 }; /* places among the images of map() */
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flip: (z, view, detector) with the detectors in the opposite order; y[d] = x[n - 1 - d], mirrored about the rotation
- * axis: u becomes -u.
+ * flip: y[d] = x[n - 1 - d] in every row of (z, view, detector), which mirrors the detector about the rotation axis:
+ * the position u becomes -u, and the axis stays at position 0. Values are moved by their size, so that three functions
+ * serve every dtype.
  */
 #include "stages/scan/flip.h"
 
@@ -58,15 +59,12 @@ const struct stage flip_stage = {
     .name = "flip",
     .summary = "the detectors of a sinogram in the opposite order",
     .doc =
-        "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at detector c is at "
-        "n - 1 - c after it. For scans whose detectors run the other way than the convention of docs/geometry.md "
-        "says.\n\n"
+        "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at detector c is at n - 1 "
+        "- c after it. For scans whose detectors run the other way than the convention of docs/geometry.md says.\n\n"
         "Of parallel rays such a scan, taken as it is, comes out turned by half a turn, not mirrored: the ray of u at "
         "theta is that of -u at theta + 180. Mirrored is one whose views turn the other way, which `angle_sense: "
-        "y-to-x` "
-        "of the input mends. A fan whose detectors run the other way is wrong altogether. Data in the geometry of "
-        "ASTRA's "
-        "`fanflat` take `flip` and half a turn:\n\n"
+        "y-to-x` of the input mends. A fan whose detectors run the other way is wrong altogether. Data in the geometry "
+        "of ASTRA's `fanflat` take `flip` and half a turn:\n\n"
         "    input: {hdf5: fan.h5, path: /x, axes: [view, z, detector], angles: /theta, angle_offset: 180, ...}\n"
         "    stages: [flip, fbp]",
     .axes = AXES_SINOGRAM,

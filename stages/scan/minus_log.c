@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * minus_log: y = -log(t) of a transmission t = I / I0, the line integral of the attenuation (J. H. Lambert, 1760;
- * A. Beer, 1852). The logarithm is that of stages/scan/log_f32.h. What has none is counted before it is mapped.
+ * A. Beer, 1852). The logarithm is that of stages/scan/log_f32.h, so that both devices give the same bytes. Values that
+ * have no logarithm are counted first, by kind and by slice, and the run ends or goes on as the parameters say.
  */
 #include "stages/scan/minus_log.h"
 
@@ -24,7 +25,7 @@ static const struct choice nonfinite_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param rows[] = {
+static const struct param minus_log_params[] = {
     PARAM(struct minus_log_params, nonpositive, .choices = nonpositive_choices, .init.choice = MINUS_LOG_ERROR,
           .doc = "what happens to zero and negative transmissions, which have no logarithm"),
     PARAM(struct minus_log_params, floor, .unit = "1", .min = 1e-30, .max = 1, .init.r = 1e-6,
@@ -78,7 +79,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return sizeof(struct minus_log_found) + slices * sizeof(struct minus_log_slice);
 }
 
-/* True where a value of these is at or below 0, below `lowest`, NaN or infinite. */
+/* True where one of these values is at or below 0, below `lowest`, NaN or infinite. */
 TS_VECTORIZED static bool any_special(const float *in, size_t n, float lowest)
 {
     int32_t special = 0;
@@ -140,10 +141,11 @@ static void merge(const struct stage_context *context, int input, void *into, co
         if (kind != KIND_RAISED && b->not_first[kind] > a->not_first[kind])
             a->not_first[kind] = b->not_first[kind];
     }
-    const int64_t n = ts_minus_log_tabulates(context) ? context->in.axes[0].n : 0;
-    for (int64_t z = 0; z < n; z++) {
-        ((struct minus_log_slice *)(a + 1))[z].nonpositive += ((const struct minus_log_slice *)(b + 1))[z].nonpositive;
-        ((struct minus_log_slice *)(a + 1))[z].nonfinite += ((const struct minus_log_slice *)(b + 1))[z].nonfinite;
+    struct minus_log_slice *to = (struct minus_log_slice *)(a + 1);
+    const struct minus_log_slice *from_slices = (const struct minus_log_slice *)(b + 1);
+    for (int64_t z = 0; ts_minus_log_tabulates(context) && z < context->in.axes[0].n; z++) {
+        to[z].nonpositive += from_slices[z].nonpositive;
+        to[z].nonfinite += from_slices[z].nonfinite;
     }
 }
 
@@ -183,8 +185,7 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
         count == 1 ? "" : "s", count == 1 ? texts[kind].one : texts[kind].many, count == 1 ? "has" : "have",
         ts_axis_name(axes[0].kind), at / slice, ts_axis_name(axes[1].kind), at % slice / row,
         ts_axis_name(axes[2].kind), at % row);
-    ts_diag_hint(context->diag, "%s", texts[kind].hint);
-    return TS_BAD_INPUT;
+    return ts_diag_hint(context->diag, "%s", texts[kind].hint);
 }
 
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
@@ -199,11 +200,9 @@ static enum ts_status finish(const struct stage_context *context, const void *co
         if (found->count[kind] && (kind < KIND_NAN ? params->nonpositive : params->nonfinite) == MINUS_LOG_ERROR)
             status = refuse(context, (enum minus_log_kind)kind, found);
     int table = 0;
-    if (params->nonpositive != MINUS_LOG_ERROR) {
-        for (int64_t z = 0; z < context->in.axes[0].n; z++)
-            ((uint64_t *)tables[table].data)[z] = slices[z].nonpositive;
-        table++;
-    }
+    if (params->nonpositive != MINUS_LOG_ERROR)
+        for (int64_t z = 0, own = table++; z < context->in.axes[0].n; z++)
+            ((uint64_t *)tables[own].data)[z] = slices[z].nonpositive;
     if (params->nonfinite != MINUS_LOG_ERROR)
         for (int64_t z = 0; z < context->in.axes[0].n; z++)
             ((uint64_t *)tables[table].data)[z] = slices[z].nonfinite;
@@ -290,7 +289,7 @@ const struct stage minus_log_stage = {
                        [TS_INTENSITY] = ("where the values are I/I0, say `quantity: transmission` at the input, or in "
                                          "`rescale` with its `range`; else `air` divides them by the beam beside the "
                                          "object")},
-    STAGE_PARAMS(rows, struct minus_log_params),
+    STAGE_PARAMS(minus_log_params, struct minus_log_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

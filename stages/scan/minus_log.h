@@ -17,19 +17,19 @@ enum minus_log_rule { MINUS_LOG_ERROR, MINUS_LOG_FLOOR, MINUS_LOG_NAN };
 /* Values without a logarithm, by the kind that has its own message; and those that the floor took the place of. */
 enum minus_log_kind { KIND_ZERO, KIND_NEGATIVE, KIND_NAN, KIND_INFINITE, KIND_RAISED, MINUS_LOG_KINDS };
 
-/* Of the whole image; zero bytes are empty. The counts of slices follow it where there are tables. */
+/* The counts of the whole image; zero bytes are empty. Those of slices follow where there are tables. */
 struct minus_log_found {
     unsigned long long count[MINUS_LOG_KINDS];
     unsigned long long not_first[KIND_RAISED]; /* ~ the index in the image of the first of a kind */
 };
-/* Of one slice. */
+/* The counts of one slice. */
 struct minus_log_slice {
     unsigned long long nonpositive, nonfinite;
 };
 
 /* True where slices are counted one by one. */
 bool ts_minus_log_tabulates(const struct stage_context *context);
-/* What values below it are raised to, or -infinity. */
+/* Returns the floor, to which lower values are raised, or -infinity. */
 float ts_minus_log_lowest(const struct stage_context *context);
 
 #endif

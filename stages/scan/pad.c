@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pad: (z, view, detector) with `left` more detectors before the first and `right` more after the last, by a border
- * rule of stages/engine/border.h. The detector axis keeps its positions, so that the rotation center stays in its
- * place.
+ * pad: (z, view, detector) with `left` more detector pixels before the first and `right` more after the last, whose
+ * values a border rule of stages/engine/border.h gives. The detector axis keeps its positions, so that the rotation
+ * center stays in its place. The samples that stand for the new pixels are the same in all rows and are looked up once.
  */
 #include "stages/scan/pad.h"
 
@@ -13,7 +13,7 @@ enum { MOST = 1 << 20 };
 
 #define DERIVED "ceil(n*(sqrt(2) - 1)/2) of n detectors, which makes room for the diagonal"
 
-static const struct param rows[] = {
+static const struct param pad_params[] = {
     PARAM(struct pad_params, left, .unit = "detector", .min = 0, .max = MOST, .derived = DERIVED,
           .doc = "detectors before the first"),
     PARAM(struct pad_params, right, .unit = "detector", .min = 0, .max = MOST, .derived = DERIVED,
@@ -113,7 +113,7 @@ const struct stage pad_stage = {
     .beams = TS_ANY_BEAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(rows, struct pad_params),
+    STAGE_PARAMS(pad_params, struct pad_params),
     .resolve = resolve,
     .shape = shape,
     .scratch_bytes = scratch_bytes,

@@ -14,14 +14,14 @@
 #include <omp.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "stages/engine/border.h"
-#include "stages/scan/ring_wavelet.h"
 #include "stages/values/finite_values.h"
 #include "stages/values/value_keys.h"
 
 enum {
-    LANES = 16, /* ranks whose windows slide side by side */
-    BLOCK = 16, /* detectors that a thread takes together */
+    RANKS = 16, /* whose windows slide side by side */
+    BLOCK = 16, /* detector pixels that a thread takes together */
     DIGIT = 11, /* bits of a key sorted at once */
     DIGITS = 3, /* of 32 bits */
     BUCKETS = 1 << DIGIT
@@ -34,7 +34,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param ring_rows[] = {
+static const struct param ring_params[] = {
     PARAM(struct ring_params, method, .choices = method_choices, .init.choice = RING_SORTING,
           .doc = "how stripes are told from the object"),
     PARAM(struct ring_params, size, .unit = "detector", .min = 3, .max = RING_LARGEST,
@@ -68,7 +68,7 @@ size_t ts_ring_column_bytes(int64_t n_views)
     return (places + places / RING_LEAST_PLACES) * sizeof(uint64_t);
 }
 
-/* Parameters of the other method play no part, and are an error where they were given. */
+/* The parameters of the other method play no part, and are an error where they were given. */
 static enum ts_status check_unused(const struct stage_context *context, const struct ring_params *params)
 {
     static const char *const of_sorting[] = {"size", NULL}, *const of_wavelet[] = {"wavelet", "level", "sigma", NULL};
@@ -97,8 +97,7 @@ static enum ts_status resolve_sorting(const struct stage_context *context, struc
             &(struct diag_site){.code = "too-many-views", .span = context->set->span, .stage = context->stage->name},
             "%lld views take %zu bytes of shared memory to sort, and this device has %lld for a block",
             (long long)views, ts_ring_column_bytes(views), (long long)context->device->block_shared_bytes);
-        ts_diag_hint(context->diag, "--device cpu sorts any number of views");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "--device cpu sorts any number of views");
     }
     return TS_OK;
 }
@@ -126,15 +125,16 @@ struct place {
     uint32_t view;
 };
 
-/* Rising in the key, equal ones in the order they came (H. Hollerith, 1889). The result is in `places`. */
-static void sort_column(struct place *places, struct place *room, int64_t n)
+/* Sorts by rising key and leaves equal ones in their order, by counting each digit (H. Hollerith, 1889). The result is
+ * in `places`. */
+static void sort_column(struct place *places, struct place *scratch, int64_t n)
 {
     uint32_t counts[DIGITS][BUCKETS];
     memset(counts, 0, sizeof counts);
     for (int64_t i = 0; i < n; i++)
         for (int digit = 0; digit < DIGITS; digit++)
             counts[digit][places[i].key >> (DIGIT * digit) & (BUCKETS - 1)]++;
-    struct place *from = places, *to = room;
+    struct place *from = places, *to = scratch;
     for (int digit = 0; digit < DIGITS; digit++) {
         uint32_t *starts = counts[digit], start = 0;
         if (starts[from[0].key >> (DIGIT * digit) & (BUCKETS - 1)] == n)
@@ -160,38 +160,65 @@ struct sorted {
     const char *in;
     char *out;
     int64_t n_views, n_detectors;
-    int64_t stride;  /* of a column: n_views up to whole lanes */
+    int64_t stride;  /* of a column: n_views up to a multiple of RANKS */
     int32_t *keys;   /* [detector][rank] */
     uint32_t *views; /* [detector][rank]: the view of the value */
 };
 
-/* What one thread needs: columns of a block as they come and go, and places. */
-static size_t room_bytes(const struct stage_context *context)
+/* The parts of one thread: the columns of a block by rows, and the places of one column. */
+struct own {
+    int32_t *block;
+    struct place *places, *other;
+};
+
+static struct own lay_out_own(int64_t n_views, struct memory_layout *layout)
 {
-    return (size_t)context->in.axes[1].n * (BLOCK * sizeof(int32_t) + 2 * sizeof(struct place)) +
-           (size_t)context->in.axes[2].n * sizeof(int32_t);
+    struct own own;
+    own.block = ts_layout_add(layout, (size_t)(n_views * BLOCK) * sizeof *own.block);
+    own.places = ts_layout_add(layout, (size_t)n_views * sizeof *own.places);
+    own.other = ts_layout_add(layout, (size_t)n_views * sizeof *own.other);
+    return own;
 }
 
-static int64_t column_stride(const struct stage_context *context)
+static size_t own_bytes(int64_t n_views)
 {
-    return (context->in.axes[1].n + LANES - 1) / LANES * LANES;
+    struct memory_layout layout = {0};
+    lay_out_own(n_views, &layout);
+    return layout.bytes;
+}
+
+/* Adds the columns of a slice to a layout, and behind them the parts of all threads. */
+static struct sorted lay_out(const struct stage_context *context, struct memory_layout *layout, unsigned char **threads)
+{
+    struct sorted sorted = {.context = context,
+                            .n_views = context->in.axes[1].n,
+                            .n_detectors = context->in.axes[2].n,
+                            .stride = (context->in.axes[1].n + RANKS - 1) / RANKS * RANKS};
+    const size_t count = (size_t)(sorted.stride * sorted.n_detectors);
+    sorted.keys = ts_layout_add(layout, count * sizeof *sorted.keys);
+    sorted.views = ts_layout_add(layout, count * sizeof *sorted.views);
+    *threads = ts_layout_add(layout, (size_t)context->threads * own_bytes(sorted.n_views));
+    return sorted;
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    const size_t columns = (size_t)(column_stride(context) * context->in.axes[2].n);
+    struct memory_layout layout = {0};
+    unsigned char *threads;
     (void)n;
     if (params_of(context)->method == RING_WAVELET)
         return ts_ring_wavelet_scratch(context);
-    return columns * (sizeof(int32_t) + sizeof(uint32_t)) + (size_t)context->threads * room_bytes(context);
+    lay_out(context, &layout, &threads);
+    return layout.bytes;
 }
 
-static void sort_block(const struct sorted *sorted, int64_t first, int64_t n, void *room)
+/* Sorts the columns of n detector pixels. */
+static void sort_block(const struct sorted *sorted, int64_t first, int64_t n, const struct own *own)
 {
     const enum ts_dtype dtype = sorted->context->in.dtype;
     const size_t element = ts_dtype_bytes(dtype);
-    int32_t *block = room;
-    struct place *places = (struct place *)(block + BLOCK * sorted->n_views), *other = places + sorted->n_views;
+    int32_t *block = own->block;
+    struct place *places = own->places;
     for (int64_t view = 0; view < sorted->n_views; view++)
         ts_value_keys_load(dtype, sorted->in + (size_t)(view * sorted->n_detectors + first) * element,
                            block + view * BLOCK, n);
@@ -200,7 +227,7 @@ static void sort_block(const struct sorted *sorted, int64_t first, int64_t n, vo
         uint32_t *views = sorted->views + (first + d) * sorted->stride;
         for (int64_t view = 0; view < sorted->n_views; view++)
             places[view] = (struct place){(uint32_t)block[view * BLOCK + d] ^ 0x80000000u, (uint32_t)view};
-        sort_column(places, other, sorted->n_views);
+        sort_column(places, own->other, sorted->n_views);
         for (int64_t rank = 0; rank < sorted->n_views; rank++) {
             keys[rank] = (int32_t)(places[rank].key ^ 0x80000000u);
             views[rank] = places[rank].view;
@@ -212,17 +239,17 @@ static void sort_block(const struct sorted *sorted, int64_t first, int64_t n, vo
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
-/* The windows of 16 ranks, sorted. */
-struct lanes {
-    int32_t at[LANES];
+/* One key of each of 16 ranks. A window is `size` of these, sorted. */
+struct ranks {
+    int32_t at[RANKS];
 };
 
 /* 16 keys at once; the compiler splits them where the processor's vectors are shorter. A comparison gives a mask. */
 typedef int32_t keys_16 __attribute__((vector_size(64), aligned(4), may_alias));
 #define CHOOSE(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
 
-/* A window loses one of its keys and gains another. */
-TS_VECTORIZED static void slide(struct lanes *window, int64_t size, const int32_t *leaves, const int32_t *enters)
+/* Every window loses one of its keys and gains another. */
+TS_VECTORIZED static void slide(struct ranks *window, int64_t size, const int32_t *leaves, const int32_t *enters)
 {
     keys_16 *keys = (keys_16 *)window;
     const keys_16 leaving = *(const keys_16 *)leaves, entering = *(const keys_16 *)enters;
@@ -237,29 +264,28 @@ TS_VECTORIZED static void slide(struct lanes *window, int64_t size, const int32_
     keys[size - 1] = CHOOSE(before > entering, before, entering);
 }
 
-/* The window around detector `first`. */
-static void start_window(const struct sorted *sorted, int64_t first, int64_t rank, int64_t size, struct lanes *window)
+/* Fills the windows around detector pixel `first`. */
+static void start_window(const struct sorted *sorted, int64_t first, int64_t rank, int64_t size, struct ranks *window)
 {
     for (int64_t i = 0; i < size; i++)
-        for (int l = 0; l < LANES; l++)
+        for (int l = 0; l < RANKS; l++)
             window[i].at[l] = INT32_MAX;
-    const struct lanes last = window[0];
+    const struct ranks last = window[0];
     for (int64_t i = 0; i < size; i++) {
         const int64_t d = ts_border_index(first - size / 2 + i, sorted->n_detectors, BORDER_REFLECT);
         slide(window, size, last.at, sorted->keys + d * sorted->stride + rank);
     }
 }
 
-/* The medians of a block of detectors, each in the place of its view. */
-static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, void *room)
+/* Finds the medians of a block of detector pixels and writes each to the place of its view. */
+static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, int32_t *block)
 {
     const int64_t size = params_of(sorted->context)->size, half = size / 2;
     const enum ts_dtype dtype = sorted->context->in.dtype;
     const size_t element = ts_dtype_bytes(dtype);
-    struct lanes window[RING_LARGEST];
-    int32_t *block = room;
-    for (int64_t rank = 0; rank < sorted->n_views; rank += LANES) {
-        const int64_t left = sorted->n_views - rank, lanes = left < LANES ? left : LANES;
+    struct ranks window[RING_LARGEST];
+    for (int64_t rank = 0; rank < sorted->n_views; rank += RANKS) {
+        const int64_t left = sorted->n_views - rank, ranks = left < RANKS ? left : RANKS;
         start_window(sorted, first, rank, size, window);
         for (int64_t d = 0; d < n; d++) {
             const int64_t enters = ts_border_index(first + d + half, sorted->n_detectors, BORDER_REFLECT);
@@ -268,7 +294,7 @@ static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, 
                 slide(window, size, sorted->keys + leaves * sorted->stride + rank,
                       sorted->keys + enters * sorted->stride + rank);
             const uint32_t *views = sorted->views + (first + d) * sorted->stride + rank;
-            for (int64_t l = 0; l < lanes; l++)
+            for (int64_t l = 0; l < ranks; l++)
                 block[views[l] * BLOCK + d] = window[half].at[l];
         }
     }
@@ -282,29 +308,26 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 {
     if (params_of(context)->method == RING_WAVELET)
         return ts_ring_wavelet(context, in, out, scratch);
-    struct sorted sorted = {.context = context,
-                            .n_views = in->axes[1].n,
-                            .n_detectors = in->axes[2].n,
-                            .stride = column_stride(context),
-                            .keys = scratch};
-    sorted.views = (uint32_t *)(sorted.keys + sorted.stride * sorted.n_detectors);
-    char *rooms = (char *)(sorted.views + sorted.stride * sorted.n_detectors);
+    struct memory_layout layout = {.base = scratch};
+    unsigned char *threads;
+    struct sorted sorted = lay_out(context, &layout, &threads);
     const int64_t n_blocks = (sorted.n_detectors + BLOCK - 1) / BLOCK;
     for (int64_t z = 0; z < in->axes[0].n; z++) {
         sorted.in = ts_slice_data(in, z);
         sorted.out = ts_slice_data(out, z);
 #pragma omp parallel num_threads(context->threads)
         {
-            void *room = rooms + (size_t)omp_get_thread_num() * room_bytes(context);
+            struct memory_layout part = {.base = threads + (size_t)omp_get_thread_num() * own_bytes(sorted.n_views)};
+            const struct own own = lay_out_own(sorted.n_views, &part);
 #pragma omp for schedule(static)
             for (int64_t block = 0; block < n_blocks; block++) {
                 const int64_t first = block * BLOCK, left = sorted.n_detectors - first;
-                sort_block(&sorted, first, left < BLOCK ? left : BLOCK, room);
+                sort_block(&sorted, first, left < BLOCK ? left : BLOCK, &own);
             }
 #pragma omp for schedule(static)
             for (int64_t block = 0; block < n_blocks; block++) {
                 const int64_t first = block * BLOCK, left = sorted.n_detectors - first;
-                smooth_block(&sorted, first, left < BLOCK ? left : BLOCK, room);
+                smooth_block(&sorted, first, left < BLOCK ? left : BLOCK, own.block);
             }
         }
     }
@@ -340,7 +363,7 @@ const struct stage ring_stage = {
     .beams = TS_ANY_BEAM,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(ring_rows, struct ring_params),
+    STAGE_PARAMS(ring_params, struct ring_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &ts_finite_reduction,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One slice at a time, its rows spread over the threads: loops over neighboring detectors vectorize. Every sum runs in
- * rising index of the filter, of the view or of the wave, so that threads do not change the bytes.
+ * One slice is done at a time and its rows are spread over the threads; loops over neighboring detector pixels
+ * vectorize. Only what the damping takes away is transformed back and subtracted (see the header), so that an image
+ * without stripes keeps its values. Every sum runs in rising index of the filter, of the view or of the wave, so that
+ * threads do not change the bytes.
  */
 #include "stages/scan/ring_wavelet.h"
 
@@ -9,9 +11,10 @@
 #include <omp.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "stages/engine/border.h"
 
-enum { LANES = 16, RUN = 512, MARGIN = WAVELET_LONGEST };
+enum { COLUMNS = 16, RUN = 512, MARGIN = WAVELET_LONGEST };
 
 /* ---- levels and tables ------------------------------------------------------------------------- */
 
@@ -58,7 +61,6 @@ void ts_ring_tables(const struct stage_context *context, float *tables)
 {
     const struct ring_params *params = params_of(context);
     const struct wavelet *wavelet = &ts_wavelets[params->wavelet];
-    const double pi = 3.14159265358979323846;
     struct ring_levels levels;
     ts_ring_levels(context, &levels);
     for (int i = 0; i < wavelet->length; i++) {
@@ -70,8 +72,8 @@ void ts_ring_tables(const struct stage_context *context, float *tables)
         const int64_t n = level->half_views;
         float *cosines = tables + level->table, *sines = cosines + n, *weights = sines + n;
         for (int64_t view = 0; view < n; view++) {
-            cosines[view] = (float)cos(2 * pi * (double)view / (double)n);
-            sines[view] = (float)sin(2 * pi * (double)view / (double)n);
+            cosines[view] = (float)cos(2 * M_PI * (double)view / (double)n);
+            sines[view] = (float)sin(2 * M_PI * (double)view / (double)n);
         }
         for (int64_t k = 0; k < level->waves; k++) {
             const double at = (double)k / params->sigma;
@@ -80,10 +82,10 @@ void ts_ring_tables(const struct stage_context *context, float *tables)
     }
 }
 
-/* ---- room -------------------------------------------------------------------------------------- */
+/* ---- scratch ----------------------------------------------------------------------------------- */
 
-struct room {
-    float *tables, *image; /* image: of other types than f32, as floats */
+struct scratch {
+    float *tables, *image; /* image: values of other types than f32 as floats */
     float *half;           /* t */
     float *even, *odd;     /* a and c of levels 2, 4 ... and 1, 3 ... */
     float *parts, *lines;  /* lines: the phases of a row for each thread */
@@ -94,30 +96,29 @@ static int64_t line_length(const struct stage_context *context)
     return (context->in.axes[2].n + 6 * MARGIN) / 2 * 2;
 }
 
-static size_t lay_out(const struct stage_context *context, const struct ring_levels *levels, float *base,
-                      struct room *room)
+static struct scratch lay_out(const struct stage_context *context, const struct ring_levels *levels,
+                              struct memory_layout *layout)
 {
     const struct ring_level *first = &levels->at[0], *second = &levels->at[levels->n > 1 ? 1 : 0];
     const int64_t image = context->in.dtype == TS_F32 ? 0 : first->views * first->detectors;
-    float *at = base;
-    room->tables = at;
-    at += (levels->tables + LANES - 1) / LANES * LANES;
-    room->image = at;
-    room->half = room->image + image;
-    room->odd = room->half + first->half_views * first->detectors;
-    room->even = room->odd + first->half_views * first->half_detectors;
-    room->parts = room->even + second->half_views * second->half_detectors;
-    room->lines = room->parts + levels->parts;
-    return (size_t)(room->lines + context->threads * line_length(context) - base);
+    struct scratch scratch;
+    scratch.tables = ts_layout_add(layout, (size_t)levels->tables * sizeof(float));
+    scratch.image = ts_layout_add(layout, (size_t)image * sizeof(float));
+    scratch.half = ts_layout_add(layout, (size_t)(first->half_views * first->detectors) * sizeof(float));
+    scratch.odd = ts_layout_add(layout, (size_t)(first->half_views * first->half_detectors) * sizeof(float));
+    scratch.even = ts_layout_add(layout, (size_t)(second->half_views * second->half_detectors) * sizeof(float));
+    scratch.parts = ts_layout_add(layout, (size_t)levels->parts * sizeof(float));
+    scratch.lines = ts_layout_add(layout, (size_t)(context->threads * line_length(context)) * sizeof(float));
+    return scratch;
 }
 
 size_t ts_ring_wavelet_scratch(const struct stage_context *context)
 {
-    static float base[1];
+    struct memory_layout layout = {0};
     struct ring_levels levels;
-    struct room room;
     ts_ring_levels(context, &levels);
-    return lay_out(context, &levels, base, &room) * sizeof(float);
+    lay_out(context, &levels, &layout);
+    return layout.bytes;
 }
 
 /* ---- rows and columns -------------------------------------------------------------------------- */
@@ -128,7 +129,7 @@ TS_VECTORIZED static void add_scaled(float *out, const float *in, float factor, 
         out[i] += factor * in[i];
 }
 
-/* t from a: row k is the sum of low[j] times row 2 k + 1 - j. */
+/* Makes t from a: row k is the sum of low[j] times row 2 k + 1 - j. */
 static void views_down(const struct ring_level *level, const float *low, int length, const float *a, float *t,
                        int threads)
 {
@@ -141,22 +142,10 @@ static void views_down(const struct ring_level *level, const float *low, int len
     }
 }
 
-/* c from t: row 2 m + odd is the sum of the synthesis filter's every second coefficient times the rows from m on. */
-static void views_up(const struct ring_level *level, const float *low, int length, const float *t, float *c,
-                     int threads)
-{
-    const int64_t n = level->detectors;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t row = 0; row < level->views; row++) {
-        memset(c + row * n, 0, (size_t)n * sizeof *c);
-        for (int q = 0; q < length / 2; q++)
-            add_scaled(c + row * n, t + (row / 2 + q) * n, low[1 - row % 2 + 2 * q], n);
-    }
-}
-
-/* The same for the finest level: image - c. */
-static void subtract_up(const struct ring_level *level, const float *low, int length, const float *t,
-                        const float *image, float *out, int threads)
+/* Makes c from t, and writes it, or image - c where there is an image: row 2 m + odd of c is the sum of every second
+ * coefficient of the synthesis filter times the rows of t from m on. */
+static void views_up(const struct ring_level *level, const float *low, int length, const float *t, const float *image,
+                     float *out, int threads)
 {
     const int64_t n = level->detectors;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -167,11 +156,12 @@ static void subtract_up(const struct ring_level *level, const float *low, int le
             for (int q = 0; q < length / 2; q++)
                 add_scaled(c, t + (row / 2 + q) * n + first, low[1 - row % 2 + 2 * q], run);
             for (int64_t i = 0; i < run; i++)
-                out[row * n + first + i] = image[row * n + first + i] - c[i];
+                out[row * n + first + i] = image ? image[row * n + first + i] - c[i] : c[i];
         }
 }
 
-/* phases: the values at even and those at odd places, each with a margin before it. */
+/* Filters a row and keeps every second value. phases: the values at even and those at odd places, each with a margin
+ * before it. */
 static void filter_down(float *const phases[2], const float *filter, int length, float *out, int64_t n)
 {
     memset(out, 0, (size_t)n * sizeof *out);
@@ -180,12 +170,12 @@ static void filter_down(float *const phases[2], const float *filter, int length,
 }
 
 static void detectors_down(const struct ring_level *level, const float *filters, int length, const float *t, float *a,
-                           float *v, const struct room *room, const struct stage_context *context)
+                           float *v, const struct scratch *scratch, const struct stage_context *context)
 {
     const int64_t n = level->detectors, half = level->half_detectors;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
     for (int64_t row = 0; row < level->half_views; row++) {
-        float *lines = room->lines + omp_get_thread_num() * line_length(context);
+        float *lines = scratch->lines + omp_get_thread_num() * line_length(context);
         float *const phases[] = {lines + MARGIN, lines + line_length(context) / 2 + MARGIN};
         for (int64_t i = -(length / 2); i < half; i++)
             for (int odd = 0; odd < 2; odd++)
@@ -196,7 +186,7 @@ static void detectors_down(const struct ring_level *level, const float *filters,
     }
 }
 
-/* Adds to the values at even and at odd places. */
+/* Adds a filtered row to the values at even and at odd places. */
 static void filter_up(const float *in, const float *filter, int length, float *const phases[2], int64_t n)
 {
     for (int q = 0; q < length / 2; q++)
@@ -204,14 +194,14 @@ static void filter_up(const float *in, const float *filter, int length, float *c
             add_scaled(phases[odd], in + q, filter[1 - odd + 2 * q], (n + 1 - odd) / 2);
 }
 
-/* From zero where there is no c. */
+/* Makes t from c, where there is one, and v. */
 static void detectors_up(const struct ring_level *level, const float *filters, int length, const float *c,
-                         const float *v, float *t, const struct room *room, const struct stage_context *context)
+                         const float *v, float *t, const struct scratch *scratch, const struct stage_context *context)
 {
     const int64_t n = level->detectors, half = level->half_detectors;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
     for (int64_t row = 0; row < level->half_views; row++) {
-        float *lines = room->lines + omp_get_thread_num() * line_length(context);
+        float *lines = scratch->lines + omp_get_thread_num() * line_length(context);
         float *const phases[] = {lines, lines + line_length(context) / 2};
         memset(lines, 0, (size_t)line_length(context) * sizeof *lines);
         if (c)
@@ -225,91 +215,88 @@ static void detectors_up(const struct ring_level *level, const float *filters, i
 /* ---- waves ------------------------------------------------------------------------------------- */
 
 struct wave {
-    float cosine[LANES], sine[LANES];
+    float cosine[COLUMNS], sine[COLUMNS];
 };
 
-/* 16 columns of v become what damping takes away from them. */
-TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float *tables, float *v, int64_t n_lanes)
+/* Replaces columns of v, 16 at most, by what damping takes away from them. */
+TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float *tables, float *v, int64_t n_columns)
 {
     const int64_t n = level->half_views, stride = level->half_detectors;
     const float *cosines = tables + level->table, *sines = cosines + n, *weights = sines + n;
     struct wave waves[RING_WAVES];
     memset(waves, 0, (size_t)level->waves * sizeof *waves);
     for (int64_t view = 0; view < n; view++) {
-        float line[LANES] = {0};
-        memcpy(line, v + view * stride, (size_t)n_lanes * sizeof *line);
+        float line[COLUMNS] = {0};
+        memcpy(line, v + view * stride, (size_t)n_columns * sizeof *line);
         for (int64_t k = 0, at = 0; k < level->waves; k++, at = at + view < n ? at + view : at + view - n) {
             const float cosine = cosines[at], sine = sines[at];
-            for (int l = 0; l < LANES; l++) {
+            for (int l = 0; l < COLUMNS; l++) {
                 waves[k].cosine[l] += cosine * line[l];
                 waves[k].sine[l] += sine * line[l];
             }
         }
     }
     for (int64_t view = 0; view < n; view++) {
-        float line[LANES] = {0};
+        float line[COLUMNS] = {0};
         for (int64_t k = 0, at = 0; k < level->waves; k++, at = at + view < n ? at + view : at + view - n) {
             const float cosine = weights[k] * cosines[at], sine = weights[k] * sines[at];
-            for (int l = 0; l < LANES; l++)
+            for (int l = 0; l < COLUMNS; l++)
                 line[l] += cosine * waves[k].cosine[l] + sine * waves[k].sine[l];
         }
-        memcpy(v + view * stride, line, (size_t)n_lanes * sizeof *line);
+        memcpy(v + view * stride, line, (size_t)n_columns * sizeof *line);
     }
 }
 
 static void damp(const struct ring_level *level, const float *tables, float *v, int threads)
 {
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t d = 0; d < level->half_detectors; d += LANES) {
+    for (int64_t d = 0; d < level->half_detectors; d += COLUMNS) {
         const int64_t left = level->half_detectors - d;
-        keep_waves(level, tables, v + d, left < LANES ? left : LANES);
+        keep_waves(level, tables, v + d, left < COLUMNS ? left : COLUMNS);
     }
 }
 
 /* ---- a slice ----------------------------------------------------------------------------------- */
 
-static void clean_slice(const struct stage_context *context, const struct ring_levels *levels, const struct room *room,
-                        const float *image, float *out)
+static void clean_slice(const struct stage_context *context, const struct ring_levels *levels,
+                        const struct scratch *scratch, const float *image, float *out)
 {
-    const float *filters = room->tables;
+    const float *filters = scratch->tables;
     const int length = levels->length, threads = context->threads, last = levels->n - 1;
     const float *a = image;
     for (int i = 0; i <= last; i++) {
         const struct ring_level *level = &levels->at[i];
-        float *next = i % 2 ? room->even : room->odd, *v = room->parts + level->part;
-        views_down(level, filters, length, a, room->half, threads);
-        detectors_down(level, filters, length, room->half, i < last ? next : NULL, v, room, context);
-        damp(level, room->tables, v, threads);
+        float *next = i % 2 ? scratch->even : scratch->odd, *v = scratch->parts + level->part;
+        views_down(level, filters, length, a, scratch->half, threads);
+        detectors_down(level, filters, length, scratch->half, i < last ? next : NULL, v, scratch, context);
+        damp(level, scratch->tables, v, threads);
         a = next;
     }
     const float *c = NULL;
     for (int i = last; i >= 0; i--) {
         const struct ring_level *level = &levels->at[i];
-        float *next = i % 2 ? room->odd : room->even; /* of the level above */
-        detectors_up(level, filters, length, c, room->parts + level->part, room->half, room, context);
-        if (i > 0)
-            views_up(level, filters, length, room->half, next, threads);
-        else
-            subtract_up(level, filters, length, room->half, image, out, threads);
+        float *next = i % 2 ? scratch->odd : scratch->even; /* of the level above */
+        detectors_up(level, filters, length, c, scratch->parts + level->part, scratch->half, scratch, context);
+        views_up(level, filters, length, scratch->half, i > 0 ? NULL : image, i > 0 ? next : out, threads);
         c = next;
     }
 }
 
 enum ts_status ts_ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                               void *scratch)
+                               void *buffer)
 {
+    struct memory_layout layout = {.base = buffer};
     struct ring_levels levels;
-    struct room room;
     ts_ring_levels(context, &levels);
-    lay_out(context, &levels, scratch, &room);
-    ts_ring_tables(context, room.tables);
+    const struct scratch scratch = lay_out(context, &levels, &layout);
+    ts_ring_tables(context, scratch.tables);
     for (int64_t z = 0; z < in->axes[0].n; z++) {
         const float *image = ts_slice_data(in, z);
         if (in->dtype != TS_F32) {
-            ts_load_f32(room.image, image, in->dtype, ts_slice_count(in));
-            image = room.image;
+            ts_load_f32(scratch.image, image, in->dtype, ts_slice_count(in));
+            image = scratch.image;
         }
-        clean_slice(context, &levels, &room, image, ts_slice_data(out, z));
+        clean_slice(context, &levels, &scratch, image, ts_slice_data(out, z));
     }
     return TS_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stripes of a sinogram by wavelets and Fourier series: B. Muench, P. Trtik, F. Marone, M. Stampanoni, Stripe and
+ * The parameters of `ring`, and its method fourier-wavelet: B. Muench, P. Trtik, F. Marone, M. Stampanoni, Stripe and
  * ring artifact removal with combined wavelet-Fourier filtering, Optics Express 17 (2009) 8567.
  *
  * A level takes the image a (views by detectors) apart by low- and high-pass filters along both axes, each keeping
@@ -17,8 +17,19 @@
 #ifndef STAGES_SCAN_RING_WAVELET_H
 #define STAGES_SCAN_RING_WAVELET_H
 
-#include "stages/scan/ring.h"
+#include "stages/engine/stage.h"
 #include "stages/scan/wavelets.h"
+
+enum ring_method { RING_SORTING, RING_WAVELET };
+enum { RING_LEVELS = 16, RING_WAVES = 200 }; /* at most */
+
+struct ring_params {
+    int32_t method; /* enum ring_method */
+    int64_t size;
+    int32_t wavelet; /* index into ts_wavelets */
+    int64_t level;
+    double sigma;
+};
 
 struct ring_level {
     int64_t views, detectors;           /* of a */
@@ -36,15 +47,15 @@ struct ring_levels {
     int64_t tables; /* floats of the tables */
 };
 
-/* How the levels cut this sinogram. */
+/* Finds how the levels cut this sinogram. */
 void ts_ring_levels(const struct stage_context *context, struct ring_levels *levels);
-/* The deepest level whose filter still fits the image, at least 1 (pywt.dwt_max_level). */
+/* Returns the deepest level whose filter still fits the image, at least 1 (pywt.dwt_max_level). */
 int64_t ts_ring_deepest(const struct stage_context *context, int32_t wavelet);
-/* levels.tables floats: the low filter of the analysis, the high one, then for each level the cosines and sines of
- * 2 pi i / half_views and the weights of the waves. */
+/* Writes levels.tables floats: the low filter of the analysis, the high one, then for each level the cosines and sines
+ * of 2 pi i / half_views and the weights of the waves. */
 void ts_ring_tables(const struct stage_context *context, float *tables);
 
-/* The method on the CPU, and its scratch in bytes; as map() and scratch_bytes() of a stage. */
+/* The method on the CPU: scratch_bytes() and map() of a stage. */
 size_t ts_ring_wavelet_scratch(const struct stage_context *context);
 enum ts_status ts_ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stitch: p(theta + 180 degrees, s) = p(theta, -s), so that with the axis at detector c the sample d of a view is
- * also that at 2 c - d of its opposite, which thereby continues the view beyond its end:
+ * stitch: p(theta + 180 degrees, s) = p(theta, -s), so that with the axis at index c of the detector sample d of a view
+ * is also sample 2 c - d of its opposite, which thereby continues the view beyond its end:
  * (z, view, detector) -> (z, view of half a turn, detector of up to twice the width), f32. Samples of the first half
- * turn are taken as they are; their opposites between detectors where 2 c is no whole number.
+ * turn are taken as they are. Their opposites are interpolated between detector pixels where 2 c is no whole number.
+ * Where both views see the object their weights cross over, so that no seam is left.
  */
 #include "stages/scan/stitch.h"
 
@@ -11,19 +12,14 @@
 #include <omp.h>
 #include <string.h>
 
-#include "stages/scan/stitch_views.h"
+#include "core/memory.h"
 
-/* Of a detector: nearer places are the same. */
+/* Places that are nearer than this part of a detector pixel are the same. */
 static const double same_place = 1e-6;
 
 static const struct stitch_params *params_of(const struct stage_context *context)
 {
     return context->params;
-}
-
-static double spacing_of(const struct ts_axis *axis)
-{
-    return axis->spacing > 0 ? axis->spacing : 1;
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -34,7 +30,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         return ts_param_error(context->set, "center", "detectors-uneven", context->diag,
                               "the detectors' positions are listed one by one, and must be evenly spaced");
     if (!ts_param_given(context->set, "center"))
-        params->center = -detector->first / spacing_of(detector);
+        params->center = -detector->first / ts_axis_spacing(detector);
     if (!ts_param_given(context->set, "detectors"))
         params->detectors = 2 * detector->n - 1;
     if (!(params->center >= 0 && params->center <= (double)(detector->n - 1)))
@@ -58,14 +54,14 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     struct ts_axis *detector = &out->axes[2];
     out->axes[1].n = params->views;
     detector->n = params->detectors;
-    detector->first = -(params->center + (double)shift_of(params)) * spacing_of(detector);
+    detector->first = -(params->center + (double)shift_of(params)) * ts_axis_spacing(detector);
     out->dtype = TS_F32;
     return TS_OK;
 }
 
-/* ---- where samples come from --------------------------------------------------------------------- */
+/* ---- the samples of a row ------------------------------------------------------------------------ */
 
-/* R. G. Keys (1981) for four taps. */
+/* The weights of four taps are those of R. G. Keys (1981). */
 static void find_taps(struct stitch_grid *grid, double past, enum stitch_interpolation interpolation)
 {
     const double t = past, u = 1 - past;
@@ -97,7 +93,7 @@ struct stitch_grid ts_stitch_grid(const struct stage_context *context)
     return grid;
 }
 
-/* From the end of the view beside the axis, 0, to that of its opposite, 1. */
+/* The weight of a view rises from 0 at its end beside the axis to 1 at the end of its opposite. */
 static double weight_at(const struct stage_context *context, int64_t d)
 {
     const struct stitch_params *params = params_of(context);
@@ -119,11 +115,12 @@ void ts_stitch_weights(const struct stage_context *context, float *weights)
 
 /* ---- on the CPU -------------------------------------------------------------------------------- */
 
-/* Columns [first, end) of the result that detectors [from, to) of a view stand at. */
+/* Columns [first, end) of the result. */
 struct columns {
     int64_t first, end;
 };
 
+/* Returns the columns where detector pixels [from, to) of a view stand. */
 static struct columns columns_of(const struct stitch_grid *grid, int64_t from, int64_t to)
 {
     const int64_t first = from + grid->shift, end = to + grid->shift;
@@ -136,7 +133,7 @@ static struct columns columns_of(const struct stitch_grid *grid, int64_t from, i
     return columns;
 }
 
-/* The opposite's samples, turned round. row[-1], row[n] and row[n + 1] are read. */
+/* Writes the samples of the opposite, mirrored. row[-1], row[n] and row[n + 1] are read. */
 TS_VECTORIZED
 static void mirror_row(const struct stitch_grid *grid, struct columns columns, const float *row, float *out)
 {
@@ -177,12 +174,13 @@ static void load_row(const struct ts_image *in, int64_t z, int64_t view, float *
 
 enum { SIDE = 16 }; /* floats on both sides of a row */
 
-/* room: two rows with their sides. */
+/* Writes a row of the result: the opposite first, then the view, blended where both have samples. `rows` is scratch for
+ * two rows with their sides. */
 static void join_views(const struct stitch_grid *grid, const struct stitch_opposite *opposite, const float *weights,
-                       const struct ts_image *in, int64_t z, int64_t view, float *out, float *room)
+                       const struct ts_image *in, int64_t z, int64_t view, float *out, float *rows)
 {
     const int64_t n = grid->n;
-    float *row = room + SIDE, *other = row + n + SIDE;
+    float *row = rows + SIDE, *other = row + n + SIDE;
     const struct columns own = columns_of(grid, 0, n), mirrored = columns_of(grid, grid->first, grid->end);
     const struct columns both = {own.first > mirrored.first ? own.first : mirrored.first,
                                  own.end < mirrored.end ? own.end : mirrored.end};
@@ -206,49 +204,47 @@ static void join_views(const struct stitch_grid *grid, const struct stitch_oppos
     memcpy(out + both.end, row + both.end - grid->shift, (size_t)(own.end - both.end) * sizeof *out);
 }
 
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
+struct scratch {
+    struct stitch_opposite *opposites;
+    float *weights, *rows;     /* rows: two of each thread, */
+    int64_t own;               /* so many floats apart */
+    struct view_place *places; /* before the rows, in their place */
+};
 
-static size_t row_bytes(const struct stage_context *context)
+static struct scratch lay_out(const struct stage_context *context, struct memory_layout *layout)
 {
-    return rounded((size_t)(2 * context->in.axes[2].n + 3 * SIDE) * sizeof(float));
-}
-
-static size_t opposites_bytes(const struct stage_context *context)
-{
-    return rounded((size_t)params_of(context)->views * sizeof(struct stitch_opposite));
-}
-
-static size_t weights_bytes(const struct stage_context *context)
-{
-    return rounded((size_t)params_of(context)->detectors * sizeof(float));
+    const struct stitch_params *params = params_of(context);
+    struct scratch scratch = {.own = (2 * context->in.axes[2].n + 3 * SIDE + 15) / 16 * 16};
+    const size_t rows = (size_t)(context->threads * scratch.own) * sizeof(float),
+                 places = (size_t)context->in.axes[1].n * sizeof(struct view_place);
+    scratch.opposites = ts_layout_add(layout, (size_t)params->views * sizeof *scratch.opposites);
+    scratch.weights = ts_layout_add(layout, (size_t)params->detectors * sizeof *scratch.weights);
+    scratch.rows = ts_layout_add(layout, rows > places ? rows : places);
+    scratch.places = (struct view_place *)scratch.rows;
+    return scratch;
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
+    struct memory_layout layout = {0};
     (void)n;
-    const size_t rows = (size_t)context->threads * row_bytes(context), places = ts_stitch_room_bytes(context);
-    return opposites_bytes(context) + weights_bytes(context) + (rows > places ? rows : places);
+    lay_out(context, &layout);
+    return layout.bytes;
 }
 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+                          void *buffer)
 {
     const struct stitch_grid grid = ts_stitch_grid(context);
     const int64_t views = out->axes[1].n, n_rows = out->axes[0].n * views;
-    struct stitch_opposite *opposites = scratch;
-    float *weights = (float *)((unsigned char *)scratch + opposites_bytes(context));
-    unsigned char *rooms = (unsigned char *)weights + weights_bytes(context);
-    ts_stitch_opposites(context, opposites, rooms);
-    ts_stitch_weights(context, weights);
+    struct memory_layout layout = {.base = buffer};
+    const struct scratch scratch = lay_out(context, &layout);
+    ts_stitch_opposites(context, scratch.opposites, scratch.places);
+    ts_stitch_weights(context, scratch.weights);
 #pragma omp parallel for schedule(static) num_threads(context->threads)
-    for (int64_t i = 0; i < n_rows; i++) {
-        float *room = (float *)(rooms + (size_t)omp_get_thread_num() * row_bytes(context));
-        join_views(&grid, &opposites[i % views], weights, in, i / views, i % views, (float *)out->data + i * grid.width,
-                   room);
-    }
+    for (int64_t i = 0; i < n_rows; i++)
+        join_views(&grid, &scratch.opposites[i % views], scratch.weights, in, i / views, i % views,
+                   (float *)out->data + i * grid.width, scratch.rows + omp_get_thread_num() * scratch.own);
     return TS_OK;
 }
 
@@ -273,7 +269,7 @@ static const struct choice betweens[] = {
     {0},
 };
 
-static const struct param rows[] = {
+static const struct param stitch_params[] = {
     PARAM(struct stitch_params, center, .unit = "detector", .min = -1e6, .max = 2e6,
           .derived = "where the sinogram's detector axis is 0", .doc = "detector index of the rotation axis"),
     PARAM(struct stitch_params, detectors, .unit = "detector", .min = 1, .max = 1 << 21,
@@ -297,9 +293,8 @@ const struct stage stitch_stage = {
         "the first half turn is continued by its opposite beyond the end that is near the axis; where both see the "
         "object they are blended, so that no seam is left. The result is a scan of half a turn, of `2 (n - 1 - c) + 1` "
         "detectors that see something for an axis at detector c in the first half of n, which every reconstruction "
-        "takes; "
-        "`sino_360_to_180` of TomoPy and `convert_sinogram_360_to_180` of Algotom do the same. Without it `fbp` and "
-        "`fourier` are wrong beyond the circle that all views see.\n\n"
+        "takes; `sino_360_to_180` of TomoPy and `convert_sinogram_360_to_180` of Algotom do the same. Without it `fbp` "
+        "and `fourier` are wrong beyond the circle that all views see.\n\n"
         "    stages:\n"
         "      - flat_field: {flats: flats, darks: darks}\n"
         "      - minus_log: {}\n"
@@ -308,15 +303,15 @@ const struct stage stitch_stage = {
         "      - fbp: {}\n\n"
         "Line integrals are what should be blended: `minus_log` before it. Transmissions are taken too. The detectors "
         "of the result stand where those of the first half turn stand, and samples that no opposite sees are theirs, "
-        "bit for bit. Where 2 c is a whole number those of opposites are copied as well; else they are "
-        "interpolated. Detectors beyond what either view sees hold air, 0, or 1 of transmissions; where the object "
-        "reaches that far, give `detectors` as many as see something. The axis may be near either end; in the middle "
-        "of the detector both views see all and the result is their weighted mean, no wider.\n\n"
+        "bit for bit. Where 2 c is a whole number those of opposites are copied as well; else they are interpolated. "
+        "Detectors beyond what either view sees hold air, 0, or 1 of transmissions; where the object reaches that far, "
+        "give `detectors` as many as see something. The axis may be near either end; in the middle of the detector "
+        "both views see all and the result is their weighted mean, no wider.\n\n"
         "Views go one way, rising or falling, from any angle on, over a whole turn at least; those of the first half "
         "turn are kept, with their angles. An opposite is a view within a tenth of a step of theta + 180 degrees, "
-        "modulo 360. Of 361 views from 0 to 360 degrees the first 180 are kept, and the last, as every view that is "
-        "no opposite, plays no part. An odd number of views over a turn has its opposites between views: an error, "
-        "unless `between` is `interpolate`.\n\n"
+        "modulo 360. Of 361 views from 0 to 360 degrees the first 180 are kept, and the last, as every view that is no "
+        "opposite, plays no part. An odd number of views over a turn has its opposites between views: an error, unless "
+        "`between` is `interpolate`.\n\n"
         "A value that is NaN or infinite reaches the samples that are made of it.\n\n"
         "Cost: each view is read once, each sample written once.",
     .axes = AXES_SINOGRAM,
@@ -326,7 +321,7 @@ const struct stage stitch_stage = {
                        [TS_INTENSITY] = ("where the values are line integrals, say `quantity: line_integral` at the "
                                          "input")},
     .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
-    STAGE_PARAMS(rows, struct stitch_params),
+    STAGE_PARAMS(stitch_params, struct stitch_params),
     .resolve = resolve,
     .shape = shape,
     .scratch_bytes = scratch_bytes,

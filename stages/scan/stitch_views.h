@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which views of a turn lie opposite each other.
+ * The parameters of `stitch`, and which views of a turn lie opposite each other.
  */
 #ifndef STAGES_SCAN_STITCH_VIEWS_H
 #define STAGES_SCAN_STITCH_VIEWS_H
 
-#include "stages/scan/stitch.h"
+#include "stages/geometry/view_angles.h"
+
+enum stitch_blend { STITCH_LINEAR, STITCH_COSINE };
+enum stitch_interpolation { STITCH_TWO_TAPS, STITCH_FOUR_TAPS };
+enum stitch_between { STITCH_REFUSE, STITCH_INTERPOLATE };
+
+struct stitch_params {
+    double center; /* index on the detector where the rotation axis is */
+    int64_t detectors;
+    int32_t blend, interpolation, between;
+    int64_t views; /* in no table: written by ts_stitch_views() */
+};
+
+/* The opposite of a view of the result lies between two views of the input: `past` is the share of the second. Where it
+ * is 0 the first alone is taken. */
+struct stitch_opposite {
+    int32_t view[2];
+    float past;
+};
 
 /* For resolve(): counts the views of the first half turn, which the result keeps, and checks that each has an opposite.
  * Errors: angles-missing, angles-in-radians, one-direction, views-order, views-opposite, views-between. */
 enum ts_status ts_stitch_views(const struct stage_context *context, struct stitch_params *params);
+/* Finds the opposites of the result's views. `scratch` holds in.axes[1].n places. */
+void ts_stitch_opposites(const struct stage_context *context, struct stitch_opposite *opposites,
+                         struct view_place *scratch);
 
 #endif

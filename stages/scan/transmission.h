@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For the stages that make transmissions out of counts.
+ * The stages that make transmissions out of counts share what their output is: floats of the unit 1.
  */
 #ifndef STAGES_SCAN_TRANSMISSION_H
 #define STAGES_SCAN_TRANSMISSION_H
 
 #include "stages/engine/stage.h"
 
-/* shape() of such a stage: f32 in unit 1. */
-enum ts_status ts_transmission_shape(const struct stage_context *context, struct ts_image *out);
+/* shape() of such a stage. */
+static inline enum ts_status ts_transmission_shape(const struct stage_context *context, struct ts_image *out)
+{
+    (void)context;
+    out->dtype = TS_F32;
+    out->quantity = TS_TRANSMISSION;
+    out->unit = "1";
+    return TS_OK;
+}
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scaling filters of I. Daubechies (1988), of 2 p coefficients for p vanishing moments, the largest phase first: those
- * with which an image is made again. They sum to the square root of 2, and even shifts of one are orthogonal.
+ * The scaling filters of I. Daubechies (1988) for the synthesis: dbp has p vanishing moments and 2 p coefficients, in
+ * the order of PyWavelets. They sum to the square root of 2, and even shifts of one filter are orthogonal.
  */
 #include "stages/scan/wavelets.h"
 

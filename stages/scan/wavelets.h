@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orthogonal wavelets with compact support.
+ * Orthogonal wavelets with compact support, for the method fourier-wavelet of `ring`.
  */
 #ifndef STAGES_SCAN_WAVELETS_H
 #define STAGES_SCAN_WAVELETS_H
@@ -14,7 +14,7 @@ struct wavelet {
     const double *scaling; /* of the synthesis; reversed: of the analysis */
 };
 
-/* For a parameter `wavelet`, whose value is the index into ts_wavelets. */
+/* The choices of a parameter `wavelet`, whose value is the index into ts_wavelets. */
 extern const struct choice ts_wavelet_choices[];
 extern const struct wavelet ts_wavelets[WAVELETS];
 

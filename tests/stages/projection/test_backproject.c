@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "stages/geometry/view_angles.h"
 #include "stages/projection/reconstruction.h"
 
 #include <criterion/criterion.h>
@@ -255,8 +256,9 @@ Test(backproject, takes_size_and_center_from_the_detectors)
 static void check_weights(size_t n, const double *degrees, const double *expected)
 {
     double weights[64], sum = 0;
-    int64_t order[64];
-    ts_view_weights(degrees, (int64_t)n, weights, order);
+    struct view_place scratch[64];
+    const struct ts_axis views = {.kind = TS_AXIS_VIEW, .n = (int64_t)n, .positions = degrees};
+    ts_view_weights(&views, weights, scratch);
     for (size_t i = 0; i < n; i++) {
         cr_expect_float_eq(weights[i] * 180 / M_PI, expected[i], 1e-9, "%zu: %g", i, weights[i] * 180 / M_PI);
         sum += weights[i];

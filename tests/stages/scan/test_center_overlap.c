@@ -9,7 +9,6 @@
 
 #include "stages/projection/reconstruction.h"
 #include "stages/scan/center.h"
-#include "stages/scan/center_overlap.h"
 #include "stages/scan/stitch.h"
 #include "tests/support/disc_scan.h"
 #include "tests/support/stage_run.h"

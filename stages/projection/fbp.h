@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fbp: filtered backprojection of every slice. `fourier` computes the same integral another way, and takes its filter,
+ * its views' weights and its unit from here.
+ */
+#ifndef STAGES_PROJECTION_FBP_H
+#define STAGES_PROJECTION_FBP_H
+
+#include "stages/projection/reconstruction.h"
+
+/* The parameters of both stages beside those of the volume. */
+#define FBP_PARAMS                                                                                                     \
+    ROW_FILTER_PARAMS(struct reconstruction_params),                                                                   \
+        PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE, .choices = ts_view_gaps_choices,    \
+              .unit = "", .doc = "where neighboring views are more than 4 times their mean angle apart")
+
+/* resolve() and shape(). Warning: axis-near-end. */
+enum ts_status ts_fbp_resolve(const struct stage_context *context, void *values);
+enum ts_status ts_fbp_shape(const struct stage_context *context, struct ts_image *out);
+
+#endif
