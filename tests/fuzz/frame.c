@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "io/dicom/dicom.h"
 #include "io/dicom/dicom_decode.h"
 #include "io/dicom/dicom_source.h"
 #include "tests/fuzz/fuzz.h"
