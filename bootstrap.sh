@@ -81,12 +81,12 @@ TEXT
 run_tests() {
     need "${packages[@]}" "${test_packages[@]}"
     build_program ON
-    ctest --test-dir "$build" --output-on-failure "${@}"
+    ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "$@"
 }
 
 # Seconds of one core that the build took where it was measured (x86-64, 3 GHz): the CPU's part with its tests, what is
 # common to all CUDA architectures, and each of them.
-cpu_seconds=180 cuda_seconds=80 architecture_seconds=130
+cpu_seconds=180 cuda_seconds=90 architecture_seconds=150
 announce_bundle() {
     local n cores=$(nproc) seconds=$cpu_seconds
     n=$(sed -n '/"name": "'"$preset"'"/,/}/s/.*"CMAKE_CUDA_ARCHITECTURES": "\([^"]*\)".*/\1/p' CMakePresets.json | tr ';' '\n' | wc -l)

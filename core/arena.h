@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small objects that live and die together.
+ * Memory for small objects that are freed together, such as the texts and parameters of one chain.
  */
 #ifndef CORE_ARENA_H
 #define CORE_ARENA_H
@@ -10,9 +10,9 @@
 struct arena;
 struct arena *ts_arena_create(void);
 void ts_arena_destroy(struct arena *arena);
-/* Zeroed, 16-byte aligned; NULL where memory is out. */
+/* Returns zeroed memory, 16-byte aligned, which lives as long as the arena. NULL where memory is out, as below. */
 void *ts_arena_alloc(struct arena *arena, size_t bytes);
-/* A copy of n items; NULL where memory is out. */
+/* Return a copy of n items, of a text that then ends in a zero, and a formatted text. */
 void *ts_arena_copy(struct arena *arena, const void *items, size_t n, size_t item_bytes);
 char *ts_arena_text(struct arena *arena, const char *text, size_t length);
 char *ts_arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records keep their own copies of every text, and of the source they point into: --set assignments and chain files
- * are different sources of one run.
+ * Records keep their own copies of every text and of the source that they point into, since the chain file and each
+ * assignment of --set are different sources of one run. A lock guards the list: several threads report.
  */
 #include "core/diag.h"
 
@@ -125,7 +125,7 @@ void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text
     pthread_mutex_unlock(&diag->lock);
 }
 
-/* Where memory is out, a record says so instead of what it would have said. */
+/* Returns a copy of the text; where memory is out, a record shows `otherwise` in its place. */
 static const char *copy_text(struct ts_diag *diag, const char *text, const char *otherwise)
 {
     if (!text)
@@ -142,7 +142,8 @@ __attribute__((format(printf, 2, 0))) static const char *format_text(struct ts_d
     return copy_text(diag, buffer, "out of memory");
 }
 
-/* A list that cannot grow keeps its last places for errors, so that a failure is never without a record. */
+/* Whether the list has a place for one more record. A list that cannot grow keeps its last places for errors, so that a
+ * failure is never without a record. */
 static bool has_place(struct ts_diag *diag, enum ts_severity severity)
 {
     if (diag->count + (severity == TS_ERROR ? 0 : DIAG_MAX_ERRORS) < diag->capacity)
@@ -187,7 +188,7 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
     }
 }
 
-/* What the three functions below do with their arguments. */
+/* The body of the three functions below: it hands their arguments on with the lock held. */
 #define ADD(severity, status)                                                                                          \
     do {                                                                                                               \
         va_list arguments;                                                                                             \
@@ -279,7 +280,7 @@ static const char *source_line(const struct source_text *source, int32_t line, s
     return at;
 }
 
-/* Bytes of what takes one place on the screen; what is no text takes one a byte. */
+/* Returns the bytes that take one place on the screen: a character, or a single byte that is no text. */
 static size_t place_bytes(const char *at, size_t left, bool *text)
 {
     const size_t bytes = ts_utf8_bytes(at, left);

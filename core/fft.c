@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What fft.h says of shapes, whichever library transforms: fft_fftw.c or fft_kissfft.c.
+ * The part of fft.h that is the same for both libraries (fft_fftw.c, fft_kissfft.c): sizes that follow from the shape.
  */
 #include "core/fft.h"
 

@@ -28,22 +28,24 @@ struct fft_shape {
 
 struct fft;
 
-/* Samples of one transform: real ones or complex ones, and complex ones of its spectrum. */
+/* Return the samples of all transforms of one call, real or complex as the shape says, and the complex samples of their
+ * spectra. */
 int64_t ts_fft_count(const struct fft_shape *shape);
 int64_t ts_fft_spectrum_count(const struct fft_shape *shape);
-/* The smallest even length of at least n that has no prime factor above 5: these are fast. */
+/* Returns the smallest even length of at least n that has no prime factor above 5, since such transforms are fast. */
 int64_t ts_fft_length(int64_t n);
 
-/* Bytes that ts_fft_create takes, about; and of the work area that every thread hands to a call of its own. */
+/* Return about how many bytes ts_fft_create allocates, and those of the work area that each thread hands to its calls.
+ */
 size_t ts_fft_bytes(const struct fft_shape *shape);
 size_t ts_fft_work_bytes(const struct fft_shape *shape);
 
-/* TS_RUN_FAILED where memory is out or the library makes no plan (code fft-plan). */
+/* Plans transforms of this shape. TS_RUN_FAILED: memory is out, or the library makes no plan (code fft-plan). */
 enum ts_status ts_fft_create(const struct fft_shape *shape, struct ts_diag *diag, struct fft **fft);
 void ts_fft_destroy(struct fft *fft); /* NULL does nothing */
 
-/* Any number of threads may transform at once, each its own data and work area. All on 64-byte boundaries. Complex:
- * in == out. */
+/* Transform a batch, forward or back. Any number of threads may do so at once, each with its own data and work area,
+ * all on 64-byte boundaries. Complex transforms need in == out. */
 void ts_fft_forward(const struct fft *fft, float *in, float *out, void *work);
 void ts_fft_inverse(const struct fft *fft, float *in, float *out, void *work);
 

@@ -24,32 +24,32 @@ const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
 bool ts_dtype_is_integer(enum ts_dtype dtype);
 /* The sign bit of signed integers, else 0: the bits of an integer xor this are unsigned and order as the values do. */
 uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
-/* Lowest and highest value of the dtype (-inf, inf for floats). */
+/* Gives the lowest and highest value of the dtype, -inf and inf for floats. */
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
 const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */
 const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
 const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item" */
 
-/* a * b in *product; false where it does not fit. */
+/* Computes a * b in *product; false where it does not fit. */
 bool ts_mul_size(size_t a, size_t b, size_t *product);
-/* Number of elements and bytes of the whole image; SIZE_MAX where the product does not fit. */
+/* Return the number of elements and of bytes of the whole image, or SIZE_MAX where the product does not fit. */
 size_t ts_image_count(const struct ts_image *image);
 size_t ts_image_bytes(const struct ts_image *image);
-/* Elements and bytes of one slice: all axes but the first. */
+/* Return the elements and bytes of one slice, over all axes but the first. */
 size_t ts_slice_count(const struct ts_image *image);
 size_t ts_slice_bytes(const struct ts_image *image);
 /* Whether its axes are (z, view, detector). */
 bool ts_image_is_sinogram(const struct ts_image *image);
-/* True where the two differ in nothing but the numbers of their axes and their data. */
+/* Whether the two agree in all but positions, geometry and data: rank, axes, dtype, quantity, unit and beam. */
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
-/* A view of slices [first, first + n), counted within `image`; z_first moves along. */
+/* Returns a view of slices [first, first + n), counted within `image`; z_first moves along. */
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
 /* The distance of neighboring samples of an axis, in its unit; 1 where the axis states none. */
 static inline double ts_axis_spacing(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;
 }
-/* First element of slice z, counted within `image`. */
+/* Returns the first element of slice z, counted within `image`. */
 void *ts_slice_data(const struct ts_image *image, int64_t z);
 
 /* Converts n elements of any dtype to float or to double. */

@@ -26,7 +26,8 @@ static inline void *ts_layout_add(struct memory_layout *layout, size_t bytes)
     return at;
 }
 
-/* NULL where memory is out or bytes cannot be rounded up. 0 bytes give a valid pointer. */
+/* Return memory, zeroed or not; NULL where memory is out or bytes cannot be rounded up. 0 bytes give a valid pointer.
+ */
 void *ts_memory_aligned(size_t bytes);
 void *ts_memory_zeroed(size_t bytes);
 /* Returns an array with a place for item n: `items`, of which n are in use, or a larger one that takes its place, twice

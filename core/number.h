@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NULL where *value was read, else what is wrong with the text, as in "'x' is not an integer": "is not an integer". */
+/* Read a number. They return NULL, or what is wrong with the text, to be put behind it: "is not an integer". */
 const char *ts_number_integer(const char *text, int64_t *value);
 const char *ts_number_real(const char *text, double *value);
-/* "20.5 MB": a number of bytes with a decimal prefix. */
+/* Writes a number of bytes with a decimal prefix: "20.5 MB". */
 void ts_bytes_format(char *out, size_t size, double bytes);
 
 #endif

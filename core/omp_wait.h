@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For the programs of this folder and of tests/: OpenMP's waiting threads sleep.
+ * Makes OpenMP's waiting threads sleep, in the programs of this project.
  *
  * The threads of libgomp spin while they wait. On a machine with other work the spinning takes the core from the very
  * thread that is waited for, a stage of many small parallel regions gets many times slower with two threads than with

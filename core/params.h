@@ -57,7 +57,7 @@ struct param {
     /* REFERENCE to frames of a scan: which, "flats" or "darks", as the row `frames` of the inputs has it. The plan
      * refuses frames that their input calls by another name, and for the stage's own image flats and darks. */
     const char *frames;
-    /* Exactly one of these four says what holds when the key is absent: */
+    /* Exactly one of these four holds, and defines the value of an absent key: */
     bool required;
     bool optional;       /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */
     const char *derived; /* formula, computed by the stage's resolve() from the input or from other parameters */
@@ -95,36 +95,36 @@ struct param_set {
     uint32_t idle;                    /* bit i: row i plays no part with the values of the others; not recorded */
 };
 
-/* Bytes of a field of this kind. */
+/* Returns the bytes of a field of this kind. */
 size_t ts_param_bytes(enum param_kind kind);
-/* The field of row i in the parameter struct. */
+/* Returns the field of row i in the parameter struct. */
 void *ts_param_field(const struct param_set *set, size_t i);
 /* Fills every row that has an init value. */
 void ts_params_init(struct param_set *set);
 const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index);
 bool ts_param_given(const struct param_set *set, const char *name);
-/* For resolve(): the named parameter plays no part. */
+/* Marks the named parameter as one that plays no part with the values of the others; for resolve(). */
 void ts_param_idle(struct param_set *set, const char *name);
-/* True where row i plays no part. */
+/* Whether row i was marked so. */
 bool ts_param_is_idle(const struct param_set *set, size_t i);
 /* Reports an error about the named parameter at the place where it was written (or at its owner, where it was not).
  * Message: "owner.name: ..." */
 enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,
                               const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Range and choice check of row i's present value, with the message of the design: "9000 is outside [0, 1024] pixel".
- */
+/* Checks the present value of row i against its range or choices: "9000 is outside [0, 1024] pixel". TS_BAD_CHAIN where
+ * it does not fit. */
 enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag);
 /* The value as YAML text, the same for equal values on every machine: reals by %.17g shortened to the shortest that
  * reads back. Returns the length as snprintf does. */
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size);
-/* Shortest decimal text that reads back as the same double. */
+/* Writes the shortest decimal text that reads back as the same double, and returns its length as snprintf does. */
 int ts_real_format(double value, char *out, size_t size);
 const char *ts_choice_name(const struct choice *choices, int32_t value);
-/* The choice that row i holds; NULL where the row is of another kind or no choice has its value. */
+/* Returns the choice that row i holds; NULL where the row is of another kind or no choice has its value. */
 const struct choice *ts_param_choice(const struct param_set *set, size_t i);
-/* The name of the choice that the row of this name holds; NULL where there is none. */
+/* Returns the name of the choice that the row of this name holds; NULL where there is none. */
 const char *ts_param_choice_name(const struct param_set *set, const char *name);
-/* The nearest of n names by edit distance, or NULL where none is near enough to suggest. */
+/* Returns the nearest of n names by edit distance, or NULL where none is near enough to suggest. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
 
 #endif

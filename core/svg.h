@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* Writes a text (UTF-8) as the content of an element of SVG 1.1: what would begin a tag or an entity is escaped. Errors
- * show in the stream. */
+/* Writes a text (UTF-8) as the content of an element of SVG 1.1. Characters that would begin a tag or an entity are
+ * escaped. Errors show in the stream. */
 void ts_svg_text(FILE *stream, const char *text);
 
 #endif

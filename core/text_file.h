@@ -9,11 +9,11 @@
 
 #include "core/diag.h"
 
-/* Before long work: TS_RUN_FAILED with the code not-written where the file can be neither made nor replaced. What is
- * there stays as it is. */
+/* Checks before long work that the file can be made or replaced, without changing it. TS_RUN_FAILED with the code
+ * not-written where it cannot. */
 enum ts_status ts_text_file_check(const char *path, struct ts_diag *diag);
-/* NULL with the code output-exists where the file is there and is not to be replaced, and not-written where it cannot
- * be made. */
+/* Opens a file for writing. NULL with the code output-exists where the file is there and must not be replaced, and with
+ * not-written where it cannot be made. */
 FILE *ts_text_file_open(const char *path, bool replace, struct ts_diag *diag);
 /* Closes the file; TS_RUN_FAILED with the code not-written unless every byte of it was taken. */
 enum ts_status ts_text_file_close(FILE *file, const char *path, struct ts_diag *diag);

@@ -11,7 +11,7 @@ double ts_seconds(void);
 double ts_thread_seconds(void);
 /* Sorts n > 0 times, shortest first, and returns their median. */
 double ts_median(double *seconds, int n);
-/* Of sorted times: from the 10th to the 90th percentile, as a share of the median. */
+/* Returns the width of n sorted times, from the 10th to the 90th percentile, as a fraction of their median. */
 double ts_spread(const double *sorted, int n);
 
 #endif

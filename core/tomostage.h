@@ -13,10 +13,10 @@
  *
  * Rules that hold for every function:
  *  - a function that can fail returns enum ts_status and writes at least one record to the diag;
- *  - _create/_load give an object that the matching _destroy frees; _destroy(NULL) does nothing;
- *  - the library never prints (but where a FILE * is given), never exits, and keeps no global state;
- *  - objects may be used from any one thread at a time. ts_plan_run forks decoding processes: call it
- *    before the process holds a CUDA context or other threads that hold locks.
+ *  - _create, _load and _parse make an object that the matching _destroy frees; _destroy(NULL) does nothing;
+ *  - the library prints only to a FILE * that the caller gives, never exits, and keeps no global state;
+ *  - an object may be used by one thread at a time, whichever that is;
+ *  - ts_plan_run forks decoding processes: call it before the process holds a CUDA context or threads that hold locks.
  */
 #ifndef CORE_TOMOSTAGE_H
 #define CORE_TOMOSTAGE_H
@@ -38,7 +38,7 @@ extern "C" {
 
 /* ---- status and diagnostics ------------------------------------------------------------------ */
 
-/* The values are the program's exit codes. */
+/* The values are the exit codes of the program. */
 enum ts_status {
     TS_OK = 0,
     TS_RUN_FAILED = 1, /* the run could not be carried out: memory, disk, device, decoder */
@@ -49,7 +49,8 @@ enum ts_status {
 
 enum ts_severity { TS_NOTE, TS_WARNING, TS_ERROR };
 
-/* A place in the chain's text; line and column count from 1, line 0 means no place. */
+/* A place in the chain's text. Line and column count from 1, the column and the length in bytes; line 0 means no place.
+ */
 struct ts_span {
     int32_t line, column, length;
 };
@@ -60,29 +61,33 @@ struct ts_diag_record {
     const char *code; /* stable name for programs, e.g. "slice-missing" */
     struct ts_span span;
     const char *source;  /* name of the text that span points into, or NULL */
-    const char *stage;   /* the stage or source it concerns, or NULL */
-    const char *message; /* one sentence: the fact, found, expected */
-    const char *hint;    /* the way out, or NULL */
+    const char *stage;   /* the stage or source that the record concerns, or NULL */
+    const char *message; /* one sentence: what was found, and what was expected */
+    const char *hint;    /* what the user can do about it, or NULL */
 };
 
 struct ts_diag;
-/* An empty list of records; NULL where memory is out. */
+/* Returns an empty list of records, or NULL where memory is out. */
 TS_PUBLIC struct ts_diag *ts_diag_create(void);
 TS_PUBLIC void ts_diag_destroy(struct ts_diag *diag);
-/* Records of every severity; at most 20 errors are kept. */
+/* Returns the number of records of every severity. At most 20 errors are kept; ts_diag_print counts the others. */
 TS_PUBLIC size_t ts_diag_count(const struct ts_diag *diag);
-/* Record i in the order of arrival; valid until the diag is cleared or destroyed. NULL past the last. */
+/* Returns record i in the order of arrival, or NULL past the last one. It is valid until the diag is cleared or
+ * destroyed. */
 TS_PUBLIC const struct ts_diag_record *ts_diag_get(const struct ts_diag *diag, size_t i);
 /* Removes all records, so that the list can be used again. */
 TS_PUBLIC void ts_diag_clear(struct ts_diag *diag);
-/* Writes each record as "file:line:column: error: stage.parameter: message", then the source line, a caret
- * and the hint. Control bytes are escaped. */
+/* Writes each record as "file:line:column: error: stage.parameter: message", followed by the source line with a caret,
+ * and the hint. Control characters are escaped. */
 TS_PUBLIC void ts_diag_print(const struct ts_diag *diag, FILE *stream);
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-enum ts_dtype { TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_U64, TS_F64 }; /* U64, F64: tables only */
+/* The element types. Only tables, not images, have TS_U64 and TS_F64. */
+enum ts_dtype { TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_U64, TS_F64 };
+/* What an axis counts: slices, rows, columns, projection angles, detector pixels, or the bins or items of a table. */
 enum ts_axis_kind { TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X, TS_AXIS_VIEW, TS_AXIS_DETECTOR, TS_AXIS_BIN, TS_AXIS_ITEM };
+/* What the values of an image measure. */
 enum ts_quantity {
     TS_COUNTS,        /* detector counts */
     TS_TRANSMISSION,  /* I / I0 */
@@ -101,8 +106,8 @@ enum ts_beam_kind {
     TS_BEAM_FAN_FLAT  /* equispaced: mm along a line at a right angle to the central ray */
 };
 
-/* Of a fan: the source stands at source_axis_mm * (-sin(theta), cos(theta)), and the central ray meets the detector
- * source_detector_mm from it, beyond the axis. 0 for a parallel beam. */
+/* The beam of a sinogram. The source of a fan stands at source_axis_mm * (-sin(theta), cos(theta)), and the central ray
+ * meets the detector at source_detector_mm from the source, beyond the axis. Both are 0 for a parallel beam. */
 struct ts_beam {
     enum ts_beam_kind kind;
     double source_axis_mm, source_detector_mm;
@@ -114,16 +119,16 @@ struct ts_axis {
     enum ts_axis_kind kind;
     int64_t n;
     double spacing;          /* distance of neighbors in `unit`; 0 where it has no meaning */
-    const char *unit;        /* "mm", "degree", "pixel", "" */
-    const double *positions; /* n values where they are not even, else NULL */
-    double first;            /* position of index 0 where positions is NULL: index i is at first + i * spacing */
+    const char *unit;        /* of positions and spacing: "mm", "degree", "pixel", "" */
+    const double *positions; /* n values in `unit` where they are not evenly spaced, else NULL */
+    double first;            /* position of index 0 where positions is NULL; index i is then at first + i * spacing */
 };
 
-/* The one data type. Row-major, last axis fastest: volume (z, y, x), sinogram (z, view, detector).
- * origin and direction are DICOM patient coordinates (LPS, mm): the center of voxel (0,0,0), and the unit vectors of
- * increasing x, y, z as three columns stored one after the other. step_z_mm is the exact vector from one
- * slice to the next (not parallel to direction[6..8] when the gantry was tilted). A sinogram keeps those of the volume
- * that was projected, but its origin is the rotation center of its first slice. */
+/* The one data type: a volume (z, y, x) or a sinogram (z, view, detector), row-major, the last axis fastest.
+ * origin_mm and direction are DICOM patient coordinates (LPS): the center of voxel (0, 0, 0), and the unit vectors of
+ * increasing x, y and z, one after the other. step_z_mm is the exact vector from one slice to the next, which is not
+ * parallel to direction[6..8] where the gantry was tilted. A sinogram keeps those of the volume that was projected, but
+ * its origin is the rotation center of its first slice. */
 struct ts_image {
     int rank;
     struct ts_axis axes[TS_MAX_RANK];
@@ -132,7 +137,7 @@ struct ts_image {
     const char *unit; /* of the values: "HU", "1/mm", "Bq/ml", "1", "mm" (line integral of unitless values) */
     bool has_geometry;
     double origin_mm[3], direction[9], step_z_mm[3];
-    struct ts_beam beam; /* of a sinogram; all 0 for a volume */
+    struct ts_beam beam; /* of a sinogram; every field is 0 for a volume */
     int64_t z_first;     /* index in the whole image of this slab's first slice */
     void *data;          /* host memory, or NULL for a description */
 };
@@ -140,17 +145,21 @@ struct ts_image {
 /* ---- chains, plans, runs ---------------------------------------------------------------------- */
 
 struct ts_chain;
-/* Reads a chain file (at most 1 MiB of YAML); paths in it are relative to the file. All errors of the text at once. */
+/* Reads a chain file of at most 1 MiB of YAML; paths in it are relative to the file. Reports all errors of the text at
+ * once, as TS_BAD_CHAIN. TS_RUN_FAILED: memory is out. */
 TS_PUBLIC enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct ts_diag *diag);
-/* The same from text: YAML, or the one-line form "dicom ./study | box radius=2 | hdf5 out.h5". `name` stands for
- * the file in messages; paths are relative to `folder` (NULL: the current one). */
+/* Reads a chain from a text of `length` bytes: YAML, or the one-line form "dicom ./study | box radius=2 | hdf5 out.h5".
+ * `name` stands for the file in messages; paths are relative to `folder` (NULL: the current one). The errors are those
+ * of ts_chain_load. */
 TS_PUBLIC enum ts_status ts_chain_parse(const char *text, size_t length, const char *name, const char *folder,
                                         struct ts_chain **chain, struct ts_diag *diag);
 TS_PUBLIC void ts_chain_destroy(struct ts_chain *chain);
-/* Replaces one parameter: "box.radius=3"; with several stages of a name "box#2.radius=3". Also "input.series=2". */
+/* Replaces one parameter of a stage or source: "box.radius=3", "input.series=2", or, where several stages have the
+ * name, "box#2.radius=3". TS_BAD_CHAIN: there is no such parameter, or the value is wrong; the chain is then as before.
+ */
 TS_PUBLIC enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, struct ts_diag *diag);
-/* Replaces the path of the chain's input, which stays the kind of file that it is (DICOM where the chain names none),
- * or of its output. Relative to the current folder. */
+/* Replace the path of the chain's input, which stays the kind of file that it is (DICOM where the chain names none),
+ * and of its output. The path is relative to the current folder. TS_BAD_CHAIN: it is empty. */
 TS_PUBLIC enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 
@@ -159,41 +168,48 @@ struct ts_event {
     enum ts_event_kind kind;
     int pass, n_passes;            /* pass counts from 1 */
     int64_t slices_done, n_slices; /* of this pass */
-    double seconds, bytes_per_second, seconds_left;
+    double seconds;                /* since the run began */
+    double bytes_per_second, seconds_left;
     const char *output; /* TS_EVENT_FINISHED: the file's path, else NULL */
 };
 
 struct ts_options {
+    /* sizeof(struct ts_options) as the caller was compiled; 0: as this library has it. Later versions append members,
+     * and a caller that does not know them has their defaults. */
+    size_t size;
     const char *device;       /* "auto", "cpu", "cuda", "cuda:N" */
-    int threads;              /* 0: one per core this process may use */
-    int64_t memory_bytes;     /* 0: 60 % of what is free now */
-    int64_t gpu_memory_bytes; /* on a CUDA device; 0: 80 % of what it has */
+    int threads;              /* 0: one per core that this process may use */
+    int64_t memory_bytes;     /* budget of host memory; 0: 60 % of what is free now */
+    int64_t gpu_memory_bytes; /* budget of memory on a CUDA device; 0: 80 % of what it has */
     bool force;               /* replace an existing output */
-    void (*on_event)(void *user, const struct ts_event *event);
-    void *user;
+    void (*on_event)(void *user, const struct ts_event *event); /* progress; NULL: none is wanted */
+    void *user;                                                 /* handed to on_event */
 };
 #define TS_OPTIONS_DEFAULT                                                                                             \
     {                                                                                                                  \
-        .device = "auto"                                                                                               \
+        .size = sizeof(struct ts_options), .device = "auto"                                                            \
     }
 
 struct ts_plan;
-/* Works out every shape, unit, dtype, device and byte; opens and checks the inputs' headers, reads no pixel.
- * The chain must outlive the plan. Reports all errors at once (at most 20). */
+/* Works out every shape, unit, dtype, device and byte of the run. It opens the inputs and checks their headers, but
+ * reads no pixel. The chain must outlive the plan; `options` need not. All errors are reported at once: TS_BAD_CHAIN,
+ * TS_BAD_INPUT, or TS_RUN_FAILED where memory or the device is missing. */
 TS_PUBLIC enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *options,
                                         struct ts_plan **plan, struct ts_diag *diag);
 TS_PUBLIC void ts_plan_destroy(struct ts_plan *plan);
-/* The table of `tomostage check`; as one JSON object where json is set. */
+/* Writes the table of `tomostage check`, or the same as one JSON object where json is set. */
 TS_PUBLIC void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json);
-/* Carries the plan out: the output file appears whole under its name, or not at all. */
+/* Carries the plan out. The output file appears whole under its name, or not at all. TS_RUN_FAILED, TS_BAD_INPUT, or
+ * TS_STOPPED after ts_plan_stop. */
 TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag);
-/* Asks a running plan to end with TS_STOPPED; safe in a signal handler and from any thread. */
+/* Asks a running plan to end with TS_STOPPED. It may be called in a signal handler and from any thread. */
 TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
 
-/* For a signal handler that must end the process now: removes the temporary file. Async-signal-safe; _exit is next. */
+/* Removes the temporary file of a running plan, for a signal handler that must end the process at once. It is
+ * async-signal-safe; only _exit may follow. */
 TS_PUBLIC void ts_plan_abandon(const struct ts_plan *plan);
 
-/* "0.1.0". */
+/* Returns the version of this library, such as "0.1.0". */
 TS_PUBLIC const char *ts_version(void);
 
 #ifdef __cplusplus

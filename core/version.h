@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this build is.
+ * The version and the build of this program.
  */
 #ifndef CORE_VERSION_H
 #define CORE_VERSION_H
 
-/* Compiler, build type, flags and commit on one line; no path, no date. */
+/* Returns compiler, build type, flags and commit in one line; no path and no date. */
 const char *ts_build_text(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A header of some forty elements in rising order of tags, then the pixels. See dicom_write.h.
+ * Writes a header of some forty elements in rising order of tags, then the pixels. The header is made in memory, since
+ * the length of its first group stands before it.
  */
 #include "datasets/dicom_write.h"
 
@@ -76,7 +77,7 @@ static void put_element(struct header *header, uint32_t tag, const char *vr, uin
     }
 }
 
-/* Text of at most 255 bytes, padded to an even length: UIDs with a zero, others with a space. */
+/* Puts a text of at most 255 bytes, padded to an even length: UIDs with a zero, others with a space. */
 static void put_text(struct header *header, uint32_t tag, const char *vr, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 static void put_text(struct header *header, uint32_t tag, const char *vr, const char *format, ...)

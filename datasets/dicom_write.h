@@ -18,7 +18,7 @@ struct ct_series {
     double spacing_x_mm, spacing_y_mm, spacing_z_mm;
 };
 
-/* A UID under 2.25 from the SHA-256 of the text: the same for the same text. */
+/* Makes a UID under 2.25 from the SHA-256 of the text, so that the same text has the same UID. */
 void ts_ct_uid(char out[CT_UID_BYTES], const char *text);
 /* Writes instance `number` (from 1) with the center of its first pixel at position_mm. Stored values are HU + 1024 in
  * 12 of 16 bits, ny rows of nx. The file must not exist. TS_RUN_FAILED: it could not be written; nothing is left of it.

@@ -90,7 +90,7 @@ const struct phantom *ts_phantom_find(const char *name)
     return NULL;
 }
 
-/* Millimeters of one unit, in the plane and along z. */
+/* Return the millimeters of one unit, in the plane and along z. */
 static double plane_unit(const struct phantom_options *options)
 {
     return 0.5 * fmin((double)options->nx * options->spacing_x_mm, (double)options->ny * options->spacing_y_mm);
@@ -101,7 +101,7 @@ static double z_unit(const struct phantom_options *options)
     return 0.5 * (double)options->nz * options->spacing_z_mm;
 }
 
-/* Square of the distance from the shape's center, 1 on its surface. */
+/* Returns the square of the distance from the shape's center, which is 1 on its surface. */
 static double distance_squared(const struct phantom_shape *shape, double x, double y, double z)
 {
     const double angle = shape->angle_degree * (M_PI / 180.0);
@@ -129,8 +129,8 @@ double ts_phantom_value(const struct phantom *phantom, const struct phantom_opti
     return value;
 }
 
-/* Mean of the shape over the subsamples of a pixel at (x, y) of size (dx, dy). Only pixels that the surface may cross
- * are subsampled: distance (the root) changes by at most 1 / (smaller half axis) per unit of length. */
+/* Returns the mean of the shape over the subsamples of a pixel at (x, y) of size (dx, dy). Only pixels that the surface
+ * may cross are subsampled: distance (the root) changes by at most 1 / (smaller half axis) per unit of length. */
 static double pixel_mean(const struct phantom_shape *shape, double x, double y, double z, double dx, double dy)
 {
     const double distance = sqrt(distance_squared(shape, x, y, z));

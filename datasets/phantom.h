@@ -28,7 +28,7 @@ struct phantom {
     size_t n_shapes;
 };
 extern const struct phantom ts_phantoms[];
-/* NULL where no phantom has this name. */
+/* Returns the phantom of this name, or NULL where there is none. */
 const struct phantom *ts_phantom_find(const char *name);
 
 struct phantom_options {
@@ -44,13 +44,14 @@ struct phantom_options {
 
 enum { PHANTOM_AIR_HU = -1000, PHANTOM_SUPERSAMPLING = 4 };
 
-/* f at a point in millimeters from the center of the field. */
+/* Returns f in HU at a point in millimeters from the center of the field. */
 double ts_phantom_value(const struct phantom *phantom, const struct phantom_options *options, double x_mm, double y_mm,
                         double z_mm);
-/* Slice z as the mean of f over PHANTOM_SUPERSAMPLING x PHANTOM_SUPERSAMPLING points of each pixel in the plane of the
- * slice's center, before noise and rounding: nx * ny values, rows from top to bottom. */
+/* Renders slice z as the mean of f over PHANTOM_SUPERSAMPLING x PHANTOM_SUPERSAMPLING points of each pixel in the plane
+ * of the slice's center, before noise and rounding: nx * ny values, rows from top to bottom. */
 void ts_phantom_render(const struct phantom *phantom, const struct phantom_options *options, int64_t z, double *out);
-/* Integral of (f - background) along the line x cos(theta) + y sin(theta) = s in the plane at z_mm, in HU * mm. */
+/* Returns the integral of (f - background) along the line x cos(theta) + y sin(theta) = s in the plane at z_mm, in HU *
+ * mm. */
 double ts_phantom_integral(const struct phantom *phantom, const struct phantom_options *options, double theta_rad,
                            double s_mm, double z_mm);
 /* Writes the phantom as a CT series of nz files IM0001.dcm, ... into the folder, which must be absent (it is made, its

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A phantom as a DICOM CT series: options checked, folder claimed, slices rendered, noised, rounded and written.
+ * Writes a phantom as a DICOM CT series: checks the options, claims the folder, then renders, rounds and writes slice
+ * by slice, so that memory holds one. Where a slice fails, those before it are removed.
  *
  * Noise: standard deviation times (sum of twelve uniform numbers - 6), which is normal to within 1 % up to three
  * standard deviations and the same on every machine. Values beyond the twelve bits (-1024 and 3071 HU) are cut, as
@@ -72,14 +73,11 @@ static enum ts_status unknown_phantom(const char *name, struct ts_diag *diag)
     }
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-phantom"}, "unknown phantom '%s'", name);
     const char *nearest = ts_nearest_name(name, names, n);
-    if (nearest != NULL)
-        ts_diag_hint(diag, "did you mean '%s'?", nearest);
-    else
-        ts_diag_hint(diag, "there are: %s", list);
-    return TS_BAD_CHAIN;
+    return nearest != NULL ? ts_diag_hint(diag, "did you mean '%s'?", nearest)
+                           : ts_diag_hint(diag, "there are: %s", list);
 }
 
-/* Makes the folder, or finds it empty. */
+/* Makes the folder, or checks that it is empty. */
 static enum ts_status claim_folder(const char *folder, bool *made, struct ts_diag *diag)
 {
     struct diag_site site = {.code = "folder-not-usable"};
@@ -105,8 +103,7 @@ static enum ts_status claim_folder(const char *folder, bool *made, struct ts_dia
     site.code = "folder-not-empty";
     ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder is not empty, and its files could be someone's images",
                   folder);
-    ts_diag_hint(diag, "name a new folder, or empty this one");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "name a new folder, or empty this one");
 }
 
 static bool file_path(char out[PATH_BYTES], const char *folder, int64_t z)
@@ -115,7 +112,7 @@ static bool file_path(char out[PATH_BYTES], const char *folder, int64_t z)
     return length > 0 && length < PATH_BYTES;
 }
 
-/* The UID of one part of the phantom, such as "study". */
+/* Makes the UID of one part of the phantom, such as "study". */
 static void make_uid(const struct job *job, const char *part, char out[CT_UID_BYTES])
 {
     char text[600];
@@ -159,7 +156,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Twelve uniform numbers of 16 bits, from three draws. */
+/* Returns a normal number from twelve uniform ones of 16 bits, which three draws give. */
 static double next_normal(uint64_t *state)
 {
     double sum = -6.0;

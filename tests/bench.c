@@ -85,7 +85,7 @@ static enum ts_status write_image(const struct bench_case *which, const char *pa
 
 /* ---- commands ------------------------------------------------------------------------------------ */
 
-/* Both commands: with three operands the stage is applied. */
+/* Runs both commands: with three operands the stage is applied. */
 static int run(char **operands)
 {
     const bool applies = operands[2] != NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the study fan-in (pipeline/study/fan_in.c) measures: two orders in which partial results are joined
+ * What the study fan-in (pipeline/study/fan_in_study.c) measures: two orders in which partial results are joined
  * (stages/values/fan_in.h), by a number of processors, on the CPU and on a CUDA device. A runner is a device that
- * joins; the study asks runners for their times and checks what comes of it.
+ * joins; the study asks runners for their times and checks their results.
  */
 #ifndef CUDA_BENCH_FAN_IN_STUDY_H
 #define CUDA_BENCH_FAN_IN_STUDY_H
@@ -10,7 +10,7 @@
 #include "cuda/device/device.h"
 #include "stages/values/fan_in.h"
 
-/* What n values are joined to, in double; and n tables of counts to their sum. */
+/* What is worked out: n values are joined in double, or n tables of counts to their sum. */
 enum fan_in_work {
     FAN_IN_SUM,
     FAN_IN_PRODUCT,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands for the CUDA side in builds without it: every way in refuses, so nothing behind it is ever reached.
+ * Stands for the CUDA side in builds without it. Every entry point refuses, so nothing behind it is ever reached and
+ * needs no stand-in.
  */
 #include "cuda/device/driver.h"
 #include "cuda/device/selftest.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One stage over whole images of the host, slab by slab on a CUDA device: for tests and small callers, without overlap.
- * The output starts out poisoned, between guards that must be whole in the end.
+ * Runs one stage over whole images of the host, slab by slab on a CUDA device, without overlap: for tests and small
+ * callers. The output starts out poisoned, between guards that must be whole in the end.
  */
 #include <stdlib.h>
 
@@ -55,7 +55,7 @@ static enum ts_status upload(struct apply *apply, int input, const struct ts_ima
                         ts_image_bytes(from));
 }
 
-/* The same slices of an input, and of the references that stream with the input, on the device. */
+/* Uploads slices of an input, and the same slices of the references that stream with it. */
 static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
 {
     struct apply *apply = from;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The few functions of the CUDA driver API that list devices, through dlopen: no header and no library of a toolkit.
- * Source: CUDA driver API reference (CUresult, CUdevice and CUdevice_attribute are plain integers of fixed value).
+ * Lists devices by a few functions of the CUDA driver API that are found through dlopen, so that no header and no
+ * library of a toolkit is needed. Source: CUDA driver API reference (CUresult, CUdevice and CUdevice_attribute are
+ * plain integers of fixed value).
  */
 #include "cuda/device/device.h"
 
@@ -92,7 +93,7 @@ static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
     return ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
 }
 
-/* POSIX lets a data pointer from dlsym stand for a function. */
+/* Finds a function. POSIX allows a data pointer from dlsym to be used as a function pointer. */
 static bool find(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
@@ -100,7 +101,7 @@ static bool find(void *library, const char *name, void *function)
     return symbol;
 }
 
-/* The first version of NVIDIA's driver that brings the CUDA version this build needs. */
+/* Returns the first version of NVIDIA's driver that supports the CUDA version of this build. */
 static int needed_driver(void)
 {
     const int needed = ts_cuda_driver_needed();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of a driver on a CUDA device. Reductions: partials stay on the device over all slabs of a round. Then
- * either the stage's own launcher makes the results there, or the partials are copied to the host, the stage's finish()
- * makes the results and they are copied back.
+ * The calls of a driver on a CUDA device. Partial results of a reduction stay on the device over all slabs of a round.
+ * Then either the stage's own launcher makes the results there, or the partials are copied to the host, the stage's
+ * finish() makes the results, and they are copied back.
  */
 #include "cuda/device/driver.h"
 
@@ -43,7 +43,7 @@ static enum ts_status fill(struct cuda_driver *driver, void *at, size_t bytes)
     return ts_cuda_fill(driver->session, CUDA_COMPUTE, at, 0, bytes);
 }
 
-/* Device memory that starts out as zeros. */
+/* Allocates device memory and enqueues zeros for it. */
 static enum ts_status take_cleared(struct cuda_driver *driver, size_t bytes, void **at)
 {
     *at = ts_cuda_take(driver->session, bytes);
@@ -74,7 +74,7 @@ static enum ts_status create_reduction(struct cuda_driver *driver)
     return status == TS_OK ? take_cleared(driver, ts_cuda_results_bytes(context, slab), &driver->results) : status;
 }
 
-/* Memory on the device for the tables that the map writes, whole. */
+/* Allocates the tables that the map writes, whole, on the device. */
 static enum ts_status create_tables(struct cuda_driver *driver)
 {
     const struct stage_table *tables;
@@ -124,7 +124,7 @@ static enum ts_status write_constants(struct cuda_driver *driver)
                          driver->cuda->constants_bytes(context));
 }
 
-/* The slice of the border's constant is made on the host. */
+/* Makes a slice of the border's constant on the host and copies it to the device. */
 static enum ts_status create_outside(struct cuda_driver *driver)
 {
     const struct stage_context *context = &driver->base.context;
@@ -218,7 +218,7 @@ void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer)
     cuda_of(driver)->timer = timer;
 }
 
-/* Begins or ends a stretch of work that is timed. */
+/* Records an event where a stretch of work that is timed begins or ends. */
 static enum ts_status mark(struct cuda_driver *driver, enum ts_status status)
 {
     struct cuda_timer *timer = driver->timer;
@@ -301,7 +301,7 @@ static size_t slice_stride(const struct cuda_driver *driver)
     return ts_cuda_stride(driver->cuda->reduction->partial_bytes(&driver->base.context, 0));
 }
 
-/* The total of slice i, for ts_stage_reduced_slices(). */
+/* Writes the total of slice i, for ts_stage_reduced_slices(). */
 static void collect_slice(const void *of_driver, int64_t i, void *total)
 {
     const struct cuda_driver *driver = of_driver;
@@ -309,7 +309,7 @@ static void collect_slice(const void *of_driver, int64_t i, void *total)
     driver->cuda->reduction->collect(&driver->base.context, 0, partial, total);
 }
 
-/* collect() and the stage's finish() for every slice of a slab, and the results back to the device. */
+/* Calls collect() and the stage's finish() for every slice of a slab, and copies the results to the device. */
 static enum ts_status finish_slices(struct cuda_driver *driver, int round, int64_t z_first, int64_t n)
 {
     struct stage_reduced *reduced = driver->base.reduced;

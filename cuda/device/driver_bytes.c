@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sizes of what a driver holds on a CUDA device and on the host for it. Plan and driver take them from here, so the
- * memory planned is the memory taken.
+ * memory planned is the memory allocated.
  */
 #include "cuda/device/driver_bytes.h"
 
@@ -34,7 +34,7 @@ size_t ts_cuda_result_stride(const struct stage_context *context)
                                                     : context->stage->reduction->result_bytes(context));
 }
 
-/* Partials and results that stand side by side. */
+/* How many partials or results of an input lie side by side. */
 static int64_t partial_count(const struct stage_context *context, int input, int64_t slab_slices)
 {
     return input == 0 && ts_stage_reduces_slices(context) ? slab_slices : 1;
@@ -85,8 +85,8 @@ int ts_cuda_transforms(const struct stage_context *context, struct fft_shape sha
     return cuda->transforms ? cuda->transforms(context, shapes) : 0;
 }
 
-/* One work area for all plans of a stage: their transforms follow one another. What the plans themselves hold, tables
- * of factors, is counted with it. */
+/* All plans of a stage share one work area, since their transforms follow one another. The plans also hold tables of
+ * factors, which are counted with it. */
 size_t ts_cuda_transforms_bytes(const struct stage_context *context, bool tables)
 {
     struct fft_shape shapes[STAGE_TRANSFORMS];

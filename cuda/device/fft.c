@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuFFT through dlopen: a machine without it runs everything that transforms nothing. Built only with CUDA.
+ * cuFFT is opened through dlopen when a stage needs it, so that a machine without cuFFT runs all chains that transform
+ * nothing. Built only with CUDA.
  */
 #include "cuda/device/fft.h"
 
@@ -124,7 +125,7 @@ int ts_cuda_fft_version(void)
     return version;
 }
 
-/* Lengths with large prime factors take a longer transform of two arrays; others at most one array. */
+/* Lengths with large prime factors need a longer transform and two arrays of it; others need one array at most. */
 size_t ts_cuda_fft_work_bytes(const struct fft_shape *shape)
 {
     return ((size_t)8 << 20) + 5 * sizeof(cufftComplex) * (size_t)ts_fft_spectrum_count(shape);

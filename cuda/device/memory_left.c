@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is free on a device where CUDA cannot start, asked of NVML through dlopen. Built only with CUDA.
+ * Asks NVML, through dlopen, how much memory is free on a device where CUDA cannot start. Built only with CUDA.
  * Source: NVML API reference (nvmlReturn_t is an integer, 0 success; nvmlMemory_t is three 64-bit numbers).
  */
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many blocks of so many threads __launch_bounds__ may ask for: `wanted`, or what one multiprocessor of the
- * architecture that is compiled for can hold. Source: CUDA C++ Programming Guide, table of compute capabilities.
+ * The number of blocks of so many threads that __launch_bounds__ may ask for: `wanted`, or what one multiprocessor of
+ * the architecture that is compiled for can hold. Source: CUDA C++ Programming Guide, table of compute capabilities.
  */
 #ifndef CUDA_DEVICE_OCCUPANCY_CUH
 #define CUDA_DEVICE_OCCUPANCY_CUH

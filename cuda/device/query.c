@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The question to the driver, asked in a process of its own: the caller may still fork workers afterwards, and whatever
- * the driver does, the caller goes on.
+ * The driver is asked in a child process: the caller may still fork workers afterwards, and goes on whatever the driver
+ * does, a crash and an endless wait included. The answer comes back through a pipe.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ static int64_t milliseconds(void)
     return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-/* Bytes read: all of the answer, or fewer where the child ended or the time was up (*late). */
+/* Returns the bytes read: the whole answer, or fewer where the child ended or the time was up (*late). */
 static size_t receive(int pipe, struct answer *answer, bool *late)
 {
     const int64_t deadline = milliseconds() + QUERY_SECONDS * INT64_C(1000);

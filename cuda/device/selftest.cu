@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * out[i] = i * i modulo 2^32. One thread computes one element; 4 bytes written an element. 256 threads a block: any
- * multiple of a warp does, the work is nothing.
+ * Computes out[i] = i * i modulo 2^32. One thread computes one element and writes 4 bytes. Blocks have 256 threads; any
+ * multiple of a warp would do for so little work.
  */
 #include "cuda/device/launch.cuh"
 

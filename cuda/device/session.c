@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Built only with CUDA; cuda/device/absent.c stands for it elsewhere. Memory is allocated piece by piece while a run is
+ * Streams, memory and events of one device, through the CUDA runtime, and the messages for its errors. Built only with
+ * CUDA; cuda/device/absent.c stands for it elsewhere. Memory is allocated piece by piece while a run is
  * set up, so that memory checkers see where each piece ends, and freed all at once.
  */
 #include "cuda/device/session.h"
@@ -57,12 +58,12 @@ static void hold(size_t bytes)
         ;
 }
 
-/* After these the context is gone: nothing of this process runs on the device any more. Source: the errors of which
- * CUDA's documentation says that the process is left in an inconsistent state, or is to be started again; and what the
- * driver reports where it knows no better (cudaErrorUnknown, as after a device fell off its bus). */
+/* True for errors after which nothing of this process runs on the device any more. Source: CUDA's documentation, the
+ * errors that leave the process in an inconsistent state or demand a new one; and cudaErrorUnknown, which the driver
+ * reports for example after a device fell off its bus. */
 static bool is_lost(cudaError_t error)
 {
-    /* Not named by every toolkit. */
+    /* Errors that some toolkits have no name for. */
     enum { CONTAINED = 226, TENSOR_MEMORY_LEAK = 721, MPS_CLIENT_TERMINATED = 810, EXTERNAL_DEVICE = 911 };
     static const int lost[] = {
         cudaErrorIllegalAddress,

@@ -17,11 +17,6 @@
 #include "cuda/filters/box_fused_small.cuh"
 #include "cuda/filters/box_fused_volume.cuh"
 
-static uint32_t sign_of(enum ts_dtype dtype)
-{
-    return dtype == TS_I8 ? 0x80 : dtype == TS_I16 ? 0x8000 : dtype == TS_I32 ? 0x80000000u : 0;
-}
-
 /* Whether 4 columns are one access. */
 static bool is_aligned(const struct box_launch *launch)
 {
@@ -48,7 +43,7 @@ template <typename plan_type> static plan_type plan_of(const struct box_launch *
     plan.nx = (int)sizes.nx;
     plan.border = sizes.border;
     plan.aligned = is_aligned(launch);
-    plan.sign = sign_of(launch->context->in.dtype);
+    plan.sign = ts_dtype_sign_bit(launch->context->in.dtype);
     plan.scale = (float)launch->mean.scale;
     plan.divisor = divisor_of(launch);
     return plan;

@@ -165,14 +165,13 @@ static void march_place_row(const double *weights, int columns, Sum row[SIDE], u
 
 static struct march_plan march_plan_of(const struct convolve_job *job, bool to_double)
 {
-    const int digits = job->dtype == TS_I8 ? 8 : job->dtype == TS_I16 ? 16 : job->dtype == TS_I32 ? 32 : 0;
     const size_t bytes = ts_dtype_bytes(job->dtype);
     struct march_plan plan = {.nx = (int)job->nx, .ny = (int)job->ny};
     plan.border = job->border;
     plan.constant = job->constant;
     plan.scale = job->scale;
     plan.scaled = job->scale != 1;
-    plan.flip = digits ? 1u << (digits - 1) : 0;
+    plan.flip = ts_dtype_sign_bit(job->dtype);
     plan.offset = (to_double ? 0x1p52 : 0x1p23) + (double)plan.flip;
     plan.aligned = job->nx % MARCH_GROUP == 0 && (uintptr_t)job->in % (MARCH_GROUP * bytes) == 0 &&
                    (uintptr_t)job->out % (MARCH_GROUP * sizeof(float)) == 0;

@@ -109,7 +109,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         ts_constant_fill(&constant, in->dtype, params->constant, 1);
     job.constant = in->dtype == TS_F32 ? ts_float_key((int32_t)constant) : (int32_t)(constant ^ job.flip);
 #define LAUNCH(T) launch<T>(params, in, out, job, call->stream)
-    TS_CUDA_KEY_TYPES(in->dtype, LAUNCH);
+    TS_CUDA_BIT_TYPES(in->dtype, LAUNCH)
 #undef LAUNCH
     return ts_cuda_launched(context, "median map_tiles");
 }

@@ -3,7 +3,7 @@
  * outliers on a CUDA device, by the rule and keys of stages/filters/outliers.c. A block brings a tile of 128 columns by
  * up to 32 rows with the border of its windows into shared memory, as 32-bit keys. A thread looks at 4 x 4 values: it
  * finds the extremes of the first half of each window, and takes a median only of what may be an outlier. The median of
- * 5 x 5 comes from a fixed network in registers (outliers_median), that of larger windows is found bit by bit, by
+ * 5 x 5 comes from a fixed network in registers (ts_cuda_median), that of larger windows is found bit by bit, by
  * counting the smaller keys in shared memory. outliers_march.cu has most windows of 3 x 3 and 5 x 5.
  *
  * Memory traffic: each value is read once, the border again (mostly from the second cache), and written once. 256
@@ -11,7 +11,7 @@
  */
 #include "cuda/filters/outliers.cuh"
 
-enum { TILE_X = WARP * RUN, TILE_Y = WARPS * RUN, BITS = 32 };
+enum { TILE_X = WARP * RUN, TILE_Y = WARPS * RUN };
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
@@ -22,25 +22,7 @@ template <int SIZE> static __device__ int32_t median_of(const int32_t *window, i
 #pragma unroll
     for (int i = 0; i < SIZE * SIZE; i++)
         keys[i] = window[i / SIZE * stride + i % SIZE];
-    return outliers_median<SIZE * SIZE>(keys);
-}
-
-/* Returns the largest key that fewer than half of the window lie below. */
-static __device__ int32_t median_by_bits(const int32_t *window, int stride, int size)
-{
-    const uint32_t sign = 0x80000000u;
-    const int half = (size * size + 1) / 2;
-    uint32_t found = 0;
-    for (int bit = BITS - 1; bit >= 0; bit--) {
-        const int32_t tried = (int32_t)((found | 1u << bit) ^ sign);
-        int smaller = 0;
-        for (int row = 0; row < size; row++)
-            for (int column = 0; column < size; column++)
-                smaller += window[row * stride + column] < tried;
-        if (smaller < half)
-            found |= 1u << bit;
-    }
-    return (int32_t)(found ^ sign);
+    return ts_cuda_median<SIZE * SIZE>(keys);
 }
 
 /* ---- a tile ------------------------------------------------------------------------------------ */
@@ -138,7 +120,7 @@ static __device__ int32_t clean(const int32_t *window, int stride, int32_t key, 
     const int most = max(job.kind & OUTLIERS_BRIGHT ? below : 0, job.kind & OUTLIERS_DARK ? above : 0);
     if (2 * most <= job.size * job.size)
         return key;
-    return outliers_decide<T>(key, median_by_bits(window, stride, job.size), job, replaced);
+    return outliers_decide<T>(key, ts_cuda_median_by_bits<32>(window, stride, 0, job.size, 1), job, replaced);
 }
 
 template <typename T, int SIZE>

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the kernels of outliers share: the planes that windows lie in, and the rule of stages/filters/outliers.c on
- * 32-bit keys. For other filters that choose among the values of a window:
- *
- *     outliers_order    orders two keys
- *     outliers_median   the median of N keys in registers, by a fixed network
- *     outliers_store    writes four neighboring values, in one access where that is possible
+ * 32-bit keys (cuda/values/value_keys.cuh). Medians come from cuda/filters/median.cuh.
  */
 #ifndef CUDA_FILTERS_OUTLIERS_CUH
 #define CUDA_FILTERS_OUTLIERS_CUH
 
+#include "cuda/filters/median.cuh"
 #include "cuda/values/border.cuh"
 #include "cuda/values/value_keys.cuh"
 
@@ -72,40 +69,6 @@ static __device__ int32_t outliers_decide(int32_t key, int32_t median, const str
                          ((job.kind & OUTLIERS_DARK) && -above >= job.threshold);
     *replaced += outlier;
     return outlier ? median : key;
-}
-
-static __device__ inline void outliers_order(int32_t &a, int32_t &b)
-{
-    const int32_t low = min(a, b);
-    b = max(a, b);
-    a = low;
-}
-
-/* Returns the median: of the first half of the keys and two, the smallest and the largest are dropped, and the next key
- * takes the place of one, as often as keys remain (A. W. Paeth, 1990). */
-template <int N> static __device__ int32_t outliers_median(const int32_t keys[N])
-{
-    enum { KEPT = N / 2 + 2 };
-    int32_t kept[KEPT];
-#pragma unroll
-    for (int i = 0; i < KEPT; i++)
-        kept[i] = keys[i];
-#pragma unroll
-    for (int m = KEPT; m >= 3; m--) {
-        const int half = m / 2, next = 2 * KEPT - m;
-#pragma unroll
-        for (int i = 0; i < half; i++)
-            outliers_order(kept[i], kept[m - 1 - i]);
-#pragma unroll
-        for (int i = 1; i < m - half; i++)
-            outliers_order(kept[0], kept[i]);
-#pragma unroll
-        for (int i = half; i < m - 1; i++)
-            outliers_order(kept[i], kept[m - 1]);
-        if (next < N)
-            kept[0] = keys[next];
-    }
-    return kept[1];
 }
 
 /* Writes the values of RUN keys to to[x] and its neighbors, those before column job.n. whole: in one access. */

@@ -201,7 +201,7 @@ static __device__ void find_extremes(const int32_t keys[WIDER], int32_t lows[RUN
 template <typename T>
 static __device__ __noinline__ int32_t median_at(const struct plane_job &job, const T *in, int64_t row, int64_t x)
 {
-    enum { N = SIZE * SIZE, KEPT = N / 2 + 2 };
+    enum { N = SIZE * SIZE };
     int32_t window[N];
 #pragma unroll
     for (int i = 0; i < SIZE; i++) {
@@ -213,7 +213,7 @@ static __device__ __noinline__ int32_t median_at(const struct plane_job &job, co
             window[i * SIZE + j] =
                 ts_cuda_key_of<T>(line[ts_cuda_border_index(x + j - HALF, job.n, BORDER_REFLECT)], job.flip);
     }
-    return outliers_median<N>(window);
+    return ts_cuda_median<N>(window);
 }
 
 /* `rows` are those of the window, the middle one is rows[HALF]. */

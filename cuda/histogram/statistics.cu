@@ -26,11 +26,6 @@ static const struct statistics_params *params_of(const struct stage_context *con
     return (const struct statistics_params *)context->params;
 }
 
-static bool per_slice(const struct stage_context *context)
-{
-    return ts_scope_is_slice(context);
-}
-
 static bool by_value(const struct stage_context *context)
 {
     return ts_value_counts_fit(context->in.dtype);
@@ -38,7 +33,7 @@ static bool by_value(const struct stage_context *context)
 
 static int64_t moment_count(const struct stage_context *context)
 {
-    return per_slice(context) ? 1 : context->in.axes[0].n;
+    return ts_scope_is_slice(context) ? 1 : context->in.axes[0].n;
 }
 
 static size_t one_moments_bytes(const struct stage_context *context)
@@ -75,8 +70,8 @@ static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
     const struct statistics_params *params = params_of(context);
     const int n_percentiles = ts_statistics_percentiles(context);
     if (by_value(context))
-        return ts_cuda_value_counts_scratch_bytes(context, &context->in, per_slice(context), n) +
-               (per_slice(context) ? slice_counts_bytes(context, n) : 0);
+        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context), n) +
+               (ts_scope_is_slice(context) ? slice_counts_bytes(context, n) : 0);
     if (context->round == 1)
         return ts_cuda_percentile_scratch_bytes(context, 1, n);
     const size_t moments =
@@ -98,7 +93,7 @@ static size_t percents_bytes(const struct stage_context *context)
 
 static size_t constants_bytes(const struct stage_context *context)
 {
-    const bool of_slice_counts = by_value(context) && per_slice(context);
+    const bool of_slice_counts = by_value(context) && ts_scope_is_slice(context);
     return percents_bytes(context) + (of_slice_counts ? ts_cuda_count_logs_bytes(context->in.dtype) : 0);
 }
 
@@ -106,7 +101,7 @@ static void constants(const struct stage_context *context, void *host)
 {
     if (ts_statistics_percentiles(context) > 0)
         memcpy(host, params_of(context)->percentiles.values, percents_bytes(context));
-    if (by_value(context) && per_slice(context))
+    if (by_value(context) && ts_scope_is_slice(context))
         ts_cuda_count_logs(context->in.dtype, (double *)((char *)host + percents_bytes(context)));
 }
 
@@ -137,10 +132,10 @@ static enum ts_status reduce_first(const struct stage_context *context, const st
     const enum percentile_method method = (enum percentile_method)params->percentile_method;
     const int n_percentiles = ts_statistics_percentiles(context);
     const size_t bytes = ts_cuda_moments_bytes(), stride = ts_cuda_stride(partial_bytes(context, 0));
-    char *const moments = per_slice(context) ? partials : partials + (size_t)slices->z_first * bytes;
+    char *const moments = ts_scope_is_slice(context) ? partials : partials + (size_t)slices->z_first * bytes;
     char *const percentiles = partials + moments_bytes(context);
     const enum ts_status status = ts_cuda_moments(context, slices, (enum reduction_method)params->method, moments,
-                                                  per_slice(context) ? stride : bytes, call);
+                                                  ts_scope_is_slice(context) ? stride : bytes, call);
     if (status != TS_OK || n_percentiles == 0)
         return status;
     return ts_statistics_by_slice(context)

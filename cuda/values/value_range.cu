@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowest and highest key of slices. A thread reads 16-byte groups, four in flight; each value is read once. The range
- * of a thread stays in registers (8- and 16-bit values two at a time), of a block in shared memory; then one thread of
- * the block merges it into the partial by integer atomics, whose order does not matter. 256 threads a block, as many
- * blocks as the device holds at once, so that there are few of those atomics.
+ * Finds the lowest and the highest key of slices. A thread reads 16-byte groups, with four in flight, and keeps its
+ * range in registers (8- and 16-bit values two at a time); the block joins the ranges, and one of its threads merges
+ * the result into the partial by integer atomics, whose order does not matter. Memory traffic: each value is read once.
+ * 256 threads a block, and as many blocks as the device holds at once, so that there are few of those atomics.
  */
 #include "cuda/values/value_range.cuh"
 
-enum { THREADS = 256, WARP = 32, FLIGHT = 4 };
+#include "cuda/values/reductions.cuh"
+
+enum { THREADS = 256, FLIGHT = 4 };
 enum key_kind { KEY_8, KEY_16, KEY_32, KEY_F32 };
 
 struct range_span {
     int64_t count;   /* values of a slice */
-    int64_t phase;   /* of the first value within its 16 bytes */
+    int64_t phase;   /* place of the first value within its 16 bytes */
     unsigned blocks; /* of a slice */
     uint32_t flip;   /* sign bits of signed integers */
     size_t stride;   /* between the partials of slices */
 };
 
-/* 8- and 16-bit keys in two halves. */
+/* 8- and 16-bit keys stand in the two halves of low and high. */
 struct range_found {
     uint32_t low, high, n_nan, n_infinite;
 };
 
-/* A word of 4 bytes; of equal values where fewer are wanted. */
+/* Adds a word of 4 bytes, which has equal values where fewer are to be added. */
 template <int KIND> static __device__ void add_word(struct range_found *found, uint32_t word, uint32_t flip)
 {
     if (KIND == KEY_F32) {
@@ -59,29 +61,20 @@ static __device__ void merge(struct range_found *into, const struct range_found 
     into->n_infinite += from.n_infinite;
 }
 
-static __device__ void merge_warp(struct range_found *found)
-{
-    for (int distance = WARP / 2; distance > 0; distance /= 2) {
-        struct range_found other;
-        other.low = __shfl_xor_sync(0xFFFFFFFFu, found->low, distance);
-        other.high = __shfl_xor_sync(0xFFFFFFFFu, found->high, distance);
-        other.n_nan = __shfl_xor_sync(0xFFFFFFFFu, found->n_nan, distance);
-        other.n_infinite = __shfl_xor_sync(0xFFFFFFFFu, found->n_infinite, distance);
-        merge(found, other);
-    }
-}
-
 /* All threads of the block call it; thread 0 adds to the partial. */
 static __device__ void merge_block(struct range_found *found, struct cuda_value_range *partial)
 {
-    __shared__ struct range_found warps[THREADS / WARP];
-    merge_warp(found);
-    if (threadIdx.x % WARP == 0)
-        warps[threadIdx.x / WARP] = *found;
+    __shared__ struct range_found warps[THREADS / CUDA_WARP];
+    found->low = ts_cuda_warp_lowest(found->low);
+    found->high = ts_cuda_warp_highest(found->high);
+    found->n_nan = warp_sum(found->n_nan);
+    found->n_infinite = warp_sum(found->n_infinite);
+    if (threadIdx.x % CUDA_WARP == 0)
+        warps[threadIdx.x / CUDA_WARP] = *found;
     __syncthreads();
     if (threadIdx.x != 0)
         return;
-    for (int i = 1; i < THREADS / WARP; i++)
+    for (int i = 1; i < THREADS / CUDA_WARP; i++)
         merge(found, warps[i]);
     atomicMax(&partial->not_low, ~found->low);
     atomicMax(&partial->high, found->high);
@@ -93,9 +86,10 @@ static __device__ void merge_block(struct range_found *found, struct cuda_value_
 
 /* T is the unsigned integer as wide as a value. */
 template <typename T, int KIND>
-static __global__ void __launch_bounds__(THREADS) find_range(const T *in, char *partials, struct range_span span)
+static __global__ void __launch_bounds__(THREADS) find_range(const void *data, char *partials, struct range_span span)
 {
     enum { N = 16 / sizeof(T) };
+    const T *in = (const T *)data;
     const int64_t slice = blockIdx.x / span.blocks, block = blockIdx.x % span.blocks;
     const int64_t phase = (span.phase + slice * span.count) % N;
     const int64_t n_groups = (span.count + phase + N - 1) / N;
@@ -143,29 +137,15 @@ enum ts_status ts_cuda_value_range_add(const struct stage_context *context, cons
                               .phase = (int64_t)((uintptr_t)slices->data / bytes % per_group),
                               .stride = per_slice ? stride : 0};
     const int64_t work = ts_cuda_parts(span.count + (int64_t)per_group, (int64_t)per_group * THREADS * FLIGHT);
-    const int64_t resident = (int64_t)context->device->multiprocessors * (context->device->threads / THREADS);
-    const int64_t most = ts_cuda_parts(resident, n_slices);
+    const int64_t most = ts_cuda_parts(ts_cuda_blocks_at_once(context, THREADS), n_slices);
+    const uint32_t sign = ts_dtype_sign_bit(slices->dtype);
+    void (*const kernel)(const void *, char *, struct range_span) = bytes == 1   ? find_range<uint8_t, KEY_8>
+                                                                    : bytes == 2 ? find_range<uint16_t, KEY_16>
+                                                                    : slices->dtype == TS_F32
+                                                                        ? find_range<uint32_t, KEY_F32>
+                                                                        : find_range<uint32_t, KEY_32>;
     span.blocks = (unsigned)(work < most ? work : most);
-    const unsigned blocks = (unsigned)n_slices * span.blocks;
-    char *to = (char *)partials;
-    switch (slices->dtype) {
-    case TS_I8:
-        span.flip = 0x80808080u; /* fall through */
-    case TS_U8:
-        find_range<uint8_t, KEY_8><<<blocks, THREADS, 0, call->stream>>>((const uint8_t *)slices->data, to, span);
-        break;
-    case TS_I16:
-        span.flip = 0x80008000u; /* fall through */
-    case TS_U16:
-        find_range<uint16_t, KEY_16><<<blocks, THREADS, 0, call->stream>>>((const uint16_t *)slices->data, to, span);
-        break;
-    case TS_I32:
-        span.flip = 0x80000000u; /* fall through */
-    case TS_U32:
-        find_range<uint32_t, KEY_32><<<blocks, THREADS, 0, call->stream>>>((const uint32_t *)slices->data, to, span);
-        break;
-    default:
-        find_range<uint32_t, KEY_F32><<<blocks, THREADS, 0, call->stream>>>((const uint32_t *)slices->data, to, span);
-    }
+    span.flip = sign * (bytes == 1 ? 0x01010101u : bytes == 2 ? 0x00010001u : 1u);
+    kernel<<<(unsigned)n_slices * span.blocks, THREADS, 0, call->stream>>>(slices->data, (char *)partials, span);
     return ts_cuda_launched(context, "find_range");
 }

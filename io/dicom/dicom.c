@@ -146,7 +146,7 @@ static const char *common_text(const struct dicom_series *series, size_t offset)
     return first;
 }
 
-/* YES where any slice says so, NO where all say so. */
+/* Returns YES where any slice states it, NO where all state that, else UNKNOWN. */
 static const char *burned_in(const struct dicom_series *series)
 {
     size_t n_no = 0;
@@ -241,8 +241,7 @@ static enum ts_status refuse_burned_in(const struct param_set *set, const struct
     struct diag_site site = {.code = "burned-in-annotation", .span = set->spans[0], .stage = set->owner};
     ts_diag_error(diag, TS_BAD_INPUT, &site,
                   "Burned In Annotation is YES: the pixels may show a patient's name, and the output would too");
-    ts_diag_hint(diag, "look at the images; write burned_in: allow beside the path to read them all the same");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(diag, "look at the images; write burned_in: allow beside the path to read them all the same");
 }
 
 /* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it. */
@@ -264,8 +263,7 @@ static enum ts_status check_lacks(const struct dicom_params *params, const struc
         else if (lack->kind != LACK_DAMAGED) /* the choice of the series has warned of damaged files */
             ts_diag_warning(diag, &site, "%s", lack->reason);
         if (refused) {
-            ts_diag_hint(diag, "%s", lack->hint);
-            return TS_BAD_INPUT;
+            return ts_diag_hint(diag, "%s", lack->hint);
         }
     }
     return TS_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cells to stored values to values, one pass each over a slice that fits the second-level cache.
+ * Converts cells to stored values and these to values, each in one pass over a slice that fits the second-level cache.
  *
  * With w = BitsAllocated, b = BitsStored, h = HighBit: unsigned (cell >> (h + 1 - b)) & (2^b - 1); signed: the cell
  * shifted left until bit h is the top one, then arithmetically right by w - b.
@@ -38,7 +38,8 @@ bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double 
     return slope == rint(slope) && intercept == rint(intercept);
 }
 
-/* The bits outside of the field are clean where they are all zero, or above a negative value all one. */
+/* Convert cells in place. The bits outside of the field are clean where they are all zero, or above a negative value
+ * all one. */
 #define CELLS(width, SWAP)                                                                                             \
     TS_VECTORIZED static void swap_##width(uint##width##_t *data, size_t n)                                            \
     {                                                                                                                  \

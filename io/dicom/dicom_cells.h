@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the cells of a DICOM frame to values: stored = the BitsStored bits that end at HighBit, sign-extended where
+ * Converts the cells of a DICOM frame to values: stored = the BitsStored bits that end at HighBit, sign-extended where
  * PixelRepresentation is 1; value = stored * slope + intercept.
  * Source: DICOM PS3.5 8.1.1 (cells), PS3.3 C.7.5.1.1.2 (pixel padding), C.11.1 (rescale).
  */
@@ -15,19 +15,20 @@ struct dicom_cells {
     bool is_signed, big_endian;
 };
 
-/* The dtype of stored values: U8 ... I32 by BitsAllocated and sign. */
+/* Returns the dtype of stored values, U8 ... I32, by BitsAllocated and sign. */
 enum ts_dtype ts_dicom_stored_dtype(const struct dicom_cells *cells);
-/* Lowest and highest stored value that the format allows. */
+/* Gives the lowest and highest stored value that the format allows. */
 void ts_dicom_stored_range(const struct dicom_cells *cells, double *low, double *high);
-/* Lowest and highest value that they make by slope and intercept. Returns whether every value is an integer. */
+/* Gives the lowest and highest value that slope and intercept make of them. Returns whether every value is an integer.
+ */
 bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double intercept, double *low, double *high);
-/* n cells, in place, to stored values in host order and the dtype above. True: bits outside of BitsStored were set that
- * are not the sign's extension (they were dropped). */
+/* Converts n cells in place to stored values in host order, of the dtype above. Returns whether bits outside of
+ * BitsStored were set that are not the extension of the sign; they are dropped. */
 bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells);
-/* How many stored values lie in [low, high]. */
+/* Counts the stored values in [low, high]. */
 int64_t ts_dicom_count_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high);
-/* out = stored * slope + intercept, in double, rounded once to f32; exact for integer dtypes, for which slope and
- * intercept must be integers and every value in range. */
+/* Computes out = stored * slope + intercept in double, rounded once to f32. Integer dtypes are exact; slope and
+ * intercept must then be integers, and every value in range. */
 void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored, enum ts_dtype stored_dtype, size_t n,
                       double slope, double intercept);
 

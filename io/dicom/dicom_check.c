@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a header must say for its pixels to be read rightly: see dicom_check.h.
+ * Checks that the header and the pixels of a file agree, so that later code reads them rightly: the kind of image, its
+ * layout in memory, its values, its pixel data. A file that does not is described, not failed: the series it belongs to
+ * is refused with that description.
  * Source: DICOM PS3.3, C.7.6.2 (image plane), C.7.6.3 (image pixel), C.11.1 (modality LUT).
  */
 #include "io/dicom/dicom_check.h"
@@ -11,7 +13,7 @@
 #include "io/dicom/dicom_pixels.h"
 #include "io/dicom/dicom_values.h"
 
-/* Nothing that was scanned lies a kilometer away; beyond, sums of positions lose their meaning. */
+/* No scanned object lies a kilometer away, and sums of such positions lose their precision. */
 static const double MAX_POSITION_MM = 1e6;
 
 static void check_kind(struct scan *scan)
@@ -35,7 +37,7 @@ static void check_kind(struct scan *scan)
                         "values are given by a Modality LUT Sequence, which is not in this build");
 }
 
-/* Sizes and bits, so that every later product is safe and every stored value has one meaning. */
+/* Checks sizes and bits, so that every later product is safe and every stored value has one meaning. */
 static void check_layout(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;

@@ -38,7 +38,7 @@ static enum ts_status take(const struct dicom_series *series, const struct dicom
     return TS_OK;
 }
 
-/* A refused group that may hold a slice of the series: damaged files of its UID, or of none. */
+/* Finds a refused group that may hold a slice of the series: damaged files with its UID, or without any. */
 static const struct dicom_series *find_doubt(const struct dicom_series *series, size_t n,
                                              const struct dicom_series *candidate)
 {
@@ -51,7 +51,8 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
     return NULL;
 }
 
-/* The user chose it, or allows damaged files: what it may lack is said all the same. */
+/* Takes a series that the user named, or the only one where damaged files are allowed. A warning says what it may lack.
+ */
 static enum ts_status take_named(const struct dicom_series *series, size_t n, const struct dicom_series *named,
                                  const struct dicom_series **chosen, struct ts_diag *diag)
 {
@@ -132,8 +133,7 @@ enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_serie
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-images"},
                       "no DICOM image in the input (%zu files seen%s%s)", folder->n_seen, *reasons ? "; " : "",
                       reasons);
-        ts_diag_hint(diag, "give the folder that holds the DICOM files");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(diag, "give the folder that holds the DICOM files");
     }
     if (choice && *choice)
         return choose_named(series, n_series, choice, chosen, diag);

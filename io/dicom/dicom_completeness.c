@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a series is whole, as far as its headers tell. Positions show a slice that is missing between others; one
- * that is missing at an end shows in the numbers of the images and in their counts alone. Source: DICOM PS3.3 C.7.6.1
+ * Checks whether series are whole, as far as their headers tell. Positions show a slice that is missing between others
+ * (dicom_geometry.c). One that is missing at an end shows only in the Instance Numbers and in the counts that headers
+ * state, or as a file of another group that would continue the series. Source: DICOM PS3.3 C.7.6.1
  * (Instance Number), C.7.3.1 and PS3.4 C.3.4 (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition).
  */
 #include "io/dicom/dicom_completeness.h"
@@ -13,16 +14,18 @@
 
 #include "core/search.h"
 
-/* So many times as many slices as there are may be missing before the first one; more are a way of counting. */
+/* At most this many times the slices that are there may be missing before the first one. A larger first Instance Number
+ * is a way of counting, not a loss. */
 enum { MAX_BEFORE = 10 };
 
-/* What the files of all groups that share a series UID say: a series may have been split, by orientation or by kind. */
+/* The numbers in the files of all groups that share a series UID, since a series may have been split by orientation or
+ * by kind. */
 struct relatives {
     size_t n_files, n_numbers;
     double *numbers, *acquisitions; /* sorted; acquisitions of files without one are -INFINITY */
 };
 
-/* Groups [first, end). */
+/* Gathers the numbers of groups [first, end). False where memory is out. */
 static bool gather(const struct dicom_series *all, size_t first, size_t end, struct relatives *relatives)
 {
     struct arena *arena = all[first].arena;
@@ -47,7 +50,7 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
     return true;
 }
 
-/* How many of n sorted values are equal to `value`. */
+/* Counts the values that are equal to `value` among n sorted ones. */
 static size_t count_equal(const double *values, size_t n, double value)
 {
     const double above = nextafter(value, INFINITY);
@@ -148,7 +151,7 @@ static bool is_damaged(const struct dicom_series *group)
            (!*group->series || strcmp(group->refusal_code, "dicom-syntax") != 0);
 }
 
-/* Among groups [first, end). */
+/* Returns the first damaged one of groups [first, end), or NULL. */
 static const struct dicom_series *find_damaged(const struct dicom_series *all, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++)
@@ -157,7 +160,8 @@ static const struct dicom_series *find_damaged(const struct dicom_series *all, s
     return NULL;
 }
 
-/* Who lists files chooses among them; who gives a folder means all of its series. */
+/* Whether the user listed the files one by one. Such a user may leave out files of a series on purpose, unlike one who
+ * gives a folder. */
 static bool is_listed(const struct dicom_series *series)
 {
     for (size_t i = 0; i < series->n_files; i++)
@@ -188,7 +192,7 @@ static bool may_hold_slices_of(const struct dicom_series *group, const struct di
            (group->n_files == 1 && group->files[0]->folder == series->files[0]->folder);
 }
 
-/* All of the files together would be a longer volume than the series. */
+/* Warns of images of other groups with which the series would be a longer volume. */
 static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom_series *series)
 {
     for (size_t i = 0; i < n; i++) {
@@ -224,7 +228,7 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
     }
 }
 
-/* Whether the UID is the beginning of another one: what is left of that where it was cut. */
+/* Whether the UID is the beginning of another one, which may have been cut. */
 static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct dicom_series *group)
 {
     const size_t length = strlen(group->series);
@@ -234,7 +238,7 @@ static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct di
     return false;
 }
 
-/* Whether no UID was ever written so: bytes of other elements stand in it. */
+/* Whether bytes that no UID has stand in it, which belong to other elements. */
 static bool is_garbled(const char *uid)
 {
     while (isprint((unsigned char)*uid))

@@ -20,7 +20,7 @@ int ts_dicom_decode_init(char *error, size_t error_bytes) DICOM_NOEXCEPT;
  * 0, or non-zero and a message. No exception leaves. */
 int ts_dicom_decode_frame(const void *file, size_t file_bytes, void *out, size_t out_bytes, char *error,
                           size_t error_bytes) DICOM_NOEXCEPT;
-/* Of DCMTK, "3.6.7". */
+/* Returns "DCMTK 3.6.7", as it was compiled in. */
 const char *ts_dicom_decode_version(void) DICOM_NOEXCEPT;
 
 #ifdef __cplusplus

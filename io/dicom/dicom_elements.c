@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The element walk: see dicom_elements.h. A level is a sequence or an item; levels of known length end where the offset
- * reaches their end, the others at their delimiter.
+ * The element walk. A stack of fixed size holds the levels, which are sequences and items. Levels of known length end
+ * where the offset reaches their end, the others at their delimiter. The walk checks nested elements but hands out
+ * only the top-level ones, since a volume needs no others.
  */
 #include "io/dicom/dicom_elements.h"
 
@@ -95,7 +96,7 @@ uint32_t ts_dicom_walk_peek(struct dicom_walk *walk)
     return ts_dicom_read(walk->reader, walk->offset, bytes, 4) ? tag_of(bytes, walk->big_endian) : 0;
 }
 
-/* The end of the innermost level of known length, or of the file. */
+/* Returns the end of the innermost level of known length, or of the file. */
 static int64_t limit_of(const struct dicom_walk *walk)
 {
     for (int i = walk->n_levels - 1; i >= 0; i--)
@@ -104,7 +105,7 @@ static int64_t limit_of(const struct dicom_walk *walk)
     return walk->reader->file_bytes;
 }
 
-/* Tag, VR and length at walk->offset; moves behind them. */
+/* Reads tag, VR and length at walk->offset and moves behind them. */
 static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struct dicom_element *element)
 {
     unsigned char bytes[12];
@@ -158,7 +159,7 @@ static enum dicom_step push(struct dicom_walk *walk, bool is_item, bool implicit
     return DICOM_STEP_ELEMENT;
 }
 
-/* What stands between items: an item, or the end of the sequence. */
+/* Takes the element between two items, which must be an item or the end of the sequence. */
 static enum dicom_step step_in_sequence(struct dicom_walk *walk, const struct dicom_element *element)
 {
     const struct dicom_level *level = &walk->levels[walk->n_levels - 1];

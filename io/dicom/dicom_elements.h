@@ -67,15 +67,15 @@ struct dicom_walk {
 
 enum dicom_step { DICOM_STEP_ELEMENT, DICOM_STEP_END, DICOM_STEP_BROKEN };
 
-/* From `offset` on to the end of the file, in this encoding. */
+/* Begins a walk from `offset` to the end of the file, in this encoding. */
 void ts_dicom_walk_init(struct dicom_walk *walk, struct dicom_reader *reader, int64_t offset, bool implicit,
                         bool big_endian);
-/* The next top-level element. The walk goes on behind its value, but for encapsulated pixel data. */
+/* Gives the next top-level element. The walk goes on behind its value, but for encapsulated pixel data. */
 enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element *element);
-/* Only the tag of the next element, without moving on; 0 at the end. */
+/* Returns the tag of the next element without moving on, or 0 at the end. */
 uint32_t ts_dicom_walk_peek(struct dicom_walk *walk);
 
-/* Unsigned integers of 2 and 4 bytes. */
+/* Read unsigned integers of 2 and 4 bytes. */
 uint16_t ts_dicom_u16(const unsigned char *bytes, bool big_endian);
 uint32_t ts_dicom_u32(const unsigned char *bytes, bool big_endian);
 bool ts_dicom_is_vr(const char *letters); /* one of the standard's two-letter names */

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-const char *ts_dicom_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 bool ts_dicom_is_class(const char *uid, const char *const *classes)
 {
     static const char prefix[] = "1.2.840.10008.5.1.4.1.1.";

@@ -24,7 +24,8 @@ enum dicom_syntax {
 
 enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
 
-/* One DICOM file. Every number was checked against the file; `have` flags say what was there. Zero length = absent. */
+/* One DICOM image file. Every number was checked against the file. Flags `have_...` state which values are there; an
+ * empty text is absent. */
 struct dicom_file {
     const char *path; /* arena */
     int folder;       /* number of the folder in which it was found; DICOM_NAMED: the user named the file itself */
@@ -86,7 +87,7 @@ struct dicom_other {
     bool suspect;                         /* it may have been a slice; dicom_lost_slices.c decides */
 };
 
-/* What was found, sorted by path. */
+/* All that was found in the input, sorted by path. */
 struct dicom_folder {
     struct dicom_file *files;
     struct dicom_other *others;
@@ -99,8 +100,6 @@ struct dicom_folder {
     bool skip;     /* the chain allows that files cannot be read */
 };
 
-/* The file's own name, without folders. */
-const char *ts_dicom_base_name(const char *path);
 /* Whether a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends in a dot
  * stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
 bool ts_dicom_is_class(const char *uid, const char *const *classes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the files of a study: folders are searched without recursion and without following links to folders, the names
- * sorted, so that nothing depends on the order in which the file system lists them. Then each file is scanned. A name
- * that leads to no image is kept with the reason, since it may have been a slice.
+ * Finds the files of a study and scans each of them. Folders are searched without recursion and without following links
+ * to folders. Names are sorted, so that nothing depends on the order in which the file system lists them. A name that
+ * leads to no image is kept with the reason, since it may have been a slice.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "core/path.h"
 #include "io/dicom/dicom_non_images.h"
 #include "io/dicom/dicom_scan.h"
 
@@ -58,8 +59,7 @@ static enum ts_status add(struct search *search, struct list *list, const struct
     if (list->n == MAX_FILES) {
         ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "too-many-files"},
                       "more than %d files or folders in the input", (int)MAX_FILES);
-        ts_diag_hint(search->diag, "give the folder of one study");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(search->diag, "give the folder of one study");
     }
     struct found *grown = ts_memory_grow(list->items, list->n, &list->capacity, sizeof *grown);
     if (!grown)
@@ -73,11 +73,10 @@ static enum ts_status unreadable(struct search *search, const char *path)
 {
     ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "cannot read %s: %s",
                   path, strerror(errno));
-    ts_diag_hint(search->diag, "check the path and its permissions");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(search->diag, "check the path and its permissions");
 }
 
-/* The text of a link, or NULL. */
+/* Returns the text of a link, or NULL. */
 static const char *link_target(struct search *search, const char *path)
 {
     char target[4096];
@@ -102,7 +101,7 @@ static enum ts_status visit_folder(struct search *search, struct found *found)
     if (++found->depth > MAX_DEPTH)
         return ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "folders-too-deep"},
                              "folders nested deeper than %d in the input", (int)MAX_DEPTH);
-    if (!strcmp(ts_dicom_base_name(found->path), ".git"))
+    if (!strcmp(ts_base_name(found->path), ".git"))
         return visit_other(search, found, DICOM_GIT, 0);
     return add(search, &search->pending, found);
 }
@@ -127,7 +126,7 @@ static enum ts_status visit(struct search *search, int fd, const struct found *p
                                    : visit_other(search, &found, DICOM_SPECIAL, 0);
 }
 
-/* A folder that the user named must be readable; of one below it the caller of the scan decides. */
+/* A folder that the user named must be readable; whether one below it must, the caller of the scan decides. */
 static enum ts_status folder_unreadable(struct search *search, const struct found *place)
 {
     return place->depth == 0 ? unreadable(search, place->path) : visit_other(search, place, DICOM_UNREADABLE, errno);
@@ -165,7 +164,7 @@ static enum ts_status read_folder(struct search *search, struct found place)
     return status;
 }
 
-/* A path of the user's: a folder to search, or a file, through links where there are any. */
+/* Takes a path that the user named: a folder to search, or a file. Links are followed. */
 static enum ts_status start_at(struct search *search, const char *path, size_t entry)
 {
     struct stat status;

@@ -48,7 +48,7 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
     return job;
 }
 
-/* For a decoder that has left its own text. */
+/* Refuses where a decoder has already written the text. */
 static void refuse_code(struct dicom_reply *reply, const char *code)
 {
     reply->failed = 1;

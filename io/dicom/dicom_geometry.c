@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/path.h"
 #include "core/search.h"
 
 static const double SAME_POSITION_MM = 1e-3;
@@ -43,7 +44,8 @@ static void scale(double *a, double factor)
         a[i] *= factor;
 }
 
-/* Unit x, y, z; the cosines are off by 1e-3 at most (the scan refused others). Returns the largest change. */
+/* Makes unit vectors x, y, z of cosines that are off by 1e-3 at most (the scan refused others). Returns the largest
+ * change. */
 static double make_orthonormal(const double orientation[6], double direction[9])
 {
     double *x = direction, *y = direction + 3, *z = direction + 6, change = 0;
@@ -113,14 +115,13 @@ static void drop_duplicates(struct dicom_series *series)
             if (error != 0) {
                 ts_dicom_series_refuse(series, "input-unreadable", "check the files and their permissions",
                                        "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
-                                       ts_dicom_base_name(before->path), ts_dicom_base_name(file->path),
-                                       strerror(error));
+                                       ts_base_name(before->path), ts_base_name(file->path), strerror(error));
                 return;
             }
             if (!same) {
                 ts_dicom_series_refuse(series, "duplicate-differs", "remove the one that is wrong",
                                        "%s and %s have one SOP Instance UID but different content",
-                                       ts_dicom_base_name(before->path), ts_dicom_base_name(file->path));
+                                       ts_base_name(before->path), ts_base_name(file->path));
                 return;
             }
             series->n_duplicates++;
@@ -146,7 +147,7 @@ static bool all_same_pixels(const struct slice *slices, size_t n)
     return true;
 }
 
-/* What tells apart images at one position, for the hint. */
+/* Names the element in which images at one position differ, for the hint. */
 static const char *name_difference(const struct slice *slices, size_t n)
 {
     const struct dicom_file *first = slices[0].file;
@@ -195,8 +196,8 @@ static bool refuse_repeats(struct dicom_series *series, const struct slice *slic
             series, "position-repeated", hint,
             "the same pixels %zu times under different SOP Instance UIDs at %.3f mm along the normal "
             "(%s, %s)",
-            same, slices[first].along_mm, ts_dicom_base_name(slices[first].file->path),
-            ts_dicom_base_name(slices[first + 1].file->path));
+            same, slices[first].along_mm, ts_base_name(slices[first].file->path),
+            ts_base_name(slices[first + 1].file->path));
     } else if (positions == 1) {
         ts_dicom_series_refuse(series, "position-repeated", hint,
                                "all %zu images lie at one position, %.3f mm along the normal: not a volume", n,
@@ -204,8 +205,8 @@ static bool refuse_repeats(struct dicom_series *series, const struct slice *slic
     } else {
         ts_dicom_series_refuse(series, "position-repeated", hint,
                                "%zu different images at %.3f mm along the normal (%s, %s); %zu images at %zu positions",
-                               same, slices[first].along_mm, ts_dicom_base_name(slices[first].file->path),
-                               ts_dicom_base_name(slices[first + 1].file->path), n, positions);
+                               same, slices[first].along_mm, ts_base_name(slices[first].file->path),
+                               ts_base_name(slices[first + 1].file->path), n, positions);
     }
     return true;
 }
@@ -248,8 +249,8 @@ static void refuse_uneven(struct dicom_series *series, const struct slice *slice
         missing += only_missing ? (size_t)whole - 1 : 0;
     }
     worst = only_missing && missing > 0 ? wide : worst;
-    const char *before = ts_dicom_base_name(slices[worst - 1].file->path);
-    const char *after = ts_dicom_base_name(slices[worst].file->path);
+    const char *before = ts_base_name(slices[worst - 1].file->path);
+    const char *after = ts_base_name(slices[worst].file->path);
     double from = slices[worst - 1].along_mm, to = slices[worst].along_mm;
     if (only_missing && missing > 0) {
         ts_dicom_series_refuse(series, "slice-missing", "supply the missing slices; none are made up",
@@ -294,7 +295,7 @@ static void check_spacing(struct dicom_series *series, const struct slice *slice
     }
 }
 
-/* Slices that lean off the normal, all alike (a tilted gantry) or one by one. */
+/* Refuses slices that lean off the normal, all alike (a tilted gantry) or one by one. */
 static void check_shear(struct dicom_series *series, const struct slice *slices, const struct step *step)
 {
     if (step->shear_degree > MAX_SHEAR_DEGREE) {
@@ -312,7 +313,7 @@ static void check_shear(struct dicom_series *series, const struct slice *slices,
         if (shift > fmax(1e-2, JITTER_RELATIVE * step->spacing_mm)) {
             ts_dicom_series_refuse(series, "slice-shifted", "supply slices that lie on one line",
                                    "%s lies %.3f mm beside the line through the other slices",
-                                   ts_dicom_base_name(slices[i].file->path), shift);
+                                   ts_base_name(slices[i].file->path), shift);
             return;
         }
     }

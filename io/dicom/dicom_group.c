@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From files to series. Files are sorted by everything that makes a series but its orientation,
- * then each run of equals is split by orientation; so the result does not depend on names, nor on the order in which
- * files were found.
+ * Groups files into series. Files are sorted by everything that makes a series but its orientation, and each run of
+ * equal ones is split by orientation, so that the result depends neither on names nor on the order in which files were
+ * found.
  */
 #include "io/dicom/dicom_group.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/path.h"
 #include "io/dicom/dicom_completeness.h"
 #include "io/dicom/dicom_geometry.h"
 #include "io/dicom/dicom_non_images.h"
@@ -19,7 +20,7 @@
 enum { MAX_ORIENTATIONS = 256 }; /* of one run; a series that has more is no set of volumes */
 static const double SAME_ORIENTATION = 1e-4;
 
-/* Value 3 of Image Type, such as AXIAL, LOCALIZER, M or PHASE MAP. */
+/* Copies value 3 of Image Type, such as AXIAL, LOCALIZER, M or PHASE MAP. */
 static void third_value(const char *image_type, char out[DICOM_TEXT_MAX])
 {
     for (int i = 0; i < 2 && image_type; i++) {
@@ -37,7 +38,7 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Everything that parts series from series, but orientation. */
+/* Compares everything that separates series from series, but orientation. */
 static int compare_keys(const struct dicom_file *a, const struct dicom_file *b)
 {
     int order = strcmp(a->study, b->study);
@@ -143,7 +144,7 @@ static void check_kind(struct dicom_series *series)
                                "a localizer: an overview for planning, not part of a volume");
 }
 
-/* The way out of a file's refusal. */
+/* Returns what the user can do about a refused file. */
 static const char *hint_for(const char *code)
 {
     static const char *const hints[][2] = {
@@ -179,7 +180,7 @@ static void check_files(struct dicom_series *series)
     if (bad) {
         ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
                                "%zu of %zu files cannot be used; %s: %s", refused, series->n_files,
-                               ts_dicom_base_name(bad->path), bad->refusal);
+                               ts_base_name(bad->path), bad->refusal);
     }
     if (odd)
         ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
@@ -195,8 +196,8 @@ static void check_files(struct dicom_series *series)
             if (!(fabs(file->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
                 ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
                                        "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
-                                       first->spacing_mm[1], ts_dicom_base_name(first->path), file->spacing_mm[0],
-                                       file->spacing_mm[1], ts_dicom_base_name(file->path));
+                                       first->spacing_mm[1], ts_base_name(first->path), file->spacing_mm[0],
+                                       file->spacing_mm[1], ts_base_name(file->path));
         }
     }
 }

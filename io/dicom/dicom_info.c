@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info` of DICOM files: each series, what it would become, and why it would be refused. Prints no text that
- * identifies a patient from a header; file names appear only within a reason, and without their folders unless the file
- * cannot be read.
+ * `tomostage info` of DICOM files: each series with the volume that it would become, or why it would be refused. No
+ * text of a header that identifies a patient is printed. File names appear only within a reason, and without their
+ * folders unless the file cannot be read.
  */
 #include <stdio.h>
 
@@ -111,12 +111,10 @@ static void write_json(FILE *stream, const struct dicom_folder *folder, const st
 
 /* ---- plain text --------------------------------------------------------------------------------- */
 
-/* Prints a line; control characters and bytes that are not UTF-8 are escaped in `text`. */
 static void print_line(FILE *stream, const char *label, const char *text)
 {
-    char escaped[1024];
-    ts_text_escape(escaped, sizeof escaped, text);
-    fprintf(stream, "%s%s\n", label, escaped);
+    ts_text_print(stream, label, text);
+    fputc('\n', stream);
 }
 
 static void print_refusal(FILE *stream, const char *code, const char *reason, const char *hint)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scanner's console lets people write into this attribute, so a name could stand there. Only texts of a vendor's form
- * are kept; a name has neither digits nor a place in the list. Source: the DICOM conformance statements of the vendors.
+ * Recognizes the texts that vendors write as Convolution Kernel. A scanner's console lets people write into this
+ * attribute, so a patient's name could stand there: only texts of a vendor's form are kept, since a name has neither
+ * digits nor a place in the list. Source: the DICOM conformance statements of the vendors.
  */
 #include "io/dicom/dicom_kernel.h"
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/path.h"
 #include "core/search.h"
 #include "io/dicom/dicom_name_index.h"
 #include "io/dicom/dicom_non_images.h"
@@ -54,7 +55,7 @@ static void write_pattern(const char *name, size_t n, char out[NAME_BYTES])
 void ts_dicom_name_stem(const char *path, char *out, size_t size)
 {
     char name[512];
-    const char *full_name = ts_dicom_base_name(path);
+    const char *full_name = ts_base_name(path);
     snprintf(name, sizeof name, "%s", full_name + strspn(full_name, "."));
     for (char *dot = (char *)extension_of(name); dot; dot = (char *)extension_of(name))
         *dot = '\0';
@@ -96,7 +97,7 @@ static bool add_shape(struct shapes *shapes, int folder, const char *text)
 
 static bool add_image(struct shapes *shapes, const struct dicom_file *file)
 {
-    const char *name = ts_dicom_base_name(file->path), *extension = extension_of(name);
+    const char *name = ts_base_name(file->path), *extension = extension_of(name);
     const int folders[] = {file->folder, EVERYWHERE};
     char pattern[NAME_BYTES], last[NAME_BYTES];
     bool ok = true;
@@ -138,7 +139,7 @@ static bool was_file(const struct dicom_other *other)
 /* A hidden file, or one of a hidden folder. */
 static bool is_hidden(const char *path)
 {
-    const char *name = ts_dicom_base_name(path), *folder = name - (name > path);
+    const char *name = ts_base_name(path), *folder = name - (name > path);
     while (folder > path && folder[-1] != '/')
         folder--;
     return *name == '.' || (folder[0] == '.' && folder[1] != '/' && folder[1] != '.');
@@ -148,7 +149,7 @@ static bool is_hidden(const char *path)
 static bool has_shape_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
     char name[512], text[NAME_BYTES];
-    const char *full_name = ts_dicom_base_name(other->path);
+    const char *full_name = ts_base_name(other->path);
     snprintf(name, sizeof name, "%s", full_name + strspn(full_name, "."));
     for (bool first = true;; first = false) {
         char *extension = (char *)extension_of(name);
@@ -179,7 +180,7 @@ static int compare_sizes(const void *a, const void *b)
 static bool has_size_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
     char text[NAME_BYTES] = "";
-    const char *extension = extension_of(ts_dicom_base_name(other->path));
+    const char *extension = extension_of(ts_base_name(other->path));
     const struct size least = {folder, (int64_t)((1 - SIMILAR_SIZE) * (double)other->bytes)};
     const size_t low = ts_lower_bound(&least, shapes->sizes, shapes->n_sizes, sizeof least, compare_sizes);
     if (extension)
@@ -198,7 +199,7 @@ static int compare_path(const void *path, const void *file)
  * are sorted by path. */
 static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_other *other)
 {
-    const size_t length = (size_t)(ts_dicom_base_name(other->path) - other->path);
+    const size_t length = (size_t)(ts_base_name(other->path) - other->path);
     char stem[4096];
     const int n = snprintf(stem, sizeof stem - 1, "%s", other->path);
     char *extension = n < (int)sizeof stem - 1 ? (char *)extension_of(stem + length) : NULL;
@@ -221,7 +222,7 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
 static bool has_extension_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
     char text[NAME_BYTES];
-    const char *extension = extension_of(ts_dicom_base_name(other->path));
+    const char *extension = extension_of(ts_base_name(other->path));
     if (extension)
         write_extension(extension, text);
     return extension && has_shape(shapes, folder, text);

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/path.h"
+
 enum { MAX_UNREADABLE = 5, NAME_BYTES = 1024 };
 
-/* What each kind is called in JSON, in a sentence of one name, and in one of several. */
+/* The words for each kind in JSON, in a sentence about one name, and in one about several. */
 static const struct {
     const char *key, *one, *several;
 } kinds[DICOM_OTHER_KINDS + 1] = {
@@ -33,7 +35,7 @@ const char *ts_dicom_other_key(enum dicom_other_kind kind)
     return kinds[kind].key;
 }
 
-/* Appends to `out` of `size` bytes, of which *used are taken. */
+/* Appends three texts to `out` of `size` bytes, of which *used are in use. */
 static void append(char *out, size_t size, size_t *used, const char *before, const char *text, const char *after)
 {
     if (*used < size) {
@@ -73,7 +75,7 @@ static void suspects_text(const struct dicom_series *series, char *out, size_t s
         (size_t)snprintf(out, size, "%zu file%s among its slices cannot be read as DICOM: ", series->n_suspects,
                          series->n_suspects == 1 ? "" : "s");
     for (size_t i = 0; i < series->n_suspects && i < DICOM_MAX_NAMED; i++) {
-        append(out, size, &used, i ? ", " : "", ts_dicom_base_name(series->suspects[i]->path), " (");
+        append(out, size, &used, i ? ", " : "", ts_base_name(series->suspects[i]->path), " (");
         append(out, size, &used, kinds[series->suspects[i]->kind].one, ")", "");
     }
     append(out, size, &used, series->n_suspects > DICOM_MAX_NAMED ? ", ..." : "", "", "");
@@ -120,8 +122,7 @@ enum ts_status ts_dicom_refuse_unreadable(const struct dicom_folder *folder, str
     if (n < folder->n_of[DICOM_UNREADABLE])
         ts_diag_error(diag, TS_BAD_INPUT, &site, "%zu more files or folders cannot be read",
                       folder->n_of[DICOM_UNREADABLE] - n);
-    ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
-    return TS_BAD_INPUT;
+    return ts_diag_hint(diag, DICOM_UNREADABLE_HINT);
 }
 
 void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t size)
@@ -130,7 +131,7 @@ void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t s
     ts_dicom_passed_over(folder, out, size);
     used = strlen(out);
     for (size_t i = 0; i < folder->n_others && i < DICOM_MAX_NAMED; i++)
-        append(out, size, &used, i ? ", " : " (", ts_dicom_base_name(folder->others[i].path), "");
+        append(out, size, &used, i ? ", " : " (", ts_base_name(folder->others[i].path), "");
     append(out, size, &used, folder->n_others > DICOM_MAX_NAMED ? ", ..." : "", folder->n_others > 0 ? ")" : "", "");
 }
 

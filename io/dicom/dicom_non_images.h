@@ -13,7 +13,7 @@
 #define DICOM_UNREADABLE_HINT                                                                                          \
     "supply the files anew or remove them; `unreadable: skip` beside the path reads what is left of the series"
 
-/* What a run refuses unless the chain allows it. */
+/* The ways in which a series may lack slices. A run refuses each of them unless the chain allows it. */
 enum dicom_lack_kind {
     LACK_SUSPECTS,  /* files that cannot be read may be slices of the series */
     LACK_DAMAGED,   /* other damaged files have its UID; the reason is their refusal */
@@ -42,7 +42,7 @@ void ts_dicom_name_stem(const char *path, char *out, size_t size);
 enum ts_status ts_dicom_count_suspects(const struct dicom_folder *folder, struct arena *arena,
                                        struct dicom_series *series, size_t n_series, struct ts_diag *diag);
 
-/* What JSON calls the kind: "not_dicom". */
+/* Returns the key of the kind in JSON, such as "not_dicom". */
 const char *ts_dicom_other_key(enum dicom_other_kind kind);
 /* Writes "14 files passed over: 9 not DICOM, 2 empty", or "". */
 void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t size);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pixel data against its header: see dicom_pixels.h.
+ * Holds pixel data against its header. Compressed streams are checked up to the first byte that only a decoder can
+ * judge: their own headers must state the same rows, columns and bits, and they may not claim a size out of all
+ * proportion to their bytes.
  */
 #include "io/dicom/dicom_pixels.h"
 
@@ -107,7 +109,7 @@ static void check_rle(struct scan *scan)
     }
 }
 
-/* What a JPEG stream says of itself, up to its first scan. */
+/* The header of a JPEG stream, up to its first scan. */
 struct jpeg_header {
     int marker, precision, rows, columns, components, near;
 };

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the values of a series are: value = stored * slope + intercept, slice by slice in double. The element type is
- * the smallest integer that holds every possible value of every slice (from Bits Stored, sign, slope and intercept,
- * never from the first slice alone), f32 where a slope or intercept is not whole. Unit and quantity come from modality,
- * Rescale Type and Units. Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units).
+ * Works out what the values of a series are: value = stored * slope + intercept, slice by slice in double. The element
+ * type is the smallest integer that holds every possible value of every slice (from Bits Stored, sign, slope and
+ * intercept, never from the first slice alone), f32 where a slope or intercept is not whole. Unit and quantity come
+ * from modality, Rescale Type and Units. Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units).
  */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/path.h"
 #include "io/dicom/dicom_cells.h"
 #include "io/dicom/dicom_geometry.h"
 
@@ -94,7 +95,7 @@ void ts_dicom_quantify(struct dicom_series *series)
         if (!same) {
             ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
                                    "%s and %s disagree in Rescale Type, Units or Photometric Interpretation",
-                                   ts_dicom_base_name(first->path), ts_dicom_base_name(file->path));
+                                   ts_base_name(first->path), ts_base_name(file->path));
             return;
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices decoded ahead: a fixed number of slots in memory that sandboxed workers share. A job's number is slot * 2^32 +
- * z; with it goes the open file, since a worker can open nothing.
+ * Decodes slices ahead of their use, into a fixed number of slots in memory that sandboxed workers share. The number of
+ * a job is slot * 2^32 + z. The open file goes with it, since a worker can open nothing.
  *
  * What read() waits for goes first, then what prefetch() named, in order, while slots are free. A slice that was
  * decoded ahead and stands in the way of one that is waited for gives up its slot: a prefetch is a hint.
@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/path.h"
 #include "io/dicom/dicom_decode.h"
 #include "io/dicom/dicom_source.h"
 #include "io/file/digest.h"
@@ -28,7 +29,7 @@ static void *slot_data(const struct dicom_source *source, int64_t slot)
     return memory + (size_t)(slot / source->n_workers) * source->slot_bytes;
 }
 
-/* Workers and slots where the caller named none. */
+/* Returns the number of workers where the caller named none. */
 static int default_threads(void)
 {
     cpu_set_t cores;
@@ -57,7 +58,7 @@ static size_t slot_bytes(const struct dicom_source *source)
     return (ts_slice_bytes(&source->base.image) + 63) / 64 * 64;
 }
 
-/* What a worker may need to decode any slice. */
+/* Returns the memory that a worker may need to decode any slice. */
 static size_t worker_bytes(const struct dicom_source *source)
 {
     int64_t largest = 0;
@@ -77,7 +78,7 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 
 /* ---- in a worker ------------------------------------------------------------------------------- */
 
-/* What every worker is told when it starts. */
+/* Every worker gets this when it starts. */
 struct decoder_setup {
     size_t slot_bytes, cell_bytes;
     bool codecs; /* DCMTK is needed */
@@ -306,10 +307,9 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
     int64_t z = (int64_t)(job & UINT32_MAX);
     if (job == UINT64_MAX || z >= source->base.n_slices)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
-    enum ts_status status = ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s",
-                                          (long long)z, ts_dicom_base_name(source->frames[z].file->path), what);
-    ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
-    return status;
+    ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s", (long long)z,
+                  ts_base_name(source->frames[z].file->path), what);
+    return ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
 }
 
 /* Takes one answer from the workers. */
@@ -342,13 +342,12 @@ static enum ts_status accept(struct dicom_source *source, int64_t z, const struc
                              struct ts_diag *diag)
 {
     struct source_slice *slice = &source->base.slices[z];
-    const char *name = ts_dicom_base_name(source->frames[z].file->path);
+    const char *name = ts_base_name(source->frames[z].file->path);
     char sha256[sizeof slice->pixel_sha256];
     if (reply->failed) {
         struct diag_site site = {.code = reply->code};
         ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
-        ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
     }
     ts_digest_format(sha256, reply->pixel_sha256);
     if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One DICOM file: preamble, file meta group, data set, pixel data; then what the header must say for the pixels to be
- * read rightly. See dicom_scan.h. Wrong files are described, not failed: the series they belong to is refused with
- * these words.
+ * Scans one DICOM file: preamble, file meta group, data set, pixel data; then its header is checked (dicom_check.c). A
+ * wrong file is described, not failed: the series it belongs to is refused with that description.
  */
 #include "io/dicom/dicom_scan.h"
 
@@ -103,12 +102,12 @@ static bool choose_syntax(struct scan *scan)
     return !text_equals(uid, "1.2.840.10008.1.2.1.99");
 }
 
-/* The first element tells whether the data set is encoded as the meta group says. */
+/* Whether the data set is encoded as the meta group states, judged by its first element. */
 static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
 {
     unsigned char bytes[8];
     if (!ts_dicom_read(&scan->reader, walk->offset, bytes, sizeof bytes))
-        return true; /* the walk itself will say what is missing */
+        return true; /* the walk itself will report what is missing */
     unsigned group = ts_dicom_u16(bytes, walk->big_endian), swapped = ts_dicom_u16(bytes, !walk->big_endian);
     if (group > 0xFF && swapped <= 0xFF && (group & 0xFF) == 0) {
         ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s endian, the data set is %s endian",
@@ -147,7 +146,7 @@ static const char *const document_classes[] = {"88.", "104.", "9.", "11.", "66",
 /* Data sets of these classes are images: where they have neither pixels nor rows they were cut. */
 static const char *const image_classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4", "128", "128.1", "130", NULL};
 
-/* What follows the pixels may pad or sign them, but not change the header. */
+/* Elements behind the pixels may pad or sign them, but not change the header. */
 static bool is_end_padding(struct scan *scan, const struct dicom_walk *walk)
 {
     int64_t left = scan->file->file_bytes - walk->offset;
@@ -204,7 +203,7 @@ static bool is_first_element(const unsigned char *bytes)
     return short_implicit || ((little || big) && ts_dicom_is_vr((const char *)bytes + 4));
 }
 
-/* What the first n bytes of a file without magic look like. */
+/* Describes what the first n bytes of a file without magic look like. */
 static void describe_start(const unsigned char *start, size_t n, struct dicom_other *other)
 {
     static const unsigned char apple_double[] = {0, 5, 0x16, 7};

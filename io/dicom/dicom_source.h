@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of the dicom source share: dicom.c (opening), dicom_frame.c (one slice, in a worker) and dicom_ring.c
- * (the queue and the shared memory of decoded slices).
+ * The structs that the parts of the dicom source share: dicom.c opens it, dicom_frame.c decodes one slice in a worker,
+ * dicom_ring.c has the queue and the shared memory of decoded slices.
  */
 #ifndef IO_DICOM_DICOM_SOURCE_H
 #define IO_DICOM_DICOM_SOURCE_H
@@ -21,7 +21,7 @@ struct dicom_frame {
     double slope, intercept; /* as applied */
 };
 
-/* What a worker is told of one slice. Its file comes as a descriptor. */
+/* The job of decoding one slice, as a worker gets it. The file comes beside it, as a descriptor. */
 struct dicom_job {
     int64_t place;                                 /* of the result in the worker's memory, in slices */
     int64_t pixel_offset, pixel_bytes, file_bytes; /* as in struct dicom_file */
@@ -73,14 +73,14 @@ struct dicom_source {
     int n_pending;
 };
 
-/* What a worker is told of slice z; the place of the result is 0. */
+/* Returns the job of slice z, with the place of its result still 0. */
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
 /* Decodes the frame of one slice into out (n elements of job->dtype), in a worker. `cells` holds the frame as it comes
  * from the file. */
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply);
 /* Has the crypto library load what it needs from files, before the worker is locked. */
 bool ts_dicom_frame_prepare(void);
-/* Bytes of the cells of one frame. */
+/* Returns the bytes of the cells of one frame. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
 
 /* The four operations of struct source_ops but close, and what close must end. */
@@ -88,7 +88,7 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
 void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n);
 enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
 void ts_dicom_ring_end(struct dicom_source *source);
-/* What the source holds while reading, with this many workers and slots. */
+/* Returns the bytes that the source holds while reading, with this many workers and slots. */
 size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of wanted elements and their strict parsing: see dicom_values.h.
+ * The table of wanted elements and their strict parsing. A value that is wrong in part is wrong as a whole: a position
+ * of two numbers, or a number with a comma, must not become a place that looks right.
  */
 #include "io/dicom/dicom_values.h"
 
@@ -202,7 +203,7 @@ static bool is_short_vr(const char *vr)
     return !*vr || !strcmp(vr, "US") || !strcmp(vr, "SS") || !strcmp(vr, "UN");
 }
 
-/* The value into its field; false where it is not of its kind. */
+/* Stores the value in its field; false where it is not of its kind. */
 static bool store(const struct wanted *want, const char *bytes, size_t length, const struct dicom_element *element,
                   bool big_endian, struct dicom_file *file)
 {

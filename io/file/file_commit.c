@@ -66,6 +66,34 @@ static bool temporary_path(const char *folder, const char *base, char **path)
                     (unsigned long long)random) > 0;
 }
 
+static int open_unnamed(const char *folder)
+{
+    return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+static int open_temporary(const char *path)
+{
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* Opens a file in the folder that has no name, or none any more. -1 with errno. */
+static int open_scratch(const char *folder, const char *base)
+{
+    char *path;
+    int fd = open_unnamed(folder);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    if (!temporary_path(folder, base, &path)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    fd = open_temporary(path);
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return fd;
+}
+
 /* A file without a name needs /proc to get one, unless the process may read everything. */
 static int link_descriptor(int fd, const char *path)
 {
@@ -77,7 +105,7 @@ static int link_descriptor(int fd, const char *path)
 /* Whether a file of the folder can be made without a name and get one later. Only a trial shows it. */
 static bool can_link(const char *folder, const char *temporary)
 {
-    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const int fd = open_unnamed(folder);
     const bool done = fd >= 0 && link_descriptor(fd, temporary) == 0;
     if (done)
         unlink(temporary);
@@ -89,16 +117,14 @@ static bool can_link(const char *folder, const char *temporary)
 /* Some folders accept no files whatever their mode is, as those of /proc: only a trial shows it. */
 static enum ts_status try_folder(const char *path, const char *folder, struct ts_diag *diag)
 {
-    const struct file_commit trial = {.path = (char *)path, .folder = (char *)folder};
-    const int fd = ts_file_scratch(&trial), error = errno;
+    const int fd = open_scratch(folder, ts_base_name(path)), error = errno;
     if (fd >= 0) {
         close(fd);
         return TS_OK;
     }
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-not-writable"},
                   "the output folder '%s' takes no files: %s (%d)", folder, ts_errno_text(error), error);
-    ts_diag_hint(diag, "choose another folder for the output");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "choose another folder for the output");
 }
 
 static enum ts_status check_folder(const char *path, const char *folder, struct ts_diag *diag)
@@ -110,13 +136,11 @@ static enum ts_status check_folder(const char *path, const char *folder, struct 
     if (!found || !S_ISDIR(status.st_mode)) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-missing"},
                       "the folder '%s' of the output '%s' does not exist", folder, path);
-        ts_diag_hint(diag, "make it first: mkdir -p '%s'", folder);
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "make it first: mkdir -p '%s'", folder);
     }
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) {
         fail(diag, "output-folder-not-writable", "write to the output folder", folder, errno);
-        ts_diag_hint(diag, "give yourself the right to write there, or choose another output");
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "give yourself the right to write there, or choose another output");
     }
     return TS_OK;
 }
@@ -137,8 +161,7 @@ static enum ts_status check_existing(const char *path, bool force, struct ts_dia
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "the output '%s' already exists",
                   path);
-    ts_diag_hint(diag, "choose another name, or replace it with --force");
-    return TS_RUN_FAILED;
+    return ts_diag_hint(diag, "choose another name, or replace it with --force");
 }
 
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
@@ -214,10 +237,7 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
         return ts_diag_no_memory(diag, strlen(path) + 64);
     }
     file->named = !can_link(file->folder, file->temporary);
-    if (file->named)
-        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    else
-        file->fd = open(file->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    file->fd = file->named ? open_temporary(file->temporary) : open_unnamed(file->folder);
     if (file->fd < 0)
         return fail(diag, "output-create", "create a file in the output folder", file->folder, errno);
     return TS_OK;
@@ -225,19 +245,7 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
 
 int ts_file_scratch(const struct file_commit *file)
 {
-    int fd = open(file->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    char *path;
-    if (!temporary_path(file->folder, ts_base_name(file->path), &path)) {
-        errno = ENOMEM;
-        return -1;
-    }
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0)
-        unlink(path);
-    free(path);
-    return fd;
+    return open_scratch(file->folder, ts_base_name(file->path));
 }
 
 enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag)
@@ -319,8 +327,7 @@ enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)
     if (error == EEXIST) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
                       "the output '%s' came into being during the run", file->path);
-        ts_diag_hint(diag, "choose another name, or replace it with --force");
-        return TS_RUN_FAILED;
+        return ts_diag_hint(diag, "choose another name, or replace it with --force");
     }
     if (error)
         return fail(diag, "output-rename", "give the finished file the name", file->path, error);

@@ -70,8 +70,7 @@ static enum ts_status check_filters(const struct hdf5_input *input, struct hdf5_
         ts_hdf5_input_refuse(input, "hdf5-filter",
                              "%s was stored with the filter %d (%s); shuffle, deflate and fletcher32 are read",
                              stack->name, filter->id, *shown ? shown : "without a name");
-        ts_diag_hint(input->diag, "h5repack -f SHUF -f GZIP=1 writes it again so that every program reads it");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(input->diag, "h5repack -f SHUF -f GZIP=1 writes it again so that every program reads it");
     }
     if (stack->storage.edges_unfiltered)
         return ts_hdf5_input_refuse(input, "hdf5-filter", "%s has chunks at its edges that its filters leave out",

@@ -139,8 +139,9 @@ bool ts_verify_content(struct verification *check, size_t bytes)
         at = newline + 1;
         if (strncmp(line, "=storage\t", 9) == 0 || strncmp(line, "=chunks\t", 8) == 0) {
             const size_t block = strtoull(strchr(line, '\t') + 1, NULL, 10);
-            done =
-                block <= (size_t)(end - at) ? take_block(check, line[1] == 'c', at, block, dataset) : no_sense(check);
+            if (block > (size_t)(end - at))
+                return no_sense(check);
+            done = take_block(check, line[1] == 'c', at, block, dataset);
             at += block;
         } else if (strncmp(line, "=digest\t", 8) == 0 || strncmp(line, "=complete\t", 10) == 0) {
             take_mark(check, line);

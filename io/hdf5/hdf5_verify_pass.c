@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/memory.h"
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_verify_parts.h"
 
@@ -36,14 +37,10 @@ struct pass {
 
 static bool add_part(struct pass *pass, const struct part *part)
 {
-    if (pass->n == pass->capacity) {
-        const size_t capacity = pass->capacity ? 2 * pass->capacity : 256;
-        struct part *grown = realloc(pass->parts, capacity * sizeof *grown);
-        if (!grown)
-            return ts_verify_no_memory(pass->check);
-        pass->parts = grown;
-        pass->capacity = capacity;
-    }
+    struct part *parts = ts_memory_grow(pass->parts, pass->n, &pass->capacity, sizeof *parts);
+    if (!parts)
+        return ts_verify_no_memory(pass->check);
+    pass->parts = parts;
     pass->parts[pass->n++] = *part;
     if (part->bytes > pass->largest)
         pass->largest = (size_t)part->bytes;

@@ -24,25 +24,24 @@ struct sense {
     char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
 };
 
-/* The last field of an attribute's line is its value; its bytes, at most `size`. */
-static size_t get_value(const char *line, void *out, size_t size)
-{
-    return ts_verify_hex(strrchr(line, '\t') + 1, out, size);
-}
-
-static bool is_attribute(const char *line, const char *name, const char *dtype)
+/* Where the line is an attribute of this name and of a type that begins so: its value, at most `size` bytes of it.
+ * Returns their number; 0: it is another attribute. */
+static size_t get_value(const char *line, const char *name, const char *dtype, void *out, size_t size)
 {
     const size_t length = strlen(name);
     line += strlen("attribute\t");
-    return strncmp(line, name, length) == 0 && line[length] == '\t' &&
-           strncmp(line + length + 1, dtype, strlen(dtype)) == 0;
+    if (strncmp(line, name, length) != 0 || line[length] != '\t' ||
+        strncmp(line + length + 1, dtype, strlen(dtype)) != 0)
+        return 0;
+    return ts_verify_hex(strrchr(line, '\t') + 1, out, size);
 }
 
+/* The attribute "axes" of an image: names of one width, filled up with zeros. */
 static void take_axes(struct sense *sense, const char *line)
 {
     char names[8 * TS_MAX_RANK + 1] = "";
-    const size_t width = strtoull(line + strlen("attribute\taxes\t|S"), NULL, 10);
-    const size_t bytes = get_value(line, names, sizeof names - 1);
+    const size_t bytes = get_value(line, "axes", "|S", names, sizeof names - 1);
+    const size_t width = bytes > 0 ? strtoull(line + strlen("attribute\taxes\t|S"), NULL, 10) : 0;
     if (width == 0 || bytes % width || bytes / width > TS_MAX_RANK)
         return;
     sense->image.rank = (int)(bytes / width);
@@ -58,28 +57,25 @@ static void take_attribute(struct sense *sense, const char *line)
     struct ts_image *image = &sense->image;
     char quantity[UNIT_BYTES] = "";
     if (sense->axis >= 0) {
-        if (is_attribute(line, "units", "|S"))
-            (void)get_value(line, sense->axis_units[sense->axis], UNIT_BYTES - 1);
-        if (is_attribute(line, "spacing", "<f8"))
-            (void)get_value(line, &image->axes[sense->axis].spacing, sizeof(double));
+        (void)get_value(line, "units", "|S", sense->axis_units[sense->axis], UNIT_BYTES - 1);
+        (void)get_value(line, "spacing", "<f8", &image->axes[sense->axis].spacing, sizeof(double));
     } else if (sense->values) {
-        if (is_attribute(line, "units", "|S"))
-            (void)get_value(line, sense->unit, UNIT_BYTES - 1);
-        if (is_attribute(line, "quantity", "|S"))
-            (void)get_value(line, quantity, UNIT_BYTES - 1);
+        (void)get_value(line, "units", "|S", sense->unit, UNIT_BYTES - 1);
+        (void)get_value(line, "quantity", "|S", quantity, UNIT_BYTES - 1);
         for (int i = TS_COUNTS; *quantity && i <= TS_INTENSITY; i++)
             if (strcmp(quantity, ts_quantity_name((enum ts_quantity)i)) == 0)
                 image->quantity = (enum ts_quantity)i;
-    } else if (!sense->itself) {
-        return;
-    } else if (is_attribute(line, "axes", "|S")) {
+    } else if (sense->itself) {
+        const struct {
+            const char *name;
+            double *values;
+            size_t bytes;
+        } parts[] = {{"origin_mm", image->origin_mm, sizeof image->origin_mm},
+                     {"direction", image->direction, sizeof image->direction},
+                     {"step_z_mm", image->step_z_mm, sizeof image->step_z_mm}};
         take_axes(sense, line);
-    } else if (is_attribute(line, "origin_mm", "<f8")) {
-        sense->parts += get_value(line, image->origin_mm, sizeof image->origin_mm) == sizeof image->origin_mm;
-    } else if (is_attribute(line, "direction", "<f8")) {
-        sense->parts += get_value(line, image->direction, sizeof image->direction) == sizeof image->direction;
-    } else if (is_attribute(line, "step_z_mm", "<f8")) {
-        sense->parts += get_value(line, image->step_z_mm, sizeof image->step_z_mm) == sizeof image->step_z_mm;
+        for (int i = 0; i < 3; i++)
+            sense->parts += get_value(line, parts[i].name, "<f8", parts[i].values, parts[i].bytes) == parts[i].bytes;
     }
 }
 

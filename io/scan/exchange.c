@@ -47,8 +47,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     if (theta.kind != FINDER_NONE)
         return ts_projections_listed(projections, &theta, "/exchange/theta", unit, "projection");
     ts_hdf5_input_refuse(input, "angles-missing", "there is no /exchange/theta: the angles are not known");
-    ts_diag_hint(input->diag, "theta_start and theta_stop in degrees (and endpoint) say what they are");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(input->diag, "theta_start and theta_stop in degrees (and endpoint) say what they are");
 }
 
 /* A file that names its axes must name those of the format. */

@@ -122,8 +122,7 @@ static void json_object(struct json *json, const struct hdf5_listed *entry)
     json_known(json, "target", entry->target);
     json_known(json, "dtype", entry->type);
     if (entry->kind == HDF5_DATASET) {
-        ts_json_key(json, "shape");
-        ts_json_open(json, '[');
+        ts_json_open_member(json, "shape", '[');
         for (int d = 0; d < entry->rank; d++)
             ts_json_integer(json, (int64_t)entry->n[d]);
         ts_json_close(json, ']');
@@ -148,8 +147,7 @@ static void json_process(struct json *json, const struct hdf5_process *process)
     ts_json_member_text(json, "path", process->path);
     json_known(json, "program", process->program);
     json_known(json, "version", process->version);
-    ts_json_key(json, "parameters");
-    ts_json_open(json, '{');
+    ts_json_open_member(json, "parameters", '{');
     for (const struct hdf5_member *member = process->parameters; member; member = member->next) {
         ts_json_key(json, member->name);
         json_value(json, member->value, member->text);
@@ -170,13 +168,11 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
         ts_json_key(&json, "scan");
         ts_hdf5_scan_json(scan, &json);
     }
-    ts_json_key(&json, "objects");
-    ts_json_open(&json, '[');
+    ts_json_open_member(&json, "objects", '[');
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
         json_object(&json, entry);
     ts_json_close(&json, ']');
-    ts_json_key(&json, "processes");
-    ts_json_open(&json, '[');
+    ts_json_open_member(&json, "processes", '[');
     for (const struct hdf5_process *process = listing->processes; process; process = process->next)
         json_process(&json, process);
     ts_json_close(&json, ']');

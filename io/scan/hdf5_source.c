@@ -103,8 +103,7 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     if (start != stop || start == (*params->angles != 0)) {
         ts_param_error(set, "axes", "angles-missing", input->diag,
                        "a sinogram needs angles, or both theta_start and theta_stop in their place");
-        ts_diag_hint(input->diag, "flats and darks have no angles: their axes are z, frame and detector");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(input->diag, "flats and darks have no angles: their axes are z, frame and detector");
     }
     if (start)
         return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint, unit);

@@ -108,12 +108,12 @@ static enum ts_status find_entry(struct nexus *nexus)
         return status;
     if (n_found > 1) {
         ts_hdf5_input_refuse(nexus->input, "nexus-entries", "%d entries follow NXtomo, expected one", n_found);
-        ts_diag_hint(nexus->input->diag, "entry: PATH says which; `tomostage info FILE` lists what is in the file");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(nexus->input->diag,
+                            "entry: PATH says which; `tomostage info FILE` lists what is in the file");
     }
     ts_hdf5_input_refuse(nexus->input, "nexus-no-entry", "no entry follows NXtomo (definition)");
-    ts_diag_hint(nexus->input->diag, "data, angles and image_key name the datasets of a scan that does not say so");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(nexus->input->diag,
+                        "data, angles and image_key name the datasets of a scan that does not say so");
 }
 
 /* Whether a group has a member of this name, whatever it leads to. */
@@ -207,10 +207,10 @@ static enum ts_status read_all_keys(struct nexus *nexus, double **keys, double *
         return status;
     ts_hdf5_input_refuse(nexus->input, "image-key",
                          "there is no image_key: projections, flats and darks cannot be told apart");
-    ts_diag_hint(nexus->input->diag,
-                 "hdf5: FILE with path and axes reads frames of one kind; of flats and darks the axes are z, frame and "
-                 "detector");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(
+        nexus->input->diag,
+        "hdf5: FILE with path and axes reads frames of one kind; of flats and darks the axes are z, frame and "
+        "detector");
 }
 
 /* Alignment frames were taken at angles that the scan had before: they are projections by their key alone. */
@@ -338,8 +338,7 @@ static enum ts_status read_angles(struct nexus *nexus)
         ts_hdf5_input_refuse(nexus->input, "angle-unit",
                              "the unit of rotation_angle is %s%s, expected degree or radian", *units ? "" : "not given",
                              shown);
-        ts_diag_hint(nexus->input->diag, "angle_unit: degree or angle_unit: radian says what it is");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(nexus->input->diag, "angle_unit: degree or angle_unit: radian says what it is");
     }
     for (int64_t i = 0; i < projections->n_views; i++)
         angles[i] = angles[projections->frames[i]];
@@ -390,8 +389,7 @@ static enum ts_status read_pixel_size(struct nexus *nexus, const char *name, dou
     ts_text_escape(shown, sizeof shown, units);
     ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is %g in the unit '%s', expected a positive length in m to pm",
                          name, values[0], shown);
-    ts_diag_hint(nexus->input->diag, "pixel_size in mm stands for what the file says");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(nexus->input->diag, "pixel_size in mm stands for what the file says");
 }
 
 static enum ts_status read_geometry(struct nexus *nexus)

@@ -51,7 +51,7 @@ void ts_projections_close(struct projections *projections)
 
 enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag, struct projections *projections)
 {
-    const char *path = *(const char *const *)((const char *)set->values + set->rows[0].offset);
+    const char *path = *(const char *const *)ts_param_field(set, 0);
     struct arena *arena = ts_arena_create();
     *projections =
         (struct projections){.arena = arena, .input = {.path = path, .set = set, .diag = diag, .arena = arena}};
@@ -87,8 +87,7 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
                              "the %" PRId64 " angles are called radians and have a range of %.6g, %.4g turns, as "
                              "degrees would",
                              n, range, turns);
-        ts_diag_hint(input->diag, "angle_unit: degree, or angle_unit: radian if they are radians");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(input->diag, "angle_unit: degree, or angle_unit: radian if they are radians");
     }
     if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range))
         ts_diag_warning(input->diag, &(struct diag_site){.code = "angle-turns"},
@@ -97,8 +96,7 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
         ts_hdf5_input_refuse(input, "angle-unit",
                              "the %" PRId64 " angles are taken for degrees and have a range of %.6g, as radians would",
                              n, range);
-        ts_diag_hint(input->diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(input->diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
     projections->angles = angles;
     return TS_OK;
@@ -127,8 +125,7 @@ enum ts_status ts_projections_listed(struct projections *projections, const stru
         return ts_projections_angles(projections, angles, n, unit, sure);
     ts_text_escape(shown, sizeof shown, units);
     ts_hdf5_input_refuse(input, "angle-unit", "the unit of %s is %s, expected degree or radian", name, shown);
-    ts_diag_hint(input->diag, "angle_unit: degree or angle_unit: radian says what it is");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(input->diag, "angle_unit: degree or angle_unit: radian says what it is");
 }
 
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
@@ -145,8 +142,7 @@ enum ts_status ts_projections_range(struct projections *projections, double star
         ts_param_error(projections->input.set, "theta_stop", "angle-unit", projections->input.diag,
                        "%" PRId64 " views from %g to %g degrees are what half a turn or a turn would be in radians", n,
                        start, stop);
-        ts_diag_hint(projections->input.diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(projections->input.diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
     return ts_projections_angles(projections, angles, n, unit == ANGLE_UNIT_FILE ? ANGLE_UNIT_DEGREE : unit, true);
 }

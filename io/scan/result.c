@@ -214,8 +214,8 @@ static enum ts_status check_file(struct projections *projections)
         return status;
     if (strlen(digest) != 64 || found < 0) {
         ts_hdf5_input_refuse(input, "result-foreign", "this file was not written by tomostage");
-        ts_diag_hint(input->diag, "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
-        return TS_BAD_INPUT;
+        return ts_diag_hint(input->diag,
+                            "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
     }
     if (found < 1 || complete != 1)
         return ts_hdf5_input_refuse(input, "result-incomplete", "the file is not complete: its run did not end");

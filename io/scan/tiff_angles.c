@@ -106,8 +106,7 @@ static enum ts_status convert_angles(const struct param_set *set, double *angles
     refuse_file(set, diag, "angle-unit",
                 "the %lld angles of %s are taken for degrees and have a range of %.6g, as radians would", (long long)n,
                 params->angles_file, range);
-    ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
 }
 
 static enum ts_status angles_from_file(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
@@ -202,9 +201,9 @@ static enum ts_status refuse_gap(const struct tiff_pages *pages, struct ts_diag 
                       ts_base_name(pages->files[gap + 1].path));
     else
         return TS_OK;
-    ts_diag_hint(diag, "angles_file gives the angles of the views that are there; gaps: accept takes them as evenly "
-                       "spaced");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(diag,
+                        "angles_file gives the angles of the views that are there; gaps: accept takes them as evenly "
+                        "spaced");
 }
 
 static enum ts_status angles_from_range(const struct param_set *set, const struct tiff_pages *pages,
@@ -225,8 +224,7 @@ static enum ts_status angles_from_range(const struct param_set *set, const struc
         ts_param_error(set, "angle_stop", "angle-unit", diag,
                        "%lld views from %g to %g degrees are what half a turn or a turn would be in radians",
                        (long long)axis->n, params->angle_start, params->angle_stop);
-        ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
     return params->gaps == TIFF_GAPS_ACCEPT ? TS_OK : refuse_gap(pages, diag);
 }
@@ -237,12 +235,11 @@ static enum ts_status angles_from_list(const struct param_set *set, struct arena
 {
     const struct ts_numbers *list = &((const struct tiff_params *)set->values)->angles;
     const int64_t n = list->rows * list->columns;
-    double *angles = ts_arena_alloc(arena, (size_t)n * sizeof *angles);
+    double *angles = ts_arena_copy(arena, list->values, (size_t)n, sizeof *angles);
     if (list->rows > 1 && list->columns > 1)
         return ts_param_error(set, "angles", "angle-count", diag, "expected one list of numbers, not a list of lists");
     if (!angles)
         return ts_diag_no_memory(diag, (size_t)n * sizeof *angles);
-    memcpy(angles, list->values, (size_t)n * sizeof *angles);
     axis->positions = angles;
     return n == axis->n ? TS_OK
                         : ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views", (long long)n,
@@ -257,10 +254,9 @@ enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pag
     if (list + file + range != 1) {
         ts_param_error(set, "angles", (list + file + range) != 0 ? "angles-twice" : "angles-missing", diag,
                        "the angles of the views are given in %d ways, expected exactly one", list + file + range);
-        ts_diag_hint(diag,
-                     "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. frames: flats or "
-                     "darks have none");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(
+            diag, "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. frames: flats or "
+                  "darks have none");
     }
     if (ts_param_given(set, "angle_unit") && list)
         return ts_param_error(set, "angle_unit", "angle-unit-idle", diag,

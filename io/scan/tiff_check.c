@@ -83,8 +83,7 @@ static enum ts_status open_descriptor(struct tiff_pages *pages, int64_t i, int f
     close(fd);
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"), "%s: not a TIFF file that can be read: %s",
                   pages->files[i].path, error ? strerror(error) : pages->problem);
-    ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
-    return TS_BAD_INPUT;
+    return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
 }
 
 enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, struct ts_diag *diag)

@@ -56,8 +56,7 @@ static enum ts_status unreadable(const struct tiff_pages *pages, const char *pat
 {
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s", path,
                   strerror(errno));
-    ts_diag_hint(diag, "check the path and its permissions");
-    return TS_BAD_INPUT;
+    return ts_diag_hint(diag, "check the path and its permissions");
 }
 
 /* The array grows by doubling; outgrown copies stay in the arena. */
@@ -110,8 +109,7 @@ static enum ts_status visit(struct tiff_pages *pages, int folder, const char *pa
     target[n > 0 ? n : 0] = '\0';
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s/%s%s%s: %s", path, name,
                   n > 0 ? ", a link to " : "", target, there ? "it is not a file" : strerror(error));
-    ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
-    return TS_BAD_INPUT;
+    return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
 }
 
 /* Any other name. What is called as a TIFF file that is not there and has one more ending, as copies have that are not
@@ -135,8 +133,7 @@ static enum ts_status visit_other(struct tiff_pages *pages, int folder, const ch
     }
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"), "%s/%s is there, but not %s", path, name,
                   whole);
-    ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
-    return TS_BAD_INPUT;
+    return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
 }
 
 static enum ts_status list_folder(struct tiff_pages *pages, const char *path, struct ts_diag *diag)

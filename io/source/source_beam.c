@@ -96,7 +96,7 @@ void ts_source_beam_resolve(struct param_set *set, const struct source *source)
 static const void *value_of(const struct param_set *set, const char *name)
 {
     size_t i;
-    return ts_param_find(set->rows, set->n_rows, name, &i) ? (const char *)set->values + set->rows[i].offset : NULL;
+    return ts_param_find(set->rows, set->n_rows, name, &i) ? ts_param_field(set, i) : NULL;
 }
 
 /* Gives the angles the sense and the offset of the chain. Frames without angles, such as flats, have none to change. */

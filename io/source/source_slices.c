@@ -91,8 +91,7 @@ static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
 const struct ts_numbers *ts_source_slices(const struct param_set *set)
 {
     size_t i;
-    const struct param *row = ts_param_find(set->rows, set->n_rows, "slices", &i);
-    return row ? (const struct ts_numbers *)((const unsigned char *)set->values + row->offset) : NULL;
+    return ts_param_find(set->rows, set->n_rows, "slices", &i) ? ts_param_field(set, i) : NULL;
 }
 
 /* Reads the range [*first, *end) of n slices out of the numbers. */
@@ -115,8 +114,7 @@ static enum ts_status range_of(const struct param_set *set, const struct ts_numb
     ts_param_error(set, "slices", "slices-range", diag,
                    "[%" PRId64 ", %" PRId64 ") is not a range of the %" PRId64 " slices 0 to %" PRId64, *first, *end, n,
                    n - 1);
-    ts_diag_hint(diag, "slices: [first, end] with 0 <= first < end <= %" PRId64, n);
-    return TS_BAD_CHAIN;
+    return ts_diag_hint(diag, "slices: [first, end] with 0 <= first < end <= %" PRId64, n);
 }
 
 enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set, struct source **source,

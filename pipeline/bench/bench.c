@@ -113,7 +113,7 @@ static enum ts_status time_on_cuda(struct bench *bench, const struct subject *su
 
 #endif
 
-/* Sets how many slices a device is timed on where neither the request nor the subject says it. */
+/* Sets how many slices a device is timed on. nz: as many as were asked for; 0: as many as are usual. */
 static void set_slices(struct subject *subject, int64_t nz, bool on_cpu)
 {
     struct bench_case *which = &subject->cases[0];
@@ -301,7 +301,7 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
                           .rows = {.table = &ts_bench_table_of_rows, .stream = stream, .json = request->json},
                           .diag = diag};
     enum ts_status status = refuse_request(request, diag);
-    /* Before minutes are spent on rows that cannot be kept. */
+    /* Minutes must not be spent on rows that cannot be kept. */
     if (status == TS_OK && request->save)
         status = ts_text_file_check(request->save, diag);
     if (status == TS_OK && request->plot)

@@ -14,18 +14,18 @@
 #include "stages/engine/stage.h"
 
 enum bench_values {
-    BENCH_CT,       /* air, soft tissue with noise, bone: few values, many runs; of line integrals: its projections */
-    BENCH_UNIFORM,  /* every value of the type alike (floats: [0, 4096)) */
+    BENCH_CT,       /* air, soft tissue with noise, bone: few values, many runs; line integrals are its projections */
+    BENCH_UNIFORM,  /* every value of the type is equally likely (floats: [0, 4096)) */
     BENCH_CONSTANT, /* the worst case of tables that are shared */
-    BENCH_CHECKER,  /* two values that take turns: the worst case of runs */
+    BENCH_CHECKER,  /* two values that alternate: the worst case of runs */
     BENCH_VALUES
 };
 extern const char *const ts_bench_values_names[BENCH_VALUES];
 
 /* The one reference that the benchmark can give: the image itself. */
 #define BENCH_ITSELF "itself"
-/* Before the beam of the sinogram that a case is timed on, where it is not the first that the stage takes; or before
- * half-acquisition, a whole turn of parallel views with the rotation axis near an end of the detector. */
+/* "scan=fan-arc" among the parameters sets the beam of the sinogram, where it is not the first that the stage takes;
+ * "scan=half-acquisition" is a whole turn of parallel views with the rotation axis near an end of the detector. */
 #define BENCH_SCAN "scan="
 
 /* The most stages of a chain. */
@@ -34,7 +34,7 @@ enum { BENCH_STAGES = 4 };
 /* A stage to time. */
 struct bench_case {
     const struct stage *stage;
-    char parameters[256]; /* "radius=3 method=direct"; "scan=fan-arc" tells the beam of the sinogram */
+    char parameters[256]; /* "radius=3 method=direct" */
     enum ts_dtype dtype;
     enum bench_values values;
     int64_t nz, ny, nx;
@@ -72,7 +72,7 @@ struct bench_request {
 /* ---- the command `bench` (bench_command.c), part of both programs -------------------------------- */
 
 extern const struct command ts_bench_command;
-/* From now on the command's rows have errors. */
+/* Gives the rows of the command errors from now on. */
 void ts_bench_use_oracles(bench_compare *compare);
 
 /* The options that name a case, for every command whose arguments begin with a struct bench_request. */
@@ -99,11 +99,11 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
 
 /* ---- one case ---------------------------------------------------------------------------------- */
 
-/* What a case is compared with. */
+/* The rates that a case is compared with. */
 enum bench_ceiling { BENCH_MEMCPY, BENCH_COPY, BENCH_READ, BENCH_TEXTURE };
 
 struct bench_row {
-    struct bench_case which; /* of the first stage of a chain, with all of the chain as its parameters */
+    struct bench_case which; /* of a chain its first case, with the text of the whole chain as parameters */
     const char *name;        /* the stage's, or "chain" */
     const char *method;      /* that ran; NULL: the stage has none */
     const char *device;      /* NULL: the CPU */
@@ -117,7 +117,7 @@ struct bench_row {
     enum bench_ceiling ceiling;
     double ceiling_rate; /* bytes, or samples of a texture, a second; NAN: there is none */
     struct bench_error error;
-    /* What ts_bench_row_finish() works out of it for tables and plots. */
+    /* ts_bench_row_finish() works these out for tables and plots. */
     const char *dtype, *values, *place, *ceiling_name;
     int64_t cpu_threads; /* -1 on a device */
     double voxel_rate;   /* voxels a second */
@@ -132,10 +132,10 @@ struct bench_stage {
     struct param_set set;
     struct stage_context context;
     struct ts_image in;
-    struct ts_image frames; /* of required references: the first rows of each slice of the image itself */
+    struct ts_image frames; /* stands for required references: the first rows of each slice of the image */
 };
 
-/* Prepares the case's stage; in NULL: for the case's image; device NULL: for the CPU. Needs
+/* Prepares the case's stage for the image `in` (NULL: the case's own) on a device (NULL: the CPU). Needs
  * ts_bench_stage_clear whatever it returns. */
 enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
                                 int threads, const struct device_numbers *device, struct ts_diag *diag);
@@ -157,6 +157,7 @@ enum ts_status ts_bench_cuda(const struct bench_case *cases, int n, bool may_shr
 enum ts_status ts_bench_ceilings(const struct device_numbers *device, struct ts_diag *diag,
                                  struct cuda_ceilings *ceilings);
 #endif
+
 /* ---- printing (bench_print.c) ------------------------------------------------------------------ */
 
 /* The columns of rows, for text and JSON. */
@@ -169,19 +170,20 @@ void ts_bench_print_head(const struct bench_request *request, const struct bench
                          const struct cuda_ceilings *ceilings, FILE *stream);
 /* Draws a bar a row: percent of its ceiling. */
 enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, struct ts_diag *diag);
-/* Why no row has an error where this program has no oracles. */
+/* The reason why no row has an error where this program has no oracles. */
 extern const char ts_bench_no_oracles[];
 
 /* ---- cases (bench_cases.c) --------------------------------------------------------------------- */
 
 enum { BENCH_MAX_CASES = 64 };
 
-/* "bins=256|bins=4096 method=*" as cases, one text each: '|' stands between them, and method=* for one with each
- * method. Returns how many; 0 where one has more than 255 characters. */
+/* Splits "bins=256|bins=4096 method=*" into cases, one text each, at the '|'; method=* becomes a case of each method.
+ * Returns how many; 0 where one has more than 255 characters. */
 int ts_bench_split_cases(const struct stage *stage, const char *cases, char parameters[BENCH_MAX_CASES][256]);
-/* The parameters of a stage's own cases; returns how many. Every method has one. */
+/* Lists the parameters of a stage's own cases, with a case for every method; returns how many. */
 int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256]);
-/* Fills a set (values: zeroed memory of params_bytes) from "a=1 b=name c=1,2"; numbers, lists of them, choices. */
+/* Fills a set, whose values are zeroed memory of params_bytes, from "a=1 b=name c=1,2": numbers, lists of them, choices
+ * and the reference BENCH_ITSELF. TS_BAD_CHAIN: unknown-parameter, bad-value, parameters-too-long, or out of range. */
 enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag);
 /* Frees set->values and what it points to. */
 void ts_bench_params_clear(struct param_set *set);

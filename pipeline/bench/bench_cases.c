@@ -11,8 +11,8 @@
 
 static const char every_method[] = "method=*";
 
-/* Adds a case of the first `length` characters, or one for each method where they say method=*. False where one is too
- * long. */
+/* Adds a case of the first `length` characters, or one for each method where method=* is among them. False where one is
+ * too long. */
 static bool add_cases(const struct stage *stage, const char *text, size_t length, char parameters[BENCH_MAX_CASES][256],
                       int *count)
 {

@@ -166,14 +166,14 @@ static bool has_cuda(const struct stage *stage)
     return cuda && (!stage->map || cuda->map) && (!stage->reduction || cuda->reduction);
 }
 
-/* Times the subject with as many slices as its cases say, unless the first run and one after it both take more than
+/* Times the subject on the slices of its cases, unless the first run and one after it both take more than
  * `longest` seconds: then *timed is false. */
 static enum ts_status time_subject(const struct bench_case *cases, int n, const struct device_numbers *device,
                                    double longest, int runs, struct ts_diag *diag, struct bench_row *row, bool *timed)
 {
     struct cuda_bench bench = {.diag = diag};
     double warm_seconds = 0;
-    /* As in a run, all threads take part in what is left to the host; a single slice is not worth them. */
+    /* All threads take part in what is left to the host, as they do in a run; a single slice is not worth them. */
     enum ts_status status = ts_bench_ring_init(&bench.ring, cases, n, n == 1 ? omp_get_max_threads() : 1, device, diag);
     if (status == TS_OK)
         status = ts_cuda_session_create(device, 0, diag, &bench.session);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Images of known distributions (z, y, x), and of a patient: a slice through him, or his projections (z, view,
- * detector) where a stage takes line integrals. These are exact chords of ellipses without noise, so that they fit
- * together for whatever solves for the slice. Of the ray x cos(phi) + y sin(phi) = s in an ellipse of half axes a and b
- * at (x0, y0):
+ * detector) where a stage takes line integrals. The projections are exact chords of ellipses without noise, so that
+ * they are consistent for a stage that solves for the slice. The chord of the ray x cos(phi) + y sin(phi) = s in an
+ * ellipse of half axes a and b at (x0, y0) is
  *
  *     chord = 2 a b sqrt(q^2 - t^2) / q^2
  *     q^2 = (a cos(phi))^2 + (b sin(phi))^2     t = s - x0 cos(phi) - y0 sin(phi)
@@ -49,7 +49,7 @@ static const struct ellipse patient[] = {
 };
 enum { ELLIPSES = sizeof patient / sizeof *patient };
 
-/* At (x, y). */
+/* The value at (x, y), in HU + 1024. */
 static double ct_value(double x, double y, uint64_t *state)
 {
     const double noise = unit_random(state) + unit_random(state) + unit_random(state) - 1.5;
@@ -90,7 +90,7 @@ static double ct_as(enum ts_quantity quantity, double ct)
                                         : ct - 1024;
 }
 
-/* What the values of an image are made from. */
+/* The scene from which the values of an image are made. */
 struct scene {
     const struct bench_case *which;
     enum ts_quantity quantity;

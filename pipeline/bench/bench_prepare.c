@@ -12,7 +12,7 @@
 /* Rows in each slice of the references that the benchmark gives where a stage requires them. */
 enum { FRAMES = 16 };
 
-/* A choice that plays no part would be timed under a name that is not its own. */
+/* Refuses a choice that plays no part: it would be timed under a name that is not its own. */
 static enum ts_status refuse_idle(const struct param_set *set, struct ts_diag *diag)
 {
     for (size_t i = 0; i < set->n_rows; i++)
@@ -57,7 +57,7 @@ static bool reduces(const struct stage_context *context)
     return context->stage->reduction && (ts_stage_reduces_slices(context) || ts_stage_reduces_volume(context, 0));
 }
 
-/* Passes over pixels and views in a reconstruction: of an iterative one, one forth and one back an iteration. */
+/* Passes over pixels and views in a reconstruction; an iterative one makes two an iteration, forth and back. */
 static double steps_of(const struct bench_stage *ready)
 {
     size_t i;
@@ -74,7 +74,7 @@ static const char *method_of(const struct bench_stage *ready)
     const struct param *method = ts_param_find(stage->params, stage->n_params, "method", &i);
     if (!method || method->kind != PARAM_CHOICE || ts_param_is_idle(&ready->set, i))
         return NULL;
-    return ts_choice_name(method->choices, *(const int32_t *)((const char *)ready->context.params + method->offset));
+    return ts_param_choice_name(&ready->set, "method");
 }
 
 /* Bytes that a stage reads and writes at least. */

@@ -23,8 +23,8 @@ struct chain_stage {
     struct param_set set;
     const char *name; /* name: label, or NULL */
     struct ts_span name_span;
-    /* Node that this stage takes: nodes [0, n_sources) are the sources (0 is `input`), node n_sources + i is stage i.
-     * The value before it, unless input: names another. References in the params have their node set too. */
+    /* The node that this stage takes: nodes [0, n_sources) are the sources (0 is `input`), node n_sources + i is stage
+     * i. The value before it, unless input: names another. References in the params have their node set too. */
     int32_t input_node;
     struct ts_span span; /* of the stage's name in the text */
 };
@@ -43,7 +43,8 @@ struct ts_chain {
     struct arena *arena; /* owns every string, list and parameter struct above */
 };
 
-/* The chain with every parameter written out, as YAML without any path: what provenance keeps. Allocated. */
+/* Returns the chain with every parameter written out, as YAML without any path, for the provenance; free() it. NULL
+ * where memory is out. */
 char *ts_chain_canonical(const struct ts_chain *chain);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the tree of a chain's text to its sources, stages and output. Stages are named in a first pass, which reports
+ * Builds sources, stages and output from the tree of a chain's text. Stages are named in a first pass, which reports
  * nothing, so that a name that stands too late is told apart from one that stands nowhere.
  */
 #include "pipeline/chain/chain_build.h"
@@ -33,7 +33,7 @@ static void report(const struct builder *builder, const struct node *node, const
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* Node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was refused have none. */
+/* Returns the node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was refused have none. */
 static int32_t find_name(const struct ts_chain *chain, const char *name)
 {
     for (int32_t i = 0; i < chain->n_sources; i++)
@@ -45,7 +45,7 @@ static int32_t find_name(const struct ts_chain *chain, const char *name)
     return -1;
 }
 
-/* The node that stage `stage` may refer to by the text at `span`, or -1 (reported as `site`: ...). */
+/* Returns the node that stage `stage` may refer to by the text at `span`, or -1 (reported as `site`: ...). */
 static int32_t resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
                             const char *site, struct ts_diag *diag)
 {
@@ -90,7 +90,7 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
     return ok;
 }
 
-/* [A-Za-z][A-Za-z0-9_-]{0,63}: fit for a group of the output file. */
+/* Whether the text is [A-Za-z][A-Za-z0-9_-]{0,63}, which can name a group of the output file. */
 static bool is_name(const char *text)
 {
     const size_t length = strlen(text);
@@ -102,7 +102,7 @@ static bool is_name(const char *text)
     return true;
 }
 
-/* A new name of a source or stage, NULL where it cannot be one (reported). */
+/* Returns a copy of a new name of a source or stage, or NULL where it cannot be one (reported). */
 static const char *new_name(struct builder *builder, const struct node *node, const char *owner)
 {
     const char *text = ts_load_text(builder->diag, node, owner, "a name");
@@ -161,7 +161,7 @@ static const struct source_format *find_format(const struct builder *builder, co
     return found;
 }
 
-/* One source from its map {format: path, parameter: value}. */
+/* Builds one source from its map {format: path, parameter: value}. */
 static void build_source(struct builder *builder, const struct node *map, const char *owner,
                          struct chain_source *source)
 {
@@ -207,7 +207,7 @@ static void build_sources(struct builder *builder, const struct node *input, con
 
 /* ---- stages ------------------------------------------------------------------------------------- */
 
-/* The one entry {name: parameters} of an item of the list, or the bare name itself. NULL where it is neither
+/* Returns the one entry {name: parameters} of an item of the list, or the bare name itself. NULL where it is neither
  * (reported). */
 static const struct node *stage_entry(const struct builder *builder, const struct node *item)
 {
@@ -245,14 +245,14 @@ static const struct stage *find_stage(const struct builder *builder, const struc
     return NULL;
 }
 
-/* The value of `name:`, or NULL. */
+/* Returns the value of `name:`, or NULL. */
 static const struct node *stage_label(const struct node *item)
 {
     const struct node *entry = item->kind == NODE_MAP && item->n == 1 ? item->first : NULL;
     return entry && entry->kind == NODE_MAP ? ts_tree_find(entry, "name") : NULL;
 }
 
-/* First pass: the names that stages can have. */
+/* The first pass gives stages the names that they can have. */
 static void name_stage(struct builder *builder, const struct node *item, struct chain_stage *stage)
 {
     const struct node *label = stage_label(item);
@@ -281,7 +281,7 @@ static void check_stage_name(struct builder *builder, const struct node *item, c
     }
 }
 
-/* Second pass: what the stage is, its parameters and its input. */
+/* The second pass finds out what the stage is, its parameters and its input. */
 static void build_stage(struct builder *builder, const struct node *item, int32_t index)
 {
     struct ts_chain *chain = builder->chain;

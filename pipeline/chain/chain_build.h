@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the chain share: how sources and stages find their rows, and names their nodes.
+ * Builds a chain from the tree of its text, and finds the rows and nodes that later changes of it need.
  */
 #ifndef PIPELINE_CHAIN_CHAIN_BUILD_H
 #define PIPELINE_CHAIN_CHAIN_BUILD_H
@@ -8,7 +8,7 @@
 #include "pipeline/chain/chain.h"
 #include "pipeline/chain/load.h"
 
-/* Index of the row that holds the paths of the source's format, or -1. */
+/* Returns the index of the row that holds the paths of the source's format, or -1. */
 int ts_chain_path_row(const struct source_format *format);
 /* Sets the nodes of the given references of a stage; false where one names nothing before it (reported). */
 bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, struct ts_diag *diag);

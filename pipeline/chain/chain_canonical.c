@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The chain written out: every parameter in the order of its table, names and inputs, no path. Equal chains give equal
+ * Writes a chain out: every parameter in the order of its table, names and inputs, but no path. Equal chains give equal
  * texts. The text is a chain again, whose inputs lie in folders of their own names beside it, or are given by -i.
  */
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "pipeline/chain/chain_build.h"
 
-/* A row that has nothing to say: without a part beside the others, derived by a plan that was not made, or optional and
- * not given. */
+/* Whether a row is left out: it plays no part beside the others, is derived by a plan that was not made, or is optional
+ * and not given. */
 static bool is_silent(const struct param_set *set, size_t i)
 {
     const struct param *row = &set->rows[i];
@@ -50,7 +50,8 @@ static bool write_value(FILE *out, const struct param_set *set, size_t i)
     return true;
 }
 
-/* The entries of a map between braces; the row called `path` holds a path, and the owner's name stands in its place. */
+/* Writes the entries of a map between braces. The owner's name stands in place of the path, which the row called `path`
+ * holds. */
 static bool write_params(FILE *out, const struct param_set *set, const char *path, bool first)
 {
     for (size_t i = 0; i < set->n_rows; i++) {
@@ -76,7 +77,7 @@ static bool write_source(FILE *out, const struct chain_source *source)
     return ok;
 }
 
-/* Only named nodes are ever taken other than by default. */
+/* Returns the name of a node. Only named nodes are ever inputs other than by default. */
 static const char *node_name(const struct ts_chain *chain, int32_t node)
 {
     return node < chain->n_sources ? chain->sources[node].name : chain->stages[node - chain->n_sources].name;

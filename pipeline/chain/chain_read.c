@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains from files and texts: a text becomes a tree (YAML or the one-line form), and the tree a chain. The chain keeps
- * a copy of its text, since messages of later steps point into it.
+ * Reads chains from files and texts: a text becomes a tree (from YAML or the one-line form), and the tree becomes a
+ * chain. The chain keeps a copy of its text, since messages of later steps point into it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,8 +67,8 @@ enum ts_status ts_chain_parse(const char *text, size_t length, const char *name,
     return parse(text, length, name ? name : "chain", folder, true, chain, diag);
 }
 
-/* Reads at most one byte more than a chain may have. -1 with errno. A shell's pipe (<(...)) is read to its end; a FIFO
- * that nobody writes to is empty, and opening it does not wait. */
+/* Reads at most one byte more than a chain may have. Returns the length, or -1 with errno. A shell's pipe (<(...)) is
+ * read to its end; a FIFO that nobody writes to is empty, and opening it does not wait. */
 static ssize_t read_text(const char *path, char *out)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

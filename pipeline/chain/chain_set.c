@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the command line changes in a chain that was read: the paths of its input and output, and single parameters by
+ * Changes a chain that was read, as the command line asks: the paths of its input and output, and single parameters by
  * assignments such as box.radius=3. An assignment is a text of its own, into which its errors point.
  */
 #include <stdlib.h>
@@ -42,7 +42,7 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
     return TS_OK;
 }
 
-/* What an assignment "target.parameter=value" is about. */
+/* The parts of an assignment "target.parameter=value", and the parameters that it changes. */
 struct assignment {
     struct tree tree;
     size_t target_length, parameter_start, parameter_length, value_start;
@@ -66,8 +66,7 @@ static enum ts_status split_assignment(struct assignment *at)
     const char *dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
     if (!dot || dot == text || dot + 1 == equals) {
         refuse(at, 0, at->tree.length, "assignment-syntax", "STAGE.PARAMETER=VALUE is expected");
-        ts_diag_hint(at->tree.diag, "box.radius=3, of a second box box#2.radius=3, of the input input.series=2");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(at->tree.diag, "box.radius=3, of a second box box#2.radius=3, of the input input.series=2");
     }
     at->target_length = (size_t)(dot - text);
     at->parameter_start = at->target_length + 1;
@@ -76,7 +75,7 @@ static enum ts_status split_assignment(struct assignment *at)
     return TS_OK;
 }
 
-/* The source or stage that the assignment names: "input", "box", "box#2". */
+/* Finds the source or stage that the assignment names: "input", "box", "box#2". */
 static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
 {
     char name[128];
@@ -161,7 +160,7 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
         *reference = reference_before;
         return TS_BAD_CHAIN;
     }
-    /* The value's place is in the assignment: no place in the chain's text. */
+    /* The value stands in the assignment and has no place in the chain's text. */
     at->set->spans[row] = (struct ts_span){0};
     return TS_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stage pages out of the tables, as plain text and as Markdown. Nothing here knows a stage by name, and no default,
- * range or unit stands anywhere but in the rows.
+ * Writes the pages of stages from their tables, as plain text and as Markdown. Nothing here knows a stage by name, and
+ * no default, range or unit stands anywhere but in the tables, so that pages cannot differ from what runs.
  */
 #include "pipeline/chain/describe.h"
 
@@ -31,7 +31,7 @@ static const char *const kind_names[] = {
     [PARAM_REFERENCE] = "name of an earlier output",
 };
 
-/* "0 to 1024", "at least 0", "at most 1"; "" where any finite number will do. */
+/* Writes "0 to 1024", "at least 0" or "at most 1", or "" where any finite number will do. */
 static void format_range(const struct param *row, char *out, size_t size)
 {
     char low[48], high[48];
@@ -50,7 +50,7 @@ static void format_range(const struct param *row, char *out, size_t size)
         snprintf(out, size, "%s to %s", low, high);
 }
 
-/* The parameter struct with every value at its default; free() it. NULL where memory is out. */
+/* Returns the parameter struct with every value at its default; free() it. NULL where memory is out. */
 static void *default_values(const struct stage *stage)
 {
     struct param_set set = {.rows = stage->params,
@@ -74,7 +74,7 @@ static void format_default(const struct stage *stage, size_t i, char *out, size_
 
 /* ---- words for a stage ------------------------------------------------------------------------- */
 
-/* The names of the bits that are set, with commas between them. */
+/* Prints the names of the bits that are set, with commas between them. */
 #define PRINT_BITS(first, last, bits, bit_of, name_of)                                                                 \
     do {                                                                                                               \
         const char *separator = "";                                                                                    \
@@ -145,7 +145,7 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
     return n;
 }
 
-/* A line of its own for each table: `before` name `after` (axes) dtype: sentence. */
+/* Prints a line for each table that the stage leaves: `before` name `after` (axes) dtype: sentence. */
 static void print_tables(const struct stage *stage, const char *title, const char *before, const char *after,
                          FILE *stream)
 {
@@ -193,7 +193,7 @@ static void print_cpu_only(const struct stage *stage, FILE *stream)
 
 /* ---- plain text -------------------------------------------------------------------------------- */
 
-/* Paragraphs are filled to WIDTH; indented lines (code, formulas) stay as they are. */
+/* Fills paragraphs to WIDTH; indented lines (code, formulas) stay as they are. */
 static void print_filled(const char *text, int indent, FILE *stream)
 {
     while (*text) {
@@ -256,7 +256,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
 
 /* ---- Markdown ---------------------------------------------------------------------------------- */
 
-/* A cell of a Markdown table: a bar would end it. */
+/* Prints a cell of a Markdown table; a bar is escaped, since it would end the cell. */
 static void print_cell(const char *text, FILE *stream)
 {
     for (; *text; text++) {

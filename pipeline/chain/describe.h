@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tables say, for people and editors: help, docs pages, JSON Schema.
+ * Writes the tables of stages and sources for people and editors: help, docs pages, JSON Schema.
  */
 #ifndef PIPELINE_CHAIN_DESCRIBE_H
 #define PIPELINE_CHAIN_DESCRIBE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The JSON Schema (draft 2020-12) of a chain file, for completion and checks in editors. It says what one key at a time
- * can be; what depends on the input or on other keys is left to `tomostage check`.
+ * Writes the JSON Schema (draft 2020-12) of a chain file, for completion and checks in editors. The schema defines what
+ * one key at a time can be; what depends on the input or on other keys is left to `tomostage check`.
  */
 #include "core/json.h"
 #include "io/source/source.h"
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An object of the type that may follow: {"type": "integer", "minimum": ..., ...}, still open. */
+/* Opens the schema of a type, which may go on: {"type": "integer", "minimum": ..., ...}. */
 static void open_typed(struct json *json, const char *type)
 {
     ts_json_open(json, '{');
     ts_json_member_text(json, "type", type);
 }
 
-/* A list of one or two texts; the second may be NULL. */
+/* Writes a list of one or two texts; the second may be NULL. */
 static void write_texts(struct json *json, const char *key, const char *first, const char *second)
 {
     ts_json_open_member(json, key, '[');
@@ -39,7 +39,7 @@ static void write_range(struct json *json, const struct param *row)
         ts_json_member_real(json, "maximum", row->max);
 }
 
-/* Of a name in any case, as load_value.c takes it: "hann" is [Hh][Aa][Nn][Nn]. */
+/* Writes the pattern of a name in any case, as load_value.c accepts it: "hann" is [Hh][Aa][Nn][Nn]. */
 static void put_name(FILE *stream, const char *name)
 {
     for (; *name; name++)
@@ -49,7 +49,7 @@ static void put_name(FILE *stream, const char *name)
             fprintf(stream, isdigit((unsigned char)*name) ? "%c" : "[%c]", *name);
 }
 
-/* The names, each with its sentence, for completion; and what else is taken. */
+/* Writes the names, each with its sentence, for completion, and the pattern of all that is accepted. */
 static void write_choices(struct json *json, const struct choice *choices)
 {
     char *pattern = NULL;
@@ -78,7 +78,7 @@ static void write_choices(struct json *json, const struct choice *choices)
     ts_json_close(json, ']');
 }
 
-/* A number, a list of numbers, or a list of such lists. */
+/* Writes the schema of a number, a list of numbers, or a list of such lists. */
 static void write_numbers(struct json *json, const struct param *row)
 {
     ts_json_open_member(json, "oneOf", '[');
@@ -157,7 +157,7 @@ static void write_row(struct json *json, const struct param *row)
     ts_json_close(json, '}');
 }
 
-/* The rest of an object schema whose "properties" are open: closes them, and lists the required keys. */
+/* Writes the rest of an object schema whose "properties" are open: closes them, and lists the required keys. */
 static void close_properties(struct json *json, const struct param *rows, size_t n_rows, bool name_required)
 {
     ts_json_close(json, '}');
@@ -184,7 +184,7 @@ static void write_described_text(struct json *json, const char *key, const char 
     ts_json_close(json, '}');
 }
 
-/* Where every parameter has a default. */
+/* Whether every parameter has a default, so that the stage's name alone is enough. */
 static bool works_alone(const struct stage *stage)
 {
     for (size_t i = 0; i < stage->n_params; i++)
@@ -193,7 +193,7 @@ static bool works_alone(const struct stage *stage)
     return !stage->keeps_output;
 }
 
-/* {"box": {...}}: one key, whose value holds the parameters. */
+/* Writes the schema of {"box": {...}}: one key, whose value holds the parameters. */
 static void write_stage(struct json *json, const struct stage *stage)
 {
     open_typed(json, "object");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The value of a parameter as JSON, by the kind of its row.
+ * Writes the value of a parameter as JSON, by the kind of its row.
  */
 #include "core/json.h"
 #include "core/params.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps of parameters. Single values: load_value.c.
+ * Loads maps of parameters: finds the row of each key, reports unknown and missing ones. load_value.c loads the values.
  */
 #include "pipeline/chain/load.h"
 
@@ -51,7 +51,8 @@ static bool list_elsewhere(const struct param_set *set, const char *name, char *
     return is_stage && n > 0;
 }
 
-/* The bit of the row that was likely meant, which is then not missing as well. */
+/* Reports an unknown key. Returns the bit of the row that was likely meant, which is then not reported as missing too.
+ */
 static uint32_t report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
 {
     const char *names[PARAMS_MAX + 8];

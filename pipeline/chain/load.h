@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of a chain's tree into a parameter struct, by its rows: kinds, ranges, choices, unknown and missing names.
- * Every function reports all it finds and leaves what it could not load as it was.
+ * Loads values of a chain's tree into a parameter struct, by its table: kinds, ranges, choices, unknown and missing
+ * names. Every function reports all that it finds wrong and leaves what it could not load as it was.
  */
 #ifndef PIPELINE_CHAIN_LOAD_H
 #define PIPELINE_CHAIN_LOAD_H
@@ -31,18 +31,19 @@ const char *ts_load_unknown(struct ts_diag *diag, const char *name, struct ts_sp
                             const char *what, const char *const *names, size_t n);
 /* Reports that something else than `what` was found at the node, unless the node was refused already. */
 void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner, const char *what);
-/* A path as seen from the chain's folder; absolute ones stay. NULL: no memory (reported). */
+/* Returns a path as seen from the chain's folder; absolute ones stay. NULL where memory is out (reported). */
 const char *ts_load_path(const struct load *load, const char *path);
-/* "a list", "a map", "nothing", or the scalar in single quotes, for messages. */
+/* Describes a node for messages: "a list", "a map", "nothing", or the scalar in single quotes. */
 const char *ts_load_found(const struct node *node, char out[TREE_SHOWN_BYTES + 2]);
-/* The text of a scalar, where `null` and nothing are no text; NULL where it is none (reported as `owner`: ...). */
+/* Returns the text of a scalar. NULL where it is `null`, nothing or no scalar (reported as `owner`: ...). */
 const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected);
-/* Nothing, `~` or a form of `null`, without quotes. */
+/* Whether the node is empty, `~` or a form of `null`, without quotes. */
 bool ts_load_is_nothing(const struct node *node);
-/* The status of what was read since there were `count` records and `errors` errors: TS_RUN_FAILED where memory was out,
- * whatever else was found. */
+/* Returns the status of what was read since there were `count` records and `errors` errors: TS_RUN_FAILED where memory
+ * was out, whatever else was found. */
 enum ts_status ts_load_status(const struct ts_diag *diag, size_t count, size_t errors);
-/* Suggestions cost the square of a name's length: not for errors that will not be kept. */
+/* Whether further errors will not be kept. No suggestion is looked for then, since it costs the square of a name's
+ * length. */
 bool ts_load_diag_is_full(const struct ts_diag *diag);
 /* Joins names with commas until they no longer fit. */
 void ts_load_list_names(char *out, size_t size, const char *const *names, size_t n);

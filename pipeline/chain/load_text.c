@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names, texts and paths of a chain's tree, and how they are reported.
+ * Loads names, texts and paths of a chain's tree, and reports what is wrong with them.
  */
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One value of a chain's tree into its field: numbers, choices, texts, lists and references, by the kind of the row.
+ * Loads one value of a chain's tree into its field: numbers, choices, texts, lists and references, by the kind of the
+ * row.
  */
 #include <string.h>
 #include <strings.h>
@@ -40,7 +41,7 @@ static bool in_quotes(const struct load *load, const struct node *value, const s
     return true;
 }
 
-/* One number of a row of kind INTEGER, REAL or NUMBERS; the row's span is that of the value. */
+/* Reads one number of a row of kind INTEGER, REAL or NUMBERS; the row's span is that of the value. */
 static bool read_number(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
                         int64_t *integer, double *real)
 {
@@ -107,14 +108,15 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     return false;
 }
 
-/* In a source, the path itself and every text whose name ends in _file. */
+/* Whether the row holds a path: in a source, the path itself and every text whose name ends in _file. */
 static bool holds_path(const struct load *load, const char *name)
 {
     const size_t length = strlen(name);
     return load->path && (!strcmp(name, load->path) || (length > 5 && !strcmp(name + length - 5, "_file")));
 }
 
-/* A text, where a value with commas of the one-line form is one as well. */
+/* Returns the text of a value; one with commas of the one-line form is a text as well. NULL where it is none
+ * (reported). */
 static const char *read_text(const struct load *load, const struct node *value, const struct param_set *set, size_t i)
 {
     const struct param *row = &set->rows[i];

@@ -40,11 +40,11 @@ bool ts_oneline_is(const char *text, size_t length)
         start++;
     for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
         ;
-    /* What a line of YAML can start with: a key, or one of its marks. */
+    /* A line of YAML starts with a key or one of its marks. */
     return end > start && text[end - 1] != ':' && !strchr("-{[]}#%&*!|>?@`'\",", text[start]);
 }
 
-/* The text is one line: no search for its start, which would be quadratic. */
+/* Returns a place in the text. It is one line, so that no search for its start is needed, which would be quadratic. */
 static struct ts_span span_at(size_t offset, size_t length)
 {
     return (struct ts_span){.line = 1, .column = (int32_t)(offset + 1), .length = (int32_t)length};
@@ -79,7 +79,7 @@ static bool ends_item(const struct reader *reader, bool commas)
     return at_end(reader) || (commas && c == ',') || (!reader->to_end && (is_space(c) || c == '|'));
 }
 
-/* The text between double quotes, without them. */
+/* Reads a text between double quotes, without them. */
 static struct node *read_quoted(struct reader *reader)
 {
     const char *bytes = reader->tree->text;
@@ -121,7 +121,7 @@ static struct node *read_item(struct reader *reader, bool commas)
     return ts_tree_scalar(reader->tree, span_at(start, length), reader->tree->text + start, length, false);
 }
 
-/* One item, or a list of those between commas. */
+/* Reads one item, or a list of items between commas. */
 static struct node *read_value(struct reader *reader)
 {
     const size_t start = reader->at;
@@ -171,7 +171,7 @@ static struct node *text_node(struct reader *reader, struct ts_span span, const 
     return ts_tree_scalar(reader->tree, span, text, strlen(text), false);
 }
 
-/* Enters under a key that has no place of its own. */
+/* Enters a value under a key that has no place of its own. */
 static bool enter(struct reader *reader, struct node *map, const char *key, struct ts_span span, struct node *value)
 {
     struct node *key_node = value ? text_node(reader, span, key) : NULL;
@@ -189,7 +189,7 @@ static void enter_word(struct reader *reader, struct node *map, const struct wor
         ts_tree_enter(map, key, word->value);
 }
 
-/* The words after the first of a source or output segment: the paths, and key=value. Paths go under `name`. */
+/* Reads the words after the first of a source or output segment: the paths, and key=value. Paths go under `name`. */
 static bool read_paths(struct reader *reader, struct node *map, const struct node *name)
 {
     struct node *paths = NULL, *first = NULL;
@@ -219,7 +219,7 @@ static bool read_paths(struct reader *reader, struct node *map, const struct nod
             ts_tree_enter(map, key, paths ? paths : first);
         return !reader->tree->stopped;
     }
-    /* A bare name: an empty value, so that the loader says what is missing. */
+    /* A bare name gets an empty value, so that the loader reports what is missing. */
     return ts_tree_find(map, name->text) ||
            enter(reader, map, name->text, name->span, text_node(reader, name->span, ""));
 }
@@ -243,7 +243,7 @@ static bool read_parameters(struct reader *reader, struct node *map)
     return true;
 }
 
-/* The name at the start of a segment, NULL where it is missing. */
+/* Reads the name at the start of a segment; NULL where it is missing (reported). */
 static struct node *read_name(struct reader *reader)
 {
     skip_spaces(reader);
@@ -273,7 +273,7 @@ static bool is_last_segment(const struct reader *reader)
     return true;
 }
 
-/* One segment into the root's input, stages or output. */
+/* Reads one segment into the root's input, stages or output. */
 static bool read_segment(struct reader *reader, struct node *stages, bool first)
 {
     struct node *root = reader->tree->root;

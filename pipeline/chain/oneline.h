@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one-line form of a chain into the same tree as its YAML form:
+ * Reads the one-line form of a chain into the same tree as its YAML form:
  *
  *     dicom ./study series=2 | box radius=2 | radon angles=0,10,20 | hdf5 result.h5
  *
@@ -13,12 +13,12 @@
 
 #include "pipeline/chain/tree.h"
 
-/* One line that starts with a word which is neither a key nor a mark of YAML. */
+/* Whether the text is one line that starts with a word which is neither a key nor a mark of YAML. */
 bool ts_oneline_is(const char *text, size_t length);
-/* As ts_yaml_read. */
+/* Reads tree->text into tree->root, as ts_yaml_read does. */
 bool ts_oneline_read(struct tree *tree);
-/* The value that starts at `offset` and ends at the end of the text, as in "box.radius=3": spaces and | are part of
- * it. NULL where refused (reported). */
+/* Reads the value that starts at `offset` and ends at the end of the text, as in "box.radius=3": spaces and | are part
+ * of it. NULL where refused (reported). */
 struct node *ts_oneline_value(struct tree *tree, size_t offset);
 
 #endif

@@ -78,7 +78,7 @@ const struct node *ts_tree_find(const struct node *map, const char *key)
     return NULL;
 }
 
-/* NULL where the key may stand, else what speaks against it; *message is the text of it. */
+/* Returns NULL where the key may stand in the map, else the code of the error, with its text in `message`. */
 static const char *key_problem(const struct node *map, const struct node *key, char *message, size_t size)
 {
     char shown[TREE_SHOWN_BYTES];

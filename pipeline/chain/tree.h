@@ -9,14 +9,14 @@
 #include "core/arena.h"
 #include "core/diag.h"
 
-/* What a hostile text may cost: the limits hold while reading, before anything is kept. */
+/* Limits of what a hostile text may cost. They hold while reading, before anything is kept. */
 enum { TREE_MAX_BYTES = 1 << 20, TREE_MAX_DEPTH = 32, TREE_MAX_NODES = 10000, TREE_MAX_KEYS = 256 };
 
 enum node_kind {
     NODE_SCALAR,
     NODE_LIST,
     NODE_MAP,
-    NODE_REFUSED /* an error was reported here: say nothing more about it */
+    NODE_REFUSED /* an error was reported here: nothing more is reported about it */
 };
 
 struct node {
@@ -41,28 +41,28 @@ struct tree {
     bool stopped; /* by a limit or for want of memory */
 };
 
-/* Zeroed memory, and a copy of a text, in the tree's arena; NULL where memory is out, which ends the reading
+/* Return zeroed memory and a copy of a text in the tree's arena; NULL where memory is out, which ends the reading
  * (reported).
  */
 void *ts_tree_alloc(struct tree *tree, size_t bytes);
 const char *ts_tree_text(struct tree *tree, const char *text, size_t length);
-/* A new node that is in no parent yet; NULL where a limit or memory ends the reading (reported). */
+/* Returns a new node that is in no parent yet; NULL where a limit or memory ends the reading (reported). */
 struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span span);
-/* The same for a scalar, whose text is copied. */
+/* Returns a new scalar in the same way; its text is copied. */
 struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length, bool quoted);
 /* Appends an item to a list. */
 void ts_tree_append(struct node *list, struct node *item);
-/* True where `key` may stand in the map; reports duplicates, merge keys and too many keys. */
+/* Whether `key` may stand in the map; reports duplicates, merge keys and too many keys. */
 bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key);
 /* Appends an entry whose key was checked. */
 void ts_tree_enter(struct node *map, struct node *key, struct node *value);
-/* The value under this key, or NULL. */
+/* Returns the value under this key, or NULL. */
 const struct node *ts_tree_find(const struct node *map, const char *key);
-/* Place of the byte at `offset`. */
+/* Returns the place of the byte at `offset`. */
 struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t length);
-/* Size, UTF-8 and control characters; false where refused (reported). */
+/* Checks size, UTF-8 and control characters; false where the text is refused (reported). */
 bool ts_tree_check_text(struct tree *tree);
-/* At most 40 bytes of a text, "..." where cut, for messages. */
+/* Copies at most 40 bytes of a text for messages, with "..." where it was cut. */
 enum { TREE_SHOWN_BYTES = 48 };
 const char *ts_tree_shown(const char *text, char out[TREE_SHOWN_BYTES]);
 

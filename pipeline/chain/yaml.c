@@ -25,7 +25,8 @@ struct reader {
     int32_t line;
 };
 
-/* Marks come in nearly rising order: the cursor's ways add up to the length of the text. */
+/* Moves the cursor to the character `index`. Marks come in nearly rising order, so that all moves together are about as
+ * long as the text. */
 static void seek(struct reader *reader, size_t index)
 {
     const char *text = reader->tree->text;
@@ -51,7 +52,7 @@ static void seek(struct reader *reader, size_t index)
     }
 }
 
-/* From start to end, or to the end of the first line. */
+/* Returns the place from start to end, or to the end of the first line. */
 static struct ts_span span_of(struct reader *reader, yaml_mark_t start, yaml_mark_t end)
 {
     seek(reader, end.index);
@@ -199,7 +200,7 @@ static void report_syntax(struct reader *reader)
         ts_diag_no_memory(reader->tree->diag, reader->tree->length);
         return;
     }
-    /* The reader of characters knows the byte, the others a mark. */
+    /* libyaml's reader of characters knows the byte, its other parts know a mark. */
     const yaml_mark_t mark = parser->problem_mark;
     const struct ts_span span = parser->error == YAML_READER_ERROR
                                     ? ts_tree_span(reader->tree, parser->problem_offset, 1)
@@ -214,7 +215,8 @@ static void report_syntax(struct reader *reader)
         ts_diag_hint(reader->tree->diag, "it starts in line %d", reader->line);
 }
 
-/* Directives are kept in a list that libyaml searches for each new one: quadratic, and of no use in a chain. */
+/* Refuses directives. libyaml keeps them in a list that it searches for each new one, which is quadratic, and a chain
+ * has no use for them. */
 static bool check_directives(struct tree *tree)
 {
     for (const char *at = tree->text, *end = tree->text + tree->length; at && at < end;) {

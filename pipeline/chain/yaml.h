@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * YAML text into a tree. One document of maps, lists and scalars; anchors, aliases, tags, merge keys, directives and
- * duplicate keys are refused with their place. Scalars stay text: what a value means is its parameter's business.
+ * Reads YAML text into a tree. It must be one document of maps, lists and scalars; anchors, aliases, tags, merge keys,
+ * directives and duplicate keys are refused with their place. Scalars stay text: what a value means is its parameter's
+ * business.
  */
 #ifndef PIPELINE_CHAIN_YAML_H
 #define PIPELINE_CHAIN_YAML_H

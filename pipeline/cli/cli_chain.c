@@ -42,8 +42,8 @@ bool ts_cli_parse_device(const struct command *command, const struct command_opt
     return is_device;
 }
 
-/* A bar, the name of a source format and a space, or the name of a stage, whose input -i gives. A file that exists
- * wins. */
+/* True for a text with a bar, or one that begins with the name of a source format and a space, or with the name of a
+ * stage, whose input -i gives. A file of that name wins. */
 static bool is_one_line(const char *text)
 {
     struct stat status;
@@ -61,8 +61,8 @@ static bool is_one_line(const char *text)
     return ts_stage_find(word) || (text[length] && ts_source_format_find(word));
 }
 
-/* What an image is called that was given where a chain belongs, and the format that reads it. NULL: it may be a chain.
- * A pipe is not looked at, since what is read from it is gone. */
+/* Names the kind of an image that was given where a chain belongs, and the format that reads it; NULL where it may be a
+ * chain. A pipe is not looked at, since what is read from it is gone. */
 static const char *kind_of_image(const char *path, const char **format)
 {
     static const struct {
@@ -94,7 +94,7 @@ static const char *kind_of_image(const char *path, const char **format)
     return is_hdf5 ? "an HDF5 file" : NULL;
 }
 
-/* Refuses an image with the ways that lead on: as an input, and the chain that a result holds. */
+/* Refuses an image, and hints at what it can be used for: as an input, or for the chain that a result holds. */
 static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
 {
     const char *format, *kind = kind_of_image(path, &format);

@@ -4,7 +4,7 @@
  * ends the process at once. While a plan runs, the handler asks the plan to stop, and cleaning up happens on the
  * ordinary way out. A stage in the midst of a long slab does not hear that: after PATIENCE_SECONDS the plan's temporary
  * file is removed and the process ends as it is. Either way the exit code is 128 + the signal's number, and one
- * sentence says so. Signals that arrive before the handlers are set wait for them.
+ * sentence names the signal. Signals that arrive before the handlers are set wait for them.
  */
 #include "pipeline/cli/cli_signals.h"
 
@@ -48,8 +48,8 @@ void ts_cli_signals_hold(void)
     mask_stops(SIG_BLOCK);
 }
 
-/* In one write, so that lines of other processes do not fall between. A reader who does not read must not keep the
- * process alive. */
+/* Writes all texts at once, so that lines of other processes do not fall between. A reader who does not read must not
+ * keep the process alive. */
 static void put(int fd, const char *const *texts)
 {
     enum { WAIT_MS = 100 };

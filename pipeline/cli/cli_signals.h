@@ -15,7 +15,7 @@ void ts_cli_signals_hold(void);
 /* Sets the handlers and lets through the signals that wait. `then` is a literal that
  * ends the sentence, such as "; nothing was written"; NULL: none. */
 void ts_cli_signals_catch(const char *then, bool json);
-/* From here on a signal stops the plan, and the command ends on its ordinary way. */
+/* Makes signals stop the plan from now on, and the command end on its ordinary way. */
 void ts_cli_signals_plan(struct ts_plan *plan);
 /* The plan is over. From here a signal gives the program one second to finish by itself. written: the output has its
  * name. */

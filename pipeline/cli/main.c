@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     ts_cli_signals_hold();
     fill_standard_streams();
     ts_omp_wait_asleep(argv);
-    /* Before anything else is made that a child could inherit. Where it fails, the first child says why. */
+    /* Nothing exists yet that a child could inherit. Where this fails, the first child reports why. */
     (void)ts_sandbox_begin();
     signal(SIGCHLD, SIG_DFL);           /* ignored, it would keep the children's ends from us */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */

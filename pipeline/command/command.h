@@ -21,7 +21,7 @@ enum option_kind {
     OPTION_TEXT,    /* a const char * into the command line */
     OPTION_INTEGER, /* an int or an int64_t from low to high */
     OPTION_BYTES,   /* an int64_t, as ts_command_parse_size takes it */
-    OPTION_PARSED   /* whatever parse() makes of it */
+    OPTION_PARSED   /* parse() reads the value */
 };
 
 struct command_option {
@@ -78,7 +78,7 @@ bool ts_command_json_find(int argc, char **argv);
  * on stdout; returns COMMAND_WRONG. */
 int ts_command_wrong(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a name of a kind ("command", "stage") that none of the n names is, with the nearest of them or else with
- * `otherwise`, which says who lists them. */
+ * `otherwise`, which names the command that lists them. */
 int ts_command_wrong_name(const struct command *command, const char *kind, const char *name, const char *const *names,
                           size_t n, const char *otherwise);
 /* The same for a stage that does not exist. */

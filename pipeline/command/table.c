@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints a row by the table of its columns: each value is read from its place in the row's struct as its kind says.
+ * Prints a row by the table of its columns: each value is read from its place in the row's struct, by its kind.
  */
 #include "pipeline/command/table.h"
 

@@ -33,7 +33,7 @@ enum ts_status ts_device_choice_built(struct ts_diag *diag)
     return ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
 }
 
-/* The first device that can be used, or -1 with the reason that the first one cannot. */
+/* Returns the first device that can be used, or -1 and reports why device 0 cannot. */
 static int first_usable(const struct cuda_devices *found, struct ts_diag *diag)
 {
     struct ts_diag *tries = ts_diag_create();

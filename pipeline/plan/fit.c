@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cuts a plan to its memory budget: which images are kept whole, how many slices make a slab, and how many bytes that
- * is.
+ * Fits a plan to its memory budget. Images that would be computed more than once are kept whole; then a binary search
+ * finds the largest slab that fits, and keeps are given up one by one where slabs would become too small. The whole run
+ * is simulated for each candidate, so the bytes counted are those that the run needs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static void note_step(struct plan_node *node, const struct plan_step *step, int6
     *computed += held;
 }
 
-/* Goes through the whole run without computing: fills buffer_slices, run_slices and the simulation's counts. */
+/* Steps through the whole run without computing. Fills buffer_slices, run_slices and the simulation's counts. */
 static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
     for (int32_t i = 0; i < plan->n_nodes; i++) {
@@ -134,7 +135,7 @@ static int64_t least_on_device(const struct ts_plan *plan)
     return least;
 }
 
-/* Slices whose largest image fills SLAB_BYTES: enough for every thread, small enough to overlap. */
+/* Slices of a slab whose largest image has SLAB_BYTES: enough for every thread, and few enough to overlap. */
 static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
 {
     size_t largest = 1;
@@ -148,7 +149,7 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
     return slab < nz ? slab : nz;
 }
 
-/* The largest slab up to `most` that fits, 0 where not even one slice does. Memory grows with the slab. */
+/* Returns the largest slab up to `most` that fits, or 0 where not even one slice fits. Memory grows with the slab. */
 static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most)
 {
     int64_t found = 0;
@@ -207,7 +208,7 @@ static enum ts_status refuse_budget(const struct ts_plan *plan, struct ts_diag *
     return TS_BAD_CHAIN;
 }
 
-/* Slices a slab below which keeping an image is not worth it: one for each thread, or enough to fill a CUDA device. */
+/* In slabs of fewer slices it is not worth keeping an image: one for each thread, or enough to fill a CUDA device. */
 static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
 {
     enum { CUDA_SLICES = 4 };

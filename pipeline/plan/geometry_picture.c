@@ -34,7 +34,7 @@ static double gamma_of(const struct picture *picture, double u)
     return picture->sinogram->beam.kind == TS_BEAM_FAN_ARC ? u / picture->far : atan(u / picture->far);
 }
 
-/* The detector's place at u. */
+/* Writes the point of the detector at position u. */
 static void place(const struct picture *picture, double u, double out[2])
 {
     const bool arc = picture->sinogram->beam.kind == TS_BEAM_FAN_ARC;
@@ -44,7 +44,7 @@ static void place(const struct picture *picture, double u, double out[2])
         out[i] = (picture->near - ahead) * picture->w[i] + across * picture->e[i];
 }
 
-/* Where the ray of u begins. */
+/* Writes the point where the ray to position u begins. */
 static void origin_of(const struct picture *picture, double u, double out[2])
 {
     for (int i = 0; i < 2; i++)
@@ -56,7 +56,7 @@ static double angle_at(const struct ts_axis *view, int64_t i)
     return view->positions ? view->positions[i] : view->first + (double)i * view->spacing;
 }
 
-/* All in mm that must fit. */
+/* Extends a box (lowest x, y, highest x, y, in mm) by a point that the picture must show. */
 static void widen(double box[4], const double point[2])
 {
     for (int i = 0; i < 2; i++) {
@@ -133,7 +133,7 @@ static void text(const struct picture *picture, double x, double y, const char *
             anchor, words);
 }
 
-/* An arc about the axis from one angle to another, in degrees, either way round. */
+/* Draws an arc about the axis from one angle to another, in degrees, in either direction. */
 static void arc(const struct picture *picture, double radius, double from, double to, const char *style)
 {
     fprintf(picture->stream, "<polyline fill='none' %s points='", style);
@@ -280,7 +280,7 @@ void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_
     fputs("</svg>\n", stream);
 }
 
-/* The last node that gives a sinogram with angles, or -1. */
+/* Returns the last node that gives a sinogram with angles, or -1. */
 static int32_t last_sinogram(const struct ts_plan *plan)
 {
     int32_t found = -1;

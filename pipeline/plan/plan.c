@@ -30,6 +30,14 @@ static int64_t default_budget(void)
     return available > 0 ? available / 10 * 6 : (int64_t)1 << 30;
 }
 
+/* The members that the caller knows; the others are zero, which is the default of each. */
+static struct ts_options known_options(const struct ts_options *given)
+{
+    struct ts_options options = {.size = sizeof options};
+    memcpy(&options, given, given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
+    return options;
+}
+
 static void take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
 {
     enum { MOST_THREADS = 1024 };
@@ -72,7 +80,7 @@ static void find_inputs(struct plan_node *node)
     }
 }
 
-/* The first pass in which an input, and what streams with it, is there. */
+/* Returns the first pass in which an input, and the references that stream with it, can be computed. */
 static int input_level(const struct ts_plan *plan, const struct plan_node *node, int input)
 {
     int level = plan->nodes[node->inputs[input]].level;
@@ -91,8 +99,8 @@ static int known_axes(const struct ts_plan *plan, const struct plan_node *node)
     return pass;
 }
 
-/* When a stage can run: its image follows its inputs; a reduction over volumes takes its rounds, and what needs the
- * result waits for them. */
+/* Finds the passes in which a stage runs. Its image follows its inputs; a reduction over volumes needs one pass for
+ * each round, and whatever needs the result waits for them. */
 static void find_passes(struct ts_plan *plan, struct plan_node *node)
 {
     const struct stage_reduction *reduction = node->chain_stage->stage->reduction;
@@ -268,7 +276,7 @@ static const char *unused_hint(const struct ts_plan *plan, int32_t node)
     return "remove it, name it as a later stage's input or reference, or add a save stage after it";
 }
 
-/* An image that nothing takes, saves or writes was computed for nothing: most likely a forgotten input. */
+/* Refuses an image that no stage uses, saves or writes: most likely an `input:` was forgotten. */
 static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *diag)
 {
     bool used[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
@@ -293,7 +301,7 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-/* Everything that depends on the device; may be done again for another one. */
+/* Plans everything that depends on the device. May be called again for another device. */
 static enum ts_status work_out(struct ts_plan *plan, struct ts_diag *diag)
 {
     const enum ts_status status = plan_stages(plan, diag);
@@ -304,7 +312,7 @@ static enum ts_status work_out(struct ts_plan *plan, struct ts_diag *diag)
     return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
 }
 
-/* `auto` found a device: the chain is tried there, and where it cannot run there and can on the CPU, it does. */
+/* `auto` found a device: the chain is planned there, and on the CPU where it cannot run there but can on the CPU. */
 static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct ts_diag *there = ts_diag_create(), *here = ts_diag_create();
@@ -331,9 +339,10 @@ static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
     return status;
 }
 
-enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *options, struct ts_plan **result,
+enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
                               struct ts_diag *diag)
 {
+    const struct ts_options options = known_options(given);
     struct ts_plan *plan = calloc(1, sizeof *plan);
     *result = NULL;
     if (plan) {
@@ -348,9 +357,9 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     plan->n_sources = chain->n_sources;
     plan->n_nodes = chain->n_sources + chain->n_stages;
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
-    take_options(plan, options, diag);
+    take_options(plan, &options, diag);
     enum ts_status status = ts_plan_open_sources(plan, diag);
-    const bool chosen = !options->device || !strcmp(options->device, "auto");
+    const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? work_out_auto(plan, diag) : work_out(plan, diag);
     if (status != TS_OK) {

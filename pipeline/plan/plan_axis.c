@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The node's own `center`, a detector index, where one is given. */
+/* Returns the node's parameter `center`, a detector index, where one is given; else NULL. */
 static const double *own_center(const struct plan_node *node)
 {
     for (size_t i = 0; i < node->set.n_rows; i++) {
@@ -21,7 +21,7 @@ static const double *own_center(const struct plan_node *node)
     return NULL;
 }
 
-/* Both are sinograms of one beam whose detectors are as far apart: each detector of one has a place in the other. */
+/* True where both are sinograms of one beam with one detector spacing: an index of one is an index of the other. */
 static bool keeps_axis(const struct plan_node *from, const struct plan_node *to)
 {
     return ts_image_is_sinogram(&to->out) && from->axes_pass == to->axes_pass &&
@@ -52,7 +52,7 @@ struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t n
     return (struct rotation_axis){taken, here->axes_pass > 0, NULL};
 }
 
-/* The chain gives or finds a center somewhere. */
+/* True where a stage of the chain is given a center or finds one. */
 static bool has_center(const struct ts_plan *plan)
 {
     bool has = false;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device that a plan runs on, chosen once: what the user named, or for `auto` the first CUDA device that this build
- * can use, provided that every stage of the chain can. The driver is asked in a process of its own
- * (cuda/device/query.c).
+ * The device of a plan is chosen once: the one that the user named, or for `auto` the first CUDA device that this build
+ * can use, if every stage of the chain can run there. The driver is asked in a process of its own
+ * (cuda/device/query.c), so that this one may still fork.
  */
 #include <string.h>
 
 #include "pipeline/plan/device_choice.h"
 #include "pipeline/plan/plan.h"
 
-/* A method or the like that the chain names and only the CPU has; NULL: none. */
+/* Returns a choice of the chain that only the CPU can run, such as a method; NULL where there is none. */
 static const char *cpu_choice(const struct param_set *set)
 {
     for (size_t i = 0; i < set->n_rows; i++) {
@@ -20,8 +20,8 @@ static const char *cpu_choice(const struct param_set *set)
     return NULL;
 }
 
-/* "has no CUDA code: WHY" of a stage that runs on the CPU alone. NULL for others; those that pass their input on and
- * reduce nothing need no code of any device. */
+/* Returns "has no CUDA code: WHY" for a stage that runs on the CPU alone, and NULL for others. Stages that pass their
+ * input on and reduce nothing need no code for any device. */
 static const char *lacks_cuda(const struct ts_plan *plan, const struct stage *stage)
 {
     if ((!stage->map && !stage->reduction) || (stage->cuda && !stage->cpu_only))
@@ -131,7 +131,7 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     enum ts_status status = ts_device_choice_find(-1, &found, &index, reasons);
     if (status != TS_OK) {
         const struct ts_diag_record *reason = ts_diag_get(reasons, 0);
-        /* Said where a user would expect the device to be used, and in the plan's table in any case. */
+        /* A note is for machines where a user would expect a device to be used; the plan's table has it in any case. */
         ts_plan_decline(plan, ts_arena_text(plan->arena, reason->message, strlen(reason->message)),
                         strcmp(reason->code, "cuda-no-device") != 0 ? diag : NULL);
     }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the inputs' row `frames` says beside what the rows of a stage's references want.
+ * The row `frames` of an input says which frames of a scan it holds, and the rows of a stage's references say which
+ * they need. Both are compared while the chain is planned, together with the rows of the detector that were read.
  */
 #include "pipeline/plan/plan_frames.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* The source that the image of this node comes from. */
+/* Returns the source that the image of this node comes from. */
 static const struct plan_node *source_of(const struct ts_plan *plan, int32_t node)
 {
     while (!plan->nodes[node].source)
@@ -55,7 +56,7 @@ static enum ts_status check_reference(const struct ts_plan *plan, const struct p
     return ts_diag_hint(diag, "frames: %s where '%s' is defined, or another input", row->frames, source);
 }
 
-/* Ranges of the same detector. Inputs of another number of rows may be cut already. */
+/* Compares which rows of one detector were read. Inputs of another number of rows may have been cut before. */
 static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_node *node, const struct param *row,
                                  int32_t reference, struct ts_diag *diag)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of `tomostage check`: per node what it gives, where it runs, in which pass, and what it holds.
+ * Prints the plan for `tomostage check`: for each node the image that it gives, where it runs, in which pass, and how
+ * much memory it holds; as a table for people, or as one JSON object with the same numbers.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static void print_spacing(const struct ts_image *image, FILE *stream)
             fprintf(stream, "%s%.6g %s", i > 0 ? " x " : "", image->axes[i].spacing, image->axes[i].unit);
 }
 
-/* The beam of a sinogram and where its rotation axis is seen. */
+/* Prints the beam of a sinogram and the detector index of its rotation axis. */
 static void print_rays(const struct ts_plan *plan, int32_t node, FILE *stream)
 {
     const struct ts_image *image = &plan->nodes[node].out;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sources of a chain, `input` first: the range of its rows is that of the detector, and so of flats and darks too.
+ * Opens the sources of a chain, `input` first, because the range of its rows is a range of the detector: flats and
+ * darks without a range of their own get the same one.
  */
 #include "pipeline/plan/plan_sources.h"
 
@@ -10,7 +11,7 @@
 #include "io/source/source_slices.h"
 #include "pipeline/plan/plan_frames.h"
 
-/* Flats and darks that say no slices get those of `input`; false where they keep what they say. */
+/* Gives flats and darks without `slices` those of `input`; false where they keep their own. */
 static bool follow(struct plan_node *node, const struct plan_node *input)
 {
     const struct ts_numbers *slices = ts_source_slices(&input->set), *own = ts_source_slices(&node->set);
@@ -23,7 +24,7 @@ static bool follow(struct plan_node *node, const struct plan_node *input)
     return true;
 }
 
-/* The chain says no such range of this source. */
+/* Adds a hint to an error about a range that the chain did not give this source itself. */
 static void hint_if_outside(bool follows, struct ts_diag *diag)
 {
     const size_t n = ts_diag_count(diag);

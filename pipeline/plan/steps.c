@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which slices are computed when: from the demands of a pass (images to write, inputs to reduce) backwards to the
- * sources.
+ * Decides which slices are computed when. The demands of a pass (images to write, inputs to reduce) are followed
+ * backwards to the sources, node by node: each node needs what later nodes need of it, computes what it has not kept,
+ * and passes its own needs on to its inputs.
  */
 #include <string.h>
 
@@ -99,7 +100,7 @@ bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t index)
     return node->chain_stage && pass == node->tables_pass;
 }
 
-/* The slices [z, end) of a node's input, and of the references that stream with the input. */
+/* Adds slices [z, end) to the needs of a node's input, and of the references that stream with it. */
 static void add_streaming(const struct ts_plan *plan, int32_t index, int input, int64_t z, int64_t end,
                           struct plan_step *steps)
 {

@@ -66,7 +66,7 @@ enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_write
 
 /* ---- parameters -------------------------------------------------------------------------------- */
 
-/* Lengths of an image whose pixel size is not known are in its pixels. */
+/* Returns the unit of a parameter. Lengths are in pixels where the image's pixel size is not known. */
 static const char *unit_of(const struct param *row, const struct ts_image *in)
 {
     const char *length = in->axes[2].unit;
@@ -259,7 +259,7 @@ enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index, con
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-/* The chain's text with the plan's resolved values in place of the chain's. */
+/* Returns the chain's text with the plan's resolved values in place of the chain's own. */
 static char *resolved_chain(const struct ts_plan *plan)
 {
     struct ts_chain chain = *plan->chain;

@@ -80,7 +80,7 @@ static void free_run(struct run *run)
     free(run->next);
 }
 
-/* The workers fork here, before CUDA is started and the writer starts its threads. */
+/* Forks the workers, which must precede the start of CUDA and of the writer's threads. */
 static enum ts_status start_sources(struct run *run)
 {
     for (int32_t i = 0; i < run->plan->n_sources; i++) {
@@ -106,7 +106,7 @@ static const char *replaced_input(const struct ts_plan *plan)
         if (source->ops->holds && source->ops->holds(source, output.st_dev, output.st_ino))
             return plan->nodes[i].label;
     }
-    /* The name of a chain that is no file stands for nothing on the disk. */
+    /* A chain that came from elsewhere has a name, but no file. */
     if (stat(plan->chain->source_name, &chain) == 0 && S_ISREG(chain.st_mode) && chain.st_dev == output.st_dev &&
         chain.st_ino == output.st_ino)
         return "the chain itself";

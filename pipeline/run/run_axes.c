@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Axes that are known only while a chain runs: a reduction finds them (stages/engine/stage.h: finds_axes), and what
- * comes after it in the chain is resolved again, from the chain's own values. Memory is planned and allocated by then,
- * so sizes must stay.
+ * Some axes are known only while a chain runs: a reduction finds them (stages/engine/stage.h: finds_axes), and the
+ * stages after it are resolved again, from the chain's own values. Memory is planned and allocated by then, so sizes
+ * must stay.
  */
 #include "pipeline/run/run.h"
 #ifdef TS_HAVE_CUDA
@@ -63,7 +63,7 @@ static bool same_sizes(const struct sizes *planned, const struct sizes *found)
            same_transforms(planned->transforms[1], found->transforms[1]);
 }
 
-/* A stage whose input has other axes than were planned. */
+/* Resolves a stage again whose input has other axes than were planned. */
 static enum ts_status resolve_again(struct run *run, int32_t i)
 {
     struct ts_plan *plan = run->plan;
@@ -100,7 +100,7 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
         char path[128];
         if (node->axes_pass != pass)
             continue;
-        /* Between images, so that the file's bytes do not depend on what the device has not handed over yet. */
+        /* Datasets are made between images, so that the file's bytes do not depend on pending downloads. */
         if (!drained)
             status = run->back_end->drain(run);
         drained = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The back end of a CUDA device: images on the device, sources and outputs through pinned memory. Built only with CUDA.
+ * The back end of a CUDA device. Images lie on the device; sources and outputs pass through pinned memory. Built only
+ * with CUDA.
  *
  * Three slabs are under way at once, on three queues: slab t is read into pinned memory and uploaded while slab t - 1
  * is computed, and slab t - 2 is downloaded and handed to the writer. So sources, outputs and their pinned slabs exist
@@ -162,7 +163,7 @@ static enum ts_status device_write(struct run *run, int32_t i, const struct ts_i
     const int copy = (int)(run->slab_number % PLAN_RING);
     struct pending *pending = &device->pending[(device->first_pending + device->n_pending) % device->most_pending];
     *pending = (struct pending){.slab_number = run->slab_number, .dataset = run->nodes[i].dataset, .slices = *slices};
-    /* A source that is itself an output has its own pinned slab first. */
+    /* In the pinned memory of a source that is itself an output, the source's slab comes first. */
     pending->slices.data = device->nodes[image].pinned[copy] + ts_plan_pinned_source_bytes(run->plan, image);
     device->n_pending++;
     enum ts_status status = ts_cuda_event_record(device->session, device->ready, CUDA_COMPUTE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of a run, pass by pass and slab by slab. While a slab is computed the source's workers decode the next one
+ * A run goes pass by pass and slab by slab: in each slab the nodes compute what ts_plan_step() says, in list order, and
+ * then hand it to reductions, tables and the file. While a slab is computed the sources' workers decode the next one
  * and the writer's threads compress the last one.
  */
 #include <assert.h>
@@ -9,7 +10,7 @@
 
 /* ---- one slab ---------------------------------------------------------------------------------- */
 
-/* Lays the spans to compute out in the node's buffer, or in place where the node is kept. */
+/* Places a span to compute in the node's buffer, or in its image where the node is kept whole. */
 static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *offset)
 {
     const struct plan_node *plan = &run->plan->nodes[i];
@@ -31,7 +32,7 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     return whole;
 }
 
-/* A view of slices [z, z + n) of a node's image, as this node describes it: they are at hand in one part. */
+/* Returns a view of slices [z, z + n) of a node's image, as this node describes it. One part holds them all. */
 static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, int64_t n)
 {
     const struct run_node *node = &run->nodes[run->plan->nodes[index].image_node];
@@ -47,7 +48,7 @@ static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, 
     return view;
 }
 
-/* Slices of an input, and for input 0 of the references that stream with the input. */
+/* Fills in views of an input's slices, and for input 0 also of the references that stream with it. */
 static void views_of(const struct run *run, int32_t index, int input, int64_t z, int64_t n,
                      struct ts_image slices[STAGE_INPUTS])
 {

@@ -18,7 +18,7 @@ static const int64_t sizes[N_SIZES] = {1 << 10, 1 << 14, 1 << 18, 1 << 24};
 
 const char *const ts_fan_in_works[FAN_IN_WORKS] = {"sum", "product", "min", "max", "variance", "tables"};
 
-/* What the study joins, and what it comes to. */
+/* The values and tables that the study joins, and the numbers that the values should come to. */
 struct fan_in_data {
     float *values;
     int n_sizes;
@@ -47,7 +47,7 @@ static uint32_t count_of(uint64_t table, uint64_t bin)
     return (uint32_t)((table * 2654435761u ^ bin * 40503u) % 1000003u);
 }
 
-/* Works out what the values come to, in extended precision, one value after the other. */
+/* Works out the expected numbers in extended precision, one value after the other. */
 static void expect(const float *values, int64_t n, double expected[FAN_IN_NUMBERS])
 {
     long double sum = 0, product = 1, squares = 0;
@@ -113,7 +113,7 @@ static enum ts_status data_init(struct fan_in_data *data, int64_t most, struct t
 
 /* ---- measurements ------------------------------------------------------------------------------- */
 
-/* A device that joins, and what it joins. */
+/* A device that joins, and the data that it joins. */
 struct measuring {
     struct study_run *run;
     struct fan_in_runner *runner;
@@ -176,7 +176,7 @@ static enum ts_status time_job(const struct measuring *it, const struct fan_in_j
     return status;
 }
 
-/* Times a job and checks what it comes to. serial: seconds of one processor, which are only measured where it is NULL.
+/* Times a job and checks its result. serial: seconds of one processor, which are only measured where it is NULL.
  */
 static enum ts_status measure_job(const struct measuring *it, const struct fan_in_job *job, double expected,
                                   const double *serial, double *seconds)
@@ -202,7 +202,7 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
     return ts_table_add(&it->run->rows, &row, it->run->diag);
 }
 
-/* T1 first, then both orders with each number of processors. */
+/* Measures T1 first, then both orders with each number of processors. */
 static enum ts_status measure_size(const struct measuring *it, enum fan_in_work work, int64_t n, double expected)
 {
     struct fan_in_job job = {work, REDUCTION_AUTO, n, 1};
@@ -220,7 +220,7 @@ static enum ts_status measure_size(const struct measuring *it, enum fan_in_work 
     return status;
 }
 
-/* Takes the runner, which may be NULL where it could not be made. */
+/* Measures all jobs on one device, and destroys its runner, which is NULL where it could not be made. */
 static enum ts_status measure_device_take(struct fan_in_runner *runner, struct study_run *run,
                                           const struct fan_in_data *data)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study fan-in: its rows, what it joins, and the parts that it is made of (fan_in_study.c, fan_in_cpu.c,
- * fan_in_plot.c).
+ * The parts of the study fan-in: what it measures and checks (fan_in_study.c), its runner on the CPU (fan_in_cpu.c;
+ * that of a CUDA device is cuda/bench/fan_in_study.cu) and its chart (fan_in_plot.c).
  */
 #ifndef PIPELINE_STUDY_FAN_IN_STUDY_H
 #define PIPELINE_STUDY_FAN_IN_STUDY_H
@@ -22,7 +22,7 @@ struct fan_in_row {
     double efficiency;       /* speed-up / processors */
 };
 
-/* What a partial result of n values, a double or moments, comes to. */
+/* The number that a partial result of n values, which is a double or moments, stands for. */
 double ts_fan_in_value(enum fan_in_work work, const void *partial, int64_t n);
 /* True where both are equal, but for the rounding of 2^24 joins one after the other. */
 bool ts_fan_in_right(enum fan_in_work work, double found, double expected);

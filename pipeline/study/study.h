@@ -31,8 +31,8 @@ struct study_run {
 
 struct study {
     const char *name;
-    const char *sentence; /* says what it compares, for the list of studies */
-    const char *heading;  /* stands above the table and says what its columns mean; lines ending in \n */
+    const char *sentence; /* names what it compares, for the list of studies */
+    const char *heading;  /* stands above the table and explains its columns; lines ending in \n */
     struct table table;
     /* Measures on the run's devices and hands each row to ts_table_add(). A result that is wrong is an error (code
      * study-result). */

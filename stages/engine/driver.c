@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of a stage on any device, and the calls of the CPU: images in host memory, each call done when it returns.
+ * The steps of a stage on any device come first; the calls of the CPU follow, for which images lie in host memory and
+ * each call is done when it returns.
  */
 #include "stages/engine/driver.h"
 
@@ -142,7 +143,7 @@ enum ts_status ts_driver_reduce(struct stage_driver *driver, stage_feed *feed, v
 
 /* ---- slabs ------------------------------------------------------------------------------------- */
 
-/* The part that holds slice z, or NULL. */
+/* Returns the part that holds slice z, or NULL. */
 static const struct ts_image *part_of(const struct ts_image *parts, int n_parts, int64_t z)
 {
     for (int i = 0; i < n_parts; i++)
@@ -151,7 +152,8 @@ static const struct ts_image *part_of(const struct ts_image *parts, int n_parts,
     return NULL;
 }
 
-/* One copy for each run of slices that are neighbors in the slab and in a part. */
+/* Slices that are neighbors in the slab and in a part are copied at once: a copy on a device costs more than its bytes.
+ */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts, int64_t z,
                              int64_t n, struct ts_image *padded)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a stage accepts, and what it makes of it.
+ * A stage is prepared in one order: values against rows, the image against what the table accepts, resolve(), then what
+ * depends on resolved values (methods of one device, slices of references, counters of 32 bits), and shape() last. Each
+ * step may rely on those before it, and a caller that fills in parameters by itself passes the same checks.
  */
 #include "stages/engine/prepare.h"
 
@@ -57,7 +59,7 @@ static enum ts_status check_accepts(const struct stage_context *context)
     return TS_OK;
 }
 
-/* The row of the table that reference i is given in. */
+/* Returns the row of the parameter that gives reference i. */
 static const struct param *reference_row(const struct stage *stage, int reference)
 {
     for (size_t i = 0; i < stage->n_params; i++)
@@ -105,7 +107,7 @@ static enum ts_status check_values(const struct stage_context *context, bool der
     return status;
 }
 
-/* Methods that only one kind of device can run. */
+/* Refuses choices that the device cannot run. */
 static enum ts_status check_choices(const struct stage_context *context)
 {
     const unsigned device = context->device ? ON_CUDA : ON_CPU;
@@ -121,7 +123,7 @@ static enum ts_status check_choices(const struct stage_context *context)
     return TS_OK;
 }
 
-/* On a device what is found slice by slice is counted in 32 bits. */
+/* Refuses slices with more pixels than the counters of a CUDA device hold, which have 32 bits per slice. */
 static enum ts_status check_slice_size(const struct stage_context *context)
 {
     const size_t pixels = ts_slice_count(&context->in);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions over slabs. Order of float operations is fixed by the image: where merging is not exact every slice is its
- * own partial result and partials join in rising z, so neither slabs nor threads show in the bytes.
+ * Threads reduce slices to partial results, which one thread merges. The image alone fixes the order of float
+ * operations: where merging is not exact every slice is its own partial result, and partials join in rising z, so that
+ * neither slabs nor threads change the bytes. Slices of a reduction per slice are reduced and finished side by side.
  */
 #include "stages/engine/reduce.h"
 
@@ -173,7 +174,8 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
     if (bytes == 0)
         return;
     for (int64_t done = 0; done < n;) {
-        /* Exact: one contiguous group of slices a slot. Else: one slice a slot, as many rounds of slots as it takes. */
+        /* Exact merging: each slot gets a contiguous group of slices. Else each slot gets one slice, again and again.
+         */
         const int64_t left = n - done, groups = left < reduced->n_slots ? left : reduced->n_slots;
         const int64_t taken = reduction->exact ? left : groups;
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads)
@@ -223,7 +225,7 @@ const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduce
     return reduced->reference_result;
 }
 
-/* The context of one slice of a slab, whose result starts as the references'. */
+/* The context of one slice of a slab. Its result starts as a copy of the references' result. */
 static struct stage_context slice_context(const struct stage_reduced *reduced, int round, int64_t i,
                                           struct ts_diag *diag, void **result)
 {
@@ -247,7 +249,7 @@ static enum ts_status finish_slice(const struct stage_reduced *reduced, const st
     return context->stage->reduction->finish(context, totals, result, rows);
 }
 
-/* The slices of a slab, all rounds over the pixels or one round of totals from elsewhere. */
+/* Work on the slices of a slab: all rounds over their pixels, or one round of totals that were made elsewhere. */
 struct slices_job {
     const struct ts_image *slab;
     int round; /* of totals from elsewhere */
@@ -295,7 +297,7 @@ static enum ts_status reduce_slices(struct stage_reduced *reduced, const struct 
                 failed = i < failed ? i : failed;
                 break;
             }
-    /* Once more, alone and aloud: the message is the same whatever the threads, and there is one. */
+    /* The first slice that failed is reduced again with the run's diagnostics: one message, whatever the threads. */
     return failed < n ? reduce_slice(reduced, job, failed, slot(reduced, 0), reduced->context.diag) : TS_OK;
 }
 

@@ -422,13 +422,8 @@ const struct stage median_stage = {
         "2 n / (2 radius + 1) counts per pixel on the CPU (T. S. Huang, G. J. Yang, G. Y. Tang, *A fast "
         "two-dimensional "
         "median filtering algorithm*, 1979); on a CUDA device it counts the values of the window once per bit.",
-    .axes = AXES_VOLUME | AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_ANY_BEAM,
-    .params = params_table,
-    .n_params = sizeof params_table / sizeof *params_table,
-    .params_bytes = sizeof(struct median_params),
+    STAGE_TAKES_ALL,
+    STAGE_PARAMS(params_table, struct median_params),
     .resolve = resolve,
     .reach = reach,
     .scratch_bytes = scratch_bytes,

@@ -19,7 +19,4 @@ struct median_params {
     double constant;
 };
 
-extern const struct stage median_stage;
-extern const struct stage_cuda median_cuda;
-
 #endif

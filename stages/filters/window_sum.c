@@ -112,8 +112,7 @@ static const struct window_rows_kernels *find_kernels(enum window_value value, e
 #define ENTRY(V, T, VALUE, TOTAL)                                                                                      \
     [WINDOW_##V][TOTAL_##T] = {sizeof(TOTAL), sizeof(TOTAL), direct_##V##_##T, add_##V##_##T, slide_##V##_##T},
     static const struct window_rows_kernels table[8][3] = {
-        INTEGER_PAIRS(ENTRY)[WINDOW_F32][TOTAL_F32] = {sizeof(float), sizeof(double), direct_F32_F32, add_F32_F32},
-    };
+        [WINDOW_F32][TOTAL_F32] = {sizeof(float), sizeof(double), direct_F32_F32, add_F32_F32}, INTEGER_PAIRS(ENTRY)};
 #undef ENTRY
     return &table[value][total];
 }

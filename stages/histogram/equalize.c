@@ -3,11 +3,11 @@
  * equalize: out = F(v), F the share of the image's values that are v or below (scikit-image's rule), or that share
  * spread over the levels of the type (OpenCV's). With a reference: out = R^-1(F(v)), R the reference's distribution.
  *
- * 8- and 16-bit integers: counts of every value, a table with an entry for every value: exact. 32-bit integers that
- * span few enough values: bins that hold one value each: the same numbers. Otherwise counts in bins between the
- * smallest and the largest finite value; F is linear between the middles of the bins without a reference
- * (scikit-image's rule), and with one F(v) is the share up to the end of v's bin, exact where no bin holds two
- * different values.
+ * 8- and 16-bit integers are counted value by value, and a table has an entry for every value: the result is exact.
+ * 32-bit integers that span few enough values have bins that hold one value each, which gives the same numbers. All
+ * others are counted in bins between the smallest and the largest finite value. F is then linear between the middles of
+ * the bins (scikit-image's rule); with a reference F(v) is the share up to the end of v's bin, which is exact where no
+ * bin holds two different values.
  */
 #include "stages/histogram/equalize.h"
 
@@ -59,14 +59,14 @@ static bool by_value(const struct stage_context *context, int input)
     return ts_value_counts_fit(dtype_of(context, input));
 }
 
-/* Bins of an input that is not counted by value, for floats and integers that span much. An image that is counted by
- * value fixes the parameter, which then says nothing of the reference. */
+/* Bins of an input that is counted in bins. An image that is counted by value fixes the parameter `bins`, which then
+ * cannot choose those of the reference. */
 static int64_t bins_asked(const struct stage_context *context, int input)
 {
     return input == 1 && by_value(context, 0) ? MAX_BINS : params_of(context)->bins;
 }
 
-/* Which it will be shows only once the range is known. */
+/* Integers may get one bin for each value or fewer bins; the range decides, so there is capacity for both. */
 size_t ts_equalize_capacity(const struct stage_context *context, int input)
 {
     if (by_value(context, input))
@@ -118,7 +118,7 @@ static int rounds(const struct stage_context *context)
     return by_value(context, 0) && (!context->references[0] || by_value(context, 1)) ? 1 : 2;
 }
 
-/* The round that only looks for the ranges of what is counted in bins. */
+/* True in the round that only looks for the ranges of inputs that are counted in bins. */
 static bool ranging(const struct stage_context *context)
 {
     return context->round + 1 < rounds(context);
@@ -280,7 +280,7 @@ static const struct stage_reduction reduction = {
 
 /* ---- map --------------------------------------------------------------------------------------- */
 
-/* bias: what xor turns the bits of a value into its key. */
+/* The bits of a value xor `bias` are its key. */
 #define MAP_VALUES(suffix, in_type, unsigned_type, bias)                                                               \
     static void shares_##suffix(float *out, const unsigned_type *in, size_t n, const float *map)                       \
     {                                                                                                                  \
@@ -297,7 +297,7 @@ MAP_VALUES(I8, int8_t, uint8_t, 0x80)
 MAP_VALUES(U16, uint16_t, uint16_t, 0)
 MAP_VALUES(I16, int16_t, uint16_t, 0x8000)
 
-/* Linear between the middles of the bins, level beyond the first and the last; NaN stays NaN. */
+/* Interpolates between the middles of the bins; values beyond the first and the last get theirs, and NaN stays NaN. */
 #define MAP_BINS(suffix, type)                                                                                         \
     TS_VECTORIZED static void bins_##suffix(float *restrict out, const type *in, size_t n, const struct bins *bins,    \
                                             const double *map)                                                         \
@@ -315,7 +315,7 @@ MAP_BINS(U32, uint32_t)
 MAP_BINS(I32, int32_t)
 MAP_BINS(F32, float)
 
-/* The entry of the bin that a value was counted in; infinite values take the ends, NaN stays NaN. */
+/* Maps a value to the entry of the bin it was counted in. Infinite values get the ends, and NaN stays NaN. */
 static void map_steps(float *out, const void *in, enum ts_dtype dtype, size_t n, const struct bins *bins,
                       const double *map)
 {

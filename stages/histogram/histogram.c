@@ -5,8 +5,7 @@
  *
  * 8- and 16-bit integers are counted value by value, exactly, in one pass; any range and bins follow from that. A CUDA
  * device makes the bins of 16-bit integers itself, from its 65,536 counts.
- * Other types, and values by label, are counted in the bins themselves; without a range that takes a pass before, which
- * finds it.
+ * Other types, and values by label, are counted in the bins themselves. Without a range a pass before finds it.
  */
 #include "stages/histogram/histogram.h"
 
@@ -72,7 +71,7 @@ static const struct param rows[] = {
                  "(n_labels + 1) (bins + 3) counts, at most 536870912, are held in memory"),
 };
 
-/* The bins found; the reference's counts stay here for a reduction per slice. */
+/* Bins, and the reference's counts, which a reduction per slice needs again for each slice. */
 struct histogram_result {
     struct bins bins;
     uint64_t reference_outside[BINS_EXTRA_SLOTS], reference[];
@@ -131,7 +130,7 @@ static enum ts_status resolve_method(const struct stage_context *context, struct
     return TS_OK;
 }
 
-/* Whether the method leaves tables to merge; sampled, and lane-private for bytes, add them up as they end. */
+/* True where the method leaves tables to merge. sampled, and lane-private for bytes, add theirs up themselves. */
 static bool leaves_tables(const struct stage_context *context, const struct histogram_params *params)
 {
     const bool bytes = ts_dtype_bytes(context->in.dtype) == 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of `histogram`, and distances between histograms.
+ * Which tables `histogram` writes depends on its reference and labels: a list of all of them, in the order of the file,
+ * is filtered. Distances are sums and maxima over the bins of the difference of two cumulative shares.
  */
 #include "stages/histogram/histogram_tables.h"
 

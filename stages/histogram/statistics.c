@@ -3,8 +3,9 @@
  * statistics: count, range, sum, mean, variance, product and percentiles of the finite values of an image. Tables of
  * one number, or (z) with scope slice; percentiles (item) or (z, item).
  *
- * 8- and 16-bit integers: everything follows from the counts of their values, in integers. Other types: moments of each
- * slice, joined in rising z (Chan, Golub and LeVeque 1983); percentiles take a second pass, or a sort of each slice.
+ * For 8- and 16-bit integers everything follows from the counts of their values, in integers. Other types have moments
+ * of each slice, joined in rising z (Chan, Golub and LeVeque 1983); percentiles need a second pass, or a sort of each
+ * slice.
  */
 #include "stages/histogram/statistics.h"
 

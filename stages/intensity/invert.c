@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * invert: y = low + high - x, in the type of the image. Rule of skimage.util.invert for [low, high] the range of the
- * type: highest - x for unsigned integers, -1 - x for signed ones, 1 - x for floats.
+ * invert: y = low + high - x, in the type of the image. With [low, high] the range of the type this is the rule of
+ * skimage.util.invert: highest - x for unsigned integers, -1 - x for signed ones, 1 - x for floats. The range may also
+ * be given, or found in the data by a reduction.
  */
 #include "stages/intensity/invert.h"
 

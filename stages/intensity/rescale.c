@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rescale, [a, b] a range that is given, found in the data or taken from percentiles:
+ * rescale works with [a, b], a range that is given, found in the data, or between two percentiles of it:
  *   range, percentiles  y = (x - a) / (b - a) * (out_high - out_low) + out_low, x first clipped to [a, b]
  *   z-score             y = (x - mean) / standard deviation
  * The numbers found are left as tables. Source of the rules: skimage.exposure.rescale_intensity, scipy.stats.zscore.
@@ -80,7 +80,7 @@ static enum ts_status resolve_z_score(const struct stage_context *context, const
     return TS_OK;
 }
 
-/* Ends that are found in the data mean nothing beyond it. */
+/* Refuses a quantity for results between ends found in the data: they have a meaning in this image alone. */
 static enum ts_status check_quantity(const struct stage_context *context, const struct rescale_params *params)
 {
     const char *name = ts_quantity_name((enum ts_quantity)params->quantity);
@@ -309,7 +309,7 @@ TS_VECTORIZED static void scale(double *values, size_t n, double low, double spa
         values[i] = (values[i] - low) / span * out_span + out_low;
 }
 
-/* NaN compares false and stays. Where low == high nothing is left between the two. */
+/* NaN compares false and stays NaN. Where low == high no value lies between the two, and nothing is divided by 0. */
 TS_VECTORIZED static void scale_clipped(double *values, size_t n, double low, double high, double out_low,
                                         double out_high)
 {
@@ -330,7 +330,7 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
     } else {
         ts_dtype_range(context->in.dtype, &numbers[0], &numbers[1]);
     }
-    /* One value only: it lies at the lower end, or at the mean. */
+    /* An image of one value has no width: the value lies at the lower end, or at the mean. */
     if (params->method == RESCALE_Z_SCORE)
         scale(values, n, numbers[0], numbers[1] > 0 ? numbers[1] : 1, 1, 0);
     else if (params->clip)

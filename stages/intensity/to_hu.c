@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * to_hu: HU = 1000 (mu - mu_water) / mu_water, the attenuation of air taken as 0 (G. N. Hounsfield, 1973; DICOM PS3.3
- * C.11.1.1.2). Both attenuations in 1/mm.
+ * to_hu: HU = 1000 (mu - mu_water) / mu_water (G. N. Hounsfield, 1973; DICOM PS3.3 C.11.1.1.2). The attenuation of air
+ * is assumed to be 0, and both attenuations are in 1/mm. Values are computed in double and rounded once.
  */
 #include "stages/intensity/to_hu.h"
 

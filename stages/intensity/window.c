@@ -50,8 +50,8 @@ static enum ts_status refuse_pair(const struct stage_context *context, const cha
     return ts_diag_hint(context->diag, "give center and width, or low and high");
 }
 
-/* Fills the pair that is missing. Both pairs are taken where they say the same, so that the parameters that a result
- * was made with can be run again. */
+/* Fills in the pair that is missing. Both pairs may be given where they agree, so that the parameters recorded with a
+ * result can be run again. */
 static enum ts_status resolve_bounds(const struct stage_context *context, struct window_params *params)
 {
     const bool center = ts_param_given(context->set, "center"), width = ts_param_given(context->set, "width");
@@ -109,7 +109,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-/* Both linear functions: middle and divisor say which. A width of 1 value is a step, and its division goes unused. */
+/* Maps by either linear function, which middle and divisor choose. A width of 1 value is a step: nothing is divided. */
 TS_VECTORIZED static void window_linear(double *values, size_t n, double middle, double divisor, double out_low,
                                         double out_high)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Halving with stride: at each step the upper half of what is left is joined into the lower half, neighbors with
- * neighbors, so that a step is one vectorized loop.
+ * Each step joins the upper half of the remaining values into the lower half, element by element, so that a step is one
+ * vectorized loop.
  */
 #include "stages/values/fan_in.h"
 

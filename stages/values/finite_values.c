@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slice by slice, so that a map sees its slices in the same pass.
+ * Floats are tested by their exponent bits, which are all ones for NaN and infinity, so that the loop vectorizes. The
+ * reduction is slice by slice, so that a map sees its slices in the same pass.
  */
 #include "stages/values/finite_values.h"
 
@@ -23,7 +24,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return input == 0 ? sizeof(struct not_finite) : 0;
 }
 
-/* All ones in the exponent. */
+/* NaN and infinity have all ones in the exponent. */
 static bool is_finite(uint32_t bits)
 {
     return (bits & 0x7F800000u) != 0x7F800000u;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Load a chunk as doubles, map it, store it: the chunk stays in the first-level cache, and each step vectorizes for
- * every pair of types without a copy of the code for each pair.
+ * A chunk is loaded as doubles, mapped and stored. It stays in the first-level cache meanwhile, and each step
+ * vectorizes for every pair of types without a copy of the code for each pair.
  */
 #include "stages/values/point_map.h"
 

@@ -23,7 +23,7 @@ CONVERT(I16, int16_t, 0)
 CONVERT(U32, uint32_t, 0x80000000u)
 CONVERT(I32, int32_t, 0)
 
-/* Its own inverse. */
+/* Turns floats into keys, and keys into floats: the operation is its own inverse. */
 TS_VECTORIZED static void turn_floats(const int32_t *in, int32_t *out, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)

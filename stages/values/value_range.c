@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Range of an image. Floats are compared through integers of the same order (sign and magnitude turned into two's
- * complement), because the minimum of integers vectorizes and leaves no doubt about NaN.
+ * Integers are compared as they are. Floats are compared through integers of the same order (sign and magnitude turned
+ * into two's complement), because the minimum of integers vectorizes and leaves no doubt about NaN.
  */
 #include "stages/values/value_range.h"
 

@@ -25,7 +25,7 @@
 #include "io/source/source_slices.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { STREAM_MAX = 128 << 10, FILE_BYTES = 64 << 10 };
+enum { STREAM_MAX = 160 << 10, FILE_BYTES = 64 << 10 };
 
 static struct {
     const uint8_t *data; /* what no child has answered yet */

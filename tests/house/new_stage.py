@@ -21,6 +21,7 @@ FILES = [
     ("oracle.h", "tests/stages/{room}/{name}_oracle.h"),
     ("oracle.c", "tests/stages/{room}/{name}_oracle.c"),
     ("test.c", "tests/stages/{room}/test_{name}.c"),
+    ("chain.yaml", "datasets/chains/stages/{name}.yaml"),
 ]
 
 
@@ -58,7 +59,8 @@ def write(root, room, name):
         written.append(path)
     # The length of the name decides where lines break.
     if shutil.which("clang-format"):
-        subprocess.run(["clang-format", "-i", *written], cwd=root, check=True)
+        sources = [path for path in written if path.endswith(includes.SOURCES)]
+        subprocess.run(["clang-format", "-i", *sources], cwd=root, check=True)
     else:
         print("clang-format is not installed: run it over the new files before you commit them", file=sys.stderr)
     return written

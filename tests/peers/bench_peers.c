@@ -81,7 +81,7 @@ struct histogram_kind {
     int bins;
 };
 
-/* Of the volume, or of each of its slices. */
+/* Compares histograms of the volume, or of each of its slices. */
 static enum ts_status histogram(struct peers_bench *bench, const struct device_numbers *device,
                                 const struct histogram_kind *kind, enum bench_values values, int64_t nz, bool slices)
 {
@@ -119,7 +119,7 @@ static enum ts_status histograms(struct peers_bench *bench, const struct device_
     return status;
 }
 
-/* Of 512 slices together, and of each. */
+/* Compares statistics of 512 slices together, and of each. */
 static enum ts_status statistics(struct peers_bench *bench, const struct device_numbers *device)
 {
     enum ts_status status = TS_OK;

@@ -10,7 +10,7 @@
 #include "core/timing.h"
 
 enum { MOST_RUNS = 30, LEAST_RUNS = 3, MAX_SETS = 16 };
-/* Of the clock on the wall: a case is set up and finished by the host as well. */
+/* Wall time, since the host sets a case up and finishes it as well. */
 static const double contender_seconds = 0.2;
 
 static enum ts_status fail(struct peers_bench *bench, const char *what)

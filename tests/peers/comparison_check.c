@@ -10,7 +10,7 @@
 
 /* ---- counts ------------------------------------------------------------------------------------ */
 
-/* Of each slice of the block, bin by bin. NULL where memory is out. */
+/* Counts each slice of the block, bin by bin. NULL where memory is out. */
 static uint64_t *count_block(const struct comparison *it)
 {
     const size_t bins = (size_t)it->work.bins, slice = ts_slice_count(&it->block), n = ts_image_count(&it->block);

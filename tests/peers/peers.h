@@ -19,7 +19,7 @@ enum peer_dtype { PEER_U8, PEER_U16, PEER_F32 };
 
 enum peer_task { PEER_HISTOGRAM, PEER_BOX, PEER_STATISTICS };
 
-/* What a peer says of the values of a slice, or of all. */
+/* The moments that a peer finds for the values of a slice, or of all. */
 struct peer_moments {
     double low, high, sum, squares;
 };

@@ -151,7 +151,7 @@ def check_paths(page, root):
     folder = os.path.dirname(os.path.join(root, page))
     lost = [link for link in LINK.findall(text) if not os.path.exists(os.path.join(folder, link))]
     lost += [path for path in NAMED.findall(text)
-             if "NAME" not in path and "ROOM" not in path and "median" not in path and not os.path.exists(os.path.join(root, path))]
+             if "NAME" not in path and "ROOM" not in path and "dilate" not in path and not os.path.exists(os.path.join(root, path))]
     return [f"{page}: {path} is not there" for path in lost]
 
 

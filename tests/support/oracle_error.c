@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far a case is from its oracle, in its map and its tables, on an image that even the slowest oracle is done with
- * at once.
+ * Measures how far a case is from its oracle, in its map and its tables, on an image so small that even the slowest
+ * oracle is done with it at once.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ double *ts_bench_table(struct bench_tables *tables, const char *name)
     return NULL;
 }
 
-/* Of what was found, as a share of the largest value expected. */
+/* The largest distance of what was found, as a share of the largest value expected. */
 static double distance_of(const struct ts_image *image, const double *expected)
 {
     const size_t n = ts_image_count(image);

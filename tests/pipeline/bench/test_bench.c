@@ -202,7 +202,7 @@ Test(bench, options_take_their_own_values)
     cr_assert(request->threads == 4096 && request->dtype == TS_F32 && request->values == BENCH_CT);
 }
 
-/* What the stages' own cases say can be said from the command line. */
+/* The command line takes all that the stages' own cases have. */
 Test(bench, method_star_is_every_method)
 {
     static const struct {
@@ -383,8 +383,8 @@ Test(bench, refuses_what_the_chain_does_not_take)
     }
 }
 
-/* Each row of a benchmark as JSON has an error, or is one of those that cannot have one and says why. It is of all
- * tables, but of those that say which. Returns how many rows there are. */
+/* Checks that each row of a benchmark as JSON has an error, or is one of those that cannot have one and gives the
+ * reason. The error covers all tables, but for rows that name those it does not. Returns how many rows there are. */
 static size_t expect_errors(const char *text)
 {
     static const char *const without[] = {"{\"stage\": \"center\", \"parameters\": \"method=given ",
@@ -431,7 +431,7 @@ Test(bench, every_row_has_an_error, .timeout = 240)
     cr_assert_gt(rows, 100);
 }
 
-/* Without oracles a row says so, in both forms. */
+/* Without oracles the reason is there, in both forms. */
 Test(bench, says_why_an_error_is_unknown)
 {
     struct bench_request request = small_request("box", "radius=1", TS_U16, BENCH_CT);

@@ -102,7 +102,7 @@ TEST_ON_BOTH(bench_error, a_wrong_table_shows)
     }
 }
 
-/* The rows of an iterative reconstruction tell its errors, not how rounding grows where values are projections of
+/* The rows of an iterative reconstruction show its errors, not how rounding grows where values are projections of
  * nothing. Conjugate gradients in floats leave the path of those in doubles after six iterations, whatever they are
  * given. */
 Test(bench_error, of_iterative_reconstruction_is_that_of_a_scan)
