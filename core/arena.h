@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory for small objects that are freed together, such as the texts and parameters of one chain.
+ * An arena holds small objects that are freed together, such as the texts and parameters of one chain.
  */
 #ifndef CORE_ARENA_H
 #define CORE_ARENA_H
@@ -10,7 +10,8 @@
 struct arena;
 struct arena *ts_arena_create(void);
 void ts_arena_destroy(struct arena *arena);
-/* Returns zeroed memory, 16-byte aligned, which lives as long as the arena. NULL where memory is out, as below. */
+/* Returns zeroed memory, 16-byte aligned, which lives as long as the arena. Like the functions below it returns NULL
+ * where memory is out. */
 void *ts_arena_alloc(struct arena *arena, size_t bytes);
 /* Return a copy of n items, of a text that then ends in a zero, and a formatted text. */
 void *ts_arena_copy(struct arena *arena, const void *items, size_t n, size_t item_bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a stage may know of the CUDA device that will run it: its plan (methods, sizes of blocks, scratch memory)
- * depends on these numbers alone, so stages are planned without CUDA. cuda/device/device.c asks the driver for them.
- * Compute capabilities are 10 * major + minor where one number holds them.
+ * struct device_numbers holds what a stage may know of the CUDA device that will run it. A stage's plan (methods, sizes
+ * of blocks, scratch memory) depends on these numbers alone, so stages are planned without CUDA. cuda/device/device.c
+ * asks the driver for them. Compute capabilities are 10 * major + minor where one number holds them.
  */
 #ifndef CORE_DEVICE_NUMBERS_H
 #define CORE_DEVICE_NUMBERS_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* The first compute capability whose code can multiply halves in tensor cores with operands of the shape that
- * cuda/projection/tensor.cuh takes, and the first whose blocks in a cluster see each other's shared memory. */
+ * cuda/projection/tensor.cuh takes, and the first with clusters, whose blocks read each other's shared memory. */
 enum { CUDA_TENSOR_CODE = 80, CUDA_CLUSTER_CODE = 90 };
 
 struct device_numbers {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Diagnostics: one list of records, filled by every layer, printed by the program alone.
+ * Diagnostics are one list of records (errors, warnings, notes). Every layer adds to it, and only the program prints
+ * it.
  */
 #ifndef CORE_DIAG_H
 #define CORE_DIAG_H
@@ -23,7 +24,7 @@ struct diag_site {
  * formatted as by printf: one sentence without a final period. `site` may be NULL. */
 enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status, const struct diag_site *site,
                              const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Add records that are no errors: the run goes on. */
+/* Add a warning or a note, after which the run goes on. */
 void ts_diag_warning(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char *format, ...)
@@ -44,8 +45,9 @@ size_t ts_diag_error_count(const struct ts_diag *diag);
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes);
 /* Writes each record as a JSON object on a line of its own. */
 void ts_diag_print_json(const struct ts_diag *diag, FILE *stream);
-/* Copies text into out (of `size` bytes) with control characters and what is not UTF-8 as \xHH; for text that comes
- * from files. Backslashes stay, because DICOM separates values by them; so escaped text comes out as it is. */
+/* Copies text that comes from files into `out` (of `size` bytes), and writes control characters and bytes that are not
+ * UTF-8 as \xHH. Backslashes stay, because DICOM separates values by them, and so escaping a text again changes
+ * nothing. */
 void ts_text_escape(char *out, size_t size, const char *text);
 /* Prints `before` as it is, then the text escaped in this way, at most 2 KB of it. */
 void ts_text_print(FILE *stream, const char *before, const char *text);

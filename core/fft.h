@@ -28,8 +28,8 @@ struct fft_shape {
 
 struct fft;
 
-/* Return the samples of all transforms of one call, real or complex as the shape says, and the complex samples of their
- * spectra. */
+/* Return how many samples the transforms of one call have together, real or complex as the shape says, and how many
+ * complex samples their spectra have. */
 int64_t ts_fft_count(const struct fft_shape *shape);
 int64_t ts_fft_spectrum_count(const struct fft_shape *shape);
 /* Returns the smallest even length of at least n that has no prime factor above 5, since such transforms are fast. */
@@ -40,7 +40,8 @@ int64_t ts_fft_length(int64_t n);
 size_t ts_fft_bytes(const struct fft_shape *shape);
 size_t ts_fft_work_bytes(const struct fft_shape *shape);
 
-/* Plans transforms of this shape. TS_RUN_FAILED: memory is out, or the library makes no plan (code fft-plan). */
+/* Plans transforms of this shape. Returns TS_RUN_FAILED where memory is out or the library makes no plan (code
+ * fft-plan). */
 enum ts_status ts_fft_create(const struct fft_shape *shape, struct ts_diag *diag, struct fft **fft);
 void ts_fft_destroy(struct fft *fft); /* NULL does nothing */
 
@@ -49,7 +50,7 @@ void ts_fft_destroy(struct fft *fft); /* NULL does nothing */
 void ts_fft_forward(const struct fft *fft, float *in, float *out, void *work);
 void ts_fft_inverse(const struct fft *fft, float *in, float *out, void *work);
 
-/* "FFTW 3.3.10" or "KissFFT 131". */
+/* Returns the library's name and version, such as "FFTW 3.3.10" or "KissFFT 131". */
 const char *ts_fft_library(void);
 
 #endif

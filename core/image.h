@@ -22,7 +22,8 @@
 size_t ts_dtype_bytes(enum ts_dtype dtype);     /* of one element */
 const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
 bool ts_dtype_is_integer(enum ts_dtype dtype);
-/* The sign bit of signed integers, else 0: the bits of an integer xor this are unsigned and order as the values do. */
+/* Returns the sign bit of signed integers, else 0. The bits of an integer xor this number are unsigned and order as the
+ * values do. */
 uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
 /* Gives the lowest and highest value of the dtype, -inf and inf for floats. */
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
@@ -30,7 +31,7 @@ const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intens
 const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
 const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item" */
 
-/* Computes a * b in *product; false where it does not fit. */
+/* Computes a * b in *product. Returns false where it does not fit. */
 bool ts_mul_size(size_t a, size_t b, size_t *product);
 /* Return the number of elements and of bytes of the whole image, or SIZE_MAX where the product does not fit. */
 size_t ts_image_count(const struct ts_image *image);
@@ -38,13 +39,14 @@ size_t ts_image_bytes(const struct ts_image *image);
 /* Return the elements and bytes of one slice, over all axes but the first. */
 size_t ts_slice_count(const struct ts_image *image);
 size_t ts_slice_bytes(const struct ts_image *image);
-/* Whether its axes are (z, view, detector). */
+/* Returns true where the axes are (z, view, detector). */
 bool ts_image_is_sinogram(const struct ts_image *image);
-/* Whether the two agree in all but positions, geometry and data: rank, axes, dtype, quantity, unit and beam. */
+/* Returns true where the two agree in rank, axes, dtype, quantity, unit and beam. Positions, geometry and data may
+ * differ. */
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
 /* Returns a view of slices [first, first + n), counted within `image`; z_first moves along. */
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
-/* The distance of neighboring samples of an axis, in its unit; 1 where the axis states none. */
+/* Returns the distance of neighboring samples of an axis in its unit, or 1 where the axis states none. */
 static inline double ts_axis_spacing(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;
@@ -56,8 +58,8 @@ void *ts_slice_data(const struct ts_image *image, int64_t z);
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n);
 void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n);
 
-/* Loops marked so are compiled for several x86-64 levels and chosen at load time. Without FMA contraction all
- * give the same bytes. */
+/* Functions with this mark are compiled for several x86-64 levels, of which the machine's is chosen at load time.
+ * Without FMA contraction all give the same bytes. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TS_SANITIZED)
 #define TS_VECTORIZED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else

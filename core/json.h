@@ -12,7 +12,8 @@
 
 struct param;
 
-/* The caller's storage; start with ts_json_init. Nesting deeper than 63 is a programming error. */
+/* The state of a writer lives in the caller's storage and is set by ts_json_init. Nesting deeper than 63 is a
+ * programming error. */
 struct json {
     FILE *stream;
     bool indented; /* over many lines, for people; else on one line */
@@ -21,7 +22,7 @@ struct json {
     uint64_t filled; /* bit d: the object or array at depth d has members */
 };
 
-/* Begins a text. Where indented, every member stands in a line of its own, for people. */
+/* Begins a text. Where indented, every member stands on a line of its own, for people. */
 void ts_json_init(struct json *json, FILE *stream, bool indented);
 /* Open and close an object or array: `bracket` is '{' or '[', and the matching '}' or ']' to close it. The outermost
  * close ends the line. */

@@ -10,9 +10,9 @@
 
 enum { MEMORY_ALIGNMENT = 64 };
 
-/* Arrays one behind another in one buffer, each on a boundary of `alignment` bytes (0: MEMORY_ALIGNMENT). With base
- * NULL ts_layout_add() gives NULL and only counts: one function says how large the buffer must be and, called again,
- * where each array lies. */
+/* A layout places arrays one behind another in one buffer, each on a boundary of `alignment` bytes (0:
+ * MEMORY_ALIGNMENT). With base NULL ts_layout_add() returns NULL and only counts bytes. So one function computes how
+ * large the buffer must be and, called again, where each array lies. */
 struct memory_layout {
     void *base;
     size_t alignment, bytes; /* bytes: of all arrays so far */
@@ -30,8 +30,9 @@ static inline void *ts_layout_add(struct memory_layout *layout, size_t bytes)
  */
 void *ts_memory_aligned(size_t bytes);
 void *ts_memory_zeroed(size_t bytes);
-/* Returns an array with a place for item n: `items`, of which n are in use, or a larger one that takes its place, twice
- * as long. *capacity is its length (0 for NULL). NULL where memory is out; `items` then stays as it is. */
+/* Makes sure that there is a place for item n of an array whose first n items are in use. Returns `items`, or an array
+ * twice as long that replaces it, and sets *capacity to its length (0 for items NULL). Returns NULL where memory is
+ * out; `items` then stays as it is. */
 void *ts_memory_grow(void *items, size_t n, size_t *capacity, size_t item_bytes);
 
 #endif

@@ -14,7 +14,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Returns where nothing has to change or the program cannot be started again: it then runs with threads that spin. */
+/* Starts the program again with the variable set. Returns where nothing has to change, and where the program cannot be
+ * started again; it then runs with threads that spin. */
 static inline void ts_omp_wait_asleep(char **argv)
 {
     /* Not /proc/self/exe itself: the process would bear the name "exe". */

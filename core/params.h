@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parameter tables: one row per field of a plain C struct is the only source of its name, kind, unit, range,
- * default, choices and sentence. Loading, checks, help, schema, docs page and provenance read the rows.
+ * A parameter table has one row per field of a plain C struct. The row is the only source of the field's name, kind,
+ * unit, range, default, choices and sentence: loading, checks, help, schema, docs page and provenance read it.
  */
 #ifndef CORE_PARAMS_H
 #define CORE_PARAMS_H
@@ -10,7 +10,7 @@
 
 #include "core/diag.h"
 
-/* A list of numbers, or rows of equal length. Owned by the arena of the chain. */
+/* A list of numbers, or several rows of equal length. The arena of the chain owns it. */
 struct ts_numbers {
     int64_t rows, columns;
     const double *values;
@@ -19,7 +19,7 @@ struct ts_texts {
     int64_t n;
     const char *const *items;
 };
-/* The name of an earlier output or of a further source; name NULL: not given. node is set by the plan. */
+/* The name of an earlier output or of a further source, NULL where it is not given. The plan sets `node`. */
 struct ts_reference {
     const char *name;
     int32_t node;
@@ -54,8 +54,9 @@ struct param {
     const char *doc;  /* one sentence */
     double min, max;  /* closed range of INTEGER, REAL and each of NUMBERS; both 0: any finite number */
     const struct choice *choices;
-    /* REFERENCE to frames of a scan: which, "flats" or "darks", as the row `frames` of the inputs has it. The plan
-     * refuses frames that their input calls by another name, and for the stage's own image flats and darks. */
+    /* For a REFERENCE to frames of a scan: "flats" or "darks", as the row `frames` of the inputs names them. The plan
+     * refuses frames that their input calls by another name, and it refuses flats and darks as the stage's own
+     * image. */
     const char *frames;
     /* Exactly one of these four holds, and defines the value of an absent key: */
     bool required;
@@ -103,19 +104,19 @@ void *ts_param_field(const struct param_set *set, size_t i);
 void ts_params_init(struct param_set *set);
 const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index);
 bool ts_param_given(const struct param_set *set, const char *name);
-/* Marks the named parameter as one that plays no part with the values of the others; for resolve(). */
+/* Marks the named parameter as idle: it plays no part with the values of the others. For resolve(). */
 void ts_param_idle(struct param_set *set, const char *name);
-/* Whether row i was marked so. */
+/* Returns true where row i was marked as idle. */
 bool ts_param_is_idle(const struct param_set *set, size_t i);
 /* Reports an error about the named parameter at the place where it was written (or at its owner, where it was not).
  * Message: "owner.name: ..." */
 enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,
                               const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Checks the present value of row i against its range or choices: "9000 is outside [0, 1024] pixel". TS_BAD_CHAIN where
- * it does not fit. */
+/* Checks the present value of row i against its range or choices: "9000 is outside [0, 1024] pixel". Returns
+ * TS_BAD_CHAIN where the value does not fit. */
 enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag);
-/* The value as YAML text, the same for equal values on every machine: reals by %.17g shortened to the shortest that
- * reads back. Returns the length as snprintf does. */
+/* Writes the value as YAML text, which is the same for equal values on every machine: reals become the shortest text
+ * that reads back. Returns the length as snprintf does. */
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size);
 /* Writes the shortest decimal text that reads back as the same double, and returns its length as snprintf does. */
 int ts_real_format(double value, char *out, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of doubles, and the search in a sorted array that the C library lacks: bsearch() finds any equal element
- * or none, while ranges and nearest values need the first one that is not below the key.
+ * These functions order doubles and search sorted arrays. C's bsearch() finds any equal element or none, while ranges
+ * and nearest values need the first one that is not below the key.
  */
 #ifndef CORE_SEARCH_H
 #define CORE_SEARCH_H

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* Writes a text (UTF-8) as the content of an element of SVG 1.1. Characters that would begin a tag or an entity are
- * escaped. Errors show in the stream. */
+ * escaped. A failed write sets the stream's error indicator. */
 void ts_svg_text(FILE *stream, const char *text);
 
 #endif

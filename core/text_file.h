@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of text that are written from their beginning to their end, such as plots.
+ * These functions write text files from beginning to end, such as plots.
  */
 #ifndef CORE_TEXT_FILE_H
 #define CORE_TEXT_FILE_H
@@ -9,13 +9,13 @@
 
 #include "core/diag.h"
 
-/* Checks before long work that the file can be made or replaced, without changing it. TS_RUN_FAILED with the code
- * not-written where it cannot. */
+/* Checks before long work that the file can be made or replaced, without changing it. Returns TS_RUN_FAILED (code
+ * not-written) where it cannot. */
 enum ts_status ts_text_file_check(const char *path, struct ts_diag *diag);
-/* Opens a file for writing. NULL with the code output-exists where the file is there and must not be replaced, and with
- * not-written where it cannot be made. */
+/* Opens a file for writing. Returns NULL where the file exists and must not be replaced (code output-exists), or cannot
+ * be made (code not-written). */
 FILE *ts_text_file_open(const char *path, bool replace, struct ts_diag *diag);
-/* Closes the file; TS_RUN_FAILED with the code not-written unless every byte of it was taken. */
+/* Closes the file. Returns TS_RUN_FAILED (code not-written) unless every byte was written. */
 enum ts_status ts_text_file_close(FILE *file, const char *path, struct ts_diag *diag);
 
 #endif

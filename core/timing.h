@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The clock and the medians of benchmarks.
+ * These are the clock and the order statistics of benchmarks.
  */
 #ifndef CORE_TIMING_H
 #define CORE_TIMING_H
 
-/* Wall time in seconds since some point in the past. */
+/* Returns the wall time in seconds since some point in the past. */
 double ts_seconds(void);
-/* Processor time of the calling thread in seconds, which other programs do not lengthen by taking turns. */
+/* Returns the processor time of the calling thread in seconds. Other programs that share the processor do not lengthen
+ * it. */
 double ts_thread_seconds(void);
 /* Sorts n > 0 times, shortest first, and returns their median. */
 double ts_median(double *seconds, int n);

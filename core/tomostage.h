@@ -49,7 +49,7 @@ enum ts_status {
 
 enum ts_severity { TS_NOTE, TS_WARNING, TS_ERROR };
 
-/* A place in the chain's text. Line and column count from 1, the column and the length in bytes; line 0 means no place.
+/* A place in the chain's text. Line and column count from 1, and column and length are in bytes. Line 0 means no place.
  */
 struct ts_span {
     int32_t line, column, length;
@@ -85,9 +85,9 @@ TS_PUBLIC void ts_diag_print(const struct ts_diag *diag, FILE *stream);
 
 /* The element types. Only tables, not images, have TS_U64 and TS_F64. */
 enum ts_dtype { TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_U64, TS_F64 };
-/* What an axis counts: slices, rows, columns, projection angles, detector pixels, or the bins or items of a table. */
+/* An axis counts slices, rows, columns, projection angles, detector pixels, or the bins or items of a table. */
 enum ts_axis_kind { TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X, TS_AXIS_VIEW, TS_AXIS_DETECTOR, TS_AXIS_BIN, TS_AXIS_ITEM };
-/* What the values of an image measure. */
+/* The quantity is what the values of an image measure. */
 enum ts_quantity {
     TS_COUNTS,        /* detector counts */
     TS_TRANSMISSION,  /* I / I0 */
@@ -97,9 +97,9 @@ enum ts_quantity {
     TS_INTENSITY      /* anything else: MR, PET, filtered or equalized images */
 };
 
-/* How the rays of a sinogram run. The angle of a view is that of its central ray, theta: the ray through the rotation
- * axis, x cos(theta) + y sin(theta) = 0. Detector positions are in mm from the central ray, rising towards
- * (cos theta, sin theta) in all beams. */
+/* The kind of beam states how the rays of a sinogram run. The angle theta of a view is that of its central ray, which
+ * is the ray through the rotation axis: x cos(theta) + y sin(theta) = 0. Detector positions are in mm from the central
+ * ray, rising towards (cos theta, sin theta) in all beams. */
 enum ts_beam_kind {
     TS_BEAM_PARALLEL, /* position s: the ray x cos(theta) + y sin(theta) = s */
     TS_BEAM_FAN_ARC,  /* equiangular: mm along an arc around the source; the fan angle is position / source_detector */

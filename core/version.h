@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The version and the build of this program.
+ * This describes how the program was built.
  */
 #ifndef CORE_VERSION_H
 #define CORE_VERSION_H

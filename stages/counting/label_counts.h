@@ -8,16 +8,17 @@
 
 #include "stages/counting/bins.h"
 
-/* All counts together: 4 GiB, since a device numbers them in 31 bits. A run's memory budget may allow less. */
+/* The most counts in all, 4 GiB, since a device numbers them in 31 bits. A run's memory budget may allow fewer. */
 enum { LABEL_COUNTS_MOST = 1 << 29 };
 
-/* counts[label * n_slots + slot], slots as in bins.h; row n_labels holds what has another label. No pointers within. */
+/* counts[label * n_slots + slot], with the slots of bins.h; row n_labels counts the values that have another label.
+ * There are no pointers within. */
 struct label_counts {
     uint64_t n_labels, n_slots;
     uint64_t counts[];
 };
 
-/* Bytes of the counts in n_labels + 1 rows, at most LABEL_COUNTS_MOST counts. */
+/* Returns the bytes of the counts in n_labels + 1 rows, which are at most LABEL_COUNTS_MOST counts. */
 size_t ts_label_counts_bytes(int64_t n_labels, int64_t n_bins);
 /* Makes this memory an empty count. */
 void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t n_bins);

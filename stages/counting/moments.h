@@ -10,7 +10,7 @@
 #include "stages/counting/value_counts.h"
 #include "stages/values/fan_in.h"
 
-/* Zero bytes are the moments of nothing. */
+/* The moments of some values. Zero bytes are the moments of none. */
 struct moments {
     __int128 whole_sum; /* of integers: exact, where sum is its rounding */
     uint64_t n, n_zero, n_negative;
@@ -22,18 +22,18 @@ struct moments {
     double log_rest;
 };
 
-/* The moments of one slice of n values, by two passes over it. */
+/* Computes the moments of one slice of n values, in two passes over it. */
 void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n,
                             enum reduction_method method);
 /* The same with REDUCTION_AUTO. */
 void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n);
 /* Joins `from` to `into` (Chan, Golub and LeVeque, 1983). Only the lowest bit of n_negative has a meaning. */
 void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype);
-/* The moments of counted values: sums are integers, and each result is rounded once. */
+/* Computes the moments of counted values. Sums are integers, and each result is rounded once. */
 void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts, enum ts_dtype dtype);
 /* Fills in sum, mean and deviations of n integers from exact sums of values and squares. */
 void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares);
-/* Natural logarithm of the absolute product of the values that are not zero (0 where there is none). */
+/* Returns the natural logarithm of the absolute product of the values that are not zero, or 0 where there is none. */
 double ts_moments_log_product(const struct moments *moments);
 
 #endif

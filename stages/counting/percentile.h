@@ -3,10 +3,10 @@
  * Exact percentiles, by numpy's default rule `linear`: of n sorted values the percentile q lies at rank
  * h = (n - 1) * q / 100, linear between the values at floor(h) and floor(h) + 1.
  *
- * 8- and 16-bit integers: from the counts of their values. 32-bit integers and floats: by a key of 32 bits that orders
- * as the values do; values that are not finite count nowhere. histogram: in two rounds. The first counts the upper
- * halves of the keys, which says in which of them the ranks lie; the second counts the lower halves within those. sort:
- * the keys of a slice are sorted, and those at the ranks are taken out.
+ * For 8- and 16-bit integers they follow from the counts of the values. 32-bit integers and floats are ordered by a key
+ * of 32 bits; values that are not finite are left out. Method histogram counts keys in two rounds: the first counts
+ * their upper halves and finds in which of them the ranks lie, the second counts the lower halves within those. Method
+ * sort sorts the keys of a slice and reads those at the ranks.
  */
 #ifndef STAGES_COUNTING_PERCENTILE_H
 #define STAGES_COUNTING_PERCENTILE_H
@@ -18,10 +18,10 @@ enum percentile_method { PERCENTILE_AUTO, PERCENTILE_HISTOGRAM, PERCENTILE_SORT 
 extern const struct choice ts_percentile_choices[];
 enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
 
-/* Percentile `percent`, 0 to 100, of counted values; NaN where nothing was counted. */
+/* Returns percentile `percent`, 0 to 100, of counted values, or NaN where nothing was counted. */
 double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
 
-/* The result of the first round, for two ranks of each percentile; kept until the second has run. */
+/* The result of the first round, for two ranks of each percentile. It is kept until the second round has run. */
 struct percentile_search {
     int32_t n_percentiles, n_buckets;
     double fraction[PERCENTILES_MAX];
@@ -31,21 +31,23 @@ struct percentile_search {
     uint8_t bucket_of[VALUE_COUNTS_KEYS_16]; /* of each upper half: 1 + its bucket, or 0 */
 };
 
-/* Partial results of a round (0 or 1): _begin overwrites one, _add adds n values of `dtype`, _end completes it, and
- * _merge adds `from` to `into`. `search` is that of round 0; NULL in round 0. */
+/* These handle the partial results of a round (0 or 1): _begin overwrites one, _add adds n values of `dtype`, _end
+ * completes it, and _merge adds `from` to `into`. `search` is that of round 0; NULL in round 0. */
 size_t ts_percentile_partial_bytes(int round, int n_percentiles);
 void ts_percentile_begin(void *partial, int round, const struct percentile_search *search);
 void ts_percentile_add(void *partial, int round, const struct percentile_search *search, const void *data,
                        enum ts_dtype dtype, size_t n);
 void ts_percentile_end(void *partial, int round);
 void ts_percentile_merge(void *into, const void *from, int round, const struct percentile_search *search);
-/* After round 0: where the ranks lie. After round 1: the percentiles (NaN where there is no finite value). */
+/* _locate finds after round 0 in which buckets the ranks lie. _values computes after round 1 the percentiles, NaN where
+ * there is no finite value. */
 void ts_percentile_locate(struct percentile_search *search, const void *total, const double *percents,
                           int n_percentiles);
 void ts_percentile_values(const struct percentile_search *search, const void *total, enum ts_dtype dtype,
                           double *values);
 
-/* The value of a key. The key of an 8- or 16-bit integer is its rank in the type, that of others the order key. */
+/* Returns the value of a key. The key of an 8- or 16-bit integer is its rank in the type, that of others the order
+ * key. */
 double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype);
 
 /* ---- sort --------------------------------------------------------------------------------------- */
@@ -59,7 +61,7 @@ struct percentile_ends {
 /* Sorts the n values of a slice. `keys` is scratch space for 2 * n keys. */
 void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void *data, enum ts_dtype dtype, size_t n,
                         const double *percents, int n_percentiles);
-/* The percentiles of the slice; NaN where it has no finite value. */
+/* Computes the percentiles of the slice, NaN where it has no finite value. */
 void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype, const double *percents,
                            int n_percentiles, double *values);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How often each value of an 8- or 16-bit integer image occurs: exact counts of all 256 or 65,536 values, from which
- * histograms over any bins, percentiles, moments and equalization tables follow without a second look at the image.
+ * This counts how often each value of an 8- or 16-bit integer image occurs. Histograms over any bins, percentiles,
+ * moments and equalization tables follow from the 256 or 65,536 exact counts without a second look at the image.
  *
  * A value's key is its rank in the type: key = value - lowest value of the type. The counts live in one block of memory
  * without pointers (a partial result of a reduction may be copied), and a block of zero bytes is an empty count.
@@ -25,9 +25,9 @@ struct value_counts {
     uint64_t counts[]; /* n_keys, valid within [low, high]; the lanes follow */
 };
 
-/* Whether values of this type are counted one by one: 8- and 16-bit integers. */
+/* Returns true for 8- and 16-bit integers, whose values are counted one by one. */
 bool ts_value_counts_fit(enum ts_dtype dtype);
-/* The number of keys of such a type, 256 or 65,536; and the bytes of its counts. */
+/* Return the number of keys of such a type, 256 or 65,536, and the bytes of its counts. */
 uint32_t ts_value_counts_keys(enum ts_dtype dtype);
 size_t ts_value_counts_bytes(enum ts_dtype dtype);
 /* Makes this memory an empty count. */
@@ -36,7 +36,7 @@ void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype);
 void ts_value_counts_add(struct value_counts *counts, const void *data, size_t n);
 /* Adds the lanes to the counts. */
 void ts_value_counts_flush(struct value_counts *counts);
-/* Init, add and flush: the counts of these slices. */
+/* Inits, adds and flushes, so that `counts` are those of these slices. */
 void ts_value_counts_of(struct value_counts *counts, const struct ts_image *slices);
 /* Adds `from` to `into`; both are flushed. */
 void ts_value_counts_merge(struct value_counts *into, const struct value_counts *from);

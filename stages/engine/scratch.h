@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a stage divides its scratch into parts.
+ * A stage divides its scratch into parts with this function.
  */
 #ifndef STAGES_ENGINE_SCRATCH_H
 #define STAGES_ENGINE_SCRATCH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a stage is: one constant table. The registry lists them, the framework (plan, run, help, schema, docs,
- * bench, tests) reads them; nothing outside the stage's own files names a stage.
+ * A stage is one constant table, struct stage. The registry lists the tables, and the framework (plan, run, help,
+ * schema, docs, bench, tests) reads them; nothing outside the stage's own files names a stage.
  *
  * Life of a stage in a run:
  *   plan:   resolve() fills derived parameters and checks them against the input; shape() gives the output. Where an
@@ -27,15 +27,16 @@ enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 /* scipy.ndimage's five borders. */
 enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
 
-/* How far a stage looks in z. The runner hands map() a slab with `halo` more slices on both sides, already filled
- * by the border rule at the ends of the volume: map() never sees the ends. halo 0: slice by slice. */
+/* The reach of a stage is how far it looks in z. The runner gives map() a slab with `halo` more slices on both sides,
+ * which the border rule has filled at the ends of the volume, so that map() never sees the ends. With halo 0 each slice
+ * is mapped alone. */
 struct stage_reach {
     int64_t halo;
     enum ts_border border;
     double constant; /* of BORDER_CONSTANT, in values of the input */
 };
 
-/* Everything that a stage's code may see. `in` and `out` describe whole images and have no data. */
+/* The context is everything that a stage's code may see. `in` and `out` describe whole images and have no data. */
 struct stage_context {
     const struct stage *stage;
     struct param_set *set; /* for resolve() and messages; resolve() marks idle parameters through it */
@@ -47,69 +48,74 @@ struct stage_context {
     const struct device_numbers *device; /* the CUDA device that runs the stage; NULL: the CPU */
     struct ts_diag *diag;
     int round; /* of the reduction in progress */
-    /* What finish() wrote: in earlier rounds, during a reduction; in the last one, in map(). A reduction per slice has
-     * a result for each slice of the slab, result_bytes apart (stages/values/scope.h: ts_scope_result). */
+    /* The result that finish() wrote: that of the round before during a reduction, that of the last round in map(). A
+     * reduction per slice has a result for each slice of the slab, result_bytes apart (stages/values/scope.h:
+     * ts_scope_result). */
     const void *result;
-    /* In map(), on the host or the device as the output is: for each of the stage's tables() the rows of the output's
-     * slices. */
+    /* In map(): for each of the stage's tables() the rows of the output's slices, in host or device memory as the
+     * output is. */
     const struct ts_image *tables;
     struct fft *transforms[STAGE_TRANSFORMS]; /* those of transforms(), in reduce() and map(); NULL while planning */
-    /* Set by a stage that calls another's launchers: a number on the device. Where it is not 0 their results have no
-     * meaning, and kernels return at once. NULL: the results are needed. */
+    /* A number on the device, set by a stage that calls another's launchers. Where it is not 0 their results will not
+     * be used, and kernels return at once. NULL: the results are needed. */
     const int32_t *halt;
 };
 
-/* A small result beside the image. axes[0] is z for a stage that reduces per slice, and for tables of the map. */
+/* A table is a small result beside the image. axes[0] is z for a stage that reduces per slice, and for tables of the
+ * map. */
 struct stage_table {
     const char *name; /* "counts" */
     const char *doc;
     struct ts_image image; /* rank 0 to 3, dtype any; axis positions may be NULL; strings are literals */
-    /* For a table that counts what is lost, such as dead pixels: the most that one number can count. Where all of them
-     * count so many, nothing was measured, and the run fails. 0: the table has no such limit. */
+    /* In a table that counts losses, such as dead pixels: the most that one number can count. The run fails where all
+     * numbers reach it, because nothing was measured then. 0: the table has no such limit. */
     uint64_t of;
 };
 
 struct stage_reduction {
-    /* One total per slice (true), or one for the whole volume. */
+    /* True where each slice has a total of its own, false where the whole volume has one. */
     bool (*per_slice)(const struct stage_context *);
-    /* Merging in any grouping gives the same bytes (integer counts). Where false each slice is its own partial. */
+    /* True where merging in any grouping gives the same bytes, as with integer counts. Where false, each slice has a
+     * partial of its own. */
     bool exact;
-    /* The map needs the finished result (equalize), or only the tables matter (histogram). */
+    /* True where the map needs the finished result (equalize), false where only the tables matter (histogram). */
     bool feeds_map;
     /* The result holds numbers of the output's axes, such as a center that is found. After the last finish() shape() is
      * called again, with context->result set (NULL before), and may then give other `first` and `spacing` of axes, and
-     * nothing else; every later stage is resolved again from what it gives, and its constants are written again. For a
-     * reduction of the whole volume that finish() of this table ends. Where no input is reduced with the parameters at
-     * hand (partial_bytes() 0 for all), nothing is found and shape() is not called again. */
+     * nothing else; every later stage is resolved again from what it gives, and its constants are written again. Only a
+     * reduction of the whole volume may set it, and finish() of this table must end it. Where no input is reduced with
+     * the parameters at hand (partial_bytes() 0 for all), nothing is found and shape() is not called again. */
     bool finds_axes;
     int (*rounds)(const struct stage_context *); /* NULL: 1 */
     /* input 0 is the stage's input, input i > 0 is references[i - 1]; 0 bytes: this input is not reduced. */
     size_t (*partial_bytes)(const struct stage_context *, int input);
-    /* True where the reduction of input 0 over the whole volume looks at slices [*first, *end) alone: a run then
-     * computes no others for it. reduce() may be given more. NULL: at all. */
+    /* Returns true where the reduction of input 0 over the whole volume looks at slices [*first, *end) alone: a run
+     * then computes no others for it. reduce() may be given more. NULL: it looks at all slices. */
     bool (*looks_at)(const struct stage_context *, int64_t *first, int64_t *end);
-    /* Overwrites *partial with the reduction of these slices. One thread; called from several at once. */
+    /* Overwrites *partial with the reduction of these slices, in the calling thread. Several threads call it at
+     * once. */
     void (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partial);
     void (*merge)(const struct stage_context *, int input, void *into, const void *from);
     size_t (*result_bytes)(const struct stage_context *);
-    /* totals[input] after the last merge, or NULL where that input has no part in this call; writes *result (kept from
-     * round to round, zero at first). In the last round also the tables' data: tables[i] covers the whole table, or
-     * one z of it for a reduction per slice. A reduction per slice with references calls it for the references first
-     * (totals[0] NULL, tables NULL, every round); each slice's result then starts as a copy of that result, and the
-     * calls for slices have totals[input > 0] NULL: what is needed of a reference must be kept in the result. */
+    /* Writes *result, which is kept from round to round and zero at first, and in the last round also the tables' data.
+     * totals[input] is the total after the last merge, or NULL where that input has no part in this call. tables[i]
+     * covers the whole table, or one z of it for a reduction per slice. A reduction per slice with references calls it
+     * for the references first (totals[0] NULL, tables NULL, every round); each slice's result then starts as a copy of
+     * that result, and the calls for slices have totals[input > 0] NULL, so the result must keep what they need of a
+     * reference. */
     enum ts_status (*finish)(const struct stage_context *, const void *const totals[], void *result,
                              const struct ts_image *tables);
-    /* Describes the tables (nz rows where per slice); returns how many. NULL: none. Pure. */
+    /* Describes the tables (nz rows where per slice) and returns how many there are. Pure. NULL: there are none. */
     int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
 };
 
-/* How far a float result may be from the double oracle; 0, 0: equal to the bit. */
+/* The tolerance is how far a float result may be from the double oracle. 0, 0: it is equal to the bit. */
 struct stage_tolerance {
     double relative, absolute;
     const char *why;
 };
 
-/* The same of one method, a choice of the row `method`, that states another than its stage. */
+/* The tolerance of one method (a choice of the row `method`) that has another tolerance than its stage. */
 struct stage_method_tolerance {
     const char *method; /* NULL ends the list */
     struct stage_tolerance tolerance;
@@ -117,9 +123,9 @@ struct stage_method_tolerance {
 
 /* ---- the CUDA side of a stage (cuda/<stage>.cu) -------------------------------------------------
  *
- * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Images
- * handed to them have device pointers and, as for map() and reduce(), whole slices, z_first, the halo around map()'s
- * in[0], and the slices of references that stream with the input. */
+ * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Their
+ * images have device pointers. All else is as for map() and reduce() on the CPU: whole slices, z_first, the halo around
+ * map()'s in[0], and the slices of references that stream with the input. */
 
 struct cuda_call {
     struct CUstream_st *stream;
@@ -131,24 +137,25 @@ struct cuda_call {
 };
 
 struct cuda_reduction {
-    /* Device bytes of one partial (of the volume, or of one slice). Zero bytes are an empty partial: the framework
-     * clears them at the start of a round. 0: this input is not reduced. May depend on context->round. */
+    /* Returns the device bytes of one partial (of the volume, or of one slice). Zero bytes are an empty partial: the
+     * framework clears them at the start of a round. 0: this input is not reduced. May depend on context->round. */
     size_t (*partial_bytes)(const struct stage_context *, int input);
     /* True where reduce() overwrites the partials of slices, which are then not cleared. NULL: never. */
     bool (*overwrites)(const struct stage_context *);
-    /* Scratch of one reduce() over n slices. NULL: 0. */
+    /* Returns the bytes of scratch of one reduce() over n slices. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int input, int64_t n);
-    /* Adds the slices to the volume's partial; or, for a reduction per slice, slice i to the partial at
-     * (char *)partials + i * rounded, where rounded is partial_bytes up to the next multiple of 256. Any grouping of
-     * slices must give the same bytes in the end. */
+    /* Adds the slices to the volume's partial. A reduction per slice adds slice i to the partial at (char *)partials +
+     * i * rounded, where rounded is partial_bytes up to the next multiple of 256. Any grouping of slices must give the
+     * same bytes in the end. */
     enum ts_status (*reduce)(const struct stage_context *, int input, const struct ts_image *slices, void *partials,
                              const struct cuda_call *);
-    /* Turns a partial that was copied to the host into what the stage's finish() takes as totals[input]. */
+    /* Turns a partial that was copied to the host into the totals[input] of the stage's finish(). */
     void (*collect)(const struct stage_context *, int input, const void *partial, void *total);
     /* True where finish() below takes the place of the stage's own in every round: nothing then goes through the host,
      * and there must be no tables and no references. NULL: never. */
     bool (*finishes)(const struct stage_context *);
-    /* Writes n results (256-byte multiples apart) from n partials. The layout is the launchers' own where finishes().
+    /* Writes n results, a multiple of 256 bytes apart, from n partials. Where finishes() is true the launchers choose
+     * the layout.
      */
     size_t (*result_bytes)(const struct stage_context *);
     enum ts_status (*finish)(const struct stage_context *, const void *partials, void *results, int64_t n,
@@ -156,18 +163,20 @@ struct cuda_reduction {
 };
 
 struct stage_cuda {
-    /* Tables worked out on the host once a run, such as sines: written by constants(), copied to the device. */
+    /* Constants are tables that constants() works out on the host once a run, such as sines. They are copied to the
+     * device. */
     size_t (*constants_bytes)(const struct stage_context *);
     void (*constants)(const struct stage_context *, void *host);
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n); /* of one map() of n output slices. NULL: 0 */
-    /* NULL where the stage has no map(). */
+    /* The launcher of map(). NULL where the stage has none. */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *);
     const struct cuda_reduction *reduction; /* NULL where the stage has none */
-    /* Slices of one map() below which much of the device stands idle; the runner cuts z no finer where memory allows
-     * it. NULL: 1. */
+    /* Returns the smallest number of slices in one map() that keeps the device busy. The runner cuts z no finer where
+     * memory allows it. NULL: 1. */
     int64_t (*least_slices)(const struct stage_context *);
-    /* As that of struct stage, on the device; work areas are the framework's. */
+    /* Describes the Fourier transforms on the device, as transforms() of struct stage does for the CPU. The framework
+     * provides their work areas. */
     int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
 };
 
@@ -177,10 +186,10 @@ struct stage_cuda {
 #define STAGE_CUDA(name) NULL
 #endif
 
-/* In a stage's table: its rows and the struct that they describe. */
+/* Sets the members for the parameters in a stage's table: the rows and the struct that they describe. */
 #define STAGE_PARAMS(rows, type)                                                                                       \
     .params = (rows), .n_params = sizeof(rows) / sizeof *(rows), .params_bytes = sizeof(type)
-/* In a stage's table: it takes volumes and sinograms of every type, quantity and beam. */
+/* States in a stage's table that it accepts volumes and sinograms of every type, quantity and beam. */
 #define STAGE_TAKES_ALL                                                                                                \
     .axes = AXES_VOLUME | AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY, .beams = TS_ANY_BEAM
 
@@ -192,43 +201,46 @@ struct stage {
     unsigned dtypes;     /* TS_DTYPE_BITs */
     unsigned quantities; /* TS_QUANTITY_BITs */
     unsigned beams;      /* TS_BEAM_BITs of the sinograms it takes; TS_ANY_BEAM where no ray matters to it */
-    /* By enum ts_quantity: what the user can do about one that is not taken. NULL where the list of them says enough.
+    /* By enum ts_quantity: what the user can do about a quantity that is not accepted. NULL where the message's list of
+     * accepted ones is enough.
      */
     const char *quantity_hints[TS_INTENSITY + 1];
     const struct param *params;
     size_t n_params, params_bytes;
     bool keeps_output; /* `save`: writes its image to the output file under its name: */
 
-    /* Pure. Fills derived parameters of `values` (a stage_context whose params point to it is given as well) and checks
-     * what the rows cannot say, through ts_param_error. NULL: nothing to do. */
+    /* Pure. Fills derived parameters of `values`, to which the context's params point, and checks what the rows cannot
+     * state, through ts_param_error. NULL: there is nothing to do. */
     enum ts_status (*resolve)(const struct stage_context *, void *values);
-    /* Pure. *out starts as a copy of the input's description. NULL: same. Axis positions it makes must live in
-     * the parameter struct's memory or be static. */
+    /* Pure. Describes the output: *out starts as a copy of the input's description. NULL: they are the same. Axis
+     * positions it makes must live in the parameter struct's memory or be static. */
     enum ts_status (*shape)(const struct stage_context *, struct ts_image *out);
-    /* References that stream with the input slab by slab, such as a mask or a flat field: as many slices as the input
-     * (the framework refuses others; resolve() checks all else, ts_stage_same_shape helps). reduce(), for input 0, and
-     * map() find the same slices as the input's, without halo, in the image 1 + reference of the array that they are
-     * given; the launchers of CUDA likewise. Such a reference is not itself reduced: partial_bytes() of it is 0. NULL:
-     * none. */
+    /* Returns true for a reference that streams with the input slab by slab, such as a mask or a flat field. It has as
+     * many slices as the input: the framework refuses others, and resolve() checks all else (ts_stage_same_shape
+     * helps). reduce(), for input 0, and map() find the same slices as the input's, without halo, in the image 1 +
+     * reference of the array that they are given; the launchers of CUDA likewise. Such a reference is not itself
+     * reduced: partial_bytes() of it is 0. NULL: none streams. */
     bool (*streams_with_input)(const struct stage_context *, int reference);
     struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
     const struct stage_reduction *reduction;                   /* NULL: none */
-    /* Pure. The Fourier transforms on the CPU that the stage's functions find in context->transforms; returns how many.
-     * On a CUDA device too, for what runs on the host there. A transform has its own batch whatever the slab: calls
-     * fill it up with zeros, and results do not depend on how z is cut. NULL: none. */
+    /* Describes the Fourier transforms on the CPU that the stage's functions find in context->transforms, and returns
+     * how many there are. Pure. Runs on a CUDA device have them too, for the stage's code on the host. A transform has
+     * its own batch whatever the slab: calls fill it up with zeros, so that results do not depend on how z is cut.
+     * NULL: none. */
     int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
-    /* Tables that the map writes, beside those of the reduction (no more than STAGE_TABLES together): axes[0] is z, and
-     * map() and the CUDA launcher write all of the rows in context->tables[i], for the slices of their output. What
-     * they write depends on the slice alone: a slice that is computed again is written again. Pure; NULL: none. */
+    /* Describes the tables that the map writes, beside those of the reduction (no more than STAGE_TABLES together), and
+     * returns how many there are. Pure. axes[0] is z, and map() and the CUDA launcher write all rows in
+     * context->tables[i] for the slices of their output. Rows depend on the slice alone, because a slice may be
+     * computed again. NULL: none. */
     int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
-    /* For one call of map() on a slab of n output slices with context->threads threads. NULL: 0. */
+    /* Returns the bytes of scratch of one map() of n output slices with context->threads threads. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
-    /* in[0]: z_first .. with halo, in[1 + reference]: the slices of one that streams with the input; out: n slices,
-     * out->z_first is the first one's index in the volume. scratch is 64-byte aligned and not cleared. The bytes of the
-     * result depend neither on how z is cut nor on the threads. */
+    /* Maps in[0], a slab with its halo, to the n slices of `out`, of which out->z_first is the first one's index in the
+     * volume. in[1 + reference] are the slices of a reference that streams with the input. scratch is 64-byte aligned
+     * and not cleared. The bytes of the result depend neither on how z is cut nor on the threads. */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
-    /* STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL where the stage has neither map() nor a reduction, and
-     * where it says cpu_only. */
+    /* The CUDA side, such as STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL where the stage has neither
+     * map() nor a reduction, and where cpu_only is set. */
     const struct stage_cuda *cuda;
     /* Why a stage that computes has no CUDA code, as a first contribution may: "its sort has no kernel yet". The plan,
      * the stage's page, the benchmark and the tests report it. NULL: the stage has CUDA code. */
@@ -240,20 +252,21 @@ struct stage {
     bool counts_values; /* its time depends on the values: the benchmark then has cases of every distribution */
 };
 
-/* box_stage, defined in stages/filters/box.c, and box_cuda, in cuda/filters/box.cu: for every stage of stages.def. The
- * second is there in builds with CUDA alone, which is why tables name it by STAGE_CUDA(). */
+/* This declares for every stage of stages.def its two tables, such as box_stage, defined in stages/filters/box.c, and
+ * box_cuda, in cuda/filters/box.cu. Only builds with CUDA define the second, which is why tables name it by
+ * STAGE_CUDA(). */
 #define STAGE(room, name)                                                                                              \
     extern const struct stage name##_stage;                                                                            \
     extern const struct stage_cuda name##_cuda;
 #include "stages/stages.def"
 #undef STAGE
 
-/* stages/engine/registry.c: every stage of stages.def, in that order; NULL ends the list. */
+/* Every stage of stages.def in that order, from stages/engine/registry.c. NULL ends the list. */
 extern const struct stage *const ts_stages[];
-/* NULL where no stage has this name. */
+/* Returns the stage of this name, or NULL where there is none. */
 const struct stage *ts_stage_find(const char *name);
 
-/* For resolve(): refuses reference i (code reference-shape) where it is given and not nz x ny x nx of the input. */
+/* Refuses reference i (code reference-shape) where it is given and does not have the input's shape. For resolve(). */
 enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Questions to a prepared stage, answered also where its table has NULL. All functions are pure and cannot fail.
+ * These functions answer questions about a prepared stage, also where its table has NULL. All are pure and cannot fail.
  */
 #ifndef STAGES_ENGINE_TRAITS_H
 #define STAGES_ENGINE_TRAITS_H
 
 #include "stages/engine/stage.h"
 
-/* Input 0 is the stage's own, input i > 0 is references[i - 1]; NULL where it is not given. */
+/* Returns the stage's own input for 0, references[i - 1] for i > 0, and NULL where that is not given. */
 const struct ts_image *ts_stage_input(const struct stage_context *context, int input);
-/* The tolerance of the method that the resolved parameters name. */
+/* Returns the tolerance of the method that the resolved parameters name. */
 struct stage_tolerance ts_stage_tolerance(const struct stage_context *context);
-/* Halo 0 where the stage looks at each slice alone. */
+/* Returns the reach in z, with halo 0 where the stage looks at each slice alone. */
 struct stage_reach ts_stage_reach(const struct stage_context *context);
-/* Rounds of the reduction; 0 where there is none. */
+/* Returns the rounds of the reduction, 0 where there is none. */
 int ts_stage_rounds(const struct stage_context *context);
 /* True where reference i is given and streams with the input. */
 bool ts_stage_streams(const struct stage_context *context, int reference);
@@ -25,8 +25,8 @@ bool ts_stage_reduces_volume(const struct stage_context *context, int input);
 bool ts_stage_reduces_volumes(const struct stage_context *context);
 /* True where a reduction of this stage finds numbers of its output's axes. */
 bool ts_stage_finds_axes(const struct stage_context *context);
-/* Slices [first, first + n), counted within `images`: of images[0], and for input 0 of images[1 + i] where reference i
- * streams with the input. */
+/* Writes to `slices` the views of slices [first, first + n), counted within `images`: that of images[0], and for input
+ * 0 those of images[1 + i] where reference i streams with the input. */
 void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images, int64_t first,
                      int64_t n, struct ts_image slices[STAGE_INPUTS]);
 /* True where a stage has a state (stages/engine/reduce.h): it reduces, or its map writes tables. */

@@ -21,13 +21,14 @@ struct box_params {
 };
 
 /* The tile of the method `tile`: nz x ny outputs of BOX_TILE_COLUMNS, and with its halo depth x height x width samples.
- * along_x, along_y: where the sums along x and y stand in the shared memory of its block, after the samples. */
+ * along_x and along_y are the offsets of the sums along x and y in the shared memory of its block, after the
+ * samples. */
 enum { BOX_TILE_COLUMNS = 32 };
 struct box_tile {
     int nz, ny, depth, height, width;
     size_t along_x, along_y, bytes;
 };
-/* Radius in pixels; between_bytes are those of a sum (ts_box_between_bytes). */
+/* Returns the tile for a radius in pixels. between_bytes are those of a sum (ts_box_between_bytes). */
 static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_bytes, size_t between_bytes)
 {
     struct box_tile tile;
@@ -41,8 +42,8 @@ static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_
     tile.bytes = tile.along_y + (volume ? (size_t)tile.depth * tile.ny * BOX_TILE_COLUMNS * between_bytes : 0);
     return tile;
 }
-/* Bytes of a sum of `count` samples between the passes over two axes: integers are exact, in 32 or 64 bits; floats are
- * means. */
+/* Returns the bytes of a sum of `count` samples between the passes over two axes. Integers are exact, in 32 or 64 bits;
+ * floats are means. */
 static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
 {
     const bool bytes = dtype == TS_U8 || dtype == TS_I8;

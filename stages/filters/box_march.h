@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What box's method `fused` takes on a CUDA device, and how it cuts an image: into strips of columns and chunks of rows
- * for the windows that cuda/filters/box_fused_march.cuh does, into tiles for those of
- * cuda/filters/box_fused_volume.cuh. Radii in pixels.
+ * These functions decide which images box's method `fused` accepts on a CUDA device, and how it cuts them: into strips
+ * of columns and chunks of rows for cuda/filters/box_fused_march.cuh, into tiles for cuda/filters/box_fused_volume.cuh.
+ * Radii are in pixels.
  */
 #ifndef STAGES_FILTERS_BOX_MARCH_H
 #define STAGES_FILTERS_BOX_MARCH_H
@@ -28,9 +28,11 @@ struct box_march {
     size_t rings;      /* where in shared memory they stand */
     size_t bytes;      /* of shared memory */
 };
-/* Bytes of a sum: 4 where sums of integers fit and can be divided by a multiplication in 32 bits, else 8. */
+/* Returns the bytes of a sum: 4 where sums of integers fit and can be divided by a multiplication in 32 bits, else
+ * 8. */
 size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius);
-/* Cuts a slice of ny x nx. False where halos leave strips no columns, or a block's shared memory is too small. */
+/* Cuts a slice of ny x nx. Returns false where halos leave strips no columns, or a block's shared memory is too
+ * small. */
 bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct device_numbers *device,
                   struct box_march *march);
 /* Returns into how many parts the rows of `strips` strips are cut, so that the `places` parts that a device works on at
@@ -46,14 +48,14 @@ int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start);
 #define BOX_VOLUME_HALO(radius) (((radius) + 3) / 4 * 4)
 #define BOX_VOLUME_WIDTH(radius) (BOX_VOLUME_COLUMNS + 2 * BOX_VOLUME_HALO(radius))
 #define BOX_VOLUME_PITCH(radius) (BOX_VOLUME_WIDTH(radius) + 4)
-/* Where the parts of a block's shared memory start, after the samples of its tiles: sums down their columns, a ring of
- * sums of slices, and tables of columns and rows. */
+/* The offsets of the parts of a block's shared memory, after the samples of its tiles: sums down their columns, a ring
+ * of sums of slices, and tables of columns and rows. */
 struct box_volume {
     size_t sums, ring, tables, bytes;
 };
-/* False where a block's shared memory is too small. */
+/* Lays out a block's shared memory. Returns false where there is too little. */
 bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device, struct box_volume *volume);
-/* Whether `fused` takes this window (over z too: volume) and an image of these rows. */
+/* Returns true where `fused` can run with this window (over z too where `volume`) on slices of ny x nx. */
 bool ts_box_fuses(bool volume, int64_t radius, enum ts_dtype dtype, int64_t ny, int64_t nx,
                   const struct device_numbers *device);
 

@@ -43,14 +43,15 @@ struct convolve_params {
     double constant;
 };
 
-/* A kernel as numbers, wherever it came from: rows x columns weights, whose sum is divided by `divisor`. */
+/* A kernel as numbers: rows x columns weights. The weighted sum is divided by `divisor`. */
 struct convolve_weights {
     int64_t rows, columns;
     const double *weights;
     double divisor;
 };
 
-/* Writes the kernels whose results are combined: two, of the same size, for a magnitude. Returns how many. */
+/* Writes the kernels whose results are combined and returns how many there are: two of the same size for a magnitude,
+ * else one. */
 int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2]);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The medians of 16 neighboring windows at once, by a fixed network of comparisons: of half the values and two, the
- * smallest and the largest cannot be the median; they are dropped, the next value takes a free place, and so on until
- * three are left (A. W. Paeth, Median finding on a 3 x 3 grid, 1990). The network does not depend on the values, so it
- * runs on vectors without a branch. A window of n values takes about n^2 / 5 exchanges: 500 for 7 x 7.
+ * This finds the medians of 16 neighboring windows at once by a fixed network of comparisons. It keeps half the values
+ * and two more, of which the smallest and the largest cannot be the median: they are dropped, the next value is put in,
+ * and so on until three are left (A. W. Paeth, Median finding on a 3 x 3 grid, 1990). The network does not depend on
+ * the values, so it runs on vectors without a branch. A window of n values takes about n^2 / 5 exchanges: 500 for 7 x
+ * 7.
  *
  * Values are the 32-bit keys of stages/values/value_keys.h.
  */
@@ -19,7 +20,8 @@ struct median_lanes {
     int32_t at[MEDIAN_LANES];
 };
 
-/* The compiler splits them where the processor's vectors are shorter, and makes a minimum and a maximum of the masks.
+/* A vector of 16 keys. The compiler splits it where the processor's vectors are shorter, and turns the masks into a
+ * minimum and a maximum.
  */
 typedef int32_t median_keys __attribute__((vector_size(64), aligned(4), may_alias));
 

@@ -11,7 +11,7 @@
  *
  * Integers are exact: sums wrap and differences of them unwrap. Floats are summed in double, in an order that is the
  * same for every processor: after m rows of n samples of magnitude v, P errs by at most about 2^-53 m n window v. A
- * value that is not finite stays in P for good; ts_window_prefix_finite() says that it happened.
+ * value that is not finite stays in P for good; ts_window_prefix_finite() reports that it happened.
  */
 #ifndef STAGES_FILTERS_WINDOW_PREFIX_H
 #define STAGES_FILTERS_WINDOW_PREFIX_H
@@ -28,22 +28,24 @@ struct window_prefix {
     void *differences; /* of two rows */
 };
 
-/* Scratch of one window_prefix. */
+/* Returns the bytes of scratch of one window_prefix. */
 size_t ts_window_prefix_bytes(int64_t n, int64_t radius);
-/* total: of the window; TOTAL_F32 for floats, whose sums are double. scratch: 64-byte aligned. */
+/* `total` is the type of a window's sum, TOTAL_F32 for floats, whose sums are double. `scratch` is 64-byte aligned and
+ * as large as ts_window_prefix_bytes() returns. */
 void ts_window_prefix_init(struct window_prefix *state, enum window_value value, enum window_total total, int64_t n,
                            int64_t radius, enum ts_border border, double outside, void *scratch);
-/* P = 0; then adds the rows of the first window to the column sums, at most 4 at a time; then P of them. */
+/* _clear sets P to 0, _add adds at most 4 rows of the first window to the column sums, and _start computes P of
+ * them. */
 void ts_window_prefix_clear(struct window_prefix *state);
 void ts_window_prefix_add(struct window_prefix *state, const void *const *rows, int64_t n_rows);
 void ts_window_prefix_start(struct window_prefix *state);
 /* Slides the windows one row down. */
 void ts_window_prefix_slide(struct window_prefix *state, const void *entering, const void *leaving);
-/* Sums of all windows of the row, integers only: int32_t or int64_t, as `total` says. */
+/* Writes the sums of all windows of the row, for integers only: int32_t or int64_t, as `total` says. */
 void ts_window_prefix_sums(const struct window_prefix *state, void *sums);
-/* out = scale * sum, floats only. merge: only where out is finite already. */
+/* Writes out = scale * sum, for floats only; where `merge` is set only to elements of `out` that are finite already. */
 void ts_window_prefix_means(const struct window_prefix *state, double scale, bool merge, float *out);
-/* Floats only: whether all samples so far were finite. */
+/* Returns true where all samples so far were finite. For floats only. */
 bool ts_window_prefix_finite(const struct window_prefix *state);
 
 #endif

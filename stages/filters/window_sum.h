@@ -44,11 +44,11 @@ struct window_rows {
     int64_t group;     /* rows of a group, floats only, whose sums stand in the place of suffixes; 0: blocks */
 };
 
-/* Bytes of one sum. */
+/* Returns the bytes of one sum. */
 size_t ts_window_total_bytes(enum window_total total);
-/* Scratch of one window_rows that makes at most n_out rows in one sweep. */
+/* Returns the bytes of scratch of one window_rows that makes at most n_out rows in one sweep. */
 size_t ts_window_rows_bytes(int64_t window, int64_t n, int64_t n_out);
-/* scratch: ts_window_rows_bytes, 64-byte aligned. */
+/* Begins sums down the rows. `scratch` has ts_window_rows_bytes() bytes and is 64-byte aligned. */
 void ts_window_rows_init(struct window_rows *state, enum window_value value, enum window_total total, bool direct,
                          int64_t window, int64_t n, double scale, void *scratch);
 /* Writes output row j of a sweep of n_out rows (j = 0, 1, ... in turn) from rows[j] .. rows[j + window - 1]. `first` is
@@ -56,18 +56,18 @@ void ts_window_rows_init(struct window_rows *state, enum window_value value, enu
 void ts_window_rows_step(struct window_rows *state, const void *const *rows, int64_t first, int64_t j, int64_t n_out,
                          void *out);
 
-/* How a window is put together along a line. */
+/* The factors by which a window's sum along a line is built. */
 struct window_line {
     int64_t window;
     int n_factors;
     int8_t factors[8];
 };
-/* window: odd. */
+/* Factors an odd window. */
 struct window_line ts_window_line_plan(int64_t window);
 /* Sets the `radius` samples on both sides of n totals by the border rule. */
 void ts_window_extend(enum window_total total, void *samples, int64_t n, int64_t radius, enum ts_border border,
                       double constant);
-/* out[x], x < n, from line[0 .. n + window - 2], which is overwritten, as is `spare` of the same length. */
+/* Computes out[x], x < n, from line[0 .. n + window - 2], which is overwritten, as is `spare` of the same length. */
 void ts_window_line(enum window_total total, const struct window_line *plan, void *line, void *spare, int64_t n,
                     void *out);
 
