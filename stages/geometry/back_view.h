@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parallel-beam backprojection as sums over the detector pixels around the place where an image pixel lies in a view.
- * The ray through the center of pixel (row, column) meets the detector at index
+ * This describes parallel-beam backprojection as sums over the detector pixels around the place where an image pixel
+ * lies in a view. The ray through the center of pixel (row, column) meets the detector at index
  *
  *     t = base + row * per_row + column * per_column
  *
- * and the pixel takes from the view
+ * and the pixel receives from the view
  *
  *     scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d],   outside the detector 0.
  *
@@ -25,7 +25,7 @@ struct back_view {
     double width, scale; /* scale: mm for Joseph, 1 for linear */
 };
 
-/* The view at this angle, under one of the two models. */
+/* Returns the view at this angle, under one of the two models. */
 struct back_view ts_back_view(const struct beam_geometry *geometry, double degree, enum back_model model);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rays of a scan of any beam over a grid of pixels. Projectors, their exact adjoints and backprojection that is
- * driven by pixels all take them from here. parallel_beam.h draws the axes and states Joseph's model.
+ * This describes the rays of a scan of any beam over a grid of pixels. Projectors, their exact adjoints and
+ * backprojection that is driven by pixels all use it. parallel_beam.h draws the axes and states Joseph's model.
  *
  * Every ray is a line x cos(phi) + y sin(phi) = s, in mm from the rotation center. With theta the angle of the view and
  * u the detector pixel's position in mm from the central ray:
@@ -45,7 +45,7 @@ struct beam_scan {
     double start, arc;
 };
 
-/* Joseph's crossings of one ray: i + w = base + m * per_major on line m of the major axis. */
+/* One ray's crossings in Joseph's model: it crosses line m of the major axis at i + w = base + m * per_major. */
 struct beam_ray {
     bool along_rows; /* the major axis is rows: m is a row, i a column */
     double base, per_major;
@@ -73,8 +73,8 @@ double ts_beam_least_source_axis(const struct beam_geometry *grid);
 /* Writes the runs of one view and returns how many; detectors[] are those of the scan. */
 int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors, struct beam_angle angle,
                  struct beam_run runs[BEAM_RUNS]);
-/* Returns the detector index, with its fraction, that the ray through the point (x, y) meets. The source must not lie
- * between the two. */
+/* Returns the detector index, with its fraction, where the ray through the point (x, y), in mm, meets the detector. The
+ * point must lie ahead of the source. */
 double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, double x, double y);
 
 #ifdef __CUDACC__
@@ -83,7 +83,7 @@ double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, dou
 #define BEAM_INLINE static inline
 #endif
 
-/* The ray of a view and a detector along one major axis; a device computes the same numbers. */
+/* Returns the ray of a view and a detector pixel along one major axis. A device computes the same numbers. */
 BEAM_INLINE struct beam_ray ts_beam_ray_along(const struct beam_geometry *grid, struct beam_angle angle,
                                               struct beam_detector detector, bool along_rows)
 {
@@ -105,8 +105,8 @@ BEAM_INLINE struct beam_ray ts_beam_ray_along(const struct beam_geometry *grid, 
     return ray;
 }
 
-/* The ray along the axis of which it crosses more lines. Where both are as good rows are taken, so that rounding does
- * not decide. */
+/* Returns the ray with the axis as major axis of which it crosses more lines. Where both are as good that is rows, so
+ * that rounding does not decide. */
 BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct beam_angle angle,
                                         struct beam_detector detector)
 {

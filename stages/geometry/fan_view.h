@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filtered backprojection of a fan without rebinning: the factors of its rows before the filter, the place of a pixel
- * in a view, and the weight of the view there (A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging,
- * 1988, sections 3.4.1 and 3.4.2). Let D = source_detector, R = source_axis, d the detector spacing and gamma a ray's
- * angle from the central one. For a pixel at (x, y)
+ * This describes filtered backprojection of a fan without rebinning: the factors of its rows before the filter, the
+ * place of a pixel in a view, and the weight of the view there (A. C. Kak, M. Slaney, Principles of Computerized
+ * Tomographic Imaging, 1988, sections 3.4.1 and 3.4.2). Let D = source_detector, R = source_axis, d the detector
+ * spacing and gamma a ray's angle from the central one. For a pixel at (x, y)
  *
  *     across = x cos(theta) + y sin(theta)    ahead = R + x sin(theta) - y cos(theta)
  *
@@ -41,7 +41,7 @@ struct fan_place {
     double at, weight;
 };
 
-/* The places of the views on the circle. */
+/* How the views of a scan lie on the circle. */
 struct fan_range {
     bool whole;            /* a whole turn */
     double first, degrees; /* else from here on, over so many degrees */

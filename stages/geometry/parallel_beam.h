@@ -21,8 +21,8 @@
  *     projection(view, d) = length(view) * sum over m of (1 - w) * pixel[m][i] + w * pixel[m][i + 1],
  *     i + w = base(view) + m * per_major(view) + d * per_detector(view),   0 <= w < 1
  *
- * with m the index along the major axis and i that along the minor. Weights depend on nothing else, so the adjoint
- * takes the same numbers with pixel and projection exchanged.
+ * with m the index along the major axis and i that along the minor. Weights depend on nothing else, so the adjoint uses
+ * the same numbers with pixel and projection exchanged.
  */
 #ifndef STAGES_GEOMETRY_PARALLEL_BEAM_H
 #define STAGES_GEOMETRY_PARALLEL_BEAM_H
@@ -43,9 +43,10 @@ struct beam_view {
     double length_mm; /* of the ray between two major lines */
 };
 
-/* Cosine and sine of an angle in degrees; exact at multiples of 90, and equal where they should be at 45. */
+/* Computes cosine and sine of an angle in degrees. They are exact at multiples of 90, and of equal magnitude at odd
+ * multiples of 45. */
 void ts_angle_cos_sin(double degree, double *cosine, double *sine);
-/* The view at this angle. */
+/* Returns the view at this angle. */
 struct beam_view ts_beam_view(const struct beam_geometry *geometry, double degree);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The angles of a scan's views: their order, how much each view counts in an integral over angles, and what is refused.
- * Refused are views without angles, angles that look like radians, a part of the half turn without views, and views
- * that all look in one direction. The checks are for resolve() of stages that reconstruct from the scan as a whole; an
- * adjoint takes any angles.
+ * These functions order the angles of a scan's views, weight each view in an integral over angles, and check them. They
+ * refuse views without angles, angles that look like radians, a part of the half turn without views, and views that all
+ * look in one direction. The checks are for resolve() of stages that reconstruct from the scan as a whole; an adjoint
+ * accepts any angles.
  */
 #ifndef STAGES_GEOMETRY_VIEW_ANGLES_H
 #define STAGES_GEOMETRY_VIEW_ANGLES_H
 
 #include "stages/engine/stage.h"
 
-/* The angle of view v in degrees. */
+/* Returns the angle of view v in degrees. */
 static inline double ts_view_degree(const struct ts_axis *axis, int64_t v)
 {
     return axis->positions ? axis->positions[v] : axis->first + (double)v * axis->spacing;

@@ -17,17 +17,17 @@ struct equalize_params {
     struct ts_reference reference;
 };
 
-/* The result starts with this; then the map (float or integer per value, double per bin), then the reference's
- * quantiles. bins[0] of the image, bins[1] of the reference, both only where the type is not counted by value; single:
- * each bin holds one integer, its lower edge. low, high: keys of the lowest and the highest value with an entry, where
- * the image is counted by value. */
+/* The head of the result. The map follows (a float or an integer per value, or a double per bin), then the reference's
+ * quantiles. bins[0] belong to the image and bins[1] to the reference, both only where the type is not counted by
+ * value. With `single` each bin holds one integer, its lower edge. `low` and `high` are the keys of the lowest and the
+ * highest value with an entry, where the image is counted by value. */
 struct equalize_result {
     struct bins bins[2];
     bool single[2];
     uint32_t low, high;
 };
 
-/* The most bins or values of an input (0: the image, 1: the reference). */
+/* Returns the most bins or values that an input can have (0: the image, 1: the reference). */
 size_t ts_equalize_capacity(const struct stage_context *context, int input);
 
 #endif

@@ -45,19 +45,18 @@ struct histogram_binned {
     uint64_t slots[]; /* of the bins, and BINS_EXTRA_SLOTS: stages/counting/bins.h */
 };
 
-/* For the CUDA side. */
 /* True in the round that only looks for the range. */
 bool ts_histogram_ranging(const struct stage_context *context);
 /* True where each value of an input has its own count, rather than each bin. */
 bool ts_histogram_by_value(const struct stage_context *context, int input);
 /* True where a CUDA device makes bins of an input's counts of values: for 16-bit integers, if it can know the bins. */
 bool ts_histogram_binned(const struct stage_context *context, int input);
-/* True where the bins are known before a pixel is read; and where they are known once this round begins. */
+/* Return true where the bins are known before a pixel is read, and where they are known once this round begins. */
 bool ts_histogram_fixed_bins(const struct stage_context *context);
 bool ts_histogram_known_bins(const struct stage_context *context);
-/* The bins of a round that knows them. */
+/* Returns the bins of a round that knows them. */
 struct bins ts_histogram_bins(const struct stage_context *context);
-/* The fastest method on a CUDA device for values of this type. */
+/* Returns the fastest method on a CUDA device for values of this type. */
 enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value);
 
 #endif

@@ -37,7 +37,7 @@ struct statistics_result {
 bool ts_statistics_of_counts(const struct stage_context *context);
 /* True where percentiles are looked up slice by slice in one round, instead of in two over the image. */
 bool ts_statistics_by_slice(const struct stage_context *context);
-/* How many percentiles are asked for. */
+/* Returns how many percentiles are asked for. */
 int ts_statistics_percentiles(const struct stage_context *context);
 
 #endif

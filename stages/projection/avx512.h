@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Projection and backprojection of one slice alone with vectors of 512 bits, for machines of x86-64-v4. With no other
- * slices beside it a vector holds 16 rays, or 16 pixels of a row, and each takes its two samples out of two loaded
- * vectors by a permutation: gathers take several times as long. The operations and their order are those of
+ * These functions project and backproject one slice alone with vectors of 512 bits, on machines of x86-64-v4. With no
+ * other slices beside it a vector holds 16 rays, or 16 pixels of a row. A permutation picks their two samples each out
+ * of two loaded vectors, because gathers are several times as slow. The operations and their order are those of
  * joseph_project.c and backprojection.c, and so are the bytes.
  */
 #ifndef STAGES_PROJECTION_AVX512_H

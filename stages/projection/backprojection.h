@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backprojection of stacks of sinograms on the CPU, as stages/geometry/back_view.h and, for fans, fan_view.h define it:
- * (z, view, detector) -> (z, y, x), f32.
+ * This backprojects stacks of sinograms (z, view, detector) to volumes (z, y, x) of f32 on the CPU, as
+ * stages/geometry/back_view.h and, for fans, fan_view.h define it.
  *
  * Up to 16 slices are computed together with their samples side by side, so that one place and one pair of weights
  * serve 16 vectorized sums. A block of a few views stays in the second cache while the pixels of some rows pass over

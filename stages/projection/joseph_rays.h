@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What Joseph's projector and its adjoint share on the CPU: the rays of a scan as tables, and the samples and weights
- * where the rays of a run of detector pixels cross the lines of a block. The latter is inline, so that each loop that
- * includes it is compiled for several levels of the processor.
+ * Joseph's projector and its adjoint share this code on the CPU: the rays of a scan as tables, and the samples and
+ * weights where the rays of a run of detector pixels cross the lines of a block. The latter is inline, so that each
+ * loop that includes it is compiled for several levels of the processor.
  */
 #ifndef STAGES_PROJECTION_JOSEPH_RAYS_H
 #define STAGES_PROJECTION_JOSEPH_RAYS_H
@@ -26,12 +26,12 @@ struct joseph_rays {
 /* Adds the tables to a layout; where that has memory, ts_joseph_rays_fill() works them out, once for all blocks. */
 struct joseph_rays ts_joseph_rays(const struct beam_scan *scan, struct memory_layout *layout);
 void ts_joseph_rays_fill(struct joseph_rays *rays);
-/* Writes the range [*first, *end) of detector pixels that a block's lines can show anything to. */
+/* Writes the range [*first, *end) of detector pixels whose rays can cross a block's lines. */
 void ts_joseph_seen(const struct joseph_rays *rays, int64_t view, const struct slice_block *block, int64_t *first,
                     int64_t *end);
 /* Writes the lengths in mm of a view's rays between two lines, one for each detector pixel. */
 void ts_joseph_lengths(const struct joseph_rays *rays, int64_t view, float *lengths);
-/* Bytes of the larger one of the blocks along rows and along columns. */
+/* Returns the bytes of the larger one of the blocks along rows and along columns. */
 size_t ts_joseph_block_bytes(const struct beam_scan *scan);
 
 /* A run of rays: where each crosses line 0, and how far that moves from line to line. */

@@ -16,7 +16,8 @@ struct rebin_params {
     double detector_spacing; /* mm */
 };
 
-/* A sample of the parallel sinogram is the sum over taps of weight times the fan's sample at this index of the slice.
+/* A sample of the parallel sinogram is the sum over taps of weight times the fan's sample at index `index` of the
+ * slice.
  */
 enum { REBIN_TAPS = 8 };
 struct rebin_sample {
@@ -24,9 +25,9 @@ struct rebin_sample {
     float weight[REBIN_TAPS];
 };
 
-/* Writes the samples of a slice, out.axes[1].n x out.axes[2].n. `scratch` is what they are worked out in. */
+/* Writes the out.axes[1].n x out.axes[2].n samples of a slice. `scratch` has ts_rebin_scratch_bytes() bytes. */
 void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table, struct view_place *scratch);
-/* Bytes of the table, up to a multiple of 64, and of the scratch. */
+/* Return the bytes of the table, up to a multiple of 64, and of the scratch. */
 size_t ts_rebin_table_bytes(const struct stage_context *context);
 size_t ts_rebin_scratch_bytes(const struct stage_context *context);
 

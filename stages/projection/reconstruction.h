@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the stages share that put a sinogram back over a grid of pixels: their parameters, the geometry of the volume,
+ * The stages that put a sinogram back over a grid of pixels share this: their parameters, the geometry of the volume,
  * its unit, and the CPU code. The table of each stage lists the parameters that are the user's to choose; resolve() of
  * the stage sets the others.
  */
@@ -41,7 +41,7 @@ struct reconstruction_params {
 extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
 extern const struct stage_method_tolerance ts_back_method_tolerances[];
 
-/* The parameters that describe the volume, for every table of struct reconstruction_params; and those with the method.
+/* These rows describe the volume in every table of struct reconstruction_params, without and with the method.
  */
 #define VOLUME_PARAMS(pixel_size_is)                                                                                   \
     PARAM(struct reconstruction_params, rows, .unit = "", .min = 1, .max = 1 << 20,                                    \
@@ -80,7 +80,7 @@ enum { VIEW_SCRATCH_BYTES = 24 };
 struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *scratch);
 void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *scratch);
 
-/* On the CPU these are the functions of struct stage. */
+/* These are functions of struct stage for the CPU: transforms(), scratch_bytes() and map(). */
 int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
 size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_reconstruction_map(const struct stage_context *context, const struct ts_image *in,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The filters of filtered backprojection along the rows of a sinogram.
+ * This applies the filters of filtered backprojection along the rows of a sinogram.
  *
  * The ramp is the band-limited one of Ramachandran and Lakshminarayanan (1971), built from its samples at a distance d
  * (Kak and Slaney, 1988, section 3.3):
@@ -59,7 +59,7 @@ void ts_row_filter_response(const struct row_filter *filter, double *response);
 void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *buffer);
 size_t ts_row_filter_quarter_bytes(const struct row_filter *filter, int64_t m);
 
-/* On the CPU these are the shape of context->transforms[0], and the bytes of scratch. */
+/* Return, for the CPU, the shape of context->transforms[0] and the bytes of scratch. */
 struct fft_shape ts_row_filter_shape(const struct row_filter *filter);
 size_t ts_row_filter_scratch(const struct row_filter *filter, int threads);
 /* Filters every row of the slices into out, f32 in the same order. ROW_FILTER_NONE copies. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the projectors and backprojections of the CPU share: they compute 16, 4 or 1 slices at a time with the slices'
- * samples side by side, so that what is the same for all slices is worked out once and sums over slices are vectors.
+ * The projectors and backprojections of the CPU share this code. They compute 16, 4 or 1 slices at a time with the
+ * slices' samples side by side, so that weights are worked out once for all of them and sums over slices are vectors.
  * The input is laid out in blocks of a few lines that stay in the second cache while the output passes over them.
  */
 #ifndef STAGES_PROJECTION_SLICE_BLOCK_H
@@ -19,7 +19,7 @@ enum {
     BLOCK_MARGIN = 2   /* zero samples on both sides of a line */
 };
 
-/* One sample of 16 or 4 slices. The compiler splits it where the processor's vectors are shorter. */
+/* One sample of 16 or 4 slices, a vector that the compiler splits where the processor's vectors are shorter. */
 typedef float slices_16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef float slices_4 __attribute__((vector_size(16), aligned(4), may_alias));
 
@@ -32,7 +32,8 @@ struct slice_block {
     int64_t stride; /* n_minor + 2 BLOCK_MARGIN */
 };
 
-/* The lines of one block. They are fixed by the samples of a line alone, because they fix the order of sums. */
+/* Returns the number of lines of one block. It depends on the samples of a line alone, because it fixes the order of
+ * sums. */
 static inline int64_t ts_slice_block_lines(int64_t n_minor)
 {
     return n_minor <= 512 ? BLOCK_LINES : n_minor <= 1024 ? BLOCK_LINES / 2 : BLOCK_LINES / 4;
@@ -51,12 +52,12 @@ static inline struct slice_block ts_slice_block(float *data, bool along_rows, in
                                 .stride = n_minor + 2 * BLOCK_MARGIN};
 }
 
-/* Bytes of a block of BLOCK_SLICES slices, on cache lines. */
+/* Returns the bytes of a block of BLOCK_SLICES slices, up to a multiple of cache lines. */
 size_t ts_slice_block_bytes(int64_t n_minor);
 /* Fills the data from slices [z, z + slices) of the image. */
 void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices, struct slice_block *block);
 
-/* The number of slices in the next group: 16, 4 or 1. */
+/* Returns the number of slices in the next group: 16, 4 or 1. */
 static inline int ts_slice_group(int64_t slices_left)
 {
     return slices_left >= 16 ? 16 : slices_left >= 4 ? 4 : 1;

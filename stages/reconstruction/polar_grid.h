@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From frequencies along views, which are points of a polar grid, to a slice: a Fourier transform of unevenly spaced
- * points by gridding (J. D. O'Sullivan, IEEE Trans. Med. Imaging 4, 1985; J. I. Jackson et al., ibid. 10, 1991).
+ * This turns frequencies along views, which are points of a polar grid, into a slice: a Fourier transform of unevenly
+ * spaced points by gridding (J. D. O'Sullivan, IEEE Trans. Med. Imaging 4, 1985; J. I. Jackson et al., ibid. 10, 1991).
  *
  *     f(row, column) = sum over views v and k = -most .. most of C[v][k] exp(2 pi i phase)
  *     phase = k (per_row[v] row' / n_rows' + per_column[v] column' / n_columns'),   row' = row - n_rows / 2, ...
@@ -40,7 +40,7 @@ struct polar_view {
 
 /* Returns the side of the grid for a side of the slice. */
 int64_t ts_polar_side(int64_t n);
-/* Coefficients of K, u^0 first. */
+/* The coefficients of K, u^0 first. */
 extern const double ts_polar_kernel[GRID_TERMS];
 /* Writes 1 over the kernel's transform at samples 0 .. n - 1 of a slice's side, for a grid of that side. */
 void ts_polar_apodization(int64_t n, int64_t side, float *factors);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the rows of a sinogram to slices by gridding (stages/reconstruction/polar_grid.h), on the CPU.
+ * This reconstructs slices from the rows of a sinogram by gridding (stages/reconstruction/polar_grid.h) on the CPU.
  *
  * Two slices, 2 p and 2 p + 1, are the real and the imaginary part of a pair. Each is first multiplied by a power of
  * two that brings its largest magnitude into [1, 2), so that the rounding of one stays small in the other. Pairs lie

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transposition of complex numbers for the gridding on the CPU, four lines at a time: a number is 8 bytes, so that
- * four of them are one vector and shuffles of four vectors exchange lines and columns.
+ * This transposes complex numbers for the gridding on the CPU, four lines at a time. A number is 8 bytes, so that four
+ * of them are one vector and shuffles of four vectors exchange lines and columns.
  */
 #ifndef STAGES_RECONSTRUCTION_POLAR_TRANSPOSE_H
 #define STAGES_RECONSTRUCTION_POLAR_TRANSPOSE_H

@@ -17,8 +17,8 @@ struct air_params {
 /* The numbers of a row that are known before its values. They are factors, so that no row divides. */
 struct air_shape {
     double dark, per_detector; /* 1 / detectors */
-    double outer;              /* way from the middle of the outer values to the end, as a part of that between both */
-    double per_step;           /* 1 / (n - 1) */
+    double outer;    /* distance from the middle of the outer values to the end, over that between both middles */
+    double per_step; /* 1 / (n - 1) */
 };
 
 /* The beam alone gives first * (n - 1 - d) + last * d along a row, less the dark. */
@@ -35,7 +35,7 @@ static inline struct air_shape ts_air_shape(const struct air_params *params, int
     return shape;
 }
 
-/* Returns the line through the means of the outer values on both sides, of which these are the sums. */
+/* Returns the line through the means of the outer values on both sides, given their sums. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif

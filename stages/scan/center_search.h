@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The searches for the rotation axis of a parallel sinogram. A ray at theta + 180 degrees is the ray at theta of the
- * mirrored detector position, p(theta + 180, d) = p(theta, 2 c - d), so that a view mirrored about the right center c
- * fits its opposite. Each method gives every trial center a measure and refines the best one; center_slice.h chooses
- * the method and judges the result.
+ * These functions search for the rotation axis of a parallel sinogram. A ray at theta + 180 degrees is the ray at theta
+ * of the mirrored detector position, p(theta + 180, d) = p(theta, 2 c - d), so that a view mirrored about the right
+ * center c fits its opposite. Each method gives every trial center a measure and refines the best one; center_slice.h
+ * chooses the method and judges the result.
  */
 #ifndef STAGES_SCAN_CENTER_SEARCH_H
 #define STAGES_SCAN_CENTER_SEARCH_H
@@ -42,7 +42,7 @@ static inline double ts_center_turning_point(double before, double at, double af
 
 /* Returns the views in half a turn, which the sinogram must hold. */
 int64_t ts_center_half_turn(const struct ts_axis *views);
-/* The transform of the measure, and the bytes of its scratch. */
+/* Return the shape of the measure's transform, and the bytes of its scratch. */
 struct fft_shape ts_center_transform(int64_t half_turn, int64_t n_detectors);
 size_t ts_center_scratch_bytes(int64_t half_turn, int64_t n_detectors);
 /* Writes N. T. Vo's measure of each trial center, a step of 1 apart. The center is where it is lowest; the confidence

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A strip of trial centers: one slice of a parallel sinogram, reconstructed about several rotation centers, side by
- * side in one picture under the number of each. With a wrong center edges are doubled and points become arcs; the eye
- * finds the tile that has neither.
+ * This draws a strip of trial centers: one slice of a parallel sinogram, reconstructed about several rotation centers,
+ * side by side in one picture under the number of each. With a wrong center edges are doubled and points become arcs;
+ * the eye finds the tile that has neither.
  *
  * A tile is filtered backprojection with a Hann window about the rotation axis, its pixels as wide as those of the
  * detector. All tiles have one window of gray: the 1st to the 99th percentile of the middle tile.

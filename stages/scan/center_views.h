@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The checks of the views that `center` searches: whether there are those that a method needs.
+ * These functions check that a sinogram has the views that a method of `center` needs.
  */
 #ifndef STAGES_SCAN_CENTER_VIEWS_H
 #define STAGES_SCAN_CENTER_VIEWS_H
 
 #include "stages/engine/stage.h"
 
-/* For resolve(), of the methods sinogram (views-uneven, views-arc), opposite (views-opposite) and overlap (views-turn).
+/* Check the views for the methods sinogram (errors views-uneven, views-arc), opposite (views-opposite) and overlap
+ * (views-turn). For resolve().
  */
 enum ts_status ts_center_views_check_half_turn(const struct stage_context *context);
 enum ts_status ts_center_views_check_opposite(const struct stage_context *context);

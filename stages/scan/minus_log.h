@@ -14,7 +14,7 @@ struct minus_log_params {
 };
 enum minus_log_rule { MINUS_LOG_ERROR, MINUS_LOG_FLOOR, MINUS_LOG_NAN };
 
-/* Values without a logarithm, by the kind that has its own message; and those that the floor took the place of. */
+/* The kinds of values without a logarithm, which have a message each, and the values that were raised to the floor. */
 enum minus_log_kind { KIND_ZERO, KIND_NEGATIVE, KIND_NAN, KIND_INFINITE, KIND_RAISED, MINUS_LOG_KINDS };
 
 /* The counts of the whole image; zero bytes are empty. Those of slices follow where there are tables. */

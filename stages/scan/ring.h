@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ring: takes stripes out of sinograms, which would become rings in a reconstruction.
+ * ring: removes stripes from sinograms, which would become rings in a reconstruction.
  */
 #ifndef STAGES_SCAN_RING_H
 #define STAGES_SCAN_RING_H
@@ -9,9 +9,10 @@
 
 enum { RING_LARGEST = 127 }; /* detector pixels in the median of method sorting */
 
-/* A thread of a CUDA device sorts so many values by itself: columns of fewer views take as many places. */
+/* A thread of a CUDA device sorts so many values by itself, so that columns of fewer views have as many places too. */
 enum { RING_LEAST_PLACES = 16 };
-/* Places for the views of a column on a CUDA device, and the bytes of shared memory that sorting them takes. */
+/* Return the places for the views of a column on a CUDA device, and the bytes of shared memory that sorting them
+ * needs. */
 int ts_ring_places(int64_t n_views);
 size_t ts_ring_column_bytes(int64_t n_views);
 

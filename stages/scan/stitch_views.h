@@ -19,13 +19,13 @@ struct stitch_params {
 };
 
 /* The opposite of a view of the result lies between two views of the input: `past` is the share of the second. Where it
- * is 0 the first alone is taken. */
+ * is 0 the first alone counts. */
 struct stitch_opposite {
     int32_t view[2];
     float past;
 };
 
-/* For resolve(): counts the views of the first half turn, which the result keeps, and checks that each has an opposite.
+/* Counts the views of the first half turn, which the result keeps, and checks that each has an opposite. For resolve().
  * Errors: angles-missing, angles-in-radians, one-direction, views-order, views-opposite, views-between. */
 enum ts_status ts_stitch_views(const struct stage_context *context, struct stitch_params *params);
 /* Finds the opposites of the result's views. `scratch` holds in.axes[1].n places. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stages that make transmissions out of counts share what their output is: floats of the unit 1.
+ * The stages that make transmissions out of counts share the description of their output: floats of the unit 1.
  */
 #ifndef STAGES_SCAN_TRANSMISSION_H
 #define STAGES_SCAN_TRANSMISSION_H

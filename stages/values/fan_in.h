@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many partial results become one, with an order that their number alone decides.
+ * These functions join many partial results into one, in an order that their number alone decides.
  *
  * fan-in: halving with stride. Of n values, n rounded up to a power of two 2s, value i takes in value i + s (0 with
  * 128, 1 with 129, ... of 256), then s is halved: depth log2 n. two-level: each processor first joins a run of about
@@ -13,15 +13,15 @@
 #include "core/params.h"
 
 enum reduction_method { REDUCTION_AUTO, REDUCTION_FAN_IN, REDUCTION_TWO_LEVEL };
-/* For parameters `method`. */
+/* The choices of a parameter `method`. */
 extern const struct choice ts_reduction_choices[];
 
-/* The stride with which n values start: the largest power of two below n (0 for n < 2). */
+/* Returns the stride with which n values start: the largest power of two below n (0 for n < 2). */
 size_t ts_fan_in_stride(size_t n);
-/* About sqrt(n): a multiple of `multiple` within [least, most]. */
+/* Returns about sqrt(n): a multiple of `multiple` within [least, most]. */
 size_t ts_run_length(size_t n, size_t multiple, size_t least, size_t most);
 
-/* Each returns the result and overwrites the values. Of no values: 0, 1, infinity, -infinity. */
+/* Each returns the result and overwrites the values. For no values the results are 0, 1, infinity and -infinity. */
 double ts_fan_in_sum(double *values, size_t n);
 double ts_fan_in_product(double *values, size_t n);
 double ts_fan_in_min(double *values, size_t n);

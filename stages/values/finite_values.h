@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A reduction that only looks: a value that is NaN or infinite ends the run, before it spoils a whole slice, and the
- * message says where the first one is. For stages on sinograms whose every output depends on many inputs. Integers are
- * not looked at.
+ * This reduction only checks values. One that is NaN or infinite ends the run before it spoils a whole slice, and the
+ * message states where the first one is. It is for stages on sinograms whose every output depends on many inputs.
+ * Integers are not checked.
  */
 #ifndef STAGES_VALUES_FINITE_VALUES_H
 #define STAGES_VALUES_FINITE_VALUES_H

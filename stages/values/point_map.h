@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps every value of a slab by itself, computed in double.
+ * This maps every value of a slab by itself, computed in double.
  */
 #ifndef STAGES_VALUES_POINT_MAP_H
 #define STAGES_VALUES_POINT_MAP_H
@@ -10,14 +10,14 @@
 /* Maps n values in place; z counts slices of the slab (for results per slice). Called from several threads. */
 typedef void point_function(const struct stage_context *context, int64_t z, double *values, size_t n);
 
-/* out = function(in), rounded half to even and saturated where out is an integer; NaN becomes 0 there. */
+/* Computes out = function(in). Integer outputs are rounded half to even and saturated, and NaN becomes 0 there. */
 enum ts_status ts_point_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                             point_function *function);
 
 /* The parameters `dtype`, `out_low` and `out_high` of the stages that give values a new range. */
 enum out_dtype { OUT_F32, OUT_U8, OUT_U16 };
 extern const struct choice ts_out_dtype_choices[];
-/* The element type of a choice. */
+/* Returns the element type of a choice. */
 enum ts_dtype ts_out_dtype(int32_t choice);
 /* Fills *low and *high with the range of the choice ([0, 1] for f32) where the parameters of these names were not
  * given, and checks them. */

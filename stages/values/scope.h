@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameter `scope` of the stages that reduce an image before they map or describe it: numbers of the volume, or of
- * each slice. A stage's struct has `int32_t scope; // enum scope` and a row of that name with ts_scope_choices; these
- * functions do the rest for its reduction, on the CPU and on the host's side of CUDA.
+ * The parameter `scope` of the stages that reduce an image before they map or describe it: it chooses numbers of the
+ * volume, or of each slice. A stage's struct has `int32_t scope; // enum scope` and a row of that name with
+ * ts_scope_choices; these functions do the rest for its reduction, on the CPU and on the host's side of CUDA.
  */
 #ifndef STAGES_VALUES_SCOPE_H
 #define STAGES_VALUES_SCOPE_H
@@ -16,10 +16,10 @@ extern const struct choice ts_scope_choices[];
 bool ts_scope_is_slice(const struct stage_context *context);
 /* per_slice() of the reduction: true where it has rounds and the row `scope` says slice. */
 bool ts_scope_per_slice(const struct stage_context *context);
-/* In the map: the result of the volume, or that of slice z of the slab. */
+/* Returns the result of the volume, or that of slice z of the slab. For the map. */
 const void *ts_scope_result(const struct stage_context *context, int64_t z);
-/* A table of one value of the scope, in the unit of the image's values or (in_values false) in 1: of rank 0, or (z)
- * where the reduction is per slice. Further axes can be added by ts_scope_axis(). */
+/* Returns a table of one value, of rank 0, or of one value for each z where the reduction is per slice. Its unit is
+ * that of the image's values, or 1 where in_values is false. ts_scope_axis() can add an axis. */
 struct stage_table ts_scope_table(const struct stage_context *context, const char *name, const char *doc,
                                   enum ts_dtype dtype, bool in_values);
 /* Makes each value of the table n values along a last axis of this kind. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signed 32-bit integers that order as the values of an image do, for stages that compare and choose values: their
- * minimum and maximum vectorize for every type and leave no doubt about NaN, which lies above all numbers (below, where
- * its sign is set). Equal keys are equal bits. On a CUDA device: cuda/values/value_keys.cuh.
+ * Value keys are signed 32-bit integers that order as the values of an image do, for stages that compare and choose
+ * values. Their minimum and maximum vectorize for every type and leave no doubt about NaN, which lies above all numbers
+ * (below, where its sign is set). Equal keys are equal bits. On a CUDA device: cuda/values/value_keys.cuh.
  */
 #ifndef STAGES_VALUES_VALUE_KEYS_H
 #define STAGES_VALUES_VALUE_KEYS_H
@@ -28,7 +28,7 @@ static inline float ts_float_of_key(int32_t key)
 /* Turn n values into keys, and back. */
 void ts_value_keys_load(enum ts_dtype dtype, const void *in, int32_t *keys, int64_t n);
 void ts_value_keys_store(enum ts_dtype dtype, void *out, const int32_t *keys, int64_t n);
-/* The value of a key. */
+/* Returns the value of a key. */
 double ts_value_of_key(enum ts_dtype dtype, int32_t key);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smallest and the largest finite value of an image, and how many values are not numbers; also as a reduction, for
- * the tables of stages that look for them.
+ * This finds the smallest and the largest finite value of an image, and how many values are NaN or infinite. Stages
+ * that need them can use it as their reduction.
  */
 #ifndef STAGES_VALUES_VALUE_RANGE_H
 #define STAGES_VALUES_VALUE_RANGE_H
@@ -18,11 +18,11 @@ struct value_range {
 
 /* Adds n values of an image's dtype to the range. */
 void ts_value_range_add(struct value_range *range, const void *data, enum ts_dtype dtype, size_t n);
-/* The range of both. */
+/* Widens `into` to the range of both. */
 void ts_value_range_merge(struct value_range *into, const struct value_range *from);
 
 /* partial_bytes(), reduce() and merge() of a struct stage_reduction whose partial result is the struct value_range of
- * input 0. The same in any grouping of slices. */
+ * input 0. The result is the same in any grouping of slices. */
 size_t ts_value_range_partial_bytes(const struct stage_context *context, int input);
 void ts_value_range_reduce(const struct stage_context *context, int input, const struct ts_image *slices,
                            void *partial);
