@@ -7,7 +7,7 @@
 
 #include "io/dicom/dicom_scan_state.h"
 
-/* Checks kind of image, layout, values and pixel data against each other; scan->file->refusal says what is wrong. */
+/* Checks kind of image, layout, values and pixel data against each other; scan->file->refusal states what is wrong. */
 void ts_dicom_check(struct scan *scan);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks whether series are whole, as far as their headers tell.
+ * This checks whether series are whole, as far as their headers state it.
  */
 #ifndef IO_DICOM_DICOM_COMPLETENESS_H
 #define IO_DICOM_DICOM_COMPLETENESS_H
 
 #include "io/dicom/dicom_series.h"
 
-/* Whether the code of a file's refusal means damage, rather than a whole file of a kind that is not read. NULL: false.
+/* Returns true where the code of a file's refusal means damage, rather than a whole file of a kind that is not read.
+ * False for NULL.
  */
 bool ts_dicom_is_damage(const char *code);
 /* Checks all n series, after they were arranged. It warns of gaps in the Instance Numbers, of fewer images than Images

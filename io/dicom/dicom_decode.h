@@ -14,10 +14,10 @@ extern "C" {
 #define DICOM_NOEXCEPT
 #endif
 
-/* Registers codecs, silences logging, checks the data dictionary. 0, or a message in error. */
+/* Registers codecs, silences logging, checks the data dictionary. Returns 0, or non-zero with a message in `error`. */
 int ts_dicom_decode_init(char *error, size_t error_bytes) DICOM_NOEXCEPT;
 /* Decodes the frame of the file, which is in memory, into out: exactly out_bytes, little-endian cells of BitsAllocated.
- * 0, or non-zero and a message. No exception leaves. */
+ * Returns 0, or non-zero with a message. No exception leaves it. */
 int ts_dicom_decode_frame(const void *file, size_t file_bytes, void *out, size_t out_bytes, char *error,
                           size_t error_bytes) DICOM_NOEXCEPT;
 /* Returns "DCMTK 3.6.7", as it was compiled in. */

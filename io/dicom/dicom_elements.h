@@ -37,7 +37,7 @@ struct dicom_reader {
     unsigned char buffer[DICOM_BUFFER_BYTES];
 };
 
-/* Copies n bytes at `offset`; false where the file does not hold them or cannot be read (reader->error). */
+/* Copies n bytes at `offset`. Returns false where the file does not hold them or cannot be read (reader->error). */
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n);
 
 struct dicom_element {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known of the files of a DICOM input once their headers have been read: images, names that are no images, and
- * the folder as a whole. All parts of this room share these structs.
+ * These structs hold what the headers state about the files of a DICOM input: images, names that are no images, and the
+ * folder as a whole. All parts of this folder share them.
  */
 #ifndef IO_DICOM_DICOM_FILE_H
 #define IO_DICOM_DICOM_FILE_H
@@ -58,7 +58,7 @@ struct dicom_file {
 
 enum { DICOM_NAMED = -1 };
 
-/* Why a name in the input is not an image. */
+/* The reasons why a name in the input is not an image. */
 enum dicom_other_kind {
     DICOM_NO_MAGIC, /* without "DICM" at byte 128 */
     DICOM_EMPTY,
@@ -100,8 +100,8 @@ struct dicom_folder {
     bool skip;     /* the chain allows that files cannot be read */
 };
 
-/* Whether a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends in a dot
- * stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
+/* Returns true where a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends
+ * in a dot stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
 bool ts_dicom_is_class(const char *uid, const char *const *classes);
 
 #endif

@@ -26,13 +26,13 @@ struct name_range {
     const struct name_entry *first, *end;
 };
 
-/* Adds a text. False where memory is out. */
+/* Adds a text. Returns false where memory is out. */
 bool ts_name_add(struct name_index *index, int folder, const char *text, size_t series);
 /* Sorts the entries by folder, text and series and merges equal ones; what follows needs it. */
 void ts_name_sort(struct name_index *index);
-/* The entries of this folder and text, in the order of their series. */
+/* Returns the entries of this folder and text, in the order of their series. */
 struct name_range ts_name_find(const struct name_index *index, int folder, const char *text);
-/* Whether a range has an entry of the series. */
+/* Returns true where a range has an entry of the series. */
 bool ts_name_range_has(struct name_range range, size_t series);
 
 #endif

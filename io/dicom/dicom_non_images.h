@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names in a DICOM input that are no images: which of them may have been slices, and how all of them are reported. A
- * file without a readable header does not name its series. It is suspect if its name or size resembles the images of
- * its folder, or of any folder if its own has none.
+ * This handles names in a DICOM input that are no images: it decides which of them may have been slices, and reports
+ * all of them. A file without a readable header does not name its series. It is suspect if its name or size resembles
+ * the images of its folder, or of any folder if its own has none.
  */
 #ifndef IO_DICOM_DICOM_NON_IMAGES_H
 #define IO_DICOM_DICOM_NON_IMAGES_H

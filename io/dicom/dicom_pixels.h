@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Checks pixel data against the header before any decoder sees it: sizes of native data; items, fragments and the first
- * headers (RLE, JPEG lossless, JPEG-LS) of encapsulated data. What is wrong is recorded by ts_dicom_refuse.
- * Source: DICOM PS3.5, 8 and annexes A.4, G; ITU-T T.81 B.2 (JPEG), T.87 C.2 (JPEG-LS).
+ * headers (RLE, JPEG lossless, JPEG-LS) of encapsulated data. ts_dicom_refuse records faults. Source: DICOM PS3.5, 8
+ * and annexes A.4, G; ITU-T T.81 B.2 (JPEG), T.87 C.2 (JPEG-LS).
  */
 #ifndef IO_DICOM_DICOM_PIXELS_H
 #define IO_DICOM_DICOM_PIXELS_H
@@ -14,9 +14,9 @@
 void ts_dicom_walk_fragments(struct scan *scan, struct dicom_walk *walk);
 /* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been checked. */
 int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
-/* Holds the bytes of native pixel data against those that rows, columns and bits need. */
+/* Compares the bytes of native pixel data with those that rows, columns and bits need. */
 void ts_dicom_check_native(struct scan *scan);
-/* Holds the compressed stream's own header against Rows, Columns and Bits Stored. */
+/* Compares the compressed stream's own header with Rows, Columns and Bits Stored. */
 void ts_dicom_check_encoded(struct scan *scan);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state of one file's scan, which the parts of the scanner fill in turn: dicom_scan.c walks the file,
- * dicom_values.c takes the values, dicom_pixels.c and dicom_check.c hold them against each other.
+ * dicom_values.c reads the values, dicom_pixels.c and dicom_check.c check them against each other.
  */
 #ifndef IO_DICOM_DICOM_SCAN_STATE_H
 #define IO_DICOM_DICOM_SCAN_STATE_H

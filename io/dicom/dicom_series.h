@@ -33,9 +33,9 @@ struct dicom_series {
     bool no_memory;      /* a text or a check of this series found no memory: ts_dicom_group fails */
 };
 
-/* Whether two groups of files have the same study and series UID. */
+/* Returns true where two groups of files have the same study and series UID. */
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b);
-/* Says why the series is no volume; the first reason stands. hint: a literal or arena text, or NULL. */
+/* Records why the series is no volume; the first reason stands. `hint` is a literal, arena text, or NULL. */
 void ts_dicom_series_refuse(struct dicom_series *series, const char *code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Adds a warning. Those beyond DICOM_MAX_WARNINGS are counted in a last one. */

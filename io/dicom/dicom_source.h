@@ -78,12 +78,13 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
 /* Decodes the frame of one slice into out (n elements of job->dtype), in a worker. `cells` holds the frame as it comes
  * from the file. */
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply);
-/* Has the crypto library load what it needs from files, before the worker is locked. */
+/* Makes the crypto library load what it needs from files, before the worker is locked. Returns false where it
+ * cannot. */
 bool ts_dicom_frame_prepare(void);
 /* Returns the bytes of the cells of one frame. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
 
-/* The four operations of struct source_ops but close, and what close must end. */
+/* Three operations of struct source_ops, and the function that close() calls to end them. */
 enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
 void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n);
 enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);

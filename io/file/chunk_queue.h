@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads that encode chunks and add them to their digest. Chunks come out in the order in which they went in, whatever
- * thread was faster, and at most `window` of them are held at a time.
+ * A chunk queue has threads that encode chunks and add them to their digest. Chunks come out in the order in which they
+ * went in, whichever thread was faster, and the queue holds at most ts_chunk_queue_window() of them at a time.
  */
 #ifndef IO_FILE_CHUNK_QUEUE_H
 #define IO_FILE_CHUNK_QUEUE_H
@@ -21,21 +21,21 @@ struct chunk_job {
     size_t encoded_bytes;
 };
 
-/* Takes one finished chunk; called by one thread at a time, in order. Where memory was out `encoded` is NULL. False
- * stops the queue: what follows is dropped. */
+/* Receives one finished chunk; one thread at a time calls it, in order. Where memory was out `encoded` is NULL.
+ * Returning false stops the queue, which drops all further chunks. */
 typedef bool chunk_sink(void *user, const struct chunk_job *job);
 
 struct chunk_queue;
-/* No thread starts before the first chunk comes. */
+/* Creates a queue, or returns NULL where memory is out. No thread starts before the first chunk comes. */
 struct chunk_queue *ts_chunk_queue_create(int threads, chunk_sink *sink, void *user);
-/* Owns the job's buffers from now on, in every case. Waits for a free slot. False: a sink or a thread failed (the error
- * number of a thread that could not start is in *error_number, else 0). */
+/* Adds a chunk, and owns the job's buffers from now on in every case. Waits for a free slot. Returns false where the
+ * sink or a thread failed; *error_number is then the error number of a thread that could not start, else 0. */
 bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *job, int *error_number);
-/* Waits until all chunks are through the sink. False where one failed. */
+/* Waits until all chunks are through the sink. Returns false where one failed. */
 bool ts_chunk_queue_drain(struct chunk_queue *queue);
-/* Drops what waits, ends the threads, frees. */
+/* Drops waiting chunks, ends the threads and frees the queue. */
 void ts_chunk_queue_destroy(struct chunk_queue *queue);
-/* Chunks held at most for this number of threads. */
+/* Returns the most chunks that a queue with so many threads holds. */
 int ts_chunk_queue_window(int threads);
 
 #endif

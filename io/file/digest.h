@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SHA-256 (FIPS 180-4) of streams of bytes, as 64 lowercase hex digits.
+ * This computes SHA-256 (FIPS 180-4) of streams of bytes, as 64 lowercase hex digits.
  */
 #ifndef IO_FILE_DIGEST_H
 #define IO_FILE_DIGEST_H
@@ -13,13 +13,13 @@ enum { DIGEST_TEXT_BYTES = 65 }; /* with the final zero */
 struct digest;
 struct digest *ts_digest_create(void); /* NULL: no memory, or the crypto library has no SHA-256 */
 void ts_digest_destroy(struct digest *digest);
-/* False where the crypto library fails; so do the next two. */
+/* Adds bytes to the stream. This and the functions below return false where the crypto library fails. */
 bool ts_digest_add(struct digest *digest, const void *data, size_t bytes);
 /* Ends the stream; the digest can only be destroyed then. */
 bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES]);
-/* 32 bytes as text. */
+/* Writes 32 bytes as text. */
 void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[32]);
-/* The digest of one array of bytes. */
+/* Computes the digest of one array of bytes. */
 bool ts_digest_of(const void *data, size_t bytes, char text[DIGEST_TEXT_BYTES]);
 
 #endif

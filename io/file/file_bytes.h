@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading and writing ranges of a file whole. The kernel may transfer a part or be interrupted; these go on.
+ * These functions read and write ranges of a file whole. The kernel may transfer a part or be interrupted; they then go
+ * on.
  */
 #ifndef IO_FILE_FILE_BYTES_H
 #define IO_FILE_FILE_BYTES_H
@@ -9,11 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* False with errno, which is 0 where the file ended before. Safe in several threads at once and in a sandbox. */
+/* Reads a range. Returns false with errno, which is 0 where the file ended before. Several threads may call it at once,
+ * and so may a sandboxed process. */
 bool ts_file_read_at(int fd, void *out, size_t bytes, uint64_t offset);
-/* False with errno. */
+/* Writes a range. Returns false with errno. */
 bool ts_file_write_at(int fd, const void *data, size_t bytes, uint64_t offset);
-/* The English text of an errno, in any locale. */
+/* Returns the English text of an errno, in any locale. */
 const char *ts_errno_text(int error_number);
 
 #endif

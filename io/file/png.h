@@ -4,8 +4,8 @@
 
 #include "core/diag.h"
 
-/* width * height pixels, row by row from the top; replaces an existing file. TS_RUN_FAILED where it cannot be written,
- * and then leaves no file. */
+/* Writes width * height gray pixels, row by row from the top, and replaces an existing file. Returns TS_RUN_FAILED
+ * where the file cannot be written, and then leaves none. */
 enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
                                   struct ts_diag *diag);
 

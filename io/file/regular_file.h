@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening an input that must be a regular file. A path may lead to a FIFO, which would wait for ever, or to a device,
- * which may do something when it is opened: both are refused unopened.
+ * This opens an input that must be a regular file. A path may lead to a FIFO, which would wait for ever, or to a
+ * device, which may do something when it is opened: both are refused unopened.
  */
 #ifndef IO_FILE_REGULAR_FILE_H
 #define IO_FILE_REGULAR_FILE_H
@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* Opens for reading; symbolic links are followed. Returns -1 with the reason where it cannot: "cannot be read: ERRNO
- * TEXT", "is a FIFO, not a file", "is a link to TARGET, which cannot be read: ERRNO TEXT". */
+/* Opens for reading; symbolic links are followed. Returns -1 with the reason where it cannot, such as "cannot be read:
+ * ERRNO TEXT", "is a FIFO, not a file", "is a link to TARGET, which cannot be read: ERRNO TEXT". */
 int ts_regular_file_open(const char *path, struct stat *found, char *reason, size_t size);
-/* The reason of a system call that failed on the path with this errno, as above. Returns -1. */
+/* Writes the reason, as above, of a system call that failed on the path with this errno. Returns -1. */
 int ts_regular_file_fail(const char *path, int error, char *reason, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The content of an HDF5 file as lines of text, in the order of the walk. This side calls libhdf5, so for a foreign
- * file it runs in a sandbox; io/hdf5/hdf5_verify.c reads the lines in the parent and does not believe them.
+ * This writes the content of an HDF5 file as lines of text, in the order of the walk. It calls libhdf5, so for a
+ * foreign file it runs in a sandbox; io/hdf5/hdf5_verify.c reads the lines in the parent and does not trust them.
  *
  * The fields of a line are separated by tabs. The canonical listing (docs/provenance.md) is these lines, each dataset's
  * with its digest as one more field:
@@ -18,8 +18,8 @@
 
 #include "io/hdf5/hdf5_walk.h"
 
-/* Writes the lines; called between enter and leave. `places`: also the lines that say where values are. False with the
- * path at which it ended in `at` (HDF5_WALK_PATH bytes) and a predicate in `problem`. */
+/* Writes the lines, with `places` also those that state where values are. Call it between enter and leave. Returns
+ * false with the path at which it ended in `at` (HDF5_WALK_PATH bytes) and a predicate in `problem`. */
 bool ts_hdf5_content(hid_t file, bool places, FILE *out, char *at, char *problem, size_t size);
 
 #endif

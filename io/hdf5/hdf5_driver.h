@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A virtual file driver for libhdf5 that reads and writes an open descriptor with pread and pwrite. The library gets no
+ * This virtual file driver lets libhdf5 read and write an open descriptor with pread and pwrite. The library gets no
  * file name, so it can open nothing: neither the wrong file nor, inside a sandbox, any file at all. A system call that
  * fails is kept with its errno, and ts_hdf5_failure reports it.
  */
@@ -9,8 +9,9 @@
 
 #include "io/hdf5/hdf5_error.h"
 
-/* Whether the file claims to be HDF5: it has the signature at its start or, behind a user block, at 512, 1024, 2048,
- * ... bytes. False with errno 0 where it has none, with the reason where it cannot be read. No library call. */
+/* Returns true where the file claims to be HDF5: it has the signature at its start or, behind a user block, at 512,
+ * 1024, 2048, ... bytes. Returns false with errno 0 where it has none, and with the reason where it cannot be read.
+ * Makes no library call. */
 bool ts_hdf5_has_signature(int fd);
 
 /* The others are called between enter and leave. The descriptor is borrowed: it must stay open until the file is
@@ -18,8 +19,9 @@ bool ts_hdf5_has_signature(int fd);
 
 /* Opens for reading, with plugins off. Returns -1 with the reason in `failure`. */
 hid_t ts_hdf5_open_descriptor(int fd, struct hdf5_failure *failure);
-/* Empties the file and creates an HDF5 file in it; V110 bounds: every piece of metadata carries a checksum. Once a
- * write has failed, every later one fails with the same errno. Returns -1 with the reason in `failure`. */
+/* Empties the file and creates an HDF5 file in it, with V110 bounds, so that every piece of metadata carries a
+ * checksum. Once a write has failed, every later one fails with the same errno. Returns -1 with the reason in
+ * `failure`. */
 hid_t ts_hdf5_create_descriptor(int fd, hid_t creation, struct hdf5_failure *failure);
 /* Makes every later write succeed without effect. The library writes when it closes a file, and where that fails it
  * keeps dead objects that spoil later files of the process; so a file that will be thrown away is closed like this. */

@@ -12,31 +12,31 @@
 
 #include "core/diag.h"
 
-/* Why a call failed: the system's error number (0: no system call failed), and its text or, without one, the innermost
- * description of the library. */
+/* The reason why a call failed: the system's error number (0: no system call failed), and its text or, without one, the
+ * innermost description of the library. */
 struct hdf5_failure {
     int error_number;
     char text[200];
 };
 
-/* Takes the lock, and turns off the error printing that the host program had set; leave turns it on again. The lock is
- * not recursive. */
+/* Enter locks and turns off the error printing that the host program had set; leave turns it on again and unlocks. The
+ * lock is not recursive. */
 void ts_hdf5_enter(void);
 void ts_hdf5_leave(void);
 /* Closes data types, spaces, property lists, attributes and other objects, in this order; negative ones are skipped. */
 #define TS_HDF5_CLOSE(...)                                                                                             \
     ts_hdf5_close((const hid_t[]){__VA_ARGS__}, sizeof((const hid_t[]){__VA_ARGS__}) / sizeof(hid_t))
 void ts_hdf5_close(const hid_t *objects, size_t n);
-/* Reads and clears the error stack of this thread and the error that the driver kept; call before leave. Text is
- * escaped, its length bounded. */
+/* Reads and clears the error stack of this thread and the error that the driver kept; call before leave. The text is
+ * escaped and its length bounded. */
 void ts_hdf5_failure(struct hdf5_failure *failure);
 /* The driver calls this where a system call failed. The first errno since enter is kept. */
 void ts_hdf5_keep_error(int error_number);
-/* The errno that is kept, or 0. The library does not pass on every failed write, so writers ask for it. */
+/* Returns the errno that is kept, or 0. The library does not pass on every failed write, so writers ask for it. */
 int ts_hdf5_kept_error(void);
-/* Has the first library call that fails from now on noted; for a sandboxed child. */
+/* Keeps note of the first library call that fails from now on. For a sandboxed child. */
 void ts_hdf5_note_failures(void);
-/* Whether one failed, and how. */
+/* Returns true where one failed, with the reason in `failure`. */
 bool ts_hdf5_noted_failure(struct hdf5_failure *failure);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tasks of a session that find objects in a foreign file and describe them. The library follows no link by itself:
+ * These tasks of a session find objects in a foreign file and describe them. The library follows no link by itself:
  * paths are walked name by name, soft links within the file; an external link ends the walk, and the parent decides
- * whether the file behind it is handed in. Requests and answers are the structures below, as they are.
+ * whether the file behind it is handed in. Requests and answers are the bytes of the structures below.
  */
 #ifndef IO_HDF5_HDF5_FINDER_H
 #define IO_HDF5_HDF5_FINDER_H
@@ -57,7 +57,7 @@ hdf5_task ts_hdf5_task_numbers;  /* attribute_request, numbers_answer */
 hdf5_task ts_hdf5_task_describe; /* object_request; what ts_hdf5_storage_write writes */
 hdf5_task ts_hdf5_task_table;    /* object_request; what ts_hdf5_storage_write_table writes */
 
-/* The walk of ts_hdf5_task_find, for other tasks in the child. */
+/* Walks a path as ts_hdf5_task_find does, for other tasks in the child. */
 enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct find_request *request,
                                  struct find_answer *answer, struct ts_diag *diag);
 

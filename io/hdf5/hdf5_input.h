@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An HDF5 file that another program wrote, opened as an input. A sandboxed child (io/hdf5/hdf5_session.h) finds objects
- * in it with libhdf5; this process opens the files, of which those that external links lead to must lie in the folder
- * of the first, and reads the values. Once everything has been described the child ends and the open files stay.
+ * This opens an HDF5 file that another program wrote as an input. A sandboxed child (io/hdf5/hdf5_session.h) finds
+ * objects in it with libhdf5; this process opens the files, of which those that external links lead to must lie in the
+ * folder of the first, and reads the values. Once everything has been described the child ends and the open files stay.
  */
 #ifndef IO_HDF5_HDF5_INPUT_H
 #define IO_HDF5_HDF5_INPUT_H
@@ -50,42 +50,42 @@ struct hdf5_input {
     struct hdf5_input_file files[HDF5_INPUT_FILES]; /* the file itself, then those that links lead to */
 };
 
-/* Opens the file; the caller has set input->path, set, diag and arena. TS_BAD_INPUT where it is no HDF5 file, truncated
- * or not readable. */
+/* Opens the file; the caller has set input->path, set, diag and arena. Returns TS_BAD_INPUT where it is no HDF5 file,
+ * truncated or not readable. */
 enum ts_status ts_hdf5_input_open(struct hdf5_input *input);
 /* Ends the child: nothing more is found from now on. */
 void ts_hdf5_input_found(struct hdf5_input *input);
 /* Ends the child and closes the files, those that links led to as well. */
 void ts_hdf5_input_close(struct hdf5_input *input);
-/* Whether this file is one of them. */
+/* Returns true where this file is one of the open files. */
 bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t inode);
 
-/* A record of status TS_BAD_INPUT: "PATH: message". */
+/* Records "PATH: message" with TS_BAD_INPUT, and returns it. */
 enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Finds the object of this path below `from`. TS_BAD_INPUT where a link on the way leads where it may not. */
+/* Finds the object of this path below `from`. Returns TS_BAD_INPUT where a link on the way leads where it may not. */
 enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
                                   struct hdf5_ref *found);
 /* Finds the object of this path below the root of the file. */
 enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path, struct hdf5_ref *found);
-/* Has the child carry out a task whose request is an object alone; *answer is for free(). */
+/* Lets the child carry out a task whose request is an object alone. The caller frees *answer with free(). */
 enum ts_status ts_hdf5_input_call(const struct hdf5_input *input, hdf5_task *task, const struct hdf5_ref *object,
                                   void **answer, size_t *bytes);
-/* Has the child forget an object; for loops over many. NONE: nothing. */
+/* Lets the child forget an object, for loops over many. Does nothing for one of kind FINDER_NONE. */
 void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref);
 /* Lists a group's links in order, at most FINDER_NAMES. Other objects have none. The arena holds the list. */
 enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group, struct hdf5_name **names,
                                    size_t *n);
-/* Text of an attribute, or of a scalar dataset where `attribute` is NULL; "" where there is none such. TS_BAD_INPUT
- * where there is one that cannot be read. */
+/* Reads the text of an attribute, or of a scalar dataset where `attribute` is NULL; "" where there is none. Returns
+ * TS_BAD_INPUT where there is one that cannot be read. */
 enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *attribute,
                                   char *out, size_t size);
-/* Reads n numbers of an attribute; n is at most FINDER_NUMBERS. *found: n; 0 where the attribute does not hold so many
- * finite numbers; -1 where there is no such attribute. */
+/* Reads n numbers of an attribute; n is at most FINDER_NUMBERS. *found becomes n, 0 where the attribute does not hold
+ * so many finite numbers, or -1 where there is no such attribute. */
 enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
                                      int n, double *values, int *found);
-/* Whether it is a group of this NX_class. */
+/* Returns true where it is a group of this NX_class. */
 bool ts_hdf5_input_is_class(const struct hdf5_ref *object, const char *nx_class);
 
 #endif

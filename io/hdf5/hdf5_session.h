@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libhdf5 at work on a foreign file, in a sandboxed child: a damaged file can make the library crash, loop or take all
- * memory. The parent opens the files, hands their descriptors in and has the child carry out tasks. A task that does
- * not come to its end within its processor time ends the child, and the file is refused. The parent believes no length
- * in an answer.
+ * A session runs libhdf5 on a foreign file in a sandboxed child, because a damaged file can make the library crash,
+ * loop or use all memory. The parent opens the files, sends their descriptors and lets the child carry out tasks. A
+ * task that does not come to its end within its processor time ends the child, and the file is refused. The parent
+ * trusts no length in an answer.
  */
 #ifndef IO_HDF5_HDF5_SESSION_H
 #define IO_HDF5_HDF5_SESSION_H
@@ -31,19 +31,20 @@ enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options,
                                      struct ts_diag *diag);
 /* Hands one more open file in; *root is the child's number of its root group. The descriptor stays the caller's. */
 enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t *root, struct ts_diag *diag);
-/* Both, for the file at options->path. *fd is the caller's to close; where fd is NULL the child alone keeps the file.
+/* Starts a child with the file at options->path. The caller closes *fd; where fd is NULL the child alone keeps the
+ * file.
  */
 enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session, int *fd,
                                     struct ts_diag *diag);
-/* Has the child carry out a task. *answer is what it printed; free() it. On failure the child's records are in `diag`,
- * or the reason why the child did not come to its end, and *answer is NULL. Once the child is gone calls fail and
- * report nothing more. */
+/* Lets the child carry out a task. *answer is its output, which the caller frees with free(). On failure the child's
+ * records are in `diag`, or the reason why the child did not come to its end, and *answer is NULL. Once the child is
+ * gone calls fail and report nothing more. */
 enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
                                     void **answer, size_t *answer_bytes, struct ts_diag *diag);
-/* A call whose answer has a known size; any other answer is refused. */
+/* Makes a call whose answer has a known size; any other answer is refused. */
 enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
                                    void *answer, size_t answer_bytes, struct ts_diag *diag);
-/* "the file is damaged: ...", for an answer that cannot be one. */
+/* Records "the file is damaged: ..." for a malformed answer. */
 enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session, struct ts_diag *diag);
 void ts_hdf5_session_end(struct hdf5_session *session); /* NULL: nothing */
 

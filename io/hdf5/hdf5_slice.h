@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Single slices out of an HDF5 file, ours or another program's, for looking at.
+ * This reads single slices out of an HDF5 file, ours or another program's, for previews and plots.
  */
 #ifndef IO_HDF5_HDF5_SLICE_H
 #define IO_HDF5_HDF5_SLICE_H
@@ -14,13 +14,13 @@ struct hdf5_slice {
     float *values;                   /* rows * columns; free() */
 };
 
-/* Paths of the numeric datasets of rank 3, in the order of their names; links to the same dataset count once. With a
- * table's name instead those of rank 2 whose path ends in "/tables/NAME": a stage's table with a row a slice. The arena
- * owns them. TS_BAD_INPUT where the file cannot be read or has none. */
+/* Lists the paths of the numeric datasets of rank 3, in the order of their names; links to the same dataset count once.
+ * With a table's name it lists those of rank 2 whose path ends in "/tables/NAME" instead: a stage's table with a row a
+ * slice. The arena owns the list. Returns TS_BAD_INPUT where the file cannot be read or has no such dataset. */
 enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct arena *arena, const char ***datasets,
                                      size_t *n, struct ts_diag *diag);
-/* Slice `index`, or the middle one ((n - 1) / 2) for -1, of a numeric dataset of rank 3 or 2. TS_BAD_INPUT where there
- * is no such dataset or slice. */
+/* Reads slice `index`, or the middle one ((n - 1) / 2) for -1, of a numeric dataset of rank 3 or 2. Returns
+ * TS_BAD_INPUT where there is no such dataset or slice. */
 enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t index, struct hdf5_slice *slice,
                                   struct ts_diag *diag);
 

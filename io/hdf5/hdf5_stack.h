@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A numeric dataset of up to three axes in a foreign file, read in boxes. The input's child finds out where its
+ * This reads boxes of a numeric dataset of up to three axes in a foreign file. The input's child finds out where its
  * bytes lie (io/hdf5/hdf5_storage.h); they are read and decoded here (shuffle, deflate, fletcher32), and no length that
- * the file claims is believed: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
+ * the file claims is trusted: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
  * once.
  */
 #ifndef IO_HDF5_HDF5_STACK_H
@@ -29,8 +29,9 @@ struct hdf5_stack {
     size_t chunk_bytes;
 };
 
-/* Elements [first, end) of each axis to out. Element (i0, i1, i2) goes to the sum of stride[d] * (i[d] - first[d]) (in
- * elements); along `map_axis`, where map is given, map[i[d]] stands for the difference, and -1 leaves the index out. */
+/* A box is elements [first, end) of each axis. Element (i0, i1, i2) goes to `out` at the sum of stride[d] * (i[d] -
+ * first[d]), in elements. Along `map_axis`, where map is given, map[i[d]] stands for the difference, and -1 leaves the
+ * index out. */
 struct hdf5_box {
     int64_t first[3], end[3];
     ptrdiff_t stride[3];
@@ -40,23 +41,23 @@ struct hdf5_box {
     bool doubles;
 };
 
-/* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64 bits are taken with
- * rank 1 alone, to be read as doubles. The stack may be closed whether this fails or not. */
+/* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64 bits are accepted
+ * with rank 1 alone, to be read as doubles. The stack may be closed whether this fails or not. */
 enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name, int rank,
                                   struct hdf5_stack *stack);
-/* Has the child look for every chunk; needed before reading. */
+/* Lets the child find the place of every chunk. Call it before reading. */
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
 void ts_hdf5_stack_close(struct hdf5_stack *stack);
-/* Bytes that a read holds beside its result, with the table of chunks. */
+/* Returns the bytes that a read holds beside its result, with the table of chunks. */
 size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack);
-/* Needs no child. */
+/* Reads a box. It needs no child. */
 enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct hdf5_stack *stack,
                                   const struct hdf5_box *box);
-/* All of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no double holds are refused.
- * *values is NULL where there is no such dataset. */
+/* Reads all of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no double holds are
+ * refused. *values is NULL where there is no such dataset. */
 enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
                                   int64_t most, double **values, int64_t *n);
-/* ts_hdf5_stack_list of the dataset at a path below `from`. */
+/* Does what ts_hdf5_stack_list does for the dataset at a path below `from`. */
 enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
                                      int64_t most, double **values, int64_t *n);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the values of an HDF5 dataset lie in its file. A sandboxed child finds out with libhdf5 and sends a description
- * and, for chunked datasets, a table of chunks. The parent checks both against the size of the file and then reads the
- * bytes itself, with pread and its own decoder: no value passes through the child, and any number of threads may read
- * through one descriptor.
+ * This finds out where the values of an HDF5 dataset lie in its file. A sandboxed child asks libhdf5 and sends a
+ * description and, for chunked datasets, a table of chunks. The parent checks both against the size of the file and
+ * then reads the bytes itself, with pread and its own decoder: no value passes through the child, and any number of
+ * threads may read through one descriptor.
  */
 #ifndef IO_HDF5_HDF5_STORAGE_H
 #define IO_HDF5_HDF5_STORAGE_H
@@ -55,7 +55,7 @@ struct storage_chunk {
 
 /* Fills in the fields that follow from the type: class, element_bytes, standard, big_endian, has_sign, variable. */
 void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage);
-/* Fills in all of a zeroed structure. False where the library fails; its error stack says why. */
+/* Fills in all of a zeroed structure. Returns false where the library fails; its error stack has the reason. */
 bool ts_hdf5_storage_find(hid_t dataset, struct hdf5_storage *storage);
 /* Writes the structure and the bytes of a compact dataset. */
 bool ts_hdf5_storage_write(hid_t dataset, const struct hdf5_storage *storage, FILE *out);
@@ -64,14 +64,14 @@ bool ts_hdf5_storage_write_table(hid_t dataset, const struct hdf5_storage *stora
 
 /* ---- the parent --------------------------------------------------------------------------------- */
 
-/* Takes a description out of a child's answer. Every size that follows from others is computed again. False where the
- * answer contradicts itself; sizes that merely are too large for a reader are for the reader to refuse. */
+/* Parses the description in a child's answer. Every size that follows from others is computed again. Returns false
+ * where the answer contradicts itself; a reader refuses sizes that are merely too large for it. */
 bool ts_hdf5_storage_take(const void *answer, size_t bytes, struct hdf5_storage *storage, const void **compact);
 /* Checks that the answer has one entry per chunk and that each lies inside the file. *outside becomes the first chunk
  * that does not, or -1. */
 bool ts_hdf5_storage_check_table(const struct hdf5_storage *storage, const void *answer, size_t bytes,
                                  int64_t file_bytes, int64_t *outside);
-/* Number of the chunk that holds the element at `at`. */
+/* Returns the number of the chunk that holds the element at `at`. */
 int64_t ts_hdf5_storage_chunk_at(const struct hdf5_storage *storage, const int64_t *at);
 
 #endif

@@ -47,21 +47,21 @@ struct verification {
     int read_error; /* errno; -1: the file ended before */
 };
 
-/* Takes the lines of check->content apart; they are not trusted. False with a problem. */
+/* Parses the lines of check->content, which are not trusted. Returns false with a problem. */
 bool ts_verify_content(struct verification *check, size_t bytes);
 /* Works out how each dataset is stored, as far as this program writes such. False with a problem. */
 bool ts_verify_describe(struct verification *check);
-/* Reads all of the body once, in threads, and ends the digests of datasets and body. Datasets that are damaged say so;
- * false with a problem where the pass itself fails. */
+/* Reads all of the body once, in threads, and ends the digests of datasets and body. Damaged chunks are recorded in
+ * their datasets. Returns false with a problem where the pass itself fails. */
 bool ts_verify_pass(struct verification *check);
-/* Whether the descriptions of images in the listing make sense. False with a problem. */
+/* Checks that the descriptions of images in the listing make sense. Returns false with a problem. */
 bool ts_verify_sense(struct verification *check);
 
-/* Sets the problem of the object at the path, or with "" of the file; false, for convenience. */
+/* Sets the problem of the object at the path, or with "" of the file. Returns false, for convenience. */
 bool ts_verify_wrong(struct verification *check, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool ts_verify_no_memory(struct verification *check);
-/* Reads bytes of two hexadecimal digits each, at most n; how many there are. */
+/* Reads at most n bytes of two hexadecimal digits each. Returns how many there are. */
 size_t ts_verify_hex(const char *hex, void *bytes, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All objects of an HDF5 file in a fixed order (names rising, depth first), within bounds. Hard links are followed once
- * per object; soft and external links are named, never followed.
+ * This visits all objects of an HDF5 file in a fixed order (names rising, depth first), within bounds. Hard links are
+ * followed once per object; soft and external links are named, never followed.
  */
 #ifndef IO_HDF5_HDF5_WALK_H
 #define IO_HDF5_HDF5_WALK_H
@@ -20,12 +20,12 @@ struct hdf5_object {
     const char *inside;  /* of external links: the path in that file */
 };
 
-/* False ends the walk. */
+/* Handles one object. Returning false ends the walk. */
 typedef bool hdf5_visitor(void *user, const struct hdf5_object *object);
 
 enum hdf5_walk_end { HDF5_WALK_DONE, HDF5_WALK_STOPPED, HDF5_WALK_LIMIT, HDF5_WALK_FAILED };
 
-/* Visits every object, the root group first; called between enter and leave. `at` (HDF5_WALK_PATH bytes) becomes the
+/* Visits every object, the root group first. Call it between enter and leave. `at` (HDF5_WALK_PATH bytes) becomes the
  * path where a walk that was not done ended. */
 enum hdf5_walk_end ts_hdf5_walk(hid_t file, hdf5_visitor *visitor, void *user, char *at);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output file. It is written without a name, or under a temporary one where the file system wants a name, closed,
- * checked against its digests, synced, and only then given its name. Threads of the writer compress and write the
- * slabs; the file's bytes depend neither on their number nor on how z was cut. The writer keeps its first failure: what
- * is called after it does nothing and returns TS_RUN_FAILED.
+ * This writes the output file. It is written without a name, or under a temporary one where the file system wants a
+ * name, closed, checked against its digests, synced, and only then given its name. Threads of the writer compress and
+ * write the slabs; the file's bytes depend neither on their number nor on how z was cut. The writer keeps its first
+ * failure: later calls do nothing and return TS_RUN_FAILED.
  */
 #ifndef IO_HDF5_HDF5_WRITE_H
 #define IO_HDF5_HDF5_WRITE_H
@@ -19,39 +19,40 @@ struct hdf5_options {
     bool force;  /* an existing file of this name may be replaced */
 };
 
-/* A new file under its temporary name, and the threads that compress. TS_RUN_FAILED where it cannot be made; nothing is
- * left then. What is written next fails with TS_RUN_FAILED as well, and the writer must still be committed or
- * abandoned. */
+/* Creates a new file under its temporary name, and the threads that compress. Returns TS_RUN_FAILED where it cannot be
+ * made; nothing is left then. Later calls then fail with TS_RUN_FAILED as well, and the writer must still be committed
+ * or abandoned. */
 enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
                               struct ts_diag *diag);
-/* A group with NX_class; parents must exist ("/entry" before "/entry/instrument"). */
+/* Creates a group with NX_class, whose parents must exist ("/entry" before "/entry/instrument"). */
 enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const char *nx_class);
-/* Small values; never between the slabs of an image, since the file's bytes would then depend on how z was cut. `path`
- * is a dataset, or "object@name" for an attribute of an existing object. */
+/* Write small values. Call them never between the slabs of an image, since the file's bytes would then depend on how z
+ * was cut. `path` is a dataset, or "object@name" for an attribute of an existing object. */
 enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const char *text);
 enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts, size_t n);
-/* A whole small array with its dtype and shape from `image` (rank 0: scalar); attribute "units" where unit is not "".
+/* Writes a whole small array with its dtype and shape from `image` (rank 0: scalar), and the attribute "units" where
+ * its unit is not "".
  */
 enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path, const struct ts_image *image);
 enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const char *target); /* hard link */
 
-/* An NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view, detector:
- * values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
+/* Creates an NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view,
+ * detector: values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
-/* Hands over a copy of the slab, whose place is z_first; z rises, and each slice comes once. Waits while the bounded
- * queue is full. An error of an earlier call's writing shows in a later call, in ts_hdf5_commit at the latest; it is
- * reported once. */
+/* Copies the slab, whose place is z_first, into the queue; z rises, and each slice comes once. Waits while the queue is
+ * full. An error of writing shows in a later call, in ts_hdf5_commit at the latest, and is reported once. */
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab);
-/* Bytes the writer holds at most, for the plan: queue, chunk and compression buffers for these images. Chunks are cut
- * from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size does not fit. */
+/* Returns the most bytes that the writer holds, for the plan: queue, chunk and compression buffers for these images.
+ * Chunks are cut from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size
+ * does not fit. */
 size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads);
 
 /* Ends the file: drains the queue, writes digests and the root attributes, closes, checks, appends the trailer, syncs
  * and gives the file its name. Frees the writer in every case; on failure nothing is left under either name but what
  * was there before. */
 enum ts_status ts_hdf5_commit(struct hdf5_writer *writer);
-/* The path of the temporary file where there is one, valid until the writer is freed: for a signal handler's unlink,
- * which does no harm where there is none. */
+/* Returns the path of the temporary file, valid until the writer is freed. A signal handler may unlink it, which does
+ * no harm where there is no such file. */
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer);
 /* Gives up: removes the temporary file, frees the writer. */
 void ts_hdf5_abandon(struct hdf5_writer *writer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_values.c (types, attributes, small
- * values), hdf5_dataset.c (datasets that come in pieces), hdf5_image.c (NXdata), hdf5_write.c (the file). A writer that
- * has failed does nothing more, so a sequence of calls needs one look at the state, at its end.
+ * These are the parts of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_values.c (types,
+ * attributes, small values), hdf5_dataset.c (datasets that come in pieces), hdf5_image.c (NXdata), hdf5_write.c (the
+ * file). A writer that has failed does nothing more, so a sequence of calls needs one look at the state, at its end.
  */
 #ifndef IO_HDF5_HDF5_WRITER_H
 #define IO_HDF5_HDF5_WRITER_H
@@ -64,14 +64,15 @@ bool ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const st
                           int64_t bytes);
 /* An allocation of so many bytes failed. */
 bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
-/* TS_OK, or TS_RUN_FAILED after the failure went to the diag once. Only from the thread that owns the writer. */
+/* Returns TS_OK, or TS_RUN_FAILED after it has reported the failure once. Only the thread that owns the writer may call
+ * it. */
 enum ts_status ts_hdf5_state(struct hdf5_writer *writer);
-/* Whether any thread has failed; from every thread. */
+/* Returns true where any thread has failed. Every thread may call it. */
 bool ts_hdf5_failed(struct hdf5_writer *writer);
-/* Waits for all chunks; then the state. Before every call that changes the file beside them. */
+/* Waits for all chunks and returns the state. Call it before every call that changes the file beside them. */
 enum ts_status ts_hdf5_settle(struct hdf5_writer *writer);
 
-/* Type and shape of a dataset or attribute, with its values where they are known at once. */
+/* The type and shape of a dataset or attribute, with its values where they are known at once. */
 struct hdf5_value {
     hid_t type; /* borrowed */
     size_t element_bytes;
@@ -81,25 +82,27 @@ struct hdf5_value {
     const void *data; /* NULL: slabs of the first axis follow */
 };
 
-/* Little-endian file type; borrowed, never closed. */
+/* Returns the little-endian file type, which is borrowed and never closed. */
 hid_t ts_hdf5_type(enum ts_dtype dtype);
-/* Creation properties of a dataset, group or file: no times, and all links and attributes in the object's header. The
- * library would move many of them to fractal heaps and B-trees, where one damaged byte can make it crash. */
+/* Returns the creation properties of a dataset, group or file: no times, and all links and attributes in the object's
+ * header. The library would move many of them to fractal heaps and B-trees, where one damaged byte can make it
+ * crash. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
-/* The dataspace of a value; the caller closes it. Negative where libhdf5 fails. */
+/* Returns the dataspace of a value, which the caller closes; negative where libhdf5 fails. */
 hid_t ts_hdf5_value_space(const struct hdf5_value *value);
 /* Writes the attribute sha256_tree of an open dataset; inside enter and leave. */
 bool ts_hdf5_put_digest(hid_t dataset, const char *text);
 
-/* An empty chunked dataset; ts_hdf5_dataset_write follows. Where `value` has data, all of them follow in one call, and
- * the chunks go straight to the file. */
+/* Creates an empty chunked dataset, for ts_hdf5_dataset_write. Where `value` has data, all of them follow in one call,
+ * and the chunks go straight to the file. */
 enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
                                       int *id);
-/* The next slices, of all axes but the first; cut into chunks before it returns. */
+/* Writes the next `slices` indices of the first axis. The data are cut into chunks before it returns. */
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data);
-/* At commit, the queue being empty: brings scratch files over, writes digests, closes. */
+/* Copies scratch files to the output, writes the digest and closes the dataset. Called at commit, when the queue is
+ * empty. */
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id);
-/* Frees; an open dataset is closed with its file. NULL does nothing. */
+/* Frees the struct; an open dataset is closed with its file. NULL does nothing. */
 void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset);
 /* The queue's sink: writes an encoded chunk to the file or to its scratch file. `user` is the writer. */
 bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages over a socket between the program and its children, with open descriptors where they are needed.
+ * These functions pass messages over a socket between the program and its children, with open descriptors where they
+ * are needed.
  */
 #ifndef IO_SANDBOX_CHANNEL_H
 #define IO_SANDBOX_CHANNEL_H
@@ -10,13 +11,13 @@
 
 enum { CHANNEL_FDS = 9 }; /* of one message */
 
-/* All of the bytes, or false with errno; a peer that is gone is EPIPE, never a signal. */
+/* Writes all of the bytes, or returns false with errno. A peer that is gone gives EPIPE, never a signal. */
 bool ts_channel_write(int fd, const void *data, size_t bytes);
-/* All of the bytes, or false with errno; errno is 0 where the stream ended. */
+/* Reads all of the bytes, or returns false with errno, which is 0 where the stream ended. */
 bool ts_channel_read(int fd, void *data, size_t bytes);
-/* One message with descriptors, whole. */
+/* Sends one whole message with descriptors. */
 bool ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int n_fds);
-/* The next message of `bytes` bytes with at most *n_fds descriptors; *n_fds becomes how many there were. */
+/* Receives the next message of `bytes` bytes with at most *n_fds descriptors; *n_fds becomes how many there were. */
 bool ts_channel_receive(int fd, void *data, size_t bytes, int *fds, int *n_fds);
 
 #endif

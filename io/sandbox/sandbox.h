@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes that handle untrusted bytes: decoders of DICOM frames, readers of HDF5 files.
+ * Sandboxed processes handle untrusted bytes: decoders of DICOM frames, readers of HDF5 files.
  *
  * One fork server makes them all. It is forked first in main(), before threads, CUDA or anything else that must not be
  * forked, so that a child inherits no data, no descriptor and no lock of the program. A child gets bytes and open
@@ -9,7 +9,7 @@
  * second time; limits bound its addresses and its processor time. It can open, start and signal nothing.
  *
  * Builds with sanitizers and runs under valgrind are not filtered, because those tools need the calls that the filter
- * forbids; ts_sandbox_state says so.
+ * forbids; ts_sandbox_state reports it.
  */
 #ifndef IO_SANDBOX_SANDBOX_H
 #define IO_SANDBOX_SANDBOX_H
@@ -22,7 +22,8 @@
 
 enum { SANDBOX_FDS = CHANNEL_FDS - 1, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
-/* The life of a child. Objects of this type are static, so that their addresses hold in every process. */
+/* A kind of child is the functions that it runs. Objects of this type are static, so that their addresses hold in every
+ * process. */
 struct sandbox_kind {
     const char *name; /* for messages: "HDF5 reader" */
     /* Runs in the child before it is locked, and loads what lies in files. False with the reason in `error` where the
@@ -51,7 +52,7 @@ enum ts_status ts_sandbox_start(const struct sandbox_kind *kind, const struct sa
                                 size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child,
                                 struct ts_diag *diag);
 /* The two halves of ts_sandbox_start, for several children at once. Launch returns 0 or an errno. The first message on
- * the channel says whether the child is locked and ready: ts_sandbox_ready waits for it, or only looks. */
+ * the channel states whether the child is locked and ready: ts_sandbox_ready waits for it, or only looks. */
 int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits, const void *setup,
                       size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child);
 enum sandbox_readiness {
@@ -64,12 +65,12 @@ enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool 
  * "was killed by signal 11 (Segmentation fault)", "ended with status 1"; or "was killed" where it had not. Returns the
  * signal that ended it by itself, or 0. */
 int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size);
-/* Processor time that the child has used; 0 where it is gone. */
+/* Returns the processor time that the child has used, in seconds; 0 where it is gone. */
 double ts_sandbox_cpu_seconds(const struct sandbox_child *child);
-/* CLOCK_MONOTONIC, for deadlines. */
+/* Returns CLOCK_MONOTONIC in nanoseconds, for deadlines. */
 int64_t ts_monotonic_ns(void);
 
-/* One sentence about what locks a child here: "seccomp and Landlock (ABI 7)". *filtered: whether seccomp does. */
+/* Writes what locks a child here, such as "seccomp and Landlock (ABI 7)". *filtered is set where seccomp does. */
 void ts_sandbox_state(char *out, size_t size, bool *filtered);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The locks of a sandboxed child: limits, seccomp and Landlock. io/sandbox/sandbox.c alone calls them.
+ * These functions lock a sandboxed child by limits, seccomp and Landlock. io/sandbox/sandbox.c alone calls them.
  */
 #ifndef IO_SANDBOX_SANDBOX_LOCK_H
 #define IO_SANDBOX_SANDBOX_LOCK_H
@@ -17,11 +17,11 @@ struct sandbox_limits {
  * for good; it may talk on `channel` alone. False with errno where the kernel refuses one of them that it has.
  */
 bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel);
-/* Whether a debugger's tool (valgrind, a sanitizer) runs this process, which then stays unfiltered. */
+/* Returns true where valgrind or a sanitizer runs this process, which then stays unfiltered. */
 bool ts_sandbox_is_instrumented(void);
-/* ABI version of Landlock, 0 where the kernel has none. */
+/* Returns the ABI version of Landlock, 0 where the kernel has none. */
 int ts_sandbox_landlock(void);
-/* Whether the kernel filters system calls. */
+/* Returns true where the kernel filters system calls. */
 bool ts_sandbox_has_seccomp(void);
 
 #endif

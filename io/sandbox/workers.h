@@ -50,13 +50,13 @@ struct worker_pool;
 
 /* Starts the workers. TS_RUN_FAILED where processes, sockets or memory are out. */
 enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **pool, struct ts_diag *diag);
-/* The memory that worker i shares with the caller, zeroed at first. The worker may change it at any time. */
+/* Returns the memory that worker i shares with the caller, zeroed at first. The worker may change it at any time. */
 void *ts_workers_memory(const struct worker_pool *pool, int i);
-/* Unanswered jobs of worker i; WORKER_QUEUE_MAX where it accepts no more. */
+/* Returns the number of unanswered jobs of worker i, WORKER_QUEUE_MAX where it accepts no more. */
 int ts_workers_load(const struct worker_pool *pool, int i);
-/* Queues a job for worker i and returns at once; a worker's jobs are done in this order. `job` has kind->job_bytes. fd:
- * -1, or a descriptor that the worker gets a copy of. False: too many are unanswered, or the pool is lost. Where the
- * job could not be sent for another reason, ts_workers_wait reports it. */
+/* Queues a job for worker i and returns at once; a worker's jobs are done in this order. `job` has kind->job_bytes.
+ * `fd` is -1, or a descriptor of which the worker gets a copy. Returns false where too many jobs are unanswered or the
+ * pool is lost. Where the job could not be sent for another reason, ts_workers_wait reports it. */
 bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const void *job, int fd);
 
 enum worker_outcome {
@@ -68,9 +68,9 @@ enum worker_outcome {
 /* Waits for one answer, at most as long as the time limit of a job. After WORKER_LOST no process is left. */
 enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, void *reply,
                                     char what[WORKER_TEXT_MAX]);
-/* Process id of worker i, for tests and messages; 0 after it was reaped. */
+/* Returns the process id of worker i, for tests and messages; 0 after it was reaped. */
 int ts_workers_pid(const struct worker_pool *pool, int i);
-/* Kills and reaps every worker; their memory goes. NULL does nothing. */
+/* Kills and reaps every worker, and frees their memory. NULL does nothing. */
 void ts_workers_destroy(struct worker_pool *pool);
 
 #endif

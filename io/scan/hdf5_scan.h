@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scan in a file, NXtomo or Data Exchange, as `tomostage info` reports it.
+ * This describes the scan in a file, NXtomo or Data Exchange, for `tomostage info`.
  */
 #ifndef IO_SCAN_HDF5_SCAN_H
 #define IO_SCAN_HDF5_SCAN_H

@@ -20,7 +20,8 @@ struct nexus_params {
     struct ts_numbers slices;
 };
 
-/* The text of the attribute frames_in_file, to write it and to read it again; the last part where there are any. */
+/* The format of the attribute frames_in_file, to write it and to read it again. Its last part is there only where there
+ * are such frames. */
 #define TS_FRAMES_IN_FILE "projections %" PRId64 ", flats %" PRId64 ", darks %" PRId64 ", invalid %" PRId64
 #define TS_FRAMES_ALIGNMENT ", alignment %" PRId64
 #define TS_FRAMES_IN_FILE_SCAN                                                                                         \

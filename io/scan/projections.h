@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames of a scan in an HDF5 file as a source: a sinogram (z, view, detector) = (row, frame, column), whatever the
- * order of the axes in the file. The formats that hold projection data share what is here.
+ * This makes frames of a scan in an HDF5 file a source: a sinogram (z, view, detector) = (row, frame, column), whatever
+ * the order of the axes in the file. All formats with projection data share it.
  */
 #ifndef IO_SCAN_PROJECTIONS_H
 #define IO_SCAN_PROJECTIONS_H
@@ -58,26 +58,26 @@ struct projections {
 /* Opens the file that the set's first row names. The caller closes the struct, also where this fails. */
 enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag, struct projections *projections);
 void ts_projections_close(struct projections *projections);
-/* A format's part: it fills `projections` from the file, which is open. */
+/* A format's function, which fills `projections` from the open file. */
 typedef enum ts_status projections_find(struct projections *projections, const struct param_set *set);
-/* Opens the file, has the format find everything, and makes the source. */
+/* Opens the file, lets the format find everything, and makes the source. */
 enum ts_status ts_projections_source(const struct param_set *set, projections_find *find, struct source **source,
                                      struct ts_diag *diag);
 
-/* One more attribute of the source; the value is formatted into the arena. */
+/* Adds an attribute of the source, whose value is formatted into the arena. */
 enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Angles of the file to degrees: all must be finite; a range of pi or 2 pi that is called degrees, and one of more
- * than two turns that is called radians, is refused unless the chain itself states the unit (`sure`). */
+/* Converts angles of the file to degrees. All must be finite. A range of pi or 2 pi that is called degrees, and one of
+ * more than two turns that is called radians, is refused unless the chain itself states the unit (`sure`). */
 enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
                                      bool sure);
-/* The angles in this dataset of the file, whose name is for messages; there must be one a view, and a message calls
- * that one `view`. In place of ANGLE_UNIT_FILE the unit that the dataset names is taken, degrees where it names none;
+/* Reads the angles in this dataset of the file; `name` and `view` (the word for one view) are for messages. There must
+ * be one angle a view. With ANGLE_UNIT_FILE the unit is the one that the dataset names, or degrees where it names none;
  * an unknown one is refused. */
 enum ts_status ts_projections_listed(struct projections *projections, const struct hdf5_ref *dataset, const char *name,
                                      enum angle_unit unit, const char *view);
-/* Even angles that the chain gives, in degrees unless it calls them radians: the last at `stop`, or one step before it.
- * With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
+/* Makes even angles from a range that the chain gives, in degrees unless it calls them radians. The last is at `stop`,
+ * or one step before it. With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
                                     enum angle_unit unit);
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */

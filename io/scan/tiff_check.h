@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pages of TIFF files that look alike; one file of them open at a time, through libtiff, and the strict check of a page
- * before anything is decoded.
+ * This holds the pages of TIFF files that look alike, opens one file of them at a time through libtiff, and checks a
+ * page strictly before anything is decoded.
  */
 #ifndef IO_SCAN_TIFF_CHECK_H
 #define IO_SCAN_TIFF_CHECK_H
@@ -62,7 +62,7 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
 void ts_tiff_close_file(struct tiff_pages *pages);
 /* Checks the page whose directory was read last; the first one sets size and type, the others must be like it. */
 enum ts_status ts_tiff_check(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag);
-/* An error about a page: "FILE, page N: ..." */
+/* Reports an error about a page: "FILE, page N: ..." */
 enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, const struct tiff_page *page, const char *code,
                               struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 5, 6)));
 

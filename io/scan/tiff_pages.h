@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pages of TIFF files, all of one size and type: found and checked without decoding a pixel, then read by rows.
+ * This finds and checks the pages of TIFF files, all of one size and type, without decoding a pixel, and then reads
+ * them by rows.
  */
 #ifndef IO_SCAN_TIFF_PAGES_H
 #define IO_SCAN_TIFF_PAGES_H
@@ -12,10 +13,11 @@
  * TS_BAD_INPUT names the file and the page. */
 enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, struct ts_diag *diag);
 void ts_tiff_pages_close(struct tiff_pages *pages); /* what the arena does not hold */
-/* Rows [row, row + n) of a page, each `pitch` bytes after the one before it. Nothing partly decoded is a success. */
+/* Reads rows [row, row + n) of a page to `out`, each `pitch` bytes after the one before it. A page that decodes in part
+ * is an error. */
 enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_t row, int64_t n, void *out,
                                   size_t pitch, struct ts_diag *diag);
-/* Order of names where runs of digits count as numbers: <0, 0, >0. */
+/* Orders names with runs of digits as numbers. Returns <0, 0 or >0. */
 int ts_tiff_compare_names(const char *a, const char *b);
 
 #endif

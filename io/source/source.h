@@ -39,16 +39,17 @@ struct source {
 };
 
 struct source_ops {
-    /* Bytes that the source will hold while it reads, once it is started so; for the plan. NULL: none. */
+    /* Returns the bytes that the source will hold while it reads, once it is started with these numbers. For the plan.
+     * NULL: none. */
     size_t (*memory_bytes)(const struct source *, int threads, int64_t ahead);
-    /* Starts what decodes ahead (forks workers). Once, before other threads exist. May be NULL. ahead: the number of
-     * slices that may be decoded but not yet taken. */
+    /* Starts the workers that decode ahead. Called once, before other threads exist. `ahead` is the most slices that
+     * may be decoded but not yet read. May be NULL. */
     enum ts_status (*start)(struct source *, int threads, int64_t ahead, struct ts_diag *);
     /* Announces which slices will be read next, in this order; returns at once. May be NULL. */
     void (*prefetch)(struct source *, int64_t z, int64_t n);
     /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
-    /* Whether the file of this device and inode is one that the source reads. NULL: it holds no file. */
+    /* Returns true where the source reads the file of this device and inode. NULL: it reads no file. */
     bool (*holds)(const struct source *, dev_t device, ino_t inode);
     void (*close)(struct source *); /* frees the source too */
 };
@@ -58,19 +59,22 @@ struct source_format {
     const char *summary;
     const struct param *params; /* the row called like the format holds the path or paths */
     size_t n_params, params_bytes;
-    /* Opens and checks; reads headers, no pixel. `set` holds the values with their places in the chain; relative
-     * paths in it are already joined to the chain's folder. TS_BAD_INPUT with named records where refused. */
+    /* Opens the input and checks its headers; reads no pixel. `set` holds the values with their places in the chain;
+     * relative paths in it are already joined to the chain's folder. Returns TS_BAD_INPUT with named records where it
+     * refuses the input. */
     enum ts_status (*open)(const struct param_set *set, struct source **source, struct ts_diag *diag);
-    /* Called after open(), on a copy of the values: fills in what the input decided and marks what plays no part, so
-     * that the set, written out, describes the same source. Lists may be the source's. NULL: nothing to do. */
+    /* Called after open(), on a copy of the values. Fills in values that the input decided and marks parameters that
+     * play no part, so that the set, written out, describes the same source. Lists may be the source's. NULL: there is
+     * nothing to do. */
     void (*resolve)(struct param_set *set, const struct source *source);
 };
 
 /* ---- for the formats ----------------------------------------------------------------------------- */
 
-/* The unit of values that are stored as this quantity: "counts", "HU", "1/mm" or "1". */
+/* Returns the unit of values that are stored as this quantity: "counts", "HU", "1/mm" or "1". */
 const char *ts_source_unit(enum ts_quantity quantity);
-/* An even axis of n elements that are spacing_mm apart; 0: one pixel. Positions of a detector count from its middle. */
+/* Returns an even axis of n elements that are spacing_mm apart, or one pixel for 0. Positions of a detector count from
+ * its middle. */
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);
 /* Makes source->slices with the places of the image's slices, and sets n_slices. */
 enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The beam of a sinogram and the sense of its angles. The chain states them, because files of these formats do not.
+ * This sets the beam of a sinogram and the sense of its angles. The chain states them, because files of these formats
+ * do not.
  */
 #ifndef IO_SOURCE_SOURCE_BEAM_H
 #define IO_SOURCE_SOURCE_BEAM_H
@@ -35,10 +36,11 @@ extern const struct choice ts_source_beam_choices[], ts_angle_sense_choices[];
  * source's own to write; the image's axes are described already. TS_BAD_CHAIN where it cannot be: beam-volume,
  * source-parallel, source-missing, source-unit, detector-inside, fan-angle, views-without-angles. */
 enum ts_status ts_source_beam(const struct param_set *set, struct ts_image *image, struct ts_diag *diag);
-/* A format's resolve(): a volume has none of these parameters, frames without angles neither angle_sense nor
- * angle_offset. */
+/* Marks parameters that play no part, in a format's resolve(): all of these for a volume, angle_sense and angle_offset
+ * for frames without angles. */
 void ts_source_beam_resolve(struct param_set *set, const struct source *source);
-/* The sentence about what is wrong with a fan's distances and the detector pixels that it meets, or NULL. */
+/* Returns a sentence about the fault in a fan's distances and the detector pixels that it meets, or NULL where there is
+ * none. */
 const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axis *detector);
 
 #endif

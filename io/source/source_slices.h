@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A range of a source's slices as a source of its own, for every format alike: no other slice is read. Positions along
- * z and the origin stay those that the slices have in the whole.
+ * This makes a range of a source's slices a source of its own, for every format alike. No other slice is read.
+ * Positions along z and the origin stay those that the slices have in the whole.
  */
 #ifndef IO_SOURCE_SOURCE_SLICES_H
 #define IO_SOURCE_SOURCE_SLICES_H
@@ -14,7 +14,7 @@
           .doc = "which slices (of a scan: detector rows) are read: one number, or [first, end], from 0 and without "  \
                  "the end; absent: all, and of flats and darks those of `input`")
 
-/* The value of the row, or NULL where the format has none. */
+/* Returns the value of the row, or NULL where the format has none. */
 const struct ts_numbers *ts_source_slices(const struct param_set *set);
 
 /* Opens the source, and cuts it to the set's `slices`. TS_BAD_CHAIN where they are no range (slices-list), or not

@@ -40,7 +40,7 @@ struct bench_case {
     int64_t nz, ny, nx;
 };
 
-/* How far a case is from its oracle. */
+/* The distance of a case from its oracle. */
 struct bench_error {
     double distance;   /* the largest, as a share of the oracle's largest value; NAN: unknown */
     char unknown[192]; /* why it is; or the names of the tables that the oracle does not know; "": all was compared */
@@ -72,10 +72,10 @@ struct bench_request {
 /* ---- the command `bench` (bench_command.c), part of both programs -------------------------------- */
 
 extern const struct command ts_bench_command;
-/* Gives the rows of the command errors from now on. */
+/* From now on the rows of the command have errors, which `compare` computes. */
 void ts_bench_use_oracles(bench_compare *compare);
 
-/* The options that name a case, for every command whose arguments begin with a struct bench_request. */
+/* These read the options that name a case, for every command whose arguments begin with a struct bench_request. */
 command_parse ts_bench_parse_dtype, ts_bench_parse_values, ts_bench_parse_size;
 /* clang-format off */
 #define BENCH_CASE_OPTIONS                                                                                             \
@@ -93,7 +93,7 @@ command_parse ts_bench_parse_dtype, ts_bench_parse_values, ts_bench_parse_size;
 /* ---- the benchmark ------------------------------------------------------------------------------- */
 
 /* Times the cases and prints them; a case that the stage refuses is left out, a stage without any case is named.
- * TS_BAD_CHAIN: the request asks for something that there is not (unknown-stage, no-benchmark, parameters-too-long,
+ * TS_BAD_CHAIN: the request names something that does not exist (unknown-stage, no-benchmark, parameters-too-long,
  * benchmark-option, device); TS_RUN_FAILED: a file cannot be written (not-written), or a device failed. */
 enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, struct ts_diag *diag);
 
@@ -126,7 +126,7 @@ struct bench_row {
     char on[16], share[32], no_error[192], not_compared[192], why[224];
 };
 
-/* A prepared stage and what it was prepared from. */
+/* A prepared stage, with the case, parameters and images from which it was prepared. */
 struct bench_stage {
     struct bench_case which;
     struct param_set set;
@@ -162,10 +162,10 @@ enum ts_status ts_bench_ceilings(const struct device_numbers *device, struct ts_
 
 /* The columns of rows, for text and JSON. */
 extern const struct table ts_bench_table_of_rows;
-/* Fills in what follows from the measurements. */
+/* Computes the members that follow from the measurements. */
 void ts_bench_row_finish(struct bench_row *row);
-/* The lines above the table, for people: version, threads, device and ceilings, why no CUDA device takes part, and why
- * there are no errors. */
+/* Prints the lines above the table, for people: version, threads, device and ceilings, why no CUDA device takes part,
+ * and why there are no errors. */
 void ts_bench_print_head(const struct bench_request *request, const struct bench_devices *devices,
                          const struct cuda_ceilings *ceilings, FILE *stream);
 /* Draws a bar a row: percent of its ceiling. */
@@ -190,11 +190,11 @@ void ts_bench_params_clear(struct param_set *set);
 
 /* ---- images (bench_images.c) ------------------------------------------------------------------- */
 
-/* The description of the case's image, without data. */
+/* Returns the description of the case's image, without data. */
 struct ts_image ts_bench_describe_image(const struct bench_case *which);
 /* Writes the values of the case into an image that it describes. */
 void ts_bench_fill(const struct bench_case *which, struct ts_image *image);
-/* An image of the case, 1 mm voxels, with allocated data; data NULL where memory is out. */
+/* Returns an image of the case with 1 mm voxels and allocated data, which are NULL where memory is out. */
 struct ts_image ts_bench_image(const struct bench_case *which);
 
 #endif

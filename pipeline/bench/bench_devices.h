@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The devices that a benchmark or a study measures on, as --device names them.
+ * This finds the devices on which a benchmark or a study measures, as --device names them.
  */
 #ifndef PIPELINE_BENCH_BENCH_DEVICES_H
 #define PIPELINE_BENCH_BENCH_DEVICES_H
@@ -14,8 +14,8 @@ struct bench_devices {
     char why[512]; /* why `auto` goes without a CUDA device; "": it does not */
 };
 
-/* "auto" (also NULL) is the CPU, and the first usable CUDA device where there is one; "cpu", "cuda" and "cuda:N" are
- * that device alone, and an error where it cannot be used. */
+/* Chooses the devices: "auto" (also NULL) is the CPU, and the first usable CUDA device where there is one; "cpu",
+ * "cuda" and "cuda:N" are that device alone, and an error where it cannot be used. */
 enum ts_status ts_bench_devices_choose(const char *wanted, struct bench_devices *devices, struct ts_diag *diag);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A subject of the benchmark that is ready to run on one device: the drivers of its stages, and a ring of inputs with
- * as many results. Runs take turns on the ring, so that on a device no run finds its data in a cache. Memory of the
- * ring lies where the device has its images; bench_cpu.c and bench_cuda.c take it, fill it and time the runs.
+ * A bench_ring is a subject of the benchmark that is ready to run on one device: the drivers of its stages, and a ring
+ * of inputs with as many results. Each run uses the next set of the ring, so that on a device no run finds its data in
+ * a cache. Memory of the ring lies where the device has its images; bench_cpu.c and bench_cuda.c allocate it, fill it
+ * and time the runs.
  */
 #ifndef PIPELINE_BENCH_BENCH_RING_H
 #define PIPELINE_BENCH_BENCH_RING_H
@@ -26,10 +27,10 @@ struct bench_ring {
  * returns. */
 enum ts_status ts_bench_ring_init(struct bench_ring *ring, const struct bench_case *cases, int n, int threads,
                                   const struct device_numbers *device, struct ts_diag *diag);
-/* Destroys the drivers and what the stages were prepared with; not the ring's memory. */
+/* Destroys the drivers and the stages' parameters, but not the ring's memory. */
 void ts_bench_ring_clear(struct bench_ring *ring);
 
-/* The input of a set, without its halo. */
+/* Returns the input of a set, without its halo. */
 struct ts_image ts_bench_ring_input(const struct bench_ring *ring, int set);
 /* Makes all drivers ready for another run. */
 enum ts_status ts_bench_ring_restart(struct bench_ring *ring);

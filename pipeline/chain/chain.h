@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A parsed chain: sources, stages with their parameters and places, output. No shape is known yet.
+ * A parsed chain has sources, stages with their parameters and places, and an output. No shape is known yet.
  */
 #ifndef PIPELINE_CHAIN_CHAIN_H
 #define PIPELINE_CHAIN_CHAIN_H
@@ -23,8 +23,9 @@ struct chain_stage {
     struct param_set set;
     const char *name; /* name: label, or NULL */
     struct ts_span name_span;
-    /* The node that this stage takes: nodes [0, n_sources) are the sources (0 is `input`), node n_sources + i is stage
-     * i. The value before it, unless input: names another. References in the params have their node set too. */
+    /* The node whose image is this stage's input. Nodes [0, n_sources) are the sources (0 is `input`), node n_sources +
+     * i is stage i. It is the node before the stage, unless `input:` names another. References in the params have their
+     * node set too. */
     int32_t input_node;
     struct ts_span span; /* of the stage's name in the text */
 };

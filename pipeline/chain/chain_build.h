@@ -10,7 +10,8 @@
 
 /* Returns the index of the row that holds the paths of the source's format, or -1. */
 int ts_chain_path_row(const struct source_format *format);
-/* Sets the nodes of the given references of a stage; false where one names nothing before it (reported). */
+/* Sets the nodes of the given references of a stage. Returns false where one names nothing before the stage
+ * (reported). */
 bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, struct ts_diag *diag);
 /* Builds sources, stages and output from a tree; all errors are in diag. */
 void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder, struct ts_diag *diag);

@@ -18,12 +18,14 @@ struct load {
     size_t n_other_keys;
 };
 
-/* Prepares *set for a table of rows: allocates and fills the parameter struct. False: no memory (reported). */
+/* Prepares *set for a table of rows: allocates and fills the parameter struct. Returns false where memory is out
+ * (reported). */
 bool ts_load_begin(const struct load *load, const struct param *rows, size_t n_rows, size_t bytes, const char *owner,
                    struct ts_span span, struct param_set *set);
-/* Loads a map of parameters: its entries, then says which required ones are missing. `map` may be an empty scalar. */
+/* Loads a map of parameters: its entries, and then reports which required ones are missing. `map` may be an empty
+ * scalar. */
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set);
-/* Loads one value into row i; false where it was refused (reported). */
+/* Loads one value into row i. Returns false where it was refused (reported). */
 bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i);
 /* Reports a name that is none of `names`, at its place and with the nearest one: "unknown parameter 'x'; did you mean
  * 'y'?" Returns that one, or NULL. */
@@ -37,13 +39,13 @@ const char *ts_load_path(const struct load *load, const char *path);
 const char *ts_load_found(const struct node *node, char out[TREE_SHOWN_BYTES + 2]);
 /* Returns the text of a scalar. NULL where it is `null`, nothing or no scalar (reported as `owner`: ...). */
 const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected);
-/* Whether the node is empty, `~` or a form of `null`, without quotes. */
+/* Returns true where the node is empty, `~` or a form of `null`, without quotes. */
 bool ts_load_is_nothing(const struct node *node);
 /* Returns the status of what was read since there were `count` records and `errors` errors: TS_RUN_FAILED where memory
  * was out, whatever else was found. */
 enum ts_status ts_load_status(const struct ts_diag *diag, size_t count, size_t errors);
-/* Whether further errors will not be kept. No suggestion is looked for then, since it costs the square of a name's
- * length. */
+/* Returns true where further errors will not be kept. The caller then looks for no suggestion, which costs the square
+ * of a name's length. */
 bool ts_load_diag_is_full(const struct ts_diag *diag);
 /* Joins names with commas until they no longer fit. */
 void ts_load_list_names(char *out, size_t size, const char *const *names, size_t n);

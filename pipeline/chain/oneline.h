@@ -13,7 +13,7 @@
 
 #include "pipeline/chain/tree.h"
 
-/* Whether the text is one line that starts with a word which is neither a key nor a mark of YAML. */
+/* Returns true where the text is one line that starts with a word which is neither a key nor a mark of YAML. */
 bool ts_oneline_is(const char *text, size_t length);
 /* Reads tree->text into tree->root, as ts_yaml_read does. */
 bool ts_oneline_read(struct tree *tree);

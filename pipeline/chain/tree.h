@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of a chain as a small tree with places. Both readers (YAML and the one-line form) make the same tree, so
- * that everything after them is shared. A reader reports what it refuses and goes on where the rest still makes sense.
+ * The tree holds the text of a chain as nodes with their places. Both readers (YAML and the one-line form) make the
+ * same tree, so that everything after them is shared. A reader reports what it refuses and goes on where the rest still
+ * makes sense.
  */
 #ifndef PIPELINE_CHAIN_TREE_H
 #define PIPELINE_CHAIN_TREE_H
@@ -9,7 +10,7 @@
 #include "core/arena.h"
 #include "core/diag.h"
 
-/* Limits of what a hostile text may cost. They hold while reading, before anything is kept. */
+/* These limits bound the cost of a hostile text. They hold while reading, before anything is kept. */
 enum { TREE_MAX_BYTES = 1 << 20, TREE_MAX_DEPTH = 32, TREE_MAX_NODES = 10000, TREE_MAX_KEYS = 256 };
 
 enum node_kind {
@@ -52,7 +53,7 @@ struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span
 struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length, bool quoted);
 /* Appends an item to a list. */
 void ts_tree_append(struct node *list, struct node *item);
-/* Whether `key` may stand in the map; reports duplicates, merge keys and too many keys. */
+/* Returns true where `key` may stand in the map. Reports duplicates, merge keys and too many keys. */
 bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key);
 /* Appends an entry whose key was checked. */
 void ts_tree_enter(struct node *map, struct node *key, struct node *value);

@@ -10,15 +10,15 @@
 
 struct ts_plan;
 
-/* First in main: signals wait from now on, also across the execve() of core/omp_wait.h. */
+/* Blocks these signals from now on, also across the execve() of core/omp_wait.h. main() calls it first. */
 void ts_cli_signals_hold(void);
-/* Sets the handlers and lets through the signals that wait. `then` is a literal that
- * ends the sentence, such as "; nothing was written"; NULL: none. */
+/* Sets the handlers and unblocks the signals. `then` is a literal that ends the sentence, such as "; nothing was
+ * written"; NULL: none. */
 void ts_cli_signals_catch(const char *then, bool json);
-/* Makes signals stop the plan from now on, and the command end on its ordinary way. */
+/* From now on signals stop the plan, and the command ends on its ordinary way. */
 void ts_cli_signals_plan(struct ts_plan *plan);
-/* The plan is over. From here a signal gives the program one second to finish by itself. written: the output has its
- * name. */
+/* Call it when the plan is over. From now on a signal gives the program one second to finish by itself. `written` is
+ * true where the output has its name. */
 void ts_cli_signals_plan_ended(bool written);
 /* Prints the sentence for the signal that stopped the plan; returns the exit code. Async-signal-safe. */
 int ts_cli_signals_stopped(void);

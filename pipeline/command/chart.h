@@ -42,7 +42,8 @@ struct chart {
 
 /* Begins a picture: the svg element, a white background and the title. The file ends with "</svg>\n". */
 void ts_chart_begin(FILE *file, int width, int height, const char *title);
-/* TS_RUN_FAILED where the file cannot be written (not-written), or is there and is not to be replaced (output-exists).
+/* Writes the chart to a file. Returns TS_RUN_FAILED where it cannot be written (not-written), or exists and must not be
+ * replaced (output-exists).
  */
 enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace, struct ts_diag *diag);
 

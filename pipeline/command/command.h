@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the commands of the programs share. A command and its options are tables; from them this file reads the command
- * line, prints the page of --help, and reports in one sentence what is wrong. Two programs have commands: tomostage has
- * all of them (pipeline/cli), and tomostage-bench (tests/bench.c) has `bench` and `study`, with oracles. Only the files
- * of commands print, read the command line or choose an exit code; they are part of the programs, not of the library.
+ * The commands of the programs share this code. A command and its options are tables; from them this file reads the
+ * command line, prints the page of --help, and reports in one sentence what is wrong. Two programs have commands:
+ * tomostage has all of them (pipeline/cli), and tomostage-bench (tests/bench.c) has `bench` and `study`, with oracles.
+ * Only the files of commands print, read the command line or choose an exit code; they are part of the programs, not of
+ * the library.
  */
 #ifndef PIPELINE_COMMAND_COMMAND_H
 #define PIPELINE_COMMAND_COMMAND_H
@@ -88,13 +89,13 @@ int ts_command_too_many(const struct command *command, const char *operand);
 
 /* Names what a command made, for the sentence about standard output that failed: it exists nevertheless. */
 void ts_command_written(const char *path);
-/* fflush(stdout) that remembers why it failed. */
+/* Flushes standard output, and remembers why that failed. */
 void ts_command_flush(void);
 /* Checks that what was printed reached standard output, and reports on stderr why it did not. Returns `code`, or
  * TS_RUN_FAILED in place of 0. */
 int ts_command_output_end(int code);
 
-/* A diag, or NULL after reporting that memory is out (with --json on stdout too). */
+/* Returns a diag, or NULL after reporting that memory is out (with --json on stdout too). */
 struct ts_diag *ts_command_diag(void);
 /* Prints the records (stderr; as JSON lines on stdout), destroys the diag and returns the exit code of `status`. A
  * failure without a record is reported too. */
@@ -102,11 +103,12 @@ int ts_command_finish_take(struct ts_diag *diag, enum ts_status status, bool jso
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
-/* "512M", "2GiB", "1048576": K, M, G, T (KiB, MiB, ...) are powers of 1024. False for anything else, 0 and overflow. */
+/* Reads a size such as "512M", "2GiB" or "1048576": K, M, G, T (KiB, MiB, ...) are powers of 1024. Returns false for
+ * anything else, 0 and overflow. */
 bool ts_command_parse_size(const char *text, int64_t *bytes);
-/* A decimal integer in [low, high] and nothing else. */
+/* Reads a decimal integer in [low, high]. Returns false for anything else. */
 bool ts_command_parse_integer(const char *text, int64_t low, int64_t high, int64_t *value);
-/* "12.3 MiB" */
+/* Writes a text such as "12.3 MiB" to `out`, and returns it. */
 const char *ts_command_format_bytes(double bytes, char *out, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of measurements as a table for people and as JSON. The columns of a kind of row are one table, which has for
- * each value its place in the row's struct and how it is printed, so that text and JSON cannot disagree.
+ * This prints rows of measurements as a table for people and as JSON. The columns of a kind of row are one table, which
+ * has for each value its place in the row's struct and how it is printed, so that text and JSON cannot disagree.
  */
 #ifndef PIPELINE_COMMAND_TABLE_H
 #define PIPELINE_COMMAND_TABLE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device that --device names: of a plan and of a benchmark alike.
+ * This finds the device that --device names, for plans and benchmarks alike.
  */
 #ifndef PIPELINE_PLAN_DEVICE_CHOICE_H
 #define PIPELINE_PLAN_DEVICE_CHOICE_H
@@ -14,15 +14,15 @@ struct device_choice {
     int index; /* of a CUDA device; -1: the first that this build can use */
 };
 
-/* "auto" (also NULL), "cpu", "cuda" or "cuda:N"; code device for anything else. */
+/* Parses "auto" (also NULL), "cpu", "cuda" or "cuda:N". Returns an error (code device) for anything else. */
 enum ts_status ts_device_choice_parse(const char *text, struct device_choice *choice, struct ts_diag *diag);
 
 /* Refuses a build that has no CUDA code: code cuda-not-built. */
 enum ts_status ts_device_choice_built(struct ts_diag *diag);
 
-/* Lists the devices and fills in which of them to take: the one that was named, or for -1 the first that this build's
- * code runs on. Why there is none goes into diag: that of ts_device_choice_built, ts_cuda_query, ts_cuda_usable, or
- * cuda-index where there are not so many. */
+/* Lists the devices and sets *index to the one that was wanted, or for -1 to the first on which this build's code runs.
+ * Where there is none the errors are those of ts_device_choice_built, ts_cuda_query, ts_cuda_usable, or cuda-index
+ * where there are not so many. */
 enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int *index, struct ts_diag *diag);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A drawing of how a sinogram was taken: source, detector, rotation axis, sense of the angle, field of view.
+ * This draws how a sinogram was measured: source, detector, rotation axis, sense of the angle, field of view.
  */
 #ifndef PIPELINE_PLAN_GEOMETRY_PICTURE_H
 #define PIPELINE_PLAN_GEOMETRY_PICTURE_H
 
 #include "pipeline/plan/plan_axis.h"
 
-/* Draws its first view as SVG, in mm from the rotation axis that its detector axis says, and writes the numbers beside
- * it. */
+/* Draws the sinogram's first view as SVG, in mm from the rotation axis, and writes the numbers beside it. */
 void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis, FILE *stream);
 /* Draws a plan's last sinogram with angles to a file, about the axis that its reconstruction uses; an existing file is
  * replaced only with `force`. TS_BAD_CHAIN (code picture-nothing) where the plan has no such image,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan: the chain after every shape, unit, type, device and byte has been worked out and nothing has run.
+ * A plan is the chain after every shape, unit, type, device and byte has been worked out and before anything runs.
  *
- * Nodes are the sources, then the stages in list order. A reduction over a whole volume ends only when every slice
- * was seen, so what needs its result runs in a later pass over z. In each pass the volume travels in slabs; per
- * slab ts_plan_step says which slices every node needs (halos included) and which it must compute. What a later slab or
- * pass needs again is computed again, unless the node is kept whole in memory: the plan keeps what fits the budget.
- * Plan and run use the same ts_plan_step, so the memory counted is the memory used.
- * A domain is one z axis: that of a source, or of several whose images stream together (an image and its mask).
+ * Nodes are the sources, then the stages in list order. A reduction over a whole volume ends only when every slice was
+ * seen, so what needs its result runs in a later pass over z. In each pass the volume is processed in slabs; for each
+ * slab ts_plan_step lists which slices every node needs (halos included) and which it must compute. Slices that a later
+ * slab or pass needs again are computed again, unless the node is kept whole in memory: the plan keeps nodes as far as
+ * they fit the budget. Plan and run use the same ts_plan_step, so the memory counted is the memory used. A domain is
+ * one z axis: that of a source, or of several whose images stream together (an image and its mask).
  */
 #ifndef PIPELINE_PLAN_PLAN_H
 #define PIPELINE_PLAN_PLAN_H
@@ -23,7 +23,8 @@ enum { PLAN_SPANS = 4 };
 struct span {
     int64_t first, end;
 };
-/* Disjoint, not touching, rising. More than one where a wrapping halo reaches to the other end of the volume. */
+/* Disjoint ranges in rising order that do not touch. There are several where a wrapping halo reaches to the other end
+ * of the volume. */
 struct spans {
     int n;
     struct span at[PLAN_SPANS];
@@ -39,9 +40,10 @@ struct plan_node {
     struct ts_image out;
     int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
-    int32_t axes_node;  /* the node that says what axes it has: as image_node, or a pass-through stage with a shape() */
-    int32_t domain;     /* the source that its z axis comes from; of sources that stream together, the first */
-    int level;          /* the first pass in which its image can be computed */
+    int32_t
+        axes_node;  /* the node that states what axes it has: as image_node, or a pass-through stage with a shape() */
+    int32_t domain; /* the source that its z axis comes from; of sources that stream together, the first */
+    int level;      /* the first pass in which its image can be computed */
     /* The first passes in which the axes of its inputs and of its image are known; 0: at plan time. */
     int input_axes_pass, axes_pass;
     int first_pass, rounds;            /* of its whole-volume reduction; rounds 0: none */
@@ -49,7 +51,8 @@ struct plan_node {
     const char *dataset;               /* name in the output file where its image is written, else NULL */
     bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
-    /* On a CUDA device, over the whole run: of a source and of an output; of partial results and their totals. */
+    /* Bytes that are copied to and from a CUDA device in the whole run: those of a source, of an output, and of partial
+     * results with their totals. */
     int64_t upload_bytes, download_bytes, tables_bytes;
 };
 
@@ -66,7 +69,7 @@ struct ts_plan {
     int64_t slab_slices;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
     const char *device;                /* resolved: "cpu" or "cuda:0" */
-    const char *device_note;           /* why `auto` took the CPU, or NULL */
+    const char *device_note;           /* why `auto` chose the CPU, or NULL */
     const struct device_numbers *cuda; /* &cuda_device, or NULL for the CPU */
     struct device_numbers cuda_device;
     int cuda_driver;
@@ -86,21 +89,21 @@ struct ts_plan {
  */
 enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag);
 
-/* The CPU instead of what `auto` had found, for this reason, which is noted in diag (NULL: not yet). */
+/* Chooses the CPU in place of the device that `auto` had found. The reason is noted in diag (NULL: not yet). */
 void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag);
 
-/* "cpu", "cpu (why auto took it)" or "cuda:0 (name, compute capability)". */
+/* Writes "cpu", "cpu (why auto chose it)" or "cuda:0 (name, compute capability)". */
 void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size);
 
 /* Resolves a stage from the chain's own values and the images that its inputs have now: fills set, context and out. */
 enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t node, struct ts_diag *diag);
 
-/* The warnings that a run would add about the output's place, such as too little space. Its errors are not for a plan:
+/* Adds the warnings that a run would add about the output's place, such as too little space. It adds no errors, since
  * an output that exists may be gone when the chain is run. */
 void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag);
 
-/* Slices [z, z + n) of the domain in this pass: what each node needs and computes. done[node] is a byte per slice for
- * kept nodes, marked here. steps: n_nodes of them. */
+/* Computes for slices [z, z + n) of the domain in this pass which slices each node needs and computes, to steps[0 ..
+ * n_nodes - 1]. done[node] has a byte per slice of a kept node, which is marked here. */
 void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
                   unsigned char *const *done, struct plan_step *steps);
 /* True where this pass has anything to do in the domain. */
@@ -109,38 +112,40 @@ bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
 bool ts_plan_writes(const struct ts_plan *plan, int pass, int32_t node);
 /* True where input i of this node is reduced over its whole volume in this pass. */
 bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t node, int input);
-/* Those of the slices [*z, *end) that this reduction looks at; false where it looks at none. */
+/* Narrows [*z, *end) to the slices at which this reduction looks. Returns false where it looks at none. */
 bool ts_plan_looks_at(const struct ts_plan *plan, int32_t node, int input, int64_t *z, int64_t *end);
 /* True where the node reduces slice by slice for its tables alone, in this pass. */
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
 
 /* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budgets. May be called again. */
 enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag);
-/* The padded slab and the scratch of the stage whose calls need most. */
+/* Return the bytes of the padded slab, and of the scratch, of the stage whose calls need most. */
 size_t ts_plan_padded_bytes(const struct ts_plan *plan);
 size_t ts_plan_scratch_bytes(const struct ts_plan *plan);
-/* The whole images that the output file will hold, each once; returns how many. */
+/* Lists the nodes of the whole images that the output file will hold, each once. Returns how many there are. */
 int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES]);
-/* Slices that a stage's reduction sees at once, at most. */
+/* Returns the most slices that a stage's reduction sees at once. */
 int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t node);
-/* How many images of the output file are what this node computes: with the axes of several nodes, several. */
+/* Returns how many images of the output file this node computes: several where it is stored with the axes of several
+ * nodes. */
 int ts_plan_stored(const struct ts_plan *plan, int32_t node);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
-/* How many slabs of this node's image are held side by side. */
+/* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);
 int64_t ts_plan_slab_count(const struct ts_plan *plan); /* of the first source's volume */
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source);
 
 /* ---- on a CUDA device ------------------------------------------------------------------------- */
 
-/* Pinned bytes of one slab of a source; of a source or output, where a source's own come first. 0 for other nodes. */
+/* Return the pinned bytes of one slab of a source, and of a source or output (a source's own come first). 0 for other
+ * nodes. */
 size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t node);
 size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t node);
 #ifdef TS_HAVE_CUDA
-/* All device memory, and all host memory that the device's side adds. */
+/* Computes all device memory, and all host memory that the device's side adds. */
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host);
-/* Fills the nodes' transfers; computed: slices of each node in the whole run. */
+/* Fills the nodes' transfers. computed[node] is the number of its slices that are computed in the whole run. */
 void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed);
 #endif
 

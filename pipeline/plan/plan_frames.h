@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the frames that a stage is given are the frames that it wants: a scan holds projections, flats and darks of
- * one shape, and a plan that mistakes one for another would run to a wrong image.
+ * This checks that the frames that a stage is given are the frames that it needs. A scan holds projections, flats and
+ * darks of one shape, and a plan that mistakes one for another would run to a wrong image.
  */
 #ifndef PIPELINE_PLAN_PLAN_FRAMES_H
 #define PIPELINE_PLAN_PLAN_FRAMES_H
 
 #include "pipeline/plan/plan.h"
 
-/* The choice in the row `frames` of a source's set; NULL where it has no such row. */
+/* Returns the choice in the row `frames` of a source's set, or NULL where it has no such row. */
 const char *ts_plan_source_frames(const struct param_set *set);
 
-/* Whether that is flats or darks: the row `frames` says so, or `axes` names frames, which have no angles. */
+/* Returns true for flats and darks: the row `frames` names them, or `axes` names frames, which have no angles. */
 bool ts_plan_source_is_reference(const struct param_set *set);
 
-/* Which frames of a scan the image of this node is, or is made of: the choice of the row `frames` of the source that it
- * comes from. NULL: not known. */
+/* Returns which frames of a scan the image of this node is made of: the choice of the row `frames` of the source that
+ * it comes from. NULL: not known. */
 const char *ts_plan_frames(const struct ts_plan *plan, int32_t node);
 
-/* Checks a stage whose rows name `frames`, once its inputs are known. TS_BAD_CHAIN with the code reference-frames where
- * a reference holds other frames, reference-rows where it holds other rows of the detector, and input-frames where its
- * own image holds flats or darks. */
+/* Checks a stage whose rows name `frames`, once its inputs are known. Returns TS_BAD_CHAIN with the code
+ * reference-frames where a reference holds other frames, reference-rows where it holds other rows of the detector, and
+ * input-frames where its own image holds flats or darks. */
 enum ts_status ts_plan_check_frames(const struct ts_plan *plan, int32_t stage, struct ts_diag *diag);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What it takes to make the same file again, written into the file: the chain with every resolved parameter, the
- * program and its libraries, what is known of each slice of the inputs. No path, user, host, date or patient.
+ * This writes into the output everything that is needed to make the same file again: the chain with every resolved
+ * parameter, the program and its libraries, and the facts about each slice of the inputs. It writes no path, user,
+ * host, date or patient.
  */
 #ifndef PIPELINE_RUN_PROVENANCE_H
 #define PIPELINE_RUN_PROVENANCE_H
@@ -9,12 +10,12 @@
 #include "io/hdf5/hdf5_write.h"
 #include "pipeline/plan/plan.h"
 
-/* The entry group with its title, default and program; before any image. */
+/* Writes the entry group with its title, default and program. Call it before any image. */
 enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_writer *writer);
-/* One node after the last pass: a source's slices, or a stage's NXprocess with parameters and tables. */
+/* Writes one node after the last pass: a source's slices, or a stage's NXprocess with parameters and tables. */
 enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t node, const struct stage_reduced *reduced,
                                   struct hdf5_writer *writer, struct ts_diag *diag);
-/* The chain, the build, the links to images that several names share. */
+/* Writes the chain, the build, and the links to images that several names share. */
 enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan being carried out. The walk (pipeline/run/run_walk.c) fixes the order of reading, computing and writing;
- * drivers (stages/engine/driver.h) run the stages; a back end holds the images and moves them: in host memory
+ * A run is a plan being carried out. The walk (pipeline/run/run_walk.c) fixes the order of reading, computing and
+ * writing; drivers (stages/engine/driver.h) run the stages; a back end holds the images and moves them: in host memory
  * (pipeline/run/run_host.c) or on a CUDA device (pipeline/run/run_cuda.c).
  */
 #ifndef PIPELINE_RUN_RUN_H
@@ -40,16 +40,17 @@ struct run {
 
 /* Images that the walk hands over lie where the back end's buffers are. */
 struct run_back_end {
-    /* Before the workers fork, and after: all memory. Fills buffer, copies, copy_bytes and driver of the nodes. */
+    /* Allocate all memory, before the workers fork and after. They fill buffer, copies, copy_bytes and driver of the
+     * nodes. */
     enum ts_status (*allocate)(struct run *run);
     enum ts_status (*attach)(struct run *run);
     void (*free)(struct run *run);
     enum ts_status (*begin_slab)(struct run *run);
     enum ts_status (*end_slab)(struct run *run);
-    /* A source's slices, to target. */
+    /* Reads a source's slices to `target`. */
     enum ts_status (*read)(struct run *run, int32_t node, struct ts_image *target);
-    /* To the node's dataset; drain: all that was handed over has reached the writer, and
-     * the tables of maps the nodes' states. */
+    /* write() sends slices to the node's dataset. After drain() all of them have reached the writer, and the tables of
+     * maps have reached the nodes' states. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
     enum ts_status (*drain)(struct run *run);
 };
@@ -59,7 +60,7 @@ extern const struct run_back_end ts_run_host;
 extern const struct run_back_end ts_run_cuda;
 #endif
 
-/* The state of a node with its tables; NULL: none. */
+/* Returns the state of a node with its tables, or NULL where it has none. */
 static inline const struct stage_reduced *ts_run_reduced(const struct run *run, int32_t node)
 {
     return run->nodes[node].driver ? run->nodes[node].driver->reduced : NULL;
@@ -67,10 +68,10 @@ static inline const struct stage_reduced *ts_run_reduced(const struct run *run, 
 
 /* Creates the datasets of the images whose axes are known in this pass, and not before. */
 enum ts_status ts_run_create_datasets(struct run *run, int pass);
-/* After the reductions of run->pass: takes over the axes that they found, resolves the stages that wait for them again,
- * and creates the datasets that have them. */
+/* Applies the axes that the reductions of run->pass found: resolves the stages that wait for them again, and creates
+ * the datasets that have them. */
 enum ts_status ts_run_find_axes(struct run *run);
-/* All passes. on_slab is called after each. */
+/* Runs all passes, and calls on_slab after each slab. */
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *run));
 
 #endif

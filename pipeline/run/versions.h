@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this program was built with and runs with.
+ * This lists the libraries with which the program was built and runs.
  */
 #ifndef PIPELINE_RUN_VERSIONS_H
 #define PIPELINE_RUN_VERSIONS_H
@@ -12,7 +12,7 @@ struct version {
     char text[96];
 };
 
-/* The compiler, and each library as it is loaded now; returns how many. */
+/* Writes the versions of the compiler, and of each library as it is loaded now. Returns how many there are. */
 int ts_versions(struct version versions[VERSIONS_MAX]);
 
 #endif

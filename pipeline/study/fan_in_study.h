@@ -22,12 +22,12 @@ struct fan_in_row {
     double efficiency;       /* speed-up / processors */
 };
 
-/* The number that a partial result of n values, which is a double or moments, stands for. */
+/* Returns the number that a partial result of n values, a double or moments, stands for. */
 double ts_fan_in_value(enum fan_in_work work, const void *partial, int64_t n);
 /* True where both are equal, but for the rounding of 2^24 joins one after the other. */
 bool ts_fan_in_right(enum fan_in_work work, double found, double expected);
 
-/* The runner of the CPU, for at most n values, which the caller keeps. NULL where memory is out. */
+/* Creates the runner of the CPU for at most n values, which the caller keeps. Returns NULL where memory is out. */
 struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, struct ts_diag *diag);
 
 /* Draws speed-up and efficiency against processors, two panels a device and work, with a line a size and method. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Studies: each carries out one published experiment on the CPU and on a CUDA device, checks what comes of it, and
- * prints, saves and draws its rows. A study is one table, struct study: its name, its sentence, its columns, a function
- * that measures rows, and one that draws them. To add one, write that table and list it in ts_studies (study.c); the
- * command line, devices, files and printing are here.
+ * Studies: each carries out one published experiment on the CPU and on a CUDA device, checks the results, and prints,
+ * saves and draws its rows. A study is one table, struct study: its name, its sentence, its columns, a function that
+ * measures rows, and one that draws them. To add one, write that table and list it in ts_studies (study.c); the command
+ * line, devices, files and printing are here.
  */
 #ifndef PIPELINE_STUDY_STUDY_H
 #define PIPELINE_STUDY_STUDY_H
