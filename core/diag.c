@@ -142,8 +142,8 @@ __attribute__((format(printf, 2, 0))) static const char *format_text(struct ts_d
     return copy_text(diag, buffer, "out of memory");
 }
 
-/* Whether the list has a place for one more record. A list that cannot grow keeps its last places for errors, so that a
- * failure is never without a record. */
+/* Returns true where the list has a place for one more record. A list that cannot grow keeps its last places for
+ * errors, so that a failure is never without a record. */
 static bool has_place(struct ts_diag *diag, enum ts_severity severity)
 {
     if (diag->count + (severity == TS_ERROR ? 0 : DIAG_MAX_ERRORS) < diag->capacity)

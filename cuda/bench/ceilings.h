@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a device can do at most, measured with kernels that do nothing else: what benchmarks are compared with.
+ * This measures the most that a device can do, with kernels that do nothing else. Benchmarks are compared with these
+ * ceilings.
  */
 #ifndef CUDA_BENCH_CEILINGS_H
 #define CUDA_BENCH_CEILINGS_H
@@ -15,7 +16,7 @@ struct cuda_ceilings {
 
 /* Benchmarks outside the library call them too. */
 #pragma GCC visibility push(default)
-/* Takes 2 GiB of the device, or a quarter of its memory, until the session ends. */
+/* Measures the ceilings. Allocates 2 GiB of the device, or a quarter of its memory, until the session ends. */
 enum ts_status ts_cuda_ceilings_measure(struct cuda_session *session, struct ts_diag *diag,
                                         struct cuda_ceilings *ceilings);
 /* Keeps CUDA_COMPUTE busy for some 50 microseconds, so that what is enqueued after it starts without a gap. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the study fan-in (pipeline/study/fan_in_study.c) measures: two orders in which partial results are joined
+ * The study fan-in (pipeline/study/fan_in_study.c) measures two orders in which partial results are joined
  * (stages/values/fan_in.h), by a number of processors, on the CPU and on a CUDA device. A runner is a device that
  * joins; the study asks runners for their times and checks their results.
  */
@@ -10,7 +10,7 @@
 #include "cuda/device/device.h"
 #include "stages/values/fan_in.h"
 
-/* What is worked out: n values are joined in double, or n tables of counts to their sum. */
+/* The work: n values are joined in double, or n tables of counts to their sum. */
 enum fan_in_work {
     FAN_IN_SUM,
     FAN_IN_PRODUCT,
@@ -33,7 +33,7 @@ struct fan_in_moments {
 };
 #define FAN_IN_SHIFT 0.5
 
-/* One reduction of n values, or of n tables, by a number of processors, which are threads. */
+/* A job is one reduction of n values, or of n tables, by a number of processors, which are threads. */
 struct fan_in_job {
     enum fan_in_work work;
     enum reduction_method method; /* REDUCTION_AUTO: one processor takes one value, or table, after the other */
@@ -62,8 +62,8 @@ struct fan_in_runner {
     void (*destroy)(struct fan_in_runner *runner);
 };
 
-/* The runner of a CUDA device, for at most n values, which it copies. NULL with a record in diag: memory is out, or the
- * device failed. */
+/* Creates the runner of a CUDA device for at most n values, which it copies. Returns NULL with a record in diag where
+ * memory is out or the device failed. */
 struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbers *device, const float *values, int64_t n,
                                             struct ts_diag *diag);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the two rules of clahe share on a CUDA device: the tiles as kernels see them, and the walk over a tile.
+ * The two rules of clahe share this on a CUDA device: the tiles as kernels see them, and the walk over a tile.
  */
 #ifndef CUDA_CLAHE_CLAHE_CUH
 #define CUDA_CLAHE_CLAHE_CUH
@@ -21,13 +21,13 @@ struct clahe_tiles {
     const struct neighbor *near_y, *near_x;      /* device: the stage's constants */
 };
 
-/* The tiles without the neighbors where call is NULL. */
+/* Describes the tiles, without the neighbors where call is NULL. */
 struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, const struct cuda_call *call);
 
-/* Slices that one round of kernels takes, so that their tables stay a moderate piece of memory. */
+/* Returns how many slices one round of kernels handles, so that their tables stay a moderate piece of memory. */
 int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n);
 
-/* Scratch of one map() of n slices, and its launch, by each rule. */
+/* Return the scratch of one map() of n slices, and launch it, by each rule. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_clahe_opencv(const struct stage_context *context, const struct ts_image *in,
                                     struct ts_image *out, const struct cuda_call *call);
@@ -37,7 +37,7 @@ enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const 
 
 /* ---- between the two kernels of OpenCV's rule ----------------------------------------------------- */
 
-/* Whether the device and the tiles allow the kernel that keeps its tables on the multiprocessor. */
+/* Returns true where the device and the tiles allow the kernel that keeps its tables on the multiprocessor. */
 bool ts_cuda_clahe_stream_fits(const struct stage_context *context, const struct clahe_tiles *tiles);
 /* Maps all slices of 8-bit images; of 16-bit images those with low values, and sets wide[z] of the others to 1. */
 enum ts_status ts_cuda_clahe_stream(const struct stage_context *context, const struct clahe_tiles *tiles,
@@ -46,7 +46,7 @@ enum ts_status ts_cuda_clahe_stream(const struct stage_context *context, const s
 
 /* ---- on the device -------------------------------------------------------------------------------- */
 
-/* The sample that stands for sample i >= 0 of n under the border rule `mirror`. */
+/* Returns the sample that stands for sample i >= 0 of n under the border rule `mirror`. */
 static __device__ inline int clahe_mirror(int i, int n)
 {
     if (i < n)

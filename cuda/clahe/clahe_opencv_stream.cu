@@ -198,7 +198,7 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
 
 /* ---- launches ----------------------------------------------------------------------------------- */
 
-/* Whether every group of PIXELS lies in one region and one tile, and in the image. */
+/* Returns true where every group of PIXELS lies in one region and one tile, and in the image. */
 static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *in, const struct ts_image *out)
 {
     const float inverse = 1.0f / (float)tiles.width;

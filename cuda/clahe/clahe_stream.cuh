@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of clahe_opencv_stream.cu: how a block counts tiles and makes their levels in shared memory.
+ * Blocks of clahe_opencv_stream.cu count tiles and make their levels in shared memory with this.
  */
 #ifndef CUDA_CLAHE_CLAHE_STREAM_CUH
 #define CUDA_CLAHE_CLAHE_STREAM_CUH

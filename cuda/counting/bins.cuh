@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slot of a value among bins of equal width, on a CUDA device: stages/counting/bins.h, slot by slot the same.
+ * This finds the slot of a value among bins of equal width on a CUDA device, the same slot as stages/counting/bins.h
+ * finds.
  */
 #ifndef CUDA_COUNTING_BINS_CUH
 #define CUDA_COUNTING_BINS_CUH

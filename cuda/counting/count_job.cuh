@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all kernels that count have in common: their work (count_job), how a run of pixels is cut into 16-byte vectors
+ * All kernels that count share this: their work (count_job), the cut of a run of pixels into 16-byte vectors
  * (pixel_span), and a table of counts in shared memory (block_table).
  */
 #ifndef CUDA_COUNTING_COUNT_JOB_CUH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moments, range and percentiles of slices of 8- and 16-bit integers from the counts of their values, on the device: a
- * few numbers a slice go to the host instead of a table.
+ * This computes moments, range and percentiles of slices of 8- and 16-bit integers from the counts of their values on
+ * the device, so that a few numbers a slice go to the host instead of a table.
  */
 #ifndef CUDA_COUNTING_COUNT_MOMENTS_CUH
 #define CUDA_COUNTING_COUNT_MOMENTS_CUH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bins of equal width made of counts of single values, on a CUDA device.
+ * This makes bins of equal width out of counts of single values on a CUDA device.
  */
 #ifndef CUDA_COUNTING_HISTOGRAM_BINS_CUH
 #define CUDA_COUNTING_HISTOGRAM_BINS_CUH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The moments of one thread's run of values, 16 at a time, and how the moments of runs are joined.
- * cuda/counting/moments.cu includes this, and says why it is exact enough.
+ * This computes the moments of one thread's run of values, 16 at a time, and joins the moments of runs.
+ * cuda/counting/moments.cu includes it, and states why it is exact enough.
  */
 #ifndef CUDA_COUNTING_MOMENTS_RUN_CUH
 #define CUDA_COUNTING_MOMENTS_RUN_CUH

@@ -36,7 +36,8 @@ template <typename COUNT> static __device__ inline struct key_run ts_cuda_key_ru
     return run;
 }
 
-/* Whether the value at *rank has a key of this run; finds the key, and turns *rank into the rank among its values. */
+/* Returns true where the value at *rank has a key of this run. It then finds the key, and turns *rank into the rank
+ * among its values. */
 template <typename COUNT>
 static __device__ inline bool ts_cuda_key_at(const COUNT &count, const struct key_run &run, uint64_t *rank,
                                              uint32_t *key)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How often each value of one slice of an 8- or 16-bit image occurs: the partial result of a reduction slice by slice.
+ * These counts state how often each value of one slice of an 8- or 16-bit image occurs. They are the partial result of
+ * a reduction slice by slice.
  */
 #ifndef CUDA_COUNTING_SLICE_COUNTS_CUH
 #define CUDA_COUNTING_SLICE_COUNTS_CUH
@@ -13,7 +14,7 @@ struct cuda_slice_counts {
     uint32_t counts[]; /* n_keys, valid within [low, high] only */
 };
 
-/* How often the value with this key occurs in the slice. */
+/* Returns how often the value with this key occurs in the slice. */
 static inline __host__ __device__ uint32_t ts_cuda_slice_count(const struct cuda_slice_counts *slice, uint32_t key)
 {
     return key >= slice->low && key <= slice->high ? slice->counts[key] : 0;

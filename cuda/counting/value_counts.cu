@@ -62,7 +62,7 @@ static size_t tables_bytes(const struct stage_context *context)
 
 static const size_t wide_bytes = sizeof(struct words_shared) + sizeof(uint32_t) * PACKED_WORDS;
 
-/* Whether blocks can have the table that 16-bit values take. */
+/* Returns true where blocks can have the table that 16-bit values take. */
 static bool fits_wide(const struct stage_context *context)
 {
     return context->device->block_shared_bytes >= (int)wide_bytes;

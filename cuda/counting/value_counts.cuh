@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How often each value of an 8- or 16-bit image occurs, counted on the device: stages/counting/value_counts.h for CUDA.
- * Keys are the same: the rank of a value in its type, value xor bias.
+ * This counts on the device how often each value of an 8- or 16-bit image occurs: stages/counting/value_counts.h for
+ * CUDA. Keys are the same: the rank of a value in its type, value xor bias.
  *
  * Two forms of partial result:
  *   volume: uint64_t counts[n_keys] of all slices so far. Zero bytes are an empty count; each call adds.

@@ -30,7 +30,7 @@ enum { WINDOW_THREADS = 512, WINDOW_BLOCKS = 4, WINDOW_LOADS = 2, LOG2_WINDOW_TA
 /* Each sample of a slice costs 32 bytes read from memory, which are read again when they are counted. */
 enum { WINDOW_SAMPLES = 128 };
 enum { WIDE_THREADS = 1024, WIDE_LOADS = 4 };
-/* So few pixels take a small table: clearing and summing a large one would take longer than counting them. */
+/* So few pixels use a small table: clearing and summing a large one would take longer than counting them. */
 enum { FEW_PIXELS = 16384, LOG2_FEW = 13 };
 /* A slice that one block owns has at most this many pixels: then its carries fit into the list. */
 static const uint64_t words_own_pixels = UINT64_C(1) << 26;

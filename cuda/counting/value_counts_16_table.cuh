@@ -124,7 +124,7 @@ static __device__ void count_outlying(const struct words_counter &counter, uint3
     count_windowed<place>(counter, keys >> 16);
 }
 
-/* For a window that is all keys. */
+/* Adds to a window that holds all keys. */
 static __device__ void count_whole_vector(const struct words_counter &counter, const struct window_lanes &lanes,
                                           const uint4 &vector)
 {

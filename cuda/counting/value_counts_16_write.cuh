@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the counts of value_counts_16_table.cuh's table become a partial result. A thread takes every block-th key
+ * This turns the counts of value_counts_16_table.cuh's table into a partial result. A thread handles every block-th key
  * (packed: four of them); the table is read and cleared, up to 256 KiB are written a slice.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_16_WRITE_CUH
@@ -87,7 +87,7 @@ static __device__ void add_table(const struct words_counter &counter)
     }
 }
 
-/* Whether the packed counts and the notes hold all n pixels; the same in all threads. */
+/* Returns true, the same in all threads, where the packed counts and the notes hold all n pixels. */
 static __device__ bool packed_is_whole(const struct words_counter &counter, uint32_t n)
 {
     const uint32_t n_notes = counter.shared->n_notes;

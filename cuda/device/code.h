@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of this build's device code runs on a device. Machine code runs on devices of its major compute capability with
- * its minor or a later one, PTX on all later devices; a device takes the latest machine code that runs there, and PTX
- * where there is none. What that code can do, and not what the device could, decides on methods.
+ * This finds which of this build's device code runs on a device. Machine code runs on devices of its major compute
+ * capability with its minor or a later one, PTX on all later devices; a device takes the latest machine code that runs
+ * there, and PTX where there is none. Methods are chosen by the abilities of that code, not by those of the device.
  *
  * Source: CUDA C++ Programming Guide, binary and PTX compatibility. Compute capabilities as 10 * major + minor.
  */
@@ -21,11 +21,11 @@ struct cuda_code {
     bool exact; /* with what that capability alone has (90a): runs on no other */
 };
 
-/* The capability that the code was compiled for which a device of this capability runs; 0: none does. */
+/* Returns the capability for which the code was compiled that a device of this capability runs; 0: none does. */
 int ts_cuda_code_of(const struct cuda_code *codes, int n, int capability);
 /* The same for the code of this build; a build without CUDA returns the device's own capability. */
 int ts_cuda_code_here(int capability);
-/* The lowest compute capability that this build's code runs on. */
+/* Returns the lowest compute capability on which this build's code runs. */
 int ts_cuda_capability_needed(void);
 /* The capability that the code was compiled for which the device in use runs. Returns a cudaError_t. Only in builds
  * with CUDA. */
@@ -33,9 +33,9 @@ int ts_cuda_running_code(int *code);
 /* Refuses (code cuda-code) where what runs on the device was compiled for less than device->code says, as with CUDA's
  * own environment variables. running: of a kernel there. */
 enum ts_status ts_cuda_code_check(const struct device_numbers *device, int running, struct ts_diag *diag);
-/* "machine code for 7.5, 9.0 and PTX for 9.0": what there is. */
+/* Writes a list such as "machine code for 7.5, 9.0 and PTX for 9.0". */
 void ts_cuda_code_text(const struct cuda_code *codes, int n, char *text, size_t size);
-/* The same of this build. */
+/* Writes the list of this build. */
 void ts_cuda_code_here_text(char *text, size_t size);
 
 #endif

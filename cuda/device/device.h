@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which CUDA devices there are. The driver is opened while running, so a program built with CUDA starts on machines
- * without it, and one built without CUDA can still say what it sees.
+ * This finds the CUDA devices. The driver is opened at run time, so a program built with CUDA starts on machines
+ * without it, and one built without CUDA can still report devices.
  */
 #ifndef CUDA_DEVICE_DEVICE_H
 #define CUDA_DEVICE_DEVICE_H
@@ -19,13 +19,13 @@ struct cuda_devices {
 
 /* True where this build holds the CUDA side. */
 bool ts_cuda_built(void);
-/* For builds without it: an error, code cuda-not-built. */
+/* Reports the error of builds without it (code cuda-not-built). */
 enum ts_status ts_cuda_refuse(struct ts_diag *diag);
-/* The CUDA runtime of this build, 1000 * major + 10 * minor; 0 without the CUDA side. */
+/* Returns the version of this build's CUDA runtime, 1000 * major + 10 * minor, or 0 without the CUDA side. */
 int ts_cuda_runtime(void);
-/* That of cuFFT, as 1000 * major + 100 * minor + patch; 0 as long as no stage has needed it. */
+/* Returns the version of cuFFT, 1000 * major + 100 * minor + patch, or 0 as long as no stage has needed it. */
 int ts_cuda_fft_version(void);
-/* The driver that this build needs at least: any of its runtime's major version. */
+/* Returns the oldest driver that this build can use, which is any of its runtime's major version. */
 int ts_cuda_driver_needed(void);
 /* True where a CUDA driver is installed; nothing is started. */
 bool ts_cuda_driver_present(void);

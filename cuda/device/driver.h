@@ -10,19 +10,20 @@
 #include "cuda/device/session.h"
 #include "stages/engine/execute.h"
 
-/* Device bytes that ts_cuda_driver_create will take, and host bytes that it adds (most of them pinned), known at plan
- * time; `padded` not counted. */
+/* Compute the device bytes that ts_cuda_driver_create will allocate, and the host bytes that it adds (most of them
+ * pinned), at plan time. `padded` is not counted. */
 size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_slices);
 size_t ts_cuda_driver_host_bytes(const struct stage_context *context, int64_t slab_slices);
-/* Bytes that partials, results and constants take over the bus when n slices are reduced and mapped once, in a run. */
+/* Returns the bytes of partials, results and constants that are copied over the bus when n slices are reduced and
+ * mapped once, in a run. */
 size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n);
 
-/* A driver on the session's device, which is the context's, for slabs of at most slab_slices. What the context points
- * to must outlive the driver, and the session too, which owns the device memory. padded: on the device, as
- * ts_driver_padded_bytes() says; drivers may share it. */
+/* Creates a driver on the session's device, which is the context's, for slabs of at most slab_slices. The session,
+ * which owns the device memory, and everything that the context points to must outlive the driver. `padded` is device
+ * memory of ts_driver_padded_bytes() bytes, which drivers may share. */
 enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct stage_context *context,
                                      int64_t slab_slices, void *padded, struct stage_driver **driver);
-/* Copies the tables that the map wrote to driver->reduced; waits for the queue. */
+/* Copies the tables that the map wrote to driver->reduced, and waits for the queue. */
 enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver);
 
 /* Records a pair of events around each stretch of work on the device from now on, for benchmarks. NULL: no more. */
@@ -33,7 +34,8 @@ struct cuda_timer {
 };
 void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer);
 
-/* ts_stage_apply on the context's device: images in host memory. Checks that nothing was written around the output. */
+/* Does what ts_stage_apply does, on the context's device, with images in host memory. Checks that nothing was written
+ * around the output. */
 enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                              const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
                              struct stage_reduced **reduced);

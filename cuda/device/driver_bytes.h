@@ -10,21 +10,22 @@
 
 /* True where the results are made on the device. */
 bool ts_cuda_finishes(const struct stage_context *context);
-/* From one result of a slice to the next. */
+/* Returns the bytes from one result of a slice to the next. */
 size_t ts_cuda_result_stride(const struct stage_context *context);
-/* All partials of an input, and all results. */
+/* Return the bytes of all partials of an input, and of all results. */
 size_t ts_cuda_partials_bytes(const struct stage_context *context, int input, int64_t slab_slices);
 size_t ts_cuda_results_bytes(const struct stage_context *context, int64_t slab_slices);
-/* The scratch of the launcher that needs most. */
+/* Returns the bytes of scratch of the launcher that needs most. */
 size_t ts_cuda_scratch_bytes(const struct stage_context *context, int64_t n);
 size_t ts_cuda_constants_bytes(const struct stage_context *context);
-/* A slice of the border's constant, not rounded up; 0 where the stage does not pad with one. */
+/* Returns the bytes of a slice of the border's constant, not rounded up; 0 where the stage does not pad with one. */
 size_t ts_cuda_outside_bytes(const struct stage_context *context);
 /* Describes the transforms on the device; returns how many. */
 int ts_cuda_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
-/* The one work area of all transforms, which follow one another; with the tables of factors that the plans hold. */
+/* Return the bytes of the one work area of all transforms, which follow one another, and of the tables of factors that
+ * the plans hold. */
 size_t ts_cuda_transforms_bytes(const struct stage_context *context, bool tables);
-/* Pinned host memory through which constants, partials and results go. */
+/* Returns the bytes of pinned host memory through which constants, partials and results are copied. */
 size_t ts_cuda_pinned_bytes(const struct stage_context *context, int64_t slab_slices);
 
 #endif

@@ -13,7 +13,7 @@ struct cuda_fft;
 
 /* An upper bound of the bytes of a plan's work area, known before there is a plan. */
 size_t ts_cuda_fft_work_bytes(const struct fft_shape *shape);
-/* For the queue CUDA_COMPUTE, with this work area; several plans may share one. */
+/* Creates a plan for the queue CUDA_COMPUTE with this work area; several plans may share one. */
 enum ts_status ts_cuda_fft_create(struct cuda_session *session, const char *stage, const struct fft_shape *shape,
                                   void *work, struct ts_diag *diag, struct cuda_fft **fft);
 void ts_cuda_fft_destroy(struct cuda_fft *fft); /* NULL does nothing */

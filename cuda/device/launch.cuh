@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * First include of every .cu file: the C headers as C++ sees them. Further C headers go into an extern "C" block.
+ * Every .cu file includes this first: the C headers as C++ sees them. Further C headers go into an extern "C" block.
  */
 #ifndef CUDA_DEVICE_LAUNCH_CUH
 #define CUDA_DEVICE_LAUNCH_CUH
@@ -71,7 +71,7 @@ extern "C" {
         MACRO(uint32_t);                                                                                               \
     }
 
-/* What one access moves: 4, 8 or 16 bytes. */
+/* One access moves 4, 8 or 16 bytes. */
 template <int BYTES>
 using cuda_word =
     typename std::conditional<BYTES == 4, uint32_t, typename std::conditional<BYTES == 8, uint2, uint4>::type>::type;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the launchers of a stage's .cu file need. In a .cu file include cuda/device/launch.cuh, which brings this and
- * stages/engine/stage.h in for C++.
+ * The launchers of a stage's .cu file call these functions. A .cu file includes cuda/device/launch.cuh, which includes
+ * this and stages/engine/stage.h for C++.
  */
 #ifndef CUDA_DEVICE_LAUNCH_H
 #define CUDA_DEVICE_LAUNCH_H
 
 #include "stages/engine/stage.h"
 
-/* After every kernel launch: counts it, and turns an error of the launch into a diagnostic of the stage. */
+/* Counts a launch, and turns an error of it into a diagnostic of the stage. Call it after every kernel launch. */
 enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel);
-/* Before launching a kernel with more than 48 KiB of dynamic shared memory. More than a block of the context's device
- * may have beside the kernel's static memory is an error (code cuda-shared). */
+/* Allows a kernel more than 48 KiB of dynamic shared memory. Call it before the launch. More than a block of the
+ * context's device may have beside the kernel's static memory is an error (code cuda-shared). */
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes);
 /* Launches a kernel whose blocks wait for each other: as many as the device holds at once, at most `most` on each
  * multiprocessor. Counts the launch. `name` is for messages. */

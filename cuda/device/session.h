@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One CUDA device in use: its streams, all memory taken on it, and the one place where CUDA's errors become
- * diagnostics. A session belongs to one thread. After an error that the device does not survive every later call fails
- * as well, with the code cuda-lost.
+ * A session is one CUDA device in use: its streams, all memory allocated on it, and the one place where CUDA's errors
+ * become diagnostics. A session belongs to one thread. After an error that the device does not survive every later call
+ * fails as well, with the code cuda-lost.
  *
  * Where this build has no CUDA code, ts_cuda_session_create refuses and nothing else can be reached.
  */
@@ -13,14 +13,15 @@
 
 enum cuda_queue { CUDA_COMPUTE, CUDA_UPLOAD, CUDA_DOWNLOAD, CUDA_QUEUES };
 enum cuda_direction { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_ON_DEVICE };
-/* Every piece of device memory starts at a multiple of it. */
+/* Device memory starts at multiples of it. */
 enum { CUDA_ALIGNMENT = 256 };
 
 struct cuda_session;
 struct cuda_event;
 
-/* Fork workers before. `diag` receives the errors of all later calls. bytes: what will be taken, as far as it is known,
- * for the message where the device has no room for CUDA itself (code cuda-memory). */
+/* Creates a session; fork workers before. `diag` receives the errors of all later calls. `bytes` is the memory that
+ * will be allocated, as far as it is known, for the message where the device has too little for CUDA itself (code
+ * cuda-memory). */
 enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_t bytes, struct ts_diag *diag,
                                       struct cuda_session **session);
 /* Waits for the queues; frees all memory and events. NULL does nothing. */
@@ -38,19 +39,21 @@ bool ts_cuda_pci_address(const struct device_numbers *device, char *pci, size_t 
 /* Free and total bytes of the device with this PCI address, as NVML reports them without starting CUDA; false where it
  * does not. */
 bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total);
-/* Memory until the session ends. NULL with a record in diag (code cuda-memory: what was asked, what is free; other
- * failures have their own). For 0 bytes nothing is taken, and the pointer leads to nothing. */
+/* Allocate memory until the session ends. They return NULL with a record in diag (code cuda-memory states the bytes
+ * asked for and free; other failures have their own). For 0 bytes they allocate nothing, and the pointer must not be
+ * used. */
 void *ts_cuda_take(struct cuda_session *session, size_t bytes);
 void *ts_cuda_take_pinned(struct cuda_session *session, size_t bytes);
 
-/* Enqueued; host memory must be pinned to overlap, and stay until the queue has passed. */
+/* Enqueue copies. Host memory must be pinned to overlap, and must stay until the queue has passed. */
 enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,
                             void *to, const void *from, size_t bytes);
 enum ts_status ts_cuda_fill(struct cuda_session *session, enum cuda_queue queue, void *at, int byte, size_t bytes);
 /* The host waits until the queue is empty; errors of kernels show here. */
 enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue);
 
-/* Points in a queue that other queues or the host wait for. NULL with a record in diag. */
+/* Creates an event, a point in a queue that other queues or the host wait for. Returns NULL with a record in diag where
+ * it cannot. */
 struct cuda_event *ts_cuda_event_create(struct cuda_session *session);
 /* Marks the point behind all that was enqueued so far; an event may be recorded again. */
 enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event, enum cuda_queue queue);
@@ -60,13 +63,14 @@ enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue
 bool ts_cuda_event_passed(const struct cuda_event *event);
 /* The host waits for the event; errors of kernels before it show here. */
 enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event);
-/* Between two events that the host has waited for. */
+/* Returns the time between two events that the host has waited for. */
 enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,
                                   float *ms);
 
-/* How often ts_cuda_launched() was reached in this process: tests prove with it that kernels ran. */
+/* Returns how often ts_cuda_launched() was called in this process. Tests prove with it that kernels ran. */
 uint64_t ts_cuda_launch_count(void);
-/* Bytes of device memory that this process held at most at once since the last call: tests compare plans with it. */
+/* Returns the most bytes of device memory that this process held at once since the last call. Tests compare plans with
+ * it. */
 size_t ts_cuda_most_held(void);
 
 #endif

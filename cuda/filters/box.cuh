@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernels of the stage box share: sizes, types of sums, and the mean of a sum.
+ * The kernels of the stage box share this: sizes, types of sums, and the mean of a sum.
  *
  * Sums of 8- and 16-bit integers are int32_t where the largest sum fits, else int64_t; those of 32-bit integers are
  * int64_t; those of floats double. Integer means are the nearest integer, by the operations of stages/filters/box.c. A

@@ -17,7 +17,7 @@
 #include "cuda/filters/box_fused_small.cuh"
 #include "cuda/filters/box_fused_volume.cuh"
 
-/* Whether 4 columns are one access. */
+/* Returns true where 4 columns are one access. */
 static bool is_aligned(const struct box_launch *launch)
 {
     const size_t bytes = 4 * ts_dtype_bytes(launch->context->in.dtype);
@@ -102,7 +102,7 @@ template <typename T, int R> static enum ts_status launch_rows(const struct box_
     return ts_cuda_launched(launch->context, "fused_rows");
 }
 
-/* Whether 16 columns of a row are whole accesses. */
+/* Returns true where 16 columns of a row are whole accesses. */
 static bool has_rows(const struct box_launch *launch)
 {
     return ts_dtype_bytes(launch->context->in.dtype) <= 2 && launch->sizes.nx % ROWS_COLUMNS == 0 &&

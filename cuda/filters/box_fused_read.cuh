@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a block of box_fused_march.cuh reads: its strip and chunk, the rows of the image that its rows stand for, the
- * 4 columns of a thread, and the ring of leaving rows. A row costs a thread one access of 4 values where rows start at
- * multiples of 4 and the strip lies inside the image, else 4. There is no barrier, because no other thread reads what a
- * thread keeps in shared memory.
+ * Blocks of box_fused_march.cuh read with this. It has a block's strip and chunk, the rows of the image that its rows
+ * stand for, the 4 columns of a thread, and the ring of leaving rows. A row costs a thread one access of 4 values where
+ * rows start at multiples of 4 and the strip lies inside the image, else 4. There is no barrier, because no other
+ * thread reads what a thread keeps in shared memory.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_READ_CUH
 #define CUDA_FILTERS_BOX_FUSED_READ_CUH
@@ -54,7 +54,7 @@ static __device__ struct march_strip<T> march_strip_of(const T *in, T *out, cons
     return strip;
 }
 
-/* How a thread gets its 4 columns of a row. */
+/* The ways in which a thread gets its 4 columns of a row. */
 template <typename T, bool GATHER>
 struct march_columns {
     const T *in; /* GATHER: of the slice; else of the thread's first column */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of box_fused_volume.cuh: down the columns of a tile, along its rows, and over the slices of a window.
+ * These functions sum for box_fused_volume.cuh: down the columns of a tile, along its rows, and over the slices of a
+ * window.
  *
  * Integers (8 and 16 bits) add what enters and subtract what leaves, exactly. Floats never subtract, so that neither
  * where a chunk starts nor a NaN of another window shows: the samples that neighboring windows have in common are added

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernels of box's method `fused` share: the image as they see it (box_image), means of integers as
+ * The kernels of box's method `fused` share this: the image as they see it (box_image), means of integers as
  * multiplications (box_divisor), and four values as one access (box_quad).
  */
 #ifndef CUDA_FILTERS_BOX_QUAD_CUH

@@ -32,7 +32,8 @@ static void constants(const struct stage_context *context, void *host)
 
 /* ---- choice ------------------------------------------------------------------------------------ */
 
-/* Whether weights[j][i] = down[j] * across[i], to the last digits of a double; writes these. A weight of 0 stays 0. */
+/* Returns true where weights[j][i] = down[j] * across[i], to the last digits of a double; writes these. A weight of 0
+ * stays 0. */
 static bool separate(const struct convolve_weights *kernel, double *across, double *down)
 {
     const double *weights = kernel->weights, rounding = 8 * DBL_EPSILON;
@@ -63,7 +64,7 @@ static int count(const double *weights, int64_t n)
     return found;
 }
 
-/* Whether all partial sums are integers that float holds: float sums are then exact. */
+/* Returns true where all partial sums are integers that float holds: float sums are then exact. */
 static bool is_exact(const struct convolve_job *job)
 {
     double low, high;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernels of convolve share. out[y][x] = scale * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2],
- * slice by slice, or the magnitude of two such sums where there are two kernels. Taps of weight 0 are left out.
+ * The kernels of convolve share this. They compute out[y][x] = scale * sum of weights[j][i] * in[y + j - rows/2][x + i
+ * - columns/2], slice by slice, or the magnitude of two such sums where there are two kernels. Taps of weight 0 are
+ * left out.
  */
 #ifndef CUDA_FILTERS_CONVOLVE_CUH
 #define CUDA_FILTERS_CONVOLVE_CUH
@@ -14,7 +15,7 @@ extern "C" {
 
 /* Weights lie on the device in rows of a multiple of this many, filled up with 0. */
 enum { CONVOLVE_STEP = 8 };
-/* The kernels with 32-bit indices take at most so many columns and rows. */
+/* The kernels with 32-bit indices handle at most so many columns and rows. */
 enum { CONVOLVE_MOST = 1 << 30 };
 
 struct convolve_job {
@@ -34,8 +35,8 @@ static inline __host__ __device__ int ts_cuda_convolve_step(int columns)
     return (columns + CONVOLVE_STEP - 1) / CONVOLVE_STEP * CONVOLVE_STEP;
 }
 
-/* Where a column stands in a row of doubles in shared memory: 9 doubles apart every 8, so that threads that read 8
- * columns apart meet in no bank. */
+/* Returns where a column stands in a row of doubles in shared memory. Groups of 8 columns are 9 doubles apart, so that
+ * threads that read 8 columns apart meet in no bank. */
 static inline __host__ __device__ int ts_cuda_convolve_place(int column)
 {
     return column + column / CONVOLVE_STEP;

@@ -129,7 +129,7 @@ static __device__ void rows_window(const struct rows_raw<T, HALF> &raw, const st
     }
 }
 
-/* Whether all values that the warp fetched of a row are finite: a weight of 0 then leaves out what it multiplies. */
+/* Returns true where all values that the warp fetched of a row are finite. Otherwise weights of 0 must be left out. */
 template <typename T, int HALF> static __device__ bool rows_finite(const struct rows_raw<T, HALF> &raw)
 {
     bool finite = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernels of outliers share: the planes that windows lie in, and the rule of stages/filters/outliers.c on
+ * The kernels of outliers share this: the planes that windows lie in, and the rule of stages/filters/outliers.c on
  * 32-bit keys (cuda/values/value_keys.cuh). Medians come from cuda/filters/median.cuh.
  */
 #ifndef CUDA_FILTERS_OUTLIERS_CUH
@@ -45,8 +45,8 @@ template <typename T> static __device__ int32_t outliers_dark_limit(int32_t key,
     return min(key, INT32_MAX - job.whole) + job.whole;
 }
 
-/* Whether the median of a window may be as far from the key as the threshold, where `low` and `high` are the extremes
- * of more than half of the window, or the median itself. */
+/* Returns true where the median of a window may be as far from the key as the threshold, if `low` and `high` are the
+ * extremes of more than half of the window, or the median itself. */
 template <typename T>
 static __device__ bool outliers_near(int32_t key, int32_t low, int32_t high, const struct plane_job &job)
 {

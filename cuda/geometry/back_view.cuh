@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The views of a backprojection on the device, as stages/geometry/back_view.h defines them. A pixel's place on the
- * detector is a 64-bit fixed-point number as in cuda/geometry/beam.cuh: the index above, 32 bits of the way to the next
- * one below.
+ * This describes the views of a backprojection on the device, as stages/geometry/back_view.h defines them. A pixel's
+ * place on the detector is a 64-bit fixed-point number as in cuda/geometry/beam.cuh: the index above, 32 bits of the
+ * way to the next one below.
  */
 #ifndef CUDA_GEOMETRY_BACK_VIEW_CUH
 #define CUDA_GEOMETRY_BACK_VIEW_CUH

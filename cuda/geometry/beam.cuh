@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rays of a parallel beam on the device, as stages/geometry/parallel_beam.h defines them: the views of a scan in one
- * table, and a ray's crossings with the lines of the major axis.
+ * This describes rays of a parallel beam on the device, as stages/geometry/parallel_beam.h defines them: the views of a
+ * scan in one table, and a ray's crossings with the lines of the major axis.
  *
  * The table is worked out in double on the host and holds the views along rows first, then those along columns, each
  * kind by the direction of its detector pixels, then by rising slope: neighbors in the table cross an image nearly

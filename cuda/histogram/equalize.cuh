@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between the files of equalize: what the finish on the device writes, and the launches of its parts.
+ * The files of equalize share this: the result that the finish on the device writes, and the launches of its parts.
  */
 #ifndef CUDA_HISTOGRAM_EQUALIZE_CUH
 #define CUDA_HISTOGRAM_EQUALIZE_CUH

@@ -51,7 +51,7 @@ static enum histogram_method method_of(const struct stage_context *context, int 
     return ts_histogram_fastest(image_of(context, input)->dtype, ts_histogram_by_value(context, input));
 }
 
-/* Whether the kernels of value_counts.cu count, which other stages use as well. */
+/* Returns true where the kernels of value_counts.cu count, which other stages use as well. */
 static bool by_common_kernels(const struct stage_context *context, int input)
 {
     const enum histogram_method method = method_of(context, input);
@@ -106,7 +106,7 @@ static uint32_t slot_count(const struct stage_context *context, int input)
     return last - first + 1;
 }
 
-/* Whether the counts of groups are the bins already. */
+/* Returns true where the counts of groups are the bins already. */
 static bool are_bins(const struct stage_context *context, int input)
 {
     const struct histogram_params *params = params_of(context);
@@ -119,7 +119,7 @@ static bool counts_slices(const struct stage_context *context, int input)
     return by_common_kernels(context, input) && per_slice(context, input);
 }
 
-/* Whether bins are made of the counts before they come down. */
+/* Returns true where bins are made of the counts before they come down. */
 static bool makes_bins(const struct stage_context *context, int input)
 {
     return ts_histogram_binned(context, input) && !are_bins(context, input);
@@ -167,7 +167,8 @@ static bool overwrites(const struct stage_context *context)
 
 /* ---- tables that are left to be merged --------------------------------------------------------- */
 
-/* Whether blocks leave their tables: those of `sub` always do, others where the tables are merged without atomics. */
+/* Returns true where blocks leave their tables: those of `sub` always do, others where the tables are merged without
+ * atomics. */
 static bool leaves_tables(const struct stage_context *context, int input)
 {
     const int32_t merge = params_of(context)->merge;

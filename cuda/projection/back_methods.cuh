@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The methods of backprojection on the device that stand in files of their own, for cuda/projection/reconstruction.cu:
- * what their launchers take, and scratch bytes for n slices. Sinograms have their slices at `data`.
+ * cuda/projection/reconstruction.cu calls the methods of backprojection that stand in files of their own through these
+ * launchers, with their scratch bytes for n slices. Sinograms have their slices at `data`.
  */
 #ifndef CUDA_PROJECTION_BACK_METHODS_CUH
 #define CUDA_PROJECTION_BACK_METHODS_CUH

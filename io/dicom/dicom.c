@@ -77,7 +77,7 @@ static const struct source_ops dicom_ops = {
     .close = close_source,
 };
 
-/* Whether every value that the stored format allows fits the volume's dtype exactly. */
+/* Returns true where every value that the stored format allows fits the volume's dtype exactly. */
 static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
 {
     double low, high, dtype_low, dtype_high;

@@ -160,8 +160,8 @@ static const struct dicom_series *find_damaged(const struct dicom_series *all, s
     return NULL;
 }
 
-/* Whether the user listed the files one by one. Such a user may leave out files of a series on purpose, unlike one who
- * gives a folder. */
+/* Returns true where the user listed the files one by one. Such a user may leave out files of a series on purpose,
+ * unlike one who gives a folder. */
 static bool is_listed(const struct dicom_series *series)
 {
     for (size_t i = 0; i < series->n_files; i++)
@@ -170,7 +170,8 @@ static bool is_listed(const struct dicom_series *series)
     return true;
 }
 
-/* Whether the file lies where the next slice of the series would, before its first or behind its last one. */
+/* Returns true where the file lies where the next slice of the series would, before its first or behind its last
+ * one. */
 static bool is_next_slice(const struct dicom_series *series, const struct dicom_file *file)
 {
     const double *step = series->image.step_z_mm, tolerance = 1e-3 + 0.02 * series->image.axes[0].spacing;
@@ -228,7 +229,7 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
     }
 }
 
-/* Whether the UID is the beginning of another one, which may have been cut. */
+/* Returns true where the UID is the beginning of another one, which may have been cut. */
 static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct dicom_series *group)
 {
     const size_t length = strlen(group->series);
@@ -238,7 +239,7 @@ static bool is_cut_uid(const struct dicom_series *all, size_t n, const struct di
     return false;
 }
 
-/* Whether bytes that no UID has stand in it, which belong to other elements. */
+/* Returns true where bytes that no UID has stand in it, which belong to other elements. */
 static bool is_garbled(const char *uid)
 {
     while (isprint((unsigned char)*uid))

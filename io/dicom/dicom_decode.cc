@@ -116,7 +116,8 @@ int decode(const void *bytes, size_t n_bytes, void *out, size_t out_bytes, char 
     return 0;
 }
 
-/* Where this program stands in a bundle, the dictionary that lies there; DCMTK otherwise looks where it was built to.
+/* Returns the dictionary of the bundle where this program stands in one; DCMTK otherwise looks in the folder that its
+ * build named.
  */
 void find_dictionary()
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One slice, in a worker process: it reads cells from the file's descriptor (at the offset that the scan found, or
- * through DCMTK), makes stored values of them, digests, counts padding, and rescales.
+ * This decodes one slice in a worker process: it reads cells from the file's descriptor (at the offset that the scan
+ * found, or through DCMTK), makes stored values of them, digests, counts padding, and rescales.
  *
  * pixel_sha256 = SHA-256(p), p the stored values, little-endian, sign-extended to BitsAllocated.
  * instance_hmac = HMAC-SHA256(key, SOP Instance UID), key = SHA-256(p || "tomostage instance key"): who holds the image

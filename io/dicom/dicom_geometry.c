@@ -72,7 +72,7 @@ static int compare_slices(const void *a, const void *b)
     return by_uid ? by_uid : strcmp(first->file->path, second->file->path);
 }
 
-/* Whether both files hold the same pixel bytes, read anew. Where one cannot be read *error is the errno. */
+/* Returns true where both files hold the same pixel bytes, read anew. Where one cannot be read *error is the errno. */
 static bool same_pixels(const struct dicom_file *a, const struct dicom_file *b, int *error)
 {
     const struct dicom_file *files[] = {a, b};

@@ -145,7 +145,8 @@ static bool is_hidden(const char *path)
     return *name == '.' || (folder[0] == '.' && folder[1] != '/' && folder[1] != '.');
 }
 
-/* Whether a name has the shape of an image's, also behind further extensions such as those of copies not yet whole. */
+/* Returns true where a name has the shape of an image's, also behind further extensions such as those of copies not yet
+ * whole. */
 static bool has_shape_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
     char name[512], text[NAME_BYTES];
@@ -195,8 +196,8 @@ static int compare_path(const void *path, const void *file)
     return strcmp(path, ((const struct dicom_file *)file)->path);
 }
 
-/* Whether an image stands beside the file whose name is the same up to an extension: IM1.dcm beside IM1.roi. The images
- * are sorted by path. */
+/* Returns true where an image stands beside the file whose name is the same up to an extension: IM1.dcm beside IM1.roi.
+ * The images are sorted by path. */
 static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_other *other)
 {
     const size_t length = (size_t)(ts_base_name(other->path) - other->path);
@@ -218,7 +219,7 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
     return false;
 }
 
-/* Whether its last extension is one of the images'. */
+/* Returns true where its last extension is one of the images'. */
 static bool has_extension_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
 {
     char text[NAME_BYTES];

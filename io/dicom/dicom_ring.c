@@ -3,8 +3,8 @@
  * Decodes slices ahead of their use, into a fixed number of slots in memory that sandboxed workers share. The number of
  * a job is slot * 2^32 + z. The open file goes with it, since a worker can open nothing.
  *
- * What read() waits for goes first, then what prefetch() named, in order, while slots are free. A slice that was
- * decoded ahead and stands in the way of one that is waited for gives up its slot: a prefetch is a hint.
+ * Slices that read() waits for go first, then those that prefetch() named, in order, while slots are free. A slice that
+ * was decoded ahead and stands in the way of one that is waited for gives up its slot: a prefetch is a hint.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -189,7 +189,7 @@ static void fail_slot(struct dicom_slot *slot, const char *code, const char *tex
     snprintf(slot->reply.text, sizeof slot->reply.text, "%s", text);
 }
 
-/* Whether this is still the file whose header was checked. */
+/* Returns true where this is still the file whose header was checked. */
 static bool is_unchanged(const struct dicom_file *file, const struct stat *now)
 {
     return S_ISREG(now->st_mode) && now->st_dev == file->device && now->st_ino == file->inode &&

@@ -102,7 +102,7 @@ static bool choose_syntax(struct scan *scan)
     return !text_equals(uid, "1.2.840.10008.1.2.1.99");
 }
 
-/* Whether the data set is encoded as the meta group states, judged by its first element. */
+/* Returns true where the data set is encoded as the meta group states, judged by its first element. */
 static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
 {
     unsigned char bytes[8];
@@ -194,7 +194,8 @@ static void init_file(struct dicom_file *file, const char *path)
             file->series_instances = NAN;
 }
 
-/* Whether these 8 bytes are the header of an element of one of the groups that come first in a file or a data set. */
+/* Returns true where these 8 bytes are the header of an element of one of the groups that come first in a file or a
+ * data set. */
 static bool is_first_element(const unsigned char *bytes)
 {
     bool little = (bytes[0] == 2 || bytes[0] == 8) && bytes[1] == 0;

@@ -102,7 +102,7 @@ static int link_descriptor(int fd, const char *path)
     return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* Whether a file of the folder can be made without a name and get one later. Only a trial shows it. */
+/* Returns true where a file of the folder can be made without a name and get one later. Only a trial shows it. */
 static bool can_link(const char *folder, const char *temporary)
 {
     const int fd = open_unnamed(folder);

@@ -13,7 +13,7 @@
 
 enum { VALUES_MOST = 16, VALUE_READ_BYTES = 64 << 10 };
 
-/* Those that this program writes too; others need plugins or libraries. */
+/* The filters that this program writes too; others need plugins or libraries. */
 static bool is_built_in(int32_t filter)
 {
     return filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_FLETCHER32;
@@ -55,7 +55,7 @@ void ts_hdf5_type_name(hid_t dataset, char *out, size_t size)
     TS_HDF5_CLOSE(type);
 }
 
-/* One text from a fixed or variable-length cell. */
+/* Reads one text from a fixed or variable-length cell. */
 static void cell_text(const unsigned char *cell, size_t bytes, bool variable, char *out, size_t size)
 {
     const char *text = (const char *)cell;

@@ -127,7 +127,7 @@ static bool await(const struct hdf5_session *session, struct allowance *allowanc
     return false;
 }
 
-/* Whether a transfer that failed is worth another try. The end of the child is no error of the channel. */
+/* Returns true where a transfer that failed is worth another try. The end of the child is no error of the channel. */
 static bool may_try_again(struct allowance *allowance)
 {
     if (errno == EINTR || errno == EAGAIN)
@@ -195,8 +195,8 @@ static bool is_code(const char *text)
     return n > 0 && n < CODE_BYTES && !text[n];
 }
 
-/* One record out of the bytes up to `end`; false where it is none. The child reports the fault; who asked for the
- * file, and where in the chain, is known here. */
+/* Reads one record from the bytes up to `end`. Returns false where it is malformed. The child reports the fault; who
+ * asked for the file, and where in the chain, is known here. */
 static bool take_record(const struct hdf5_child *setup, const char **at, const char *end, struct ts_diag *diag)
 {
     struct record_head head;

@@ -28,7 +28,8 @@ struct collection {
     int n;
 };
 
-/* Whether a dataset has numbers along `rank` axes, 2 or 3; then its shape, a picture as a volume of one slice. */
+/* Returns true where a dataset has numbers along `rank` axes, 2 or 3, and writes its shape; a picture is a volume of
+ * one slice. */
 static bool image_shape(const struct hdf5_storage *storage, int rank, int64_t n[3])
 {
     if ((storage->class != STORAGE_INTEGER && storage->class != STORAGE_FLOAT) || storage->rank != rank)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether elements of this type are read, and as what. */
+/* Returns true where elements of this type can be read, and sets the types to do so. */
 static bool find_type(struct hdf5_stack *stack, int rank)
 {
     static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32}, {0, TS_I8, TS_I16, 0, TS_I32}};

@@ -83,7 +83,7 @@ static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
     return swapped ? __builtin_bswap64(bits) : bits;
 }
 
-/* Whether narrowing makes an infinity of what is none. */
+/* Returns true where narrowing makes an infinity of what is none. */
 static bool overflows(const unsigned char *in, int64_t n, bool swapped)
 {
     bool found = false;
@@ -96,7 +96,7 @@ static bool overflows(const unsigned char *in, int64_t n, bool swapped)
     return found;
 }
 
-/* Whether an integer of 64 bits has more significant bits than a double holds. */
+/* Returns true where an integer of 64 bits has more significant bits than a double holds. */
 static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, int64_t n)
 {
     bool found = false;
@@ -237,7 +237,7 @@ static bool decode(struct reading *reading, size_t bytes, uint32_t skipped)
     return true;
 }
 
-/* Whether the map takes any index of the chunk. */
+/* Returns true where the map takes any index of the chunk. */
 static bool is_wanted(const struct reading *reading, const int64_t start[3])
 {
     const struct hdf5_box *box = reading->box;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the lines that io/hdf5/hdf5_content.c writes to datasets. Every length is checked against the bytes that there
- * are.
+ * This turns the lines that io/hdf5/hdf5_content.c writes into datasets. Every length is checked against the bytes that
+ * there are.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -160,7 +160,7 @@ bool ts_verify_content(struct verification *check, size_t bytes)
 
 /* ---- datasets ---------------------------------------------------------------------------------- */
 
-/* Whether chunks and filters are such as this program writes. NULL, or what is wrong. */
+/* Checks that this program could have written such chunks and filters. Returns NULL, or a text about the fault. */
 static const char *describe_chunks(struct verify_dataset *dataset)
 {
     const struct hdf5_storage *storage = &dataset->storage;

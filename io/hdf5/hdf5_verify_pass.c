@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One pass over the file: it is cut into parts (a chunk, a piece of a contiguous dataset, a piece of what lies between
- * them), and threads take part after part, read it with pread and hash it as bytes of the file and as values of its
- * dataset. Parts are in the order of the file, so that the disk sees rising offsets.
+ * This makes one pass over the file, which is cut into parts (a chunk, a piece of a contiguous dataset, a piece of what
+ * lies between them), and threads take part after part, read it with pread and hash it as bytes of the file and as
+ * values of its dataset. Parts are in the order of the file, so that the disk sees rising offsets.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a file's descriptions of its images make sense (io/file/result_check.h): directions at right angles, spacings
- * positive and finite, units known. Whoever edits a file can compute its digests anew, and the first version of the
- * digests did not cover attributes at all. An image is an NXdata group with the attribute "axes"; it is put together
- * from the lines of the listing, in which the axes and the values follow their group.
+ * This checks that a file's descriptions of its images make sense (io/file/result_check.h): directions at right angles,
+ * spacings positive and finite, units known. Whoever edits a file can compute its digests anew, and the first version
+ * of the digests did not cover attributes at all. An image is an NXdata group with the attribute "axes"; it is put
+ * together from the lines of the listing, in which the axes and the values follow their group.
  */
 #include <stdlib.h>
 #include <string.h>

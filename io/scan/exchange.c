@@ -70,7 +70,8 @@ static enum ts_status check_axes(const struct projections *projections)
                                 projections->stack.name, shown);
 }
 
-/* One flat or dark may be stored as (y, x); it is read as frames of which there is one, the axis after those. */
+/* A single flat or dark may be stored as (y, x). It is read as frames of which there is one, along an axis after
+ * those. */
 static int frame_axes(const struct hdf5_ref *dataset, int32_t frames)
 {
     return frames != FRAMES_PROJECTIONS && dataset->rank == 2 ? 2 : 3;

@@ -89,7 +89,7 @@ static void json_value(struct json *json, const char *value, bool text)
     }
     if (list)
         ts_json_open(json, '[');
-    /* One number, or any number of them in brackets: whatever the child sends, the JSON is well formed. */
+    /* Writes a number, or several of them in brackets. Whatever the child sends, the JSON is well formed. */
     const char *at = value + list;
     for (bool more = !list || (*at && *at != ']'); more; more = list && *at && *at != ']') {
         char *end;
@@ -197,7 +197,7 @@ static enum ts_status list(struct hdf5_session *session, void **answer, struct h
     return status;
 }
 
-/* Whether the newest error blames the file, and not its reading or this process. */
+/* Returns true where the newest error blames the file, and not its reading or this process. */
 static bool blames_file(const struct ts_diag *diag)
 {
     const size_t n = ts_diag_count(diag);

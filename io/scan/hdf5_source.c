@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One dataset of an HDF5 file: a volume (z, y, x) or a sinogram (z, view, detector), its axes in the file in any order.
- * Only the unit of the angles is taken from the file; the chain states order, spacing and place.
+ * This opens one dataset of an HDF5 file as a source: a volume (z, y, x) or a sinogram (z, view, detector), with its
+ * axes in the file in any order. Only the unit of the angles is taken from the file; the chain states order, spacing
+ * and place.
  */
 #include "io/scan/hdf5_source.h"
 

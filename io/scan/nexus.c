@@ -116,7 +116,7 @@ static enum ts_status find_entry(struct nexus *nexus)
                         "data, angles and image_key name the datasets of a scan that does not say so");
 }
 
-/* Whether a group has a member of this name, whatever it leads to. */
+/* Returns true where a group has a member of this name, whatever it leads to. */
 static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *group, const char *name, bool *found)
 {
     struct hdf5_name *names;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a TIFF page must be before it is decoded: one gray channel of 8, 16, 32 or (floats) 64 bits, rows from the top,
- * a lossless codec of the list, and strips or tiles, and a directory, that lie whole in the file. libtiff's messages
- * are kept, never printed.
+ * This checks a TIFF page before it is decoded. It must have one gray channel of 8, 16, 32 or (floats) 64 bits, rows
+ * from the top, a lossless codec of the list, and strips or tiles, and a directory, that lie whole in the file.
+ * libtiff's messages are kept, never printed.
  */
 #include "io/scan/tiff_check.h"
 

@@ -36,8 +36,9 @@ double ts_angles_to_degrees(double *angles, int64_t n, enum angle_unit unit)
     return high - low;
 }
 
-/* Whether n even steps over this range are those of half a turn or a turn, the end included or not. A short scan over
- * about 3 degrees is nothing strange: of few views only the very number counts, to the digits of 32-bit floats. */
+/* Returns true where n even steps over this range are those of half a turn or a turn, the end included or not. A short
+ * scan over about 3 degrees is nothing strange: of few views only the very number counts, to the digits of 32-bit
+ * floats. */
 static bool is_turn(double range, int64_t n, double turn)
 {
     const double without_end = turn * (double)(n - 1) / (double)n, tolerance = (n < 16 ? 1e-5 : 0.005) * turn;

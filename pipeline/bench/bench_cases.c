@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is benchmarked: the parameters that a stage's table gives as a hint, or values that fit its required parameters;
- * and texts of parameters as values.
+ * This lists the cases of a benchmark: the parameters that a stage's table gives as a hint, or values that fit its
+ * required parameters; and texts of parameters as values.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 enum { MAX_RUNS = 101, LEAST_RUNS = 5 };
 static const double run_seconds = 0.25;
 
-/* One thread: its processor time, which other programs do not lengthen by taking turns. More: wall time. */
+/* Returns the processor time for one thread, which other programs do not lengthen, and wall time for several. */
 static double now(int threads)
 {
     return threads == 1 ? ts_thread_seconds() : ts_seconds();

@@ -90,7 +90,7 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
     return ok;
 }
 
-/* Whether the text is [A-Za-z][A-Za-z0-9_-]{0,63}, which can name a group of the output file. */
+/* Returns true where the text is [A-Za-z][A-Za-z0-9_-]{0,63}, which can name a group of the output file. */
 static bool is_name(const char *text)
 {
     const size_t length = strlen(text);

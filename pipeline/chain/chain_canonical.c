@@ -8,8 +8,8 @@
 
 #include "pipeline/chain/chain_build.h"
 
-/* Whether a row is left out: it plays no part beside the others, is derived by a plan that was not made, or is optional
- * and not given. */
+/* Returns true where a row is left out: it plays no part beside the others, is derived by a plan that was not made, or
+ * is optional and not given. */
 static bool is_silent(const struct param_set *set, size_t i)
 {
     const struct param *row = &set->rows[i];

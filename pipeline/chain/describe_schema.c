@@ -184,7 +184,7 @@ static void write_described_text(struct json *json, const char *key, const char 
     ts_json_close(json, '}');
 }
 
-/* Whether every parameter has a default, so that the stage's name alone is enough. */
+/* Returns true where every parameter has a default, so that the stage's name alone is enough. */
 static bool works_alone(const struct stage *stage)
 {
     for (size_t i = 0; i < stage->n_params; i++)

@@ -108,7 +108,7 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     return false;
 }
 
-/* Whether the row holds a path: in a source, the path itself and every text whose name ends in _file. */
+/* Returns true where the row holds a path: in a source, the path itself and every text whose name ends in _file. */
 static bool holds_path(const struct load *load, const char *name)
 {
     const size_t length = strlen(name);
@@ -201,7 +201,8 @@ static bool read_numbers(const struct load *load, const struct node *first, int6
     return ok;
 }
 
-/* Whether every row of a list of lists is a list as long as the first; before anything is allocated by their product.
+/* Returns true where every row of a list of lists is a list as long as the first; before anything is allocated by their
+ * product.
  */
 static bool rows_are_even(const struct load *load, const struct node *table, struct param_set *set, size_t i)
 {

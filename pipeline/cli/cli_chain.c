@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `run` and `check` have in common: the options and the chain that the command line names.
+ * `run` and `check` share this: the options and the chain that the command line names.
  */
 #include <stdlib.h>
 #include <string.h>

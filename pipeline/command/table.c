@@ -100,7 +100,7 @@ static void print_line(const struct table *table, const void *row, FILE *stream)
     fputc('\n', stream);
 }
 
-/* One object on a line of its own. */
+/* Prints one object on a line of its own. */
 static void print_json(const struct table *table, const void *row, FILE *stream)
 {
     struct json json;

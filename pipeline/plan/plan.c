@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a chain to a plan: opens the sources, resolves every stage's parameters against its input, works out shapes,
- * passes and names, and fits the whole to the memory budget. Reads headers, no pixel.
+ * This makes a plan of a chain: it opens the sources, resolves every stage's parameters against its input, works out
+ * shapes, passes and names, and fits the whole to the memory budget. Reads headers, no pixel.
  */
 #include "pipeline/plan/plan.h"
 

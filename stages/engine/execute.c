@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One stage over whole images in host memory, slab by slab.
+ * This runs one stage over whole images in host memory, slab by slab.
  */
 #include "stages/engine/execute.h"
 

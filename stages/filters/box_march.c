@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How box's method `fused` cuts an image, which depends on its shape, the window and the shared memory of the device.
- * The cut changes results only in the last bits of floats.
+ * This decides how box's method `fused` cuts an image, which depends on its shape, the window and the shared memory of
+ * the device. The cut changes results only in the last bits of floats.
  */
 #include "stages/filters/box_march.h"
 

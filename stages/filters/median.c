@@ -266,7 +266,7 @@ static inline void find_bin(struct histogram *histogram, uint32_t middle)
     histogram->below = below;
 }
 
-/* Of the window's keys in the median's bin, the one that is number `rank` in rising order: by quickselect. */
+/* Returns number `rank` in rising order of the window's keys in the median's bin, by quickselect. */
 static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
 {
     int64_t first = 0, last = n - 1;

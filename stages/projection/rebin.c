@@ -149,8 +149,8 @@ static bool find_views(const struct rebinning *rebinning, double degree, int64_t
     return true;
 }
 
-/* One end of a ray: four taps, and how much of them lies within the row. That is 1 where both detector pixels do, less
- * where the ray passes beyond the last one, and 0 where the scan does not have the ray. */
+/* One end of a ray has four taps, and a share of them that lies within the row. That is 1 where both detector pixels
+ * do, less where the ray passes beyond the last one, and 0 where the scan does not have the ray. */
 struct ray_end {
     int64_t index[REBIN_TAPS / 2];
     double weight[REBIN_TAPS / 2], seen;
@@ -171,7 +171,7 @@ static struct ray_end find_end(const struct rebinning *rebinning, double degree,
     for (int side = 0; side < 2; side++) {
         const double d = below + side, w = side ? at - below : 1 - (at - below);
         const bool there = d >= 0 && d < (double)grid->n_detectors;
-        /* What the row lacks has weight 0 and its neighbor's index, so that a NaN elsewhere does not come in. */
+        /* A tap outside the row has weight 0 and its neighbor's index, so that a NaN elsewhere does not come in. */
         const int64_t detector = (int64_t)(there ? d : below + 1 - side);
         for (int view = 0; view < 2; view++) {
             end.index[2 * view + side] = views[view] * grid->n_detectors + detector;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the axes of a sinogram to those of a volume, the checks of the parameters, and on the CPU filtering and
- * backprojection one after the other. The volume lies about the rotation axis as the one that `radon` projects does:
- * rows fall and columns rise along the image's directions, and its center is the sinogram's origin. So a volume that
- * was projected comes back to its place.
+ * This derives the axes of a volume from those of a sinogram, checks the parameters, and on the CPU does the filtering
+ * and backprojection one after the other. The volume lies about the rotation axis as the one that `radon` projects
+ * does: rows fall and columns rise along the image's directions, and its center is the sinogram's origin. So a volume
+ * that was projected comes back to its place.
  */
 #include "stages/projection/reconstruction.h"
 

@@ -74,7 +74,7 @@ static void lay_out(const struct stage_context *context, const struct polar_grid
     work->pairs = pairs_of(context, grid);
     const size_t pairs = (size_t)work->pairs, padded = (size_t)grid->padded, across = (size_t)grid->grid_columns,
                  down = (size_t)grid->grid_rows, runs = (padded + POLAR_RUN - 1) / POLAR_RUN;
-    /* One thread has the rows of a view, or a strip and a line of it, or columns; each line may be one LINE longer. */
+    /* A thread holds the rows of a view, or a strip and a line of it, or columns; each line may be one LINE longer. */
     const size_t lines = pairs * (padded + MEMORY_ALIGNMENT), strip = (STRIP + 1) * pairs * (across + MEMORY_ALIGNMENT),
                  columns = COLUMNS * (down + MEMORY_ALIGNMENT);
     ts_layout_add(&own, largest(largest(lines, strip), columns) * sizeof(complex_pair));

@@ -295,7 +295,7 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(struct center_result) + (search > drawing ? search : drawing);
 }
 
-/* Where nothing is searched the strip's two are the first. */
+/* Without a search the strip's two tables are the first. */
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
     int n = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the detector cuts off the object shows at the two ends of a row. Values are averaged over blocks of a 64th of
- * the detector and a 16th of the views, so that noise plays no part and an object that is cut off in some directions
- * alone is seen. A strip of the detector counts with its largest mean, or, where the value of air is not known, with
- * the largest less the smallest.
+ * An object that the detector cuts off shows at the two ends of a row. Values are averaged over blocks of a 64th of the
+ * detector and a 16th of the views, so that noise plays no part and an object that is cut off in some directions alone
+ * is seen. A strip of the detector counts with its largest mean, or, where the value of air is not known, with the
+ * largest less the smallest.
  */
 #include <math.h>
 

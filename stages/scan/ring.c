@@ -154,7 +154,7 @@ static void sort_column(struct place *places, struct place *scratch, int64_t n)
         memcpy(places, from, (size_t)n * sizeof *places);
 }
 
-/* One slice: its columns, sorted. */
+/* Handles one slice, with its columns sorted. */
 struct sorted {
     const struct stage_context *context;
     const char *in;
@@ -239,7 +239,7 @@ static void sort_block(const struct sorted *sorted, int64_t first, int64_t n, co
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
-/* One key of each of 16 ranks. A window is `size` of these, sorted. */
+/* A vector has one key of each of 16 ranks. A window is `size` of these, sorted. */
 struct ranks {
     int32_t at[RANKS];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One set of messages for `range` and `limits`, which window, rescale, invert and histogram share.
+ * This is the one set of messages for `range` and `limits`, which window, rescale, invert and histogram share.
  */
 #include "stages/values/limits.h"
 
