@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A list of blocks; small requests share a block, large ones get their own.
+ * An arena is a list of blocks. Small requests share a block, and large ones get their own.
  */
 #include "core/arena.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Diagnostics for programs: one JSON object on a line of its own for each record.
+ * This writes diagnostics for programs: one JSON object on a line of its own for each record.
  */
 #include "core/diag.h"
 #include "core/json.h"

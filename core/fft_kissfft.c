@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fourier transforms through KissFFT (M. Borgerding), for builds that must not link FFTW. Only its complex transform of
- * one line is used, which keeps no state while it works. A real line of n samples is taken as n / 2 complex ones z:
- * with Z their transform, E and O those of the even and odd samples and w = exp(-2 pi i k / n),
+ * one line is used, which keeps no state while it works. A real line of n samples is read as n / 2 complex ones z: with
+ * Z their transform, E and O those of the even and odd samples and w = exp(-2 pi i k / n),
  *
  *     E[k] = (Z[k] + conj Z[n/2 - k]) / 2,   O[k] = (Z[k] - conj Z[n/2 - k]) / 2i,   X[k] = E[k] + w O[k].
  */

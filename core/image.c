@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One table has name, size and range of each element type, so that a new type is one row. Sizes are multiplied with a
+ * check, because shapes come from files and may not fit size_t.
+ */
 #include "core/image.h"
 
 #include <math.h>

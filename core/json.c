@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON as a stream of tokens: one bit per depth remembers whether a comma is due, nothing is allocated.
+ * JSON is written as a stream of tokens. One bit per depth remembers whether a comma is due, and nothing is allocated.
  */
 #include "core/json.h"
 

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sizes are rounded up to whole cache lines, because aligned_alloc() demands a multiple of the alignment and vectors at
+ * the end of an array may then be read whole. Arrays grow by doubling, so that n items cost O(n) copies.
+ */
 #include "core/memory.h"
 
 #include <stdlib.h>

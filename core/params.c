@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A parameter struct is read and written through its rows: the offset gives the field, the kind its C type. Checks and
+ * texts are here once for every stage and source, so that all of them report in the same words.
+ */
 #include "core/params.h"
 
 #include <inttypes.h>

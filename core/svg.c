@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Characters with a meaning in XML become numeric entities, which need no list of names.
+ */
 #include "core/svg.h"
 
 void ts_svg_text(FILE *stream, const char *text)

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This writes text into SVG pictures, for the charts and the drawings of the program.
+ */
 #ifndef CORE_SVG_H
 #define CORE_SVG_H
 

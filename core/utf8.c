@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A table has the allowed first and second bytes of each length, which excludes overlong forms and surrogates.
+ */
 #include "core/utf8.h"
 
 size_t ts_utf8_bytes(const char *text, size_t left)

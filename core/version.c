@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Only this file is compiled again when version, commit or flags change, since CMake passes them to it alone.
+ */
 #include "core/version.h"
 
 #include "core/tomostage.h"

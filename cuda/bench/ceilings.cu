@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ceilings of a device. copy: out[i] = in[i], 16 bytes a thread and step, 2 bytes of traffic a byte. read: the
- * exclusive or of all words, written only where it has a value that the data does not give, 1 byte of traffic a byte.
- * texture: each thread adds 256 bilinear samples along a slanted line of a 512 x 512 float texture, which lies in the
- * caches: the rate of the texture units. Blocks of 256 threads, as many as fill the device 8 times over: each thread
- * has 4 independent 16-byte loads under way.
+ * This measures the ceilings of a device. copy: out[i] = in[i], 16 bytes a thread and step, 2 bytes of traffic a byte.
+ * read: the exclusive or of all words, written only where it has a value that the data does not give, 1 byte of traffic
+ * a byte. texture: each thread adds 256 bilinear samples along a slanted line of a 512 x 512 float texture, which lies
+ * in the caches: the rate of the texture units. Blocks of 256 threads, as many as fill the device 8 times over: each
+ * thread has 4 independent 16-byte loads under way.
  */
 #include "cuda/device/launch.cuh"
 

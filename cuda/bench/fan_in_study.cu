@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runner of the study fan-in on a CUDA device: sum, product, minimum, maximum and variance of n floats in double by
- * p processors (threads), and sums of tables of counts.
+ * This is the runner of the study fan-in on a CUDA device: sum, product, minimum, maximum and variance of n floats in
+ * double by p processors (threads), and sums of tables of counts.
  *
  * serial: one thread, one value after the other: T1. fan-in: value i takes in value i + s, s halved from step to step;
  * the p threads share a step's joins, and wait for one another between steps (one block: a barrier; more: a launch a

@@ -84,14 +84,14 @@ load_vector(const uint4 *at)
     return __ldg(at);
 }
 
-/* This says that the pixel lies in global memory: nvcc 13.0 takes the ends of a span for shared memory in
+/* This says that the pixel lies in global memory: nvcc 13.0 mistakes the ends of a span for shared memory in
  * count_16_volume. */
 static __device__ uint32_t load_pixel(const uint16_t *at)
 {
     return __ldg(at);
 }
 
-/* The next vectors that a thread counts. */
+/* The vectors that a thread counts next. */
 template <int loads> struct vector_ring {
     uint4 next[loads];
 };

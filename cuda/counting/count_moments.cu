@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over the counts c of the keys k of a slice: c k and c k^2 (exact integers) and c log|v|; and the values at the
- * ranks of percentiles.
+ * This sums c k and c k^2 (exact integers) and c log|v| over the counts c of the keys k of a slice, and finds the
+ * values at the ranks of percentiles.
  *
- * Sums: a block takes two slices, so that a logarithm is read once for two counts; a thread takes every 512th key of
+ * Sums: a block handles two slices, so that a logarithm is read once for two counts; a thread reads every 512th key of
  * both, and then the threads fan in. Memory traffic: 4 bytes read for each key and slice, and 8 for the logarithm,
- * which stays in the second cache. Ranks: one block for each slice, a thread takes a run of neighboring keys. A slice
+ * which stays in the second cache. Ranks: one block for each slice, and a thread for a run of neighboring keys. A slice
  * has 256 or 65,536 keys, which 512 threads (for ranks 1,024) read in few rounds.
  */
 #include "cuda/counting/count_moments.cuh"

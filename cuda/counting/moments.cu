@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Count, sum, sum of squared deviations, product, smallest and largest of the finite values of every slice, in double.
+ * This computes count, sum, sum of squared deviations, product, smallest and largest of the finite values of every
+ * slice, in double.
  *
  * two-level: a thread takes a run of about the square root of the slice's size (at most RUN_MOST values), 16 values at
  * a time, and the block's threads read side by side; it sums the differences from the mean of the run's first 16

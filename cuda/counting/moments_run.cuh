@@ -99,7 +99,7 @@ template <typename type> static __device__ void add_all(struct run<type> *run, c
     run->n += GROUP;
 }
 
-/* Bit i of `present` says that value i is there. */
+/* Value i is there where bit i of `present` is set. */
 template <typename type>
 static __device__ void add_some(struct run<type> *run, const type values[GROUP], unsigned present)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order statistics by order keys of 32 bits.
+ * This finds order statistics by order keys of 32 bits.
  *
  * histogram: writes the upper halves of the keys as 16-bit values and counts those (4 bytes read a value, 2 written and
  * read again; the halves of NaN and infinities belong to no finite value and are left out); then counts the lower

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The frame of all launches that count into tables of slots: cuts the slices into pieces and the slots into passes, and
- * merges the tables that blocks left in scratch.
+ * All launches that count into tables of slots go through this file: it cuts the slices into pieces and the slots into
+ * passes, and merges the tables that blocks left in scratch.
  *
  * partial[slot] += sum of table[slot] over the tables of a slice: the tables are joined by fan-in or in two levels
  * (fan_in.cuh), and then there is one addition for each slot; or every table is added with atomics. Memory traffic: 4
@@ -84,8 +84,8 @@ enum ts_status ts_cuda_table_pieces(const struct stage_context *context, const s
     return status;
 }
 
-/* Only the device knows how many bins there are. The tables leave room for four blocks on a multiprocessor, take the
- * slots in passes, and passes without bins end at once. */
+/* Only the device knows how many bins there are. The tables leave shared memory for four blocks on a multiprocessor,
+ * take the slots in passes, and passes without bins end at once. */
 enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context, const struct ts_image *slices,
                                       const void *bins, size_t bins_stride, size_t most_bins, void *partials,
                                       bool per_slice, size_t stride, const struct cuda_call *call)

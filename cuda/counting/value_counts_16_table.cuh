@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of 16-bit counting in shared memory (value_counts_16.cuh says why) and how pixels are added to it.
+ * This is the table of 16-bit counting in shared memory (value_counts_16.cuh states why) and how pixels are added to
+ * it.
  *
  * window: 32-bit counts of the keys [first, first + 2^log2_keys), each in 2^log2_copies copies that the lanes of a warp
  *         share out. Keys outside are outliers.
@@ -16,7 +17,7 @@
 
 enum { WORDS_NOTES = 2048, PACKED_WORDS = 32768, LOG2_PACKED = 15 };
 
-/* A note says what happened, and to which key (for carries: to which word of the table). */
+/* A note states what happened, and to which key (for carries: to which word of the table). */
 enum { NOTE_OUTLIER = 0, NOTE_LOWER_CARRY = 1 << 16, NOTE_UPPER_CARRY = 2 << 16, NOTE_BORROW = 3 << 16 };
 enum { NOTE_KINDS = 3 << 16 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * counts[value xor bias] += 1 over all pixels of a 16-bit volume. Each multiprocessor has one block of 1,024 threads
- * and 136 KiB (value_counts_16.cuh says how a thread counts), with an equal share of the pixels. Memory traffic: 2
+ * and 136 KiB (value_counts_16.cuh describes how a thread counts), with an equal share of the pixels. Memory traffic: 2
  * bytes read a pixel.
  *
  * Counts of a window are few, and are added to the volume's at once. Tables of all keys are not: 132 of them would

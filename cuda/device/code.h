@@ -30,8 +30,8 @@ int ts_cuda_capability_needed(void);
 /* The capability that the code was compiled for which the device in use runs. Returns a cudaError_t. Only in builds
  * with CUDA. */
 int ts_cuda_running_code(int *code);
-/* Refuses (code cuda-code) where what runs on the device was compiled for less than device->code says, as with CUDA's
- * own environment variables. running: of a kernel there. */
+/* Refuses (code cuda-code) a device that runs code for a lower capability than device->code, as CUDA's own environment
+ * variables can cause. `running` is the capability of a kernel there. */
 enum ts_status ts_cuda_code_check(const struct device_numbers *device, int running, struct ts_diag *diag);
 /* Writes a list such as "machine code for 7.5, 9.0 and PTX for 9.0". */
 void ts_cuda_code_text(const struct cuda_code *codes, int n, char *text, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sizes of what a driver holds on a CUDA device and on the host for it. Plan and driver take them from here, so the
- * memory planned is the memory allocated.
+ * This computes how much memory a driver holds on a CUDA device and on the host for it. Plan and driver both ask here,
+ * so the memory planned is the memory allocated.
  */
 #include "cuda/device/driver_bytes.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sizes of what a driver holds, for the driver itself (cuda/device/driver.c). All are rounded up to whole strides
- * (cuda/device/launch.h) where they are of device memory; slab_slices and n: the most slices of one call.
+ * These functions compute the sizes of a driver's memory, for the driver itself (cuda/device/driver.c). All are rounded
+ * up to whole strides (cuda/device/launch.h) where they are of device memory; slab_slices and n: the most slices of one
+ * call.
  */
 #ifndef CUDA_DEVICE_DRIVER_BYTES_H
 #define CUDA_DEVICE_DRIVER_BYTES_H

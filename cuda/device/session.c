@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams, memory and events of one device, through the CUDA runtime, and the messages for its errors. Built only with
- * CUDA; cuda/device/absent.c stands for it elsewhere. Memory is allocated piece by piece while a run is
+ * This has the streams, memory and events of one device, through the CUDA runtime, and the messages for its errors.
+ * Built only with CUDA; cuda/device/absent.c stands for it elsewhere. Memory is allocated piece by piece while a run is
  * set up, so that memory checkers see where each piece ends, and freed all at once.
  */
 #include "cuda/device/session.h"

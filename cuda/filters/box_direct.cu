@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box by its definition: one thread adds the whole window of one pixel. Memory traffic: each sample is read
- * (2 radius + 1)^2 times, or ^3, nearly always from a cache; device memory sees one read and one write a pixel while
- * the rows of a window stay in the caches. Blocks of 32 x 8: a warp reads along x, and 8 rows share their windows
+ * This computes box by its definition: one thread adds the whole window of one pixel. Memory traffic: each sample is
+ * read (2 radius + 1)^2 times, or ^3, nearly always from a cache; device memory sees one read and one write a pixel
+ * while the rows of a window stay in the caches. Blocks of 32 x 8: a warp reads along x, and 8 rows share their windows
  * through the first cache.
  *
  *     direct    any radius

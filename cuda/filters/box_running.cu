@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box by running sums, coarse-grained: one thread carries the sum of a window along a whole row, then one down a whole
- * column (and in 3D first one along z), adds the entering sample and subtracts the leaving one (McDonnell, 1981). The
- * passes meet in scratch. Memory traffic: each pass reads a pixel twice and writes it once, whatever the radius.
+ * This computes box by running sums, coarse-grained: one thread carries the sum of a window along a whole row, then one
+ * down a whole column (and in 3D first one along z), adds the entering sample and subtracts the leaving one (McDonnell,
+ * 1981). The passes meet in scratch. Memory traffic: each pass reads a pixel twice and writes it once, whatever the
+ * radius.
  *
  * A warp does 32 rows: neighboring threads would read addresses a row apart, so entering and leaving samples and the
  * results go through tiles of 32 x 32 in shared memory (33 wide, against bank conflicts), which are read and written

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box as one pass for each axis, fine-grained: one thread adds the 2 radius + 1 samples along one axis for one pixel.
- * The passes (along z in 3D, x, y) meet in scratch. Memory traffic: 2 reads and 2 writes a pixel in 2D, 3 and 3 in 3D,
- * which makes 1 + 4 + 4 + 1 bytes for an 8-bit pixel in 2D; neighboring windows share their samples through the caches.
+ * This computes box in one pass for each axis, fine-grained: one thread adds the 2 radius + 1 samples along one axis
+ * for one pixel. The passes (along z in 3D, x, y) meet in scratch. Memory traffic: 2 reads and 2 writes a pixel in 2D,
+ * 3 and 3 in 3D, which makes 1 + 4 + 4 + 1 bytes for an 8-bit pixel in 2D; neighboring windows share their samples
+ * through the caches.
  *
  * Blocks of 32 x 8: a warp reads along x in every pass, and in the pass along y 8 rows share most of their windows.
  */

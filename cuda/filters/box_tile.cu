@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box in shared memory: a block loads a tile with its halo once, and adds along x, y (and z) there; a thread sums one
- * window at a time. In 2D a tile is 32 columns by 32 rows, in 3D by 8 rows and 8 slices. Memory traffic: one write a
- * pixel, and (32 + 2 radius)^2 / 32^2 reads in 2D, of which all but one may come from the second cache. 256 threads a
- * block: a warp does rows of 32 columns. The tile with its halo must fit the shared memory of one block, which bounds
- * the radius.
+ * This computes box in shared memory: a block loads a tile with its halo once, and adds along x, y (and z) there; a
+ * thread sums one window at a time. In 2D a tile is 32 columns by 32 rows, in 3D by 8 rows and 8 slices. Memory
+ * traffic: one write a pixel, and (32 + 2 radius)^2 / 32^2 reads in 2D, of which all but one may come from the second
+ * cache. 256 threads a block: a warp does rows of 32 columns. The tile with its halo must fit the shared memory of one
+ * block, which bounds the radius.
  */
 #include "cuda/filters/box.cuh"
 

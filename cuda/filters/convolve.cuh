@@ -42,15 +42,15 @@ static inline __host__ __device__ int ts_cuda_convolve_place(int column)
     return column + column / CONVOLVE_STEP;
 }
 
-/* Any kernel up to 31 x 31, any type (convolve_tile.cu). */
+/* Launches any kernel up to 31 x 31, for any type (convolve_tile.cu). */
 enum ts_status ts_cuda_convolve_tile(const struct stage_context *context, const struct convolve_job *job,
                                      const struct cuda_call *call);
-/* Kernels up to 7 x 7, two of them only up to 3 x 3 (convolve_taps.cu). exact: the sums of an 8- or 16-bit image are
- * integers that float holds. */
+/* Launches kernels up to 7 x 7, two of them only up to 3 x 3 (convolve_taps.cu). `exact` is set where the sums of an 8-
+ * or 16-bit image are integers that float holds. */
 bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact);
 enum ts_status ts_cuda_convolve_taps(const struct stage_context *context, const struct convolve_job *job, bool exact,
                                      const struct cuda_call *call);
-/* One kernel up to 31 x 31, weights[j][i] = down[j] * across[i]; any type (convolve_separable.cu). */
+/* Launches one kernel up to 31 x 31 with weights[j][i] = down[j] * across[i], for any type (convolve_separable.cu). */
 enum ts_status ts_cuda_convolve_separable(const struct stage_context *context, const struct convolve_job *job,
                                           const double *across, const double *down, const struct cuda_call *call);
 

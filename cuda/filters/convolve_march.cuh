@@ -44,7 +44,7 @@ template <typename T, typename Sum> static __device__ Sum march_convert(T raw, c
         return __hiloint2double(0x43300000, (int)(raw ^ plan.flip)) - plan.offset;
 }
 
-/* Where a warp works. */
+/* The place of a warp's work. */
 struct march_place {
     int first_column, first_row, end_row, z;
 };
@@ -143,7 +143,7 @@ static __device__ bool march_find(const struct march_plan &plan, int strip_colum
     return item < plan.n_items;
 }
 
-/* The row of the slice that stands for row y, or NULL for the constant. */
+/* Returns the row of the slice that stands for row y, or NULL for the constant. */
 template <typename T> static __device__ const T *march_source(const T *slice, int y, const struct march_plan &plan)
 {
     const int from = ts_cuda_border_rarely(y, plan.ny, plan.border);

@@ -27,8 +27,8 @@ struct median_job {
     uint32_t flip;
 };
 
-/* SIZE: of the window, 0 where job.radius says it. CUBE: it spans slices, whose halo lies before `in`'s first slice of
- * output and behind its last. */
+/* SIZE is that of the window, or 0 where job.radius gives it. With CUBE it spans slices, whose halo lies before `in`'s
+ * first slice of output and behind its last. */
 template <typename T, int SIZE, bool CUBE>
 static __global__ void __launch_bounds__(FLAT_X *THREADS_Y) map_tiles(const T *in, T *out, struct median_job job)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The median of keys (cuda/values/value_keys.cuh): by a network in registers, as stages/filters/median_network.h has
- * it, or bit by bit.
+ * This finds the median of keys (cuda/values/value_keys.cuh): by a network in registers, as
+ * stages/filters/median_network.h has it, or bit by bit.
  */
 #ifndef CUDA_FILTERS_MEDIAN_CUH
 #define CUDA_FILTERS_MEDIAN_CUH
@@ -15,7 +15,8 @@ static __device__ inline void ts_cuda_order(int32_t &a, int32_t &b)
     a = low;
 }
 
-/* The smallest and the largest of the first half and two are dropped, the next key takes a free place, and so on. */
+/* Half of the keys and two more are kept. The smallest and the largest of them are dropped, the next key is put in, and
+ * so on. */
 template <int N> static __device__ int32_t ts_cuda_median(const int32_t keys[N])
 {
     enum { KEPT = N / 2 + 2 };

@@ -54,7 +54,7 @@ static __device__ bool outliers_near(int32_t key, int32_t low, int32_t high, con
            ((job.kind & OUTLIERS_DARK) && high >= outliers_dark_limit<T>(key, job));
 }
 
-/* A number whose differences are those of the values. */
+/* Returns a number whose differences are those of the values. */
 template <typename T> static __device__ double outliers_number_of(int32_t key)
 {
     return std::is_same<T, float>::value ? (double)ts_cuda_value_of<float>(key, 0) : (double)key;
@@ -105,7 +105,7 @@ static __device__ inline void outliers_count(const struct plane_job &job, int64_
         atomicAdd(&job.replaced[z], (unsigned long long)replaced);
 }
 
-/* Windows of 3 x 3 and 5 x 5 while rows pass through registers. */
+/* Handles windows of 3 x 3 and 5 x 5 while rows pass through registers. */
 enum ts_status ts_cuda_outliers_march(const struct stage_context *context, const struct ts_image *in,
                                       struct ts_image *out, const struct plane_job *job, const struct cuda_call *call);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * equalize on a CUDA device: which kernels count, make the maps and apply them. No kernel stands here.
+ * This file chooses the kernels that count, make the maps and apply them for equalize on a CUDA device. No kernel
+ * stands here.
  *
  * 8- and 16-bit images without a reference stay on the device: value_counts.cuh counts every value, equalize_finish.cu
  * makes the maps, and equalize_values.cu applies them. All others take the counts to the host, whose code makes the

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * histogram on a CUDA device: which partials its rounds have, and which kernels fill them. No kernel stands here: those
- * of cuda/values/value_range.cu find the range, those of cuda/counting/value_counts.cu count 8- and 16-bit values
- * fastest, and those of cuda/counting/table_counts.cu and cuda/histogram/histogram_*.cu are the methods by name, and
- * count bins and labels.
+ * This file chooses the partials of histogram's rounds on a CUDA device, and the kernels that fill them. No kernel
+ * stands here: those of cuda/values/value_range.cu find the range, those of cuda/counting/value_counts.cu count 8- and
+ * 16-bit values fastest, and those of cuda/counting/table_counts.cu and cuda/histogram/histogram_*.cu are the methods
+ * by name, and count bins and labels.
  *
  * A range is a struct cuda_value_range; the fastest methods have the partials of value_counts.cuh; labels and all other
  * methods have uint64_t counts of slots (cuda/counting/table_job.cuh). Counts of 16-bit values become bins

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Histograms by atomic adds to global memory.
+ * This makes histograms by atomic adds to global memory.
  *
  * global: one table. A thread takes every grid-th pixel.
  * sub-histogram: every strip of columns has a table of its own, so that fewer threads meet in a counter. A block of 32

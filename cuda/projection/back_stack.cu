@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backprojection of a parallel beam, 128 slices at once where there are so many, else 64 or 32, by linear
+ * This backprojects a parallel beam, 128 slices at once where there are so many, else 64 or 32, by linear
  * interpolation. back_stack.cuh describes what a thread computes, its memory traffic and its blocks; here are the
  * places and weights of pixels in the views of a table. Each group of slices is interleaved first: its samples are read
  * and written once more.

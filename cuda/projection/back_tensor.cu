@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backprojection on tensor cores, by the products that cuda/projection/tensor.cuh describes: rows of a product are 16
- * pixels, lines are views. (z, view, detector) -> (z, y, x). Weights are those of linear interpolation, or the
+ * This backprojects on tensor cores, by the products that cuda/projection/tensor.cuh describes: rows of a product are
+ * 16 pixels, lines are views. (z, view, detector) -> (z, y, x). Weights are those of linear interpolation, or the
  * transpose of Joseph's. In the latter a detector pixel's weight falls with its ray's distance from the pixel in
  * pixels, along the ray's minor axis, which is rounded as cuda/projection/radon_tensor.cu rounds it: without SPLIT both
  * have the very same weights.

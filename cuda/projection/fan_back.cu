@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filtered backprojection of a fan without rebinning: the factors of its rows before the filter, and backprojection
- * with the weights of stages/geometry/fan_view.h; (z, view, detector) -> (z, y, x).
+ * This is filtered backprojection of a fan without rebinning: the factors of its rows before the filter, and
+ * backprojection with the weights of stages/geometry/fan_view.h; (z, view, detector) -> (z, y, x).
  *
  * weigh: one thread multiplies one sample; its dtype's bytes and 4 of the weight are read, 4 written. 256 threads.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices to interleaved arrays and back (interleave.cuh). One thread moves four samples through a tile of 32 columns x
- * 32 slices, transposed in shared memory, so that both sides are read and written in whole sectors: the dtype's bytes
- * and 4 bytes a sample. A block has 256 threads, eight rows of a tile.
+ * This copies slices to interleaved arrays and back (interleave.cuh). One thread moves four samples through a tile of
+ * 32 columns x 32 slices, transposed in shared memory, so that both sides are read and written in whole sectors: the
+ * dtype's bytes and 4 bytes a sample. A block has 256 threads, eight rows of a tile.
  */
 #include "cuda/projection/interleave.cuh"
 

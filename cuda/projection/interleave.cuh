@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays of several slices with the slices' samples side by side, so that what is the same for all slices is worked out
- * once, and a warp reads one sample of all of them at once. Sample i of a line in slice s of `width` is
+ * These arrays hold several slices with the slices' samples side by side, so that weights are worked out once for all
+ * slices, and a warp reads one sample of all of them at once. Sample i of a line in slice s of `width` is
  *
  *     data[((line + lines around) * (n_minor + 2 samples around) + samples around + i) * width + s]
  *
@@ -31,13 +31,13 @@ static inline struct interleaved_lines ts_cuda_lines(bool along_rows)
     return lines;
 }
 
-/* The width for the next slices: places without a slice cost less than a narrower kernel. */
+/* Returns the width for the next slices. Places without a slice cost less than a narrower kernel. */
 static inline int ts_cuda_group_width(int64_t slices_left)
 {
     return slices_left > 64 ? 128 : slices_left > 32 ? 64 : 32;
 }
 
-/* Bytes of an array of rows with `margin` zeros on all four sides, and of one of lines as above. */
+/* Return the bytes of an array of rows with `margin` zeros on all four sides, and of one of lines as above. */
 static inline size_t ts_cuda_interleaved_bytes(int64_t n_rows, int64_t n_columns, int margin, int width)
 {
     return ts_cuda_stride((size_t)(n_rows + 2 * margin) * (size_t)(n_columns + 2 * margin) * (size_t)width *
@@ -49,11 +49,11 @@ static inline size_t ts_cuda_lines_bytes(int64_t n_major, int64_t n_minor, int w
     return (size_t)n_major * (size_t)(n_minor + 2 * INTERLEAVE_MARGIN) * (size_t)width * sizeof(float);
 }
 
-/* Slices [z, z + n) of an image to `out`. The width is a multiple of 32, at least n. */
+/* Interleaves slices [z, z + n) of an image to `out`. The width is a multiple of 32, at least n. */
 enum ts_status ts_cuda_interleave(const struct stage_context *context, const struct ts_image *image, int64_t z,
                                   int64_t n, struct interleaved_lines lines, int width, float *out,
                                   cudaStream_t stream);
-/* An array of rows without margins to slices [z, z + n) of an f32 image. */
+/* Writes an array of rows without margins to slices [z, z + n) of an f32 image. */
 enum ts_status ts_cuda_separate(const struct stage_context *context, const struct ts_image *image, int64_t z, int64_t n,
                                 int width, const float *in, cudaStream_t stream);
 

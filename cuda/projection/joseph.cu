@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joseph's projector for any beam, (z, y, x) -> (z, view, detector), over 128 interleaved slices at once (64 or 32 at
- * the end of a stack; their samples are read and written once more for that).
+ * This is Joseph's projector for any beam, (z, y, x) -> (z, view, detector), over 128 interleaved slices at once (64 or
+ * 32 at the end of a stack; their samples are read and written once more for that).
  *
  * rays: one thread works out one ray, in double; 32 bytes are written a ray, once a call.
  *
@@ -155,7 +155,7 @@ static __device__ __forceinline__ void project_kind(const float *samples, const 
     }
 }
 
-/* grid: as ray_patches.cuh says. */
+/* The grid is that of ray_patches.cuh. */
 template <int V>
 static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
     project(const float *volume, float *out, const struct cuda_ray *table, const int32_t *halt,

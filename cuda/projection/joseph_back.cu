@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The exact adjoint of Joseph's projector for any beam: every pixel sums the rays that touch it, times their weights,
- * which joseph_weight.cuh works out from the pixel's place. (z, view, detector) -> (z, y, x).
+ * This is the exact adjoint of Joseph's projector for any beam: every pixel sums the rays that touch it, times their
+ * weights, which joseph_weight.cuh works out from the pixel's place. (z, view, detector) -> (z, y, x).
  *
  * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp. A thread works out one view of 32: the first of 3
  * neighboring detector pixels for each image pixel, and their weights. Where none of the 4 pixels needs its third, and

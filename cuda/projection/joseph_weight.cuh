@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The weights of Joseph's projector as a pixel sees them, without a table of rays. A pixel at (x, y) lies in a view at
+ * This computes the weights of Joseph's projector as a pixel sees them, without a table of rays. A pixel at (x, y) lies
+ * in a view at
  *
  *     p = x cos(theta) + y sin(theta)    A = source_axis + x sin(theta) - y cos(theta)    L = hypot(A, p)
  *

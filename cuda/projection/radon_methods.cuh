@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The methods of radon on the device that stand in files of their own: what their launchers take, and scratch bytes for
- * n slices. radon.cu has method ray, and joseph.cu method stack of a fan.
+ * These are the launchers of the methods of radon that stand in files of their own, with their scratch bytes for n
+ * slices. radon.cu has method ray, and joseph.cu method stack of a fan.
  */
 #ifndef CUDA_PROJECTION_RADON_METHODS_CUH
 #define CUDA_PROJECTION_RADON_METHODS_CUH

@@ -163,8 +163,8 @@ static __device__ void write_group(const float4 *totals, const struct cuda_beam 
     }
 }
 
-/* grid: as ray_patches.cuh says, for views of one major axis. FAR: rays may be 2 pixels apart or more; without that a
- * thread needs fewer registers. */
+/* The grid is that of ray_patches.cuh, for views of one major axis. FAR: rays may be 2 pixels apart or more; without
+ * that a thread needs fewer registers. */
 template <int V, bool FAR>
 static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     project_stack(const float *lines, float *out, const struct cuda_beams *table, const int32_t *halt,

@@ -208,7 +208,7 @@ static __device__ __forceinline__ void write_rays(const float4 *totals, const st
     }
 }
 
-/* grid: as ray_patches.cuh says; parts of the slices. */
+/* The grid is that of ray_patches.cuh, times the parts of the slices. */
 template <class S>
 static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     project_tensor(const uint4 *lines, const uint32_t *maxima, float *out, const struct cuda_beams *table,

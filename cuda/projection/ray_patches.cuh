@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of the blocks of projectors. A block computes a run of neighboring detector pixels in a group of
- * neighboring views; blocks that run at once should pass nearly the same image pixels, so that these come from the
- * caches. So blocks are numbered patch after patch: a patch is some runs side by side by PATCH_GROUPS groups of views,
- * and patches rise by runs, then by groups. Numbered along the whole detector instead, every other pixel came from
- * device memory.
+ * This orders the blocks of projectors. A block computes a run of neighboring detector pixels in a group of neighboring
+ * views; blocks that run at once should pass nearly the same image pixels, so that these come from the caches. So
+ * blocks are numbered patch after patch: a patch is some runs side by side by PATCH_GROUPS groups of views, and patches
+ * rise by runs, then by groups. When blocks were numbered along the whole detector, every other pixel came from device
+ * memory.
  */
 #ifndef CUDA_PROJECTION_RAY_PATCHES_CUH
 #define CUDA_PROJECTION_RAY_PATCHES_CUH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filtering, then backprojection by the method chosen, and method `pixel` of a parallel beam. (z, view, detector) ->
- * (z, y, x).
+ * This filters, then backprojects by the method chosen, and has method `pixel` of a parallel beam. (z, view, detector)
+ * -> (z, y, x).
  *
  * pixel: one thread goes through all views for one pixel of one slice, two loads and two products each (more for rays
  * closer than a pixel). 32 views from 0 are summed, and then these sums in rising order.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fourier transforms of 2 to 32 complex samples in the registers of one thread (J. W. Cooley and J. W. Tukey, 1965; W.
- * M. Gentleman and G. Sande, 1966). None divides.
+ * These are Fourier transforms of 2 to 32 complex samples in the registers of one thread (J. W. Cooley and J. W. Tukey,
+ * 1965; W. M. Gentleman and G. Sande, 1966). None divides.
  *
  *     plain, decimated in time:         X[k] = sum over i of x[i] exp(-+ 2 pi i i k / N)
  *     shifted, decimated in frequency:  X[k] = sum over i of x[i] exp(-2 pi i i (k + shift) / N)
@@ -148,8 +148,8 @@ template <int N> static __device__ __forceinline__ void row_fft_quarter_back(flo
     row_fft_quarter_last<N>(x, out, std::make_integer_sequence<int, N>());
 }
 
-/* Shifted as the thread's 16 turns say, 32 samples in natural order to bit-reversed order, from LEVEL 0 on: at level l
- * the w of node c is exp(-2 pi i (shift + c) / 2^(l + 1)). A turn serves two nodes, the second one times -i. */
+/* Shifted as the thread's 16 rotations state, 32 samples in natural order to bit-reversed order, from LEVEL 0 on: at
+ * level l the w of node c is exp(-2 pi i (shift + c) / 2^(l + 1)). A turn serves two nodes, the second one times -i. */
 template <int LEVEL> static __device__ __forceinline__ void row_fft_shifted(float2 *x, const float4 *turns)
 {
     if constexpr (LEVEL < 5) {

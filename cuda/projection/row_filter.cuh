@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The filters of filtered backprojection on the device (stages/projection/row_filter.h), for the stages that filter the
- * rows of a sinogram.
+ * This applies the filters of filtered backprojection on the device (stages/projection/row_filter.h), for the stages
+ * that filter the rows of a sinogram.
  */
 #ifndef CUDA_PROJECTION_ROW_FILTER_CUH
 #define CUDA_PROJECTION_ROW_FILTER_CUH
@@ -12,7 +12,7 @@ extern "C" {
 #include "stages/projection/row_filter.h"
 }
 
-/* Bytes of the response, and writing it, for call->constants. */
+/* Return the bytes of the response, and write it, for call->constants. */
 size_t ts_cuda_row_filter_constants_bytes(const struct stage_context *context, const struct row_filter *filter);
 void ts_cuda_row_filter_constants(const struct stage_context *context, const struct row_filter *filter, void *host);
 /* Describes call->transforms[0]; returns how many there are. */

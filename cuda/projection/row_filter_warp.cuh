@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernels of row_filter_fused.cu share: their tables, samples of any dtype, and the step of a warp that takes
+ * The kernels of row_filter_fused.cu share this: their tables, samples of any dtype, and the step of a warp that puts
  * 32 samples a thread through the second half of the transform, the product, and the first half of the inverse.
  */
 #ifndef CUDA_PROJECTION_ROW_FILTER_WARP_CUH

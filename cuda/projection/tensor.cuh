@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linear interpolation as matrix products on tensor cores. The columns of a product are slices, its 16 rows are sums
- * (rays, or pixels) over lines of samples, and the weight of a sample is max(0, 1 - |position - sample|). Weights are
- * worked out in registers as the first operand; samples are the second, in half precision; sums are float.
+ * This does linear interpolation as matrix products on tensor cores. The columns of a product are slices, its 16 rows
+ * are sums (rays, or pixels) over lines of samples, and the weight of a sample is max(0, 1 - |position - sample|).
+ * Weights are worked out in registers as the first operand; samples are the second, in half precision; sums are float.
  *
  * A product m16n8k8 takes 8 neighboring samples of a line, a window, for 16 sums and 8 slices. In its first operand
  * thread l of a warp holds the weights of samples 2 (l % 4) and 2 (l % 4) + 1 for sums l / 4 and l / 4 + 8. In the

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a warp goes through the windows of tensor.cuh: line after line, and in each line the windows that its 16 sums
- * take samples from. The windows of up to 32 lines are worked out at once, one line by each thread, and written one
- * after another to shared memory. The samples of a round of windows are in registers or on their way there: the
- * registers of what has been multiplied take what comes a round later, and weights are worked out between the products
- * before theirs. Sums run over rising lines, then windows; after some windows, 16 of split operands, they are added to
- * float totals in shared memory.
+ * A warp goes through the windows of tensor.cuh line after line, and in each line through the windows with samples of
+ * its 16 sums. The windows of up to 32 lines are worked out at once, one line by each thread, and written one after
+ * another to shared memory. The samples of a round of windows are in registers or on their way there: the registers of
+ * what has been multiplied take what comes a round later, and weights are worked out between the products before
+ * theirs. Sums run over rising lines, then windows; after some windows, 16 of split operands, they are added to float
+ * totals in shared memory.
  *
  * A kind of walk is a struct derived from tensor_walk with functions of these names in its own file:
  *

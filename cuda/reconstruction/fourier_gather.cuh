@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel of fourier that adds the points of a polar grid to the places of a rectangular one around them
+ * This is the kernel of fourier that adds the points of a polar grid to the places of a rectangular one around them
  * (stages/reconstruction/polar_grid.h): each place gathers the points that reach it, views by rising direction, then
  * frequencies. What one thread computes, its traffic and its block: cuda/reconstruction/fourier.cu.
  */

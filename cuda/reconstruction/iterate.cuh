@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What iterative reconstructions share on the device: A and A', which are the stages radon and backproject, and the
+ * Iterative reconstructions share this on the device: A and A', which are the stages radon and backproject, and the
  * state of up to ITERATE_SLICES slices that are iterated together. Nothing goes through the host, so that the device
  * never waits for it: a slice that is done keeps its image, and once all of a group are done, `halt` makes the kernels
  * that follow return at once.
@@ -73,9 +73,9 @@ enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, cons
 /* Takes the squares of n values a slice. */
 enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *values, int64_t n);
 
-/* Joins the squares of n values a slice that were taken last, and does what they are for. A residual, after i
- * iterations, is recorded and decides which slices are done; a shadow gives cgls its alpha and a gradient its beta, as
- * the state's factor; the products of a direction with the gradient are what the next alpha divides. */
+/* Joins the squares of n values a slice that were taken last, and uses the sums. A residual, after i iterations, is
+ * recorded and decides which slices are done; a shadow gives cgls its alpha and a gradient its beta, as the state's
+ * factor; the products of a direction with the gradient are what the next alpha divides. */
 enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT, NORM_DIRECTION };
 enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Method fourier-wavelet of ring on the device: scratch_bytes() and map() of the stage.
+ * This has scratch_bytes() and map() of ring's method fourier-wavelet on the device.
  */
 #ifndef CUDA_SCAN_RING_WAVELET_CUH
 #define CUDA_SCAN_RING_WAVELET_CUH

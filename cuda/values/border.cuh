@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The border rules of stages/engine/border.h on the device: which sample of a line stands for one outside it.
+ * These functions apply the border rules of stages/engine/border.h on the device: they find which sample of a line
+ * stands for one outside it.
  *
  *     ts_cuda_border_index    for loops that meet the border often
  *     ts_cuda_border_rarely   for loops whose samples mostly lie inside

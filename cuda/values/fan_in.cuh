@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stages/values/fan_in.h on the device: how the partial results of threads and blocks become one, in an order that
- * depends only on how many there are. Numbers are added; a struct that fans in has an overload of
+ * These functions are stages/values/fan_in.h on the device: they join the partial results of threads and blocks into
+ * one, in an order that depends only on how many there are. Numbers are added; a struct that fans in has an overload of
  * `ts_cuda_join(type *into, const type *from)`.
  */
 #ifndef CUDA_VALUES_FAN_IN_CUH
@@ -13,7 +13,7 @@ extern "C" {
 #include "stages/values/fan_in.h"
 }
 
-/* The stride with which n values start: the largest power of two below n. */
+/* Returns the stride with which n values start: the largest power of two below n. */
 static __host__ __device__ inline int64_t ts_cuda_stride_of(int64_t n)
 {
     int64_t stride = 0;
@@ -54,8 +54,8 @@ template <typename type> static __device__ void ts_cuda_fan_in(type *value, type
 
 /* ---- tables of counts --------------------------------------------------------------------------- */
 
-/* One step of a fan-in of tables: table i takes in table i + stride. A thread joins one bin of one pair. blockIdx.z is
- * the set of tables, which starts set_bins counts after the one before. */
+/* One step of a fan-in of tables: table i adds table i + stride. A thread joins one bin of one pair. blockIdx.z is the
+ * set of tables, which starts set_bins counts after the one before. */
 template <typename type>
 static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t n_bins, int64_t stride,
                                            int64_t n_tables)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Point functions over a slab. Memory traffic: each value is read once and written once.
+ * This applies point functions to a slab. Memory traffic: each value is read once and written once.
  *
  * 16- and 32-bit values: a thread maps groups of 16 bytes (of the wider of the two types), several of them in flight
  * before the first is used, and computes in double. 256 threads a block leave the registers for that.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps every value of a slab by itself on a CUDA device: stages/values/point_map.h for launchers. Values are computed
- * in double by the CPU code's operations in the CPU code's order, so that integers are the same bytes.
+ * This maps every value of a slab by itself on a CUDA device: stages/values/point_map.h for launchers. Values are
+ * computed in double by the CPU code's operations in the CPU code's order, so that integers are the same bytes.
  *
  *   POINT_REVERSE  y = middle - x
  *   POINT_LINEAR   y = below where x <= low, above where x >= high, else
@@ -15,7 +15,7 @@
 
 enum point_kind { POINT_REVERSE, POINT_LINEAR, POINT_SIGMOID };
 
-/* How two numbers of a reduction's result (a, b) complete the function. */
+/* The ways in which two numbers of a reduction's result (a, b) complete the function. */
 enum point_fit {
     POINT_FIT_NONE,
     POINT_FIT_MIDDLE, /* middle = a */
@@ -32,7 +32,7 @@ struct point_function {
     double reciprocal; /* of the divisor: the kernels' own */
 };
 
-/* The function for numbers (a, b) that are known. */
+/* Returns the function for numbers (a, b) that are known. */
 static inline __host__ __device__ void ts_cuda_point_fit(struct point_function *function, double a, double b)
 {
     const double wide = function->fit == POINT_FIT_SCALE ? b : b - a;
@@ -49,8 +49,9 @@ static inline __host__ __device__ void ts_cuda_point_fit(struct point_function *
 
 /* scratch_bytes() of a stage that maps by ts_cuda_point_map, for any number of slices. */
 size_t ts_cuda_point_scratch(const struct stage_context *context, int64_t n);
-/* out = function(in), rounded half to even and saturated where out is an integer; NaN becomes 0 there. With a fit the
- * numbers are the first doubles of call->result; per_slice: of every slice its own result, result_bytes apart. */
+/* Computes out = function(in). Integer outputs are rounded half to even and saturated, and NaN becomes 0 there. With a
+ * fit the numbers are the first doubles of call->result; per_slice: of every slice its own result, result_bytes
+ * apart. */
 enum ts_status ts_cuda_point_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                  const struct point_function *function, bool per_slice, size_t result_bytes,
                                  const struct cuda_call *call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys of 32 bits sorted by digits of 8, lowest first: four times count, scan and scatter (N. Satish, M. Harris and M.
- * Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009).
+ * This sorts keys of 32 bits by digits of 8, lowest first: four times count, scan and scatter (N. Satish, M. Harris and
+ * M. Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009).
  *
  * A block works on a tile of 4,096 keys of one slice. Counting: a thread counts 16 keys in a table of the block. Scan:
  * one block for each slice turns the counts [digit][tile] into places. Scatter: a warp takes 512 neighbors, 32 at a

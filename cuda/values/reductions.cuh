@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums and extremes over the lanes of a warp and the threads of a block, for kernels whose block is a whole number of
- * warps. All lanes (or threads) call these functions together.
+ * These functions compute sums and extremes over the lanes of a warp and the threads of a block, for kernels whose
+ * block is a whole number of warps. All lanes (or threads) call these functions together.
  *
  *     ts_cuda_warp_lowest, _highest   the extremes of the lanes' keys, for all lanes
  *     warp_sum, block_sum             the sum, for all lanes or threads

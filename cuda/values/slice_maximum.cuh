@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The largest magnitude of every slice, for methods that scale the values of a slice into the range of a shorter type.
- * A thread looks at every so many values of a slice; a maximum does not depend on the order. Memory traffic: each value
- * is read once. 256 threads a block keep enough loads in flight.
+ * This finds the largest magnitude of every slice, for methods that scale the values of a slice into the range of a
+ * shorter type. A thread looks at every so many values of a slice; a maximum does not depend on the order. Memory
+ * traffic: each value is read once. 256 threads a block keep enough loads in flight.
  */
 #ifndef CUDA_VALUES_SLICE_MAXIMUM_CUH
 #define CUDA_VALUES_SLICE_MAXIMUM_CUH

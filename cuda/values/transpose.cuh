@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchanges the rows and columns of slices, out[z][x][y] = in[z][y][x], for kernels whose threads follow columns. A
- * thread moves four pixels through a tile of 32 x 32 in shared memory, so that both sides are read and written in whole
- * sectors. Memory traffic: each pixel is read once and written once. 256 threads a block are the 8 rows of a tile that
- * move at a time.
+ * This exchanges the rows and columns of slices, out[z][x][y] = in[z][y][x], for kernels whose threads follow columns.
+ * A thread moves four pixels through a tile of 32 x 32 in shared memory, so that both sides are read and written in
+ * whole sectors. Memory traffic: each pixel is read once and written once. 256 threads a block are the 8 rows of a tile
+ * that move at a time.
  */
 #ifndef CUDA_VALUES_TRANSPOSE_CUH
 #define CUDA_VALUES_TRANSPOSE_CUH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Integers that order as the values of an image do.
+ * Value keys are integers that order as the values of an image do.
  *
  * ts_cuda_key_of() and ts_cuda_value_of() go to signed 32-bit keys and back, as stages/values/value_keys.h does. T is
  * float or the unsigned integer as wide as a value (TS_CUDA_BIT_TYPES); `flip` is ts_cuda_key_flip() of the image's

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smallest and the largest finite value, and how many are not numbers: stages/values/value_range.h for launchers.
- * Only integers are added up (values as keys of the same order), so that any grouping of slices, blocks and slabs gives
- * the same bytes.
+ * This finds the smallest and the largest finite value, and counts values that are NaN or infinite:
+ * stages/values/value_range.h for launchers. Only integers are added up (values as keys of the same order), so that any
+ * grouping of slices, blocks and slabs gives the same bytes.
  */
 #ifndef CUDA_VALUES_VALUE_RANGE_CUH
 #define CUDA_VALUES_VALUE_RANGE_CUH

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which series a run takes: the one that the user names, or else the only one that is fit for a volume. Where another
- * group of files may hold slices of it, nothing is chosen unless the user names the series or allows damaged files.
+ * This chooses the series of a run: the one that the user names, or else the only one that is fit for a volume. Where
+ * another group of files may hold slices of it, nothing is chosen unless the user names the series or allows damaged
+ * files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
     return NULL;
 }
 
-/* Takes a series that the user named, or the only one where damaged files are allowed. A warning says what it may lack.
+/* Takes a series that the user named, or the only one where damaged files are allowed. A warning states what it may
+ * lack.
  */
 static enum ts_status take_named(const struct dicom_series *series, size_t n, const struct dicom_series *named,
                                  const struct dicom_series **chosen, struct ts_diag *diag)

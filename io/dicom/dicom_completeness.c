@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks whether series are whole, as far as their headers tell. Positions show a slice that is missing between others
- * (dicom_geometry.c). One that is missing at an end shows only in the Instance Numbers and in the counts that headers
- * state, or as a file of another group that would continue the series. Source: DICOM PS3.3 C.7.6.1
- * (Instance Number), C.7.3.1 and PS3.4 C.3.4 (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition).
+ * Checks whether series are whole, as far as their headers state it. Positions show a slice that is missing between
+ * others (dicom_geometry.c). One that is missing at an end shows only in the Instance Numbers and in the counts that
+ * headers state, or as a file of another group that would continue the series. Source: DICOM PS3.3 C.7.6.1 (Instance
+ * Number), C.7.3.1 and PS3.4 C.3.4 (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition).
  */
 #include "io/dicom/dicom_completeness.h"
 

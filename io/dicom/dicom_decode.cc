@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thin shim over DCMTK: one JPEG lossless or JPEG-LS frame of a file that our own scan has checked. Runs in worker
- * processes only, never in the program itself. Frames are taken with DcmPixelData::getUncompressedFrame, which writes
- * into a buffer of our size; chooseRepresentation and DicomImage are not used, since both trust the header's sizes.
+ * This thin shim over DCMTK decodes one JPEG lossless or JPEG-LS frame of a file that our own scan has checked. It runs
+ * in worker processes only, never in the program itself. Frames are taken with DcmPixelData::getUncompressedFrame,
+ * which writes into a buffer of our size; chooseRepresentation and DicomImage are not used, since both trust the
+ * header's sizes.
  */
 #include "io/dicom/dicom_decode.h"
 

@@ -106,7 +106,7 @@ static enum ts_status visit_folder(struct search *search, struct found *found)
     return add(search, &search->pending, found);
 }
 
-/* Takes one name in a folder. The file system is asked only where the folder's entry does not tell what it is. */
+/* Handles one name in a folder. The file system is asked only where the folder's entry does not state its kind. */
 static enum ts_status visit(struct search *search, int fd, const struct found *parent, const struct dirent *entry)
 {
     struct stat status = {.st_mode = DTTOIF(entry->d_type)};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order and spacing of slices. With row and column cosines r and c (made orthonormal), normal n = r x c, slice i lies
- * at t_i = dot(position_i, n); slices are ordered by t. The step is the mean vector from one slice to the next; its
- * length along n is the spacing. Spacing is even where every gap is within max(1e-3 mm, 0.1 %) of the median one,
- * accepted with a warning up to 1 %, refused beyond. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and orientations, LPS,
- * mm).
+ * This finds order and spacing of slices. With row and column cosines r and c (made orthonormal), normal n = r x c,
+ * slice i lies at t_i = dot(position_i, n); slices are ordered by t. The step is the mean vector from one slice to the
+ * next; its length along n is the spacing. Spacing is even where every gap is within max(1e-3 mm, 0.1 %) of the median
+ * one, accepted with a warning up to 1 %, refused beyond. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and orientations,
+ * LPS, mm).
  */
 #include "io/dicom/dicom_geometry.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes one volume of a group of files, or says why not: order, spacing and tilt come from positions, unit and element
- * type from the rescale values.
+ * This makes one volume of a group of files, or states why it cannot: order, spacing and tilt come from positions, unit
+ * and element type from the rescale values.
  */
 #ifndef IO_DICOM_DICOM_GEOMETRY_H
 #define IO_DICOM_DICOM_GEOMETRY_H

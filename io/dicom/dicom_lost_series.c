@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the series to which a file may have belonged that cannot tell: a file without a readable header, or one whose
- * header is so damaged that its Series Instance UID belongs to no whole file. Two things are looked up: the series that
- * have several slices in its folder, and the series, wherever they are, with a slice of the same name but for numbers
- * and extensions. If some series match in both, the file counts for these; else for those that match in one; else for
- * every series, since any of them may have lost it.
+ * Finds the series to which a file may have belonged that does not name it: a file without a readable header, or one
+ * whose header is so damaged that its Series Instance UID belongs to no whole file. Two things are looked up: the
+ * series that have several slices in its folder, and the series, wherever they are, with a slice of the same name but
+ * for numbers and extensions. If some series match in both, the file counts for these; else for those that match in
+ * one; else for every series, since any of them may have lost it.
  */
 #include <stdlib.h>
 

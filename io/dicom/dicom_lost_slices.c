@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which files without a readable header may have been slices: see dicom_non_images.h. A name's shape is its extension,
- * and the rest of it with every run of digits written as one '#': IM0006.dcm has the shapes ".dcm" and "im#". All
- * shapes of the images are kept in one sorted list, for each folder and, under EVERYWHERE, for all of them together.
+ * This decides which files without a readable header may have been slices: see dicom_non_images.h. A name's shape is
+ * its extension, and the rest of it with every run of digits written as one '#': IM0006.dcm has the shapes ".dcm" and
+ * "im#". All shapes of the images are kept in one sorted list, for each folder and, under EVERYWHERE, for all of them
+ * together.
  */
 #include <ctype.h>
 #include <stdint.h>

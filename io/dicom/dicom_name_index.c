@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Entries are sorted once and then found by binary search, because a folder may hold a hundred thousand names.
+ */
 #include "io/dicom/dicom_name_index.h"
 
 #include <stdio.h>

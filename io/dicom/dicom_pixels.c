@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds pixel data against its header. Compressed streams are checked up to the first byte that only a decoder can
- * judge: their own headers must state the same rows, columns and bits, and they may not claim a size out of all
+ * This checks pixel data against its header. Compressed streams are checked up to the first byte that only a decoder
+ * can judge: their own headers must state the same rows, columns and bits, and they may not claim a size out of all
  * proportion to their bytes.
  */
 #include "io/dicom/dicom_pixels.h"

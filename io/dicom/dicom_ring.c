@@ -337,7 +337,7 @@ static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *d
     return TS_OK;
 }
 
-/* Keeps what the worker found out about slice z, and says whether the slice may be used. */
+/* Keeps what the worker found out about slice z, and returns whether the slice may be used. */
 static enum ts_status accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
                              struct ts_diag *diag)
 {

@@ -117,7 +117,7 @@ struct chunk_queue *ts_chunk_queue_create(int threads, chunk_sink *sink, void *u
     return queue;
 }
 
-/* Threads take no signals: those belong to the program's own thread. One thread is enough to go on. */
+/* Threads block all signals, which belong to the program's own thread. One thread is enough to go on. */
 static int start_threads(struct chunk_queue *queue)
 {
     sigset_t all, before;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file without a name, its link or rename without replacing, fsync of the file and of the folder. A process is
- * alive if its number answers to kill(pid, 0): folders shared by several hosts are taken to be written by one at a
- * time.
+ * This creates the file without a name, links or renames it without replacing another, and syncs the file and the
+ * folder. A process is alive if its number answers to kill(pid, 0): folders shared by several hosts are assumed to be
+ * written by one at a time.
  */
 #include "io/file/file_commit.h"
 

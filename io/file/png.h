@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This writes gray pictures as PNG files, for previews.
+ */
 #ifndef IO_FILE_PNG_H
 #define IO_FILE_PNG_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Types, small values and storage of HDF5 objects as text. Files may be foreign: sizes are checked before anything is
- * read.
+ * This writes types, small values and storage of HDF5 objects as text. Files may be foreign: sizes are checked before
+ * anything is read.
  */
 #include "io/hdf5/hdf5_describe.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An image as NXdata: "data" in the image's axis order, one dataset per axis with its positions, geometry as attributes
- * of the group. Position of index i: axis.positions[i], else first + i * spacing, else (no spacing) i. An evenly spaced
- * axis has the attribute spacing.
- * Source: NeXus NXdata (signal, axes, AXISNAME_indices).
+ * This writes an image as NXdata: "data" in the image's axis order, one dataset per axis with its positions, geometry
+ * as attributes of the group. Position of index i: axis.positions[i], else first + i * spacing, else (no spacing) i. An
+ * evenly spaced axis has the attribute spacing. Source: NeXus NXdata (signal, axes, AXISNAME_indices).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,7 @@
 enum { RECORDS_BYTES = 4 << 20, CODE_BYTES = 40, TICK_MS = 20 };
 enum { LIFE_CPU_SECONDS = 300 }; /* the limits of the single tasks come first */
 
-/* These bound one task; a session as a whole may take a few times as much. */
+/* These bound one task; a session as a whole may use a few times as much. */
 static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60, session_factor = 3;
 
 struct hdf5_session {
@@ -87,7 +87,7 @@ enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session, 
     return damaged(session, "the process that tried to read it gave no answer", diag);
 }
 
-/* The time that one task may take, and why the session ended before the task did: for the file's sake, or because this
+/* The time that one task may use, and why the session ended before the task did: for the file's sake, or because this
  * process could not go on. */
 struct allowance {
     double seconds, used_before; /* of the processor */

@@ -116,7 +116,7 @@ static int64_t place_of(const struct hdf5_box *box, int d, int64_t i)
     return box->map && d == box->map_axis ? box->map[i] : from_first;
 }
 
-/* One row of the last axis, [first, end), stored at `in`. */
+/* Reads one row of the last axis, [first, end), stored at `in`. */
 static void put_last(struct reading *reading, const unsigned char *in, ptrdiff_t at, int64_t first, int64_t end)
 {
     const struct hdf5_box *box = reading->box;
@@ -237,7 +237,7 @@ static bool decode(struct reading *reading, size_t bytes, uint32_t skipped)
     return true;
 }
 
-/* Returns true where the map takes any index of the chunk. */
+/* Returns true where the map keeps any index of the chunk. */
 static bool is_wanted(const struct reading *reading, const int64_t start[3])
 {
     const struct hdf5_box *box = reading->box;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The verdict: a sandboxed child lists the file and finds where values are (libhdf5 runs nowhere else on a foreign
- * file), threads read all of it once, and the digests are compared. What is wrong is named by the smallest thing that
- * shows it: a dataset, then the root, which stands for attributes, links and structure, then the bytes.
+ * This gives the verdict: a sandboxed child lists the file and finds where values are (libhdf5 runs nowhere else on a
+ * foreign file), threads read all of it once, and the digests are compared. What is wrong is named by the smallest
+ * thing that shows it: a dataset, then the root, which stands for attributes, links and structure, then the bytes.
  */
 #include "io/hdf5/hdf5_verify.h"
 
@@ -224,7 +224,7 @@ static enum ts_status list_task(struct hdf5_child *child, const void *request, F
 
 static int count_threads(void)
 {
-    enum { MOST = 32 }; /* each takes up to 24 MiB */
+    enum { MOST = 32 }; /* each uses up to 24 MiB */
     cpu_set_t set;
     const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return n < MOST ? n : MOST;

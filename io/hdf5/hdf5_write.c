@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of the output file: create, groups and links, commit, abandon. The order at the end makes a whole file: all
- * datasets, the root's digest over them, the mark `complete`, the check of what was written, the trailer, and only then
- * the name. HDF5's version bounds are V110 to V110, because then every piece of metadata carries a checksum.
+ * This is the life of the output file: create, groups and links, commit, abandon. The order at the end makes a whole
+ * file: all datasets, the root's digest over them, the mark `complete`, the check of what was written, the trailer, and
+ * only then the name. HDF5's version bounds are V110 to V110, because then every piece of metadata carries a checksum.
  */
 #include "io/hdf5/hdf5_write.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The failures of a writer. The first one of any thread is kept, since what fails after it is a consequence, and the
- * thread that owns the writer reports it, once.
+ * This keeps the failures of a writer. The first one of any thread is kept, since what fails after it is a consequence,
+ * and the thread that owns the writer reports it, once.
  */
 #include "io/hdf5/hdf5_writer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fork server and the caller's side of its children.
+ * This is the fork server and the caller's side of its children.
  *
  * A request is one message: a head, the child's setup, its channel and descriptors. The server clones itself with
  * CLONE_PARENT, so that the child is a child of the program: the program can wait for it, and it dies with the program.

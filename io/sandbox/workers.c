@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a worker in its sandbox, and the caller's side of the pool: start, queue, wait with a clock, kill and
- * reap. A worker's processor time is limited for its whole life, so one that has used some of it gets no more jobs, and
- * another takes its place.
+ * This is the life of a worker in its sandbox, and the caller's side of the pool: start, queue, wait with a clock, kill
+ * and reap. A worker's processor time is limited for its whole life, so one that has used some of it gets no more jobs,
+ * and another takes its place.
  */
 #include "io/sandbox/workers.h"
 

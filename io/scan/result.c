@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An image out of a result, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME has its axes, units,
- * quantity, geometry and beam, so that a run goes on as if there had been one chain. Evenly spaced axes keep their
- * spacing in an attribute: out of rounded positions it could not be had to the last bit.
+ * This opens an image of a result as a source, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME has its
+ * axes, units, quantity, geometry and beam, so that a run goes on as if there had been one chain. Evenly spaced axes
+ * keep their spacing in an attribute: out of rounded positions it could not be had to the last bit.
  */
 #include "io/scan/result.h"
 

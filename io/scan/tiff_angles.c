@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The angles of TIFF pages: a list in the chain, a text file beside it, or a range that the views divide evenly. An
- * even range is the number of a page alone, so that a page that is missing would shift all after it.
+ * The angles of TIFF pages come from a list in the chain, a text file beside it, or a range that the views divide
+ * evenly. An even range is the number of a page alone, so that a page that is missing would shift all after it.
  */
 #include "io/scan/tiff_angles.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts that the formats share: units and axes of the image, the facts about its slices, and the digests of those that
+ * The formats share these parts: units and axes of the image, the facts about its slices, and the digests of those that
  * have been read.
  */
 #include "io/source/source.h"

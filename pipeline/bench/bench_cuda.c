@@ -2,7 +2,7 @@
  *
  * Times a subject on a CUDA device: medians of runs on images that lie there. The time of the kernels comes from events
  * around each stretch of work. A delay goes before each run, so that its kernels follow one another without waiting for
- * the host; the total, with the host's part of a reduction, is taken in runs of their own, without it. Rates are
+ * the host; the total, with the host's part of a reduction, is measured in runs of its own, without it. Rates are
  * compared with reading for a stage that only counts, with bilinear texture fetches for a projection, and with copying
  * for all else.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Images of known distributions (z, y, x), and of a patient: a slice through him, or his projections (z, view,
- * detector) where a stage takes line integrals. The projections are exact chords of ellipses without noise, so that
+ * detector) where a stage accepts line integrals. The projections are exact chords of ellipses without noise, so that
  * they are consistent for a stage that solves for the slice. The chord of the ray x cos(phi) + y sin(phi) = s in an
  * ellipse of half axes a and b at (x0, y0) is
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Prepares the stage of a case as a plan would, and works out from it what its row is measured by: the bytes that it
- * must move, and the samples that it takes.
+ * must move, and the samples that it reads along rays or views.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reader goes through the text once, character by character. Words become the nodes that the same chain in YAML
+ * would give, with the places of the words for messages.
+ */
 #include "pipeline/chain/oneline.h"
 
 #include <ctype.h>

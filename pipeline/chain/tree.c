@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes live in one arena and are counted, so that a hostile text ends at a limit instead of using all memory.
+ */
 #include "pipeline/chain/tree.h"
 
 #include <string.h>

@@ -63,7 +63,7 @@ void ts_command_help(const struct command *command, FILE *stream)
 
 static bool json_asked;
 
-/* getopt takes a long option's first letters for it. */
+/* getopt accepts the first letters of a long option for it. */
 bool ts_command_json_find(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -149,7 +149,8 @@ static const struct command_option *option_of(const struct command *command, int
     return NULL;
 }
 
-/* The command's options as getopt_long takes them, their short forms in `letters`. A colon first: the caller reports.
+/* Writes the command's options as getopt_long expects them, with their short forms in `letters`. A colon first: the
+ * caller reports.
  */
 static void list_options(const struct command *command, struct option options[MOST_OPTIONS + 2],
                          char letters[2 * MOST_OPTIONS + 3])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes that a plan needs on a CUDA device, and bytes that go over the bus. pipeline/run/run_cuda.c allocates exactly
- * these. Built only with CUDA.
+ * This computes the bytes that a plan needs on a CUDA device, and those that are copied over the bus.
+ * pipeline/run/run_cuda.c allocates exactly these. Built only with CUDA.
  */
 #include "cuda/device/driver.h"
 #include "cuda/device/launch.h"

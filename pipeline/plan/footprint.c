@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of a plan that is cut into slabs: which images it stores, and how much of each is held at once. The runner
- * allocates by the same functions, so the memory planned is the memory used.
+ * This computes the memory of a plan that is cut into slabs: which images it stores, and how much of each is held at
+ * once. The runner allocates by the same functions, so the memory planned is the memory used.
  */
 #include "pipeline/plan/plan.h"
 

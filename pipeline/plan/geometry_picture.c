@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The geometry of a scan as SVG 1.1. x points right and y up, in mm from the rotation axis; the first view is drawn.
- * With theta its angle, e = (cos, sin) and w = (-sin, cos), detector positions rise along e; a fan's source stands at
- * source_axis * w and parallel rays come from there.
+ * This draws the geometry of a scan as SVG 1.1. x points right and y up, in mm from the rotation axis; the first view
+ * is drawn. With theta its angle, e = (cos, sin) and w = (-sin, cos), detector positions rise along e; a fan's source
+ * stands at source_axis * w and parallel rays come from there.
  */
 #include "pipeline/plan/geometry_picture.h"
 

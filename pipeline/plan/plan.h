@@ -40,10 +40,9 @@ struct plan_node {
     struct ts_image out;
     int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
-    int32_t
-        axes_node;  /* the node that states what axes it has: as image_node, or a pass-through stage with a shape() */
-    int32_t domain; /* the source that its z axis comes from; of sources that stream together, the first */
-    int level;      /* the first pass in which its image can be computed */
+    int32_t axes_node;  /* the node that sets its axes: as image_node, or a pass-through stage with a shape() */
+    int32_t domain;     /* the source that its z axis comes from; of sources that stream together, the first */
+    int level;          /* the first pass in which its image can be computed */
     /* The first passes in which the axes of its inputs and of its image are known; 0: at plan time. */
     int input_axes_pass, axes_pass;
     int first_pass, rounds;            /* of its whole-volume reduction; rounds 0: none */

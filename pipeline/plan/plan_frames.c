@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The row `frames` of an input says which frames of a scan it holds, and the rows of a stage's references say which
+ * The row `frames` of an input states which frames of a scan it holds, and the rows of a stage's references state which
  * they need. Both are compared while the chain is planned, together with the rows of the detector that were read.
  */
 #include "pipeline/plan/plan_frames.h"

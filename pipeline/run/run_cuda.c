@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The back end of a CUDA device. Images lie on the device; sources and outputs pass through pinned memory. Built only
- * with CUDA.
+ * This is the back end of a CUDA device. Images lie on the device; sources and outputs pass through pinned memory.
+ * Built only with CUDA.
  *
  * Three slabs are under way at once, on three queues: slab t is read into pinned memory and uploaded while slab t - 1
  * is computed, and slab t - 2 is downloaded and handed to the writer. So sources, outputs and their pinned slabs exist

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The back end of the CPU. Images lie in host memory and each call is done when it returns, so nothing has to be begun,
- * ended or waited for. All drivers share one padded slab and one scratch: their calls follow one another.
+ * This is the back end of the CPU. Images lie in host memory and each call is done when it returns, so nothing has to
+ * be begun, ended or waited for. All drivers share one padded slab and one scratch: their calls follow one another.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run goes pass by pass and slab by slab: in each slab the nodes compute what ts_plan_step() says, in list order, and
- * then hand it to reductions, tables and the file. While a slab is computed the sources' workers decode the next one
- * and the writer's threads compress the last one.
+ * A run goes pass by pass and slab by slab: in each slab the nodes compute the slices that ts_plan_step() lists, in
+ * list order, and then hand it to reductions, tables and the file. While a slab is computed the sources' workers decode
+ * the next one and the writer's threads compress the last one.
  */
 #include <assert.h>
 

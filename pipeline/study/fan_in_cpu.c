@@ -88,7 +88,7 @@ static const struct operation {
 
 /* ---- reductions --------------------------------------------------------------------------------- */
 
-/* n is a power of two. Each of the threads takes a contiguous share of a step, and waits for the others after it. */
+/* n is a power of two. Each of the threads does a contiguous share of a step, and waits for the others after it. */
 static void fan_in(const struct cpu_runner *cpu, const struct operation *operation, const struct fan_in_job *job)
 {
 #pragma omp parallel num_threads((int)job->processors)

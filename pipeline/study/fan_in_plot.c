@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study fan-in as a chart: for each device and work speed-up (both axes logarithmic; gray: as many times as there
- * are processors) and efficiency against the number of processors, beside each other. A color is a size, a dashed line
- * two-level; error bars reach from the 10th to the 90th percentile.
+ * This draws the study fan-in as a chart: for each device and work speed-up (both axes logarithmic; gray: as many times
+ * as there are processors) and efficiency against the number of processors, beside each other. A color is a size, a
+ * dashed line two-level; error bars reach from the 10th to the 90th percentile.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts of bins by label: an image of integers of the same shape says which of n histograms each value belongs to.
+ * This counts bins by label: an image of integers of the same shape states to which of n histograms each value belongs.
  * Labels are 0 to n - 1; the values under any other label, negative ones included, have a histogram of their own.
  */
 #ifndef STAGES_COUNTING_LABEL_COUNTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Moments of a slice. two-level: sums run in eight lanes over runs of about the square root of the slice's size, whose
- * totals fan in; fan-in: values fan in by groups of 512, and so do the totals. Deviations are taken from the slice's
+ * totals fan in; fan-in: values fan in by groups of 512, and so do the totals. Deviations are those from the slice's
  * own mean in a second pass, and corrected by their mean (T. F. Chan et al., 1983). Products keep mantissas and
  * exponents apart, so that they need no logarithm per value and cannot overflow.
  */
@@ -155,7 +155,7 @@ static double fan_in_multiply(const double *values, size_t n, int64_t *exponent)
 
 /* ---- a slice ------------------------------------------------------------------------------------ */
 
-/* A slice and the length of the blocks that it is taken in. */
+/* A slice and the length of the blocks in which it is summed. */
 struct slice {
     const void *data;
     enum ts_dtype dtype;

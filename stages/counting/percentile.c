@@ -19,7 +19,7 @@ const struct choice ts_percentile_choices[] = {
 enum { BLOCK = 4096 };
 #define BUCKET_BYTES ((size_t)VALUE_COUNTS_KEYS_16 * sizeof(uint64_t))
 
-/* Returns the rank of a percentile of n > 0 values, and the fraction beyond it, as numpy.percentile takes them. */
+/* Returns the rank of a percentile of n > 0 values, and the fraction beyond it, as numpy.percentile defines them. */
 static uint64_t rank_of(uint64_t n, double percent, double *fraction)
 {
     const double at = (double)(n - 1) * (percent / 100);

@@ -26,7 +26,7 @@ struct stage_reduced {
     int64_t n_slots;
     void *result; /* one, or slab_slices of them for a reduction per slice */
     void *reference_result;
-    struct ts_diag *quiet; /* of a reduction per slice: what slices side by side say, and nobody reads */
+    struct ts_diag *quiet; /* of a reduction per slice: records of slices that run side by side, which nobody reads */
 };
 
 /* Partials start on their own cache lines. */

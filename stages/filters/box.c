@@ -288,8 +288,8 @@ TS_VECTORIZED static const float *finite_row(const float *restrict row, float *r
     return finite;
 }
 
-/* Does rows [y_first, y_end) of one slice by running sums. merge: takes NaN and infinities for 0, and writes only where
- * out is finite. Returns whether all samples were finite. */
+/* Does rows [y_first, y_end) of one slice by running sums. With `merge` NaN and infinities count as 0, and it writes
+ * only where out is finite. Returns whether all samples were finite. */
 static bool running_chunk(const struct box_run *run, const void *const *rows, int64_t y_first, int64_t y_end, char *out,
                           bool merge, char *scratch)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nearest integer to a sum over the number N of its samples, and never a tie because N is odd: the quotient is at
- * least 1/(2N) away from one. In double every sum of 8- or 16-bit values is exact and the product errs by less than
- * that; in float only where ts_integer_means() says so.
+ * The result is the nearest integer to a sum over the number N of its samples. There is never a tie, because N is odd:
+ * the quotient is at least 1/(2N) away from one. In double every sum of 8- or 16-bit values is exact and the product
+ * errs by less than that; in float only where ts_integer_means() allows it.
  */
 #include "stages/filters/integer_means.h"
 
@@ -25,7 +25,7 @@ STORES(i8, int8_t)
 STORES(u16, uint16_t)
 STORES(i16, int16_t)
 
-/* 32-bit values: the quotient in double may be off by one, the remainder says so. */
+/* For 32-bit values the quotient in double may be off by one, which the remainder shows. */
 #define STORE_WIDE(NAME, TYPE)                                                                                         \
     TS_VECTORIZED static void store_##NAME(TYPE *restrict out, const int64_t *restrict sums, int64_t count, int64_t n) \
     {                                                                                                                  \

@@ -5,9 +5,9 @@
  * sinogram, (view, detector); beyond the ends it is reflected (scipy.ndimage.median_filter, tomopy.remove_outlier).
  *
  * Values become 32-bit integers of the same order, which vectorize and leave no doubt about NaN. Few are outliers, so
- * each is first compared with the extremes of the window's first size/2 + 1 rows: where all of these lie above
- * x - threshold, more than half of the window does, and the median with it. A median is taken of what is left, 16
- * neighbors together, by median_network.h.
+ * each is first compared with the extremes of the window's first size/2 + 1 rows: where all of these lie above x -
+ * threshold, more than half of the window does, and the median with it. Medians of the values that are left are found
+ * 16 neighbors together, by median_network.h.
  */
 #include "stages/filters/outliers.h"
 
@@ -207,7 +207,7 @@ static void load_row(const struct plane_rows *rows, int64_t plane, int64_t row, 
     find_extremes(keys, lows, highs, rows->n, rows->size);
 }
 
-/* Replaces the value where its difference from the median, in double, says so; returns how many were replaced. */
+/* Replaces the value where its difference from the median, in double, is too large. Returns how many were replaced. */
 static int replace(const struct plane_rows *rows, char *out, int64_t x, int32_t key, int32_t median)
 {
     const enum ts_dtype dtype = rows->context->in.dtype;

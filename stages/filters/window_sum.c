@@ -75,7 +75,7 @@
             out[x] = sums[x] += (TOTAL)entering[x] - (TOTAL)leaving[x];                                                \
     }
 
-/* X(enum window_value, enum window_total, their C types): the sums that box takes. */
+/* X(enum window_value, enum window_total, their C types): the sums that box uses. */
 #define INTEGER_PAIRS(X)                                                                                               \
     X(U8, I32, uint8_t, int32_t)                                                                                       \
     X(I8, I32, int8_t, int32_t)                                                                                        \

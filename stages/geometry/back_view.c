@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A view of the projector solved for the detector: where a ray crosses line m of the major axis at i, detector
- * (i - base - m * per_major) / per_detector sees pixel (m, i). All in double.
+ * This solves a view of the projector for the detector: where a ray crosses line m of the major axis at i, detector (i
+ * - base - m * per_major) / per_detector sees pixel (m, i). All in double.
  */
 #include "stages/geometry/back_view.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The angles of a scan's views, the rays of its detector pixels, runs of rays with one major axis, and the place on the
- * detector that a point casts its shadow on. beam.h has the formulas; all numbers are double, because positions are
- * differences of large numbers.
+ * This computes the angles of a scan's views, the rays of its detector pixels, runs of rays with one major axis, and
+ * the place on the detector on which a point casts its shadow. beam.h has the formulas; all numbers are double, because
+ * positions are differences of large numbers.
  */
 #include "stages/geometry/beam.h"
 

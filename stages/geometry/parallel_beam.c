@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A view of a parallel beam as straight lines in index space: the line equation of the header is solved for the column
+ * A view of a parallel beam is straight lines in index space: the line equation of the header is solved for the column
  * where rows are the major axis, else for the row. All numbers are double.
  */
 #include "stages/geometry/parallel_beam.h"

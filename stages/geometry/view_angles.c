@@ -4,8 +4,8 @@
  * parallel beam. Half the distance between a direction's neighbors is the weight of the midpoint rule, so that half a
  * turn and a whole one, evenly spaced or not, integrate alike.
  *
- * Angles in radians that are taken for degrees lie within some 3 to 7 degrees, and so leave a gap of nearly the whole
- * half turn: both signs together are refused.
+ * Angles in radians that are mistaken for degrees lie within some 3 to 7 degrees, and so leave a gap of nearly the
+ * whole half turn: both signs together are refused.
  */
 #include "stages/geometry/view_angles.h"
 

@@ -205,7 +205,7 @@ static void backproject_rows(const void *data, const struct slice_part *part, fl
     for (int64_t view = 0; view < n_views; view += ts_slice_block_lines(n_detectors)) {
         struct slice_block block = ts_slice_block(samples, true, view, n_views, n_detectors);
         ts_slice_block_fill(&work->sinogram, part->z, slices, &block);
-        if (job->by_avx512 && slices == 1) /* the block has room for 16 slices: AVX512_BEYOND samples may be read */
+        if (job->by_avx512 && slices == 1) /* the buffer is for 16 slices, so AVX512_BEYOND samples may be read */
             ts_avx512_backproject(work->views + view, &block, part->first, part->n, n_columns, sums);
         else
             (slices == 16  ? add_block_16

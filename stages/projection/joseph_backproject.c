@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The exact adjoint of Joseph's projector, (z, view, detector) -> (z, y, x): each ray adds its value, times its length
- * between two lines, to the pixels that the projector reads, with the projector's weights.
+ * This is the exact adjoint of Joseph's projector, (z, view, detector) -> (z, y, x): each ray adds its value, times its
+ * length between two lines, to the pixels that the projector reads, with the projector's weights.
  *
  * Up to 16 slices are computed together with their samples side by side, as in the projector. The sinogram is first
- * laid out so, times the lengths. Then each thread takes blocks of a few rows or columns, adds up all rays there and
+ * laid out so, times the lengths. Then each thread handles blocks of a few rows or columns, adds up all rays there and
  * writes the block to the volume, so that no two threads write one pixel. The order of sums is fixed by the sizes
  * alone: in a block by rising view and detector pixel, then what came along rows and what came along columns.
  */

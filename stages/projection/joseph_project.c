@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joseph's projector: sums along rays, (z, y, x) -> (z, view, detector).
+ * Joseph's projector sums along rays, (z, y, x) -> (z, view, detector).
  *
  * 16 slices are computed together with their samples side by side (then 4, then 1, by stages/projection/avx512.h where
- * the machine has it), so that one index and one weight serve 16 vectorized sums. The image is taken in blocks of a few
+ * the machine has it), so that one index and one weight serve 16 vectorized sums. The image is read in blocks of a few
  * rows or columns that stay in the second cache while every view passes over them. The order of sums is fixed by the
  * slice's size alone: within a block in rising major index from 0, then the blocks in rising order. Indices and weights
  * are computed in double and the weight is rounded once.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rays of a scan as tables: the angle of each view, the ray of each detector pixel relative to it, and the runs of
- * detector pixels whose rays share a major axis. They are worked out once for all blocks of pixels.
+ * This fills the tables of a scan's rays: the angle of each view, the ray of each detector pixel relative to it, and
+ * the runs of detector pixels whose rays share a major axis. They are worked out once for all blocks of pixels.
  */
 #include "stages/projection/joseph_rays.h"
 

@@ -279,7 +279,7 @@ bool ts_reconstruction_goes_by_rays(const struct stage_context *context)
 /* The scratch of one call for n slices. Each step has `step` for itself, one after the other. */
 struct scratch {
     void *views; /* struct back_view or struct fan_view */
-    float *rows; /* weighed and filtered; NULL: the input's rows are taken as they are */
+    float *rows; /* weighted and filtered; NULL: the input's rows are used as they are */
     struct beam_detector *detectors;
     float *weights; /* of a view of a fan, a row for each thread */
     void *step;

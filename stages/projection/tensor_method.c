@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A line of n samples takes (TENSOR_LEFT + n + TENSOR_RIGHT) / TENSOR_WINDOW blocks, rounded up, and the loads of a
+ * A line of n samples needs (TENSOR_LEFT + n + TENSOR_RIGHT) / TENSOR_WINDOW blocks, rounded up, and the loads of a
  * window reach into the block behind it: so many blocks, times the slices side by side, must be below 2^32. Rays of one
  * view cross a row or a column at most spacing * hypot(dy, dx) / (dy dx) pixels apart.
  */

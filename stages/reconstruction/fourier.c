@@ -2,7 +2,7 @@
  *
  * fourier: f(x, y) = sum over views and frequencies of the filtered spectrum of a sinogram's rows, by gridding
  * (stages/reconstruction/polar_grid.h); (z, view, detector) -> (z, y, x), f32. This file resolves the parameters and
- * works out the tables of views and frequencies that both devices take; stages/reconstruction/polar_slices.h does the
+ * works out the tables of views and frequencies that both devices use; stages/reconstruction/polar_slices.h does the
  * rest on the CPU. Two slices share one complex grid, and a halo of one slice brings a slice's partner wherever z is
  * cut.
  */
@@ -66,7 +66,8 @@ struct polar_grid ts_fourier_grid(const struct stage_context *context)
                                .n_detectors = context->in.axes[2].n};
 }
 
-/* A back_view says at which detector index a pixel lies; index / padded is the phase of frequency 1 there, in turns. */
+/* A back_view gives the detector index at which a pixel lies; index / padded is the phase of frequency 1 there, in
+ * turns. */
 void ts_fourier_views(const struct stage_context *context, struct polar_view *views, void *scratch)
 {
     const struct polar_grid grid = ts_fourier_grid(context);

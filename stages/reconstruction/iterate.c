@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stop rules, norms and groups of iterative reconstructions. By the discrepancy principle (V. A. Morozov, 1966) a slice
- * is done once ||b - A x|| is what the noise alone makes of it, noise * sqrt(number of rays): to fit b any better would
- * be to fit the noise. Norms are summed in double, in an order that the sizes alone fix.
+ * Iterative reconstructions share these stop rules, norms and groups of slices. By the discrepancy principle (V. A.
+ * Morozov, 1966) a slice is done once ||b - A x|| is what the noise alone makes of it, noise * sqrt(number of rays): to
+ * fit b any better would be to fit the noise. Norms are summed in double, in an order that the sizes alone fix.
  */
 #include "stages/reconstruction/iterate.h"
 

@@ -3,10 +3,10 @@
  * Views half a turn apart mirror each other about the center. For each trial center, in half pixels, one view of each
  * pair is mirrored and compared with the other one where both see something; the best trial is refined by a parabola.
  *
- * Method opposite takes the mean correlation of up to 16 pairs, as most packages do. Method overlap is for half
+ * Method opposite uses the mean correlation of up to 16 pairs, as most packages do. Method overlap is for half
  * acquisition: N. T. Vo, R. C. Atwood, M. Drakopoulos, T. Connolley, Optics Express 29, 2021, compare overlaps of views
  * 180 degrees apart on both sides of the detector so. All samples of a trial count together, because what changes from
- * view to view tells narrow overlaps apart: a row of a narrow overlap alone looks like a line, and lines always
+ * view to view distinguishes narrow overlaps: a row of a narrow overlap alone looks like a line, and lines always
  * correlate.
  */
 #include <math.h>
@@ -63,7 +63,7 @@ int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs)
             best = fmin(best, off_half_turn(views, i, j));
     if (!(best <= tolerance))
         return 0;
-    for (int pass = 0; pass < 2; pass++) { /* counts them, then takes every so many */
+    for (int pass = 0; pass < 2; pass++) { /* counts them, then keeps every so many */
         const int64_t all = n, wanted = all < CENTER_PAIRS ? all : CENTER_PAIRS;
         n = 0;
         for (int64_t i = 0; i < n_views; i++)

@@ -228,7 +228,7 @@ static void search_overlap(const struct center_slice *slice, double *measure, st
     look->cut_off = false; /* this method is for objects that are cut off */
 }
 
-/* Searches as the parameters say. */
+/* Searches by the method that the parameters name. */
 static void search_slice(const struct center_slice *slice, const struct ts_image *tables, struct look *look)
 {
     const struct center_params *params = params_of(slice);

@@ -4,8 +4,8 @@
  * the means or medians of the frames of a detector pixel, in double precision and in the order of the frames.
  * A pixel whose flat - dark is not a positive number has no transmission: it is dead.
  *
- * A slab takes three steps: the frames give offset and gain of each detector pixel, dead pixels get others that stand
- * in for them, and the values are mapped. Frames are read row by row, BLOCK pixels at a time.
+ * A slab is done in three steps: the frames give offset and gain of each detector pixel, dead pixels get others that
+ * stand in for them, and the values are mapped. Frames are read row by row, BLOCK pixels at a time.
  */
 #include "stages/scan/flat_field.h"
 
@@ -158,7 +158,7 @@ static void combine_frames(const struct ts_image *frames, int64_t z, int64_t fir
 
 struct pixels {
     float *offset, *gain;     /* of every detector pixel; gain NaN: dead */
-    int32_t *dead, *stand_in; /* the dead pixels, and the pixel that each takes the transmission of */
+    int32_t *dead, *stand_in; /* the dead pixels, and the pixel whose transmission each gets */
     int32_t *counts;          /* DEAD, STAND_INS: the latter are the first of `dead`, all or none */
 };
 enum { DEAD, STAND_INS, COUNTS };

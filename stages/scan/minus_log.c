@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * minus_log: y = -log(t) of a transmission t = I / I0, the line integral of the attenuation (J. H. Lambert, 1760;
- * A. Beer, 1852). The logarithm is that of stages/scan/log_f32.h, so that both devices give the same bytes. Values that
- * have no logarithm are counted first, by kind and by slice, and the run ends or goes on as the parameters say.
+ * minus_log: y = -log(t) of a transmission t = I / I0, the line integral of the attenuation (J. H. Lambert, 1760; A.
+ * Beer, 1852). The logarithm is that of stages/scan/log_f32.h, so that both devices give the same bytes. Values that
+ * have no logarithm are counted first, by kind and by slice, and the parameters decide whether the run ends or goes on.
  */
 #include "stages/scan/minus_log.h"
 

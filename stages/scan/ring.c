@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ring: takes vertical stripes out of every sinogram (z, view, detector), which a reconstruction would turn to rings.
+ * ring: removes vertical stripes from every sinogram (z, view, detector), which a reconstruction would turn into rings.
  *
  * sorting: N. T. Vo, R. C. Atwood, M. Drakopoulos, Optics Express 26 (2018) 28396, algorithm 3. The values of each
  * detector are sorted over the views; across detectors, each rank is smoothed by a median of `size` (reflected at the
@@ -21,7 +21,7 @@
 
 enum {
     RANKS = 16, /* whose windows slide side by side */
-    BLOCK = 16, /* detector pixels that a thread takes together */
+    BLOCK = 16, /* detector pixels that a thread handles together */
     DIGIT = 11, /* bits of a key sorted at once */
     DIGITS = 3, /* of 32 bits */
     BUCKETS = 1 << DIGIT

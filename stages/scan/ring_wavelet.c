@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One slice is done at a time and its rows are spread over the threads; loops over neighboring detector pixels
- * vectorize. Only what the damping takes away is transformed back and subtracted (see the header), so that an image
- * without stripes keeps its values. Every sum runs in rising index of the filter, of the view or of the wave, so that
- * threads do not change the bytes.
+ * vectorize. Only the part that the damping removes is transformed back and subtracted (see the header), so that an
+ * image without stripes keeps its values. Every sum runs in rising index of the filter, of the view or of the wave, so
+ * that threads do not change the bytes.
  */
 #include "stages/scan/ring_wavelet.h"
 
@@ -218,7 +218,7 @@ struct wave {
     float cosine[COLUMNS], sine[COLUMNS];
 };
 
-/* Replaces columns of v, 16 at most, by what damping takes away from them. */
+/* Replaces columns of v, 16 at most, by the part that damping removes from them. */
 TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float *tables, float *v, int64_t n_columns)
 {
     const int64_t n = level->half_views, stride = level->half_detectors;

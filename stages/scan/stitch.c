@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * stitch: p(theta + 180 degrees, s) = p(theta, -s), so that with the axis at index c of the detector sample d of a view
- * is also sample 2 c - d of its opposite, which thereby continues the view beyond its end:
- * (z, view, detector) -> (z, view of half a turn, detector of up to twice the width), f32. Samples of the first half
- * turn are taken as they are. Their opposites are interpolated between detector pixels where 2 c is no whole number.
- * Where both views see the object their weights cross over, so that no seam is left.
+ * is also sample 2 c - d of its opposite, which thereby continues the view beyond its end: (z, view, detector) -> (z,
+ * view of half a turn, detector of up to twice the width), f32. Samples of the first half turn are used as they are.
+ * Their opposites are interpolated between detector pixels where 2 c is no whole number. Where both views see the
+ * object their weights cross over, so that no seam is left.
  */
 #include "stages/scan/stitch.h"
 

@@ -12,9 +12,9 @@
 enum scope { SCOPE_VOLUME, SCOPE_SLICE };
 extern const struct choice ts_scope_choices[];
 
-/* True where the row `scope` says slice. */
+/* True where the row `scope` is `slice`. */
 bool ts_scope_is_slice(const struct stage_context *context);
-/* per_slice() of the reduction: true where it has rounds and the row `scope` says slice. */
+/* True where the reduction has rounds and the row `scope` is `slice`: per_slice() of the reduction. */
 bool ts_scope_per_slice(const struct stage_context *context);
 /* Returns the result of the volume, or that of slice z of the slab. For the map. */
 const void *ts_scope_result(const struct stage_context *context, int64_t z);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conversion loops that the compiler vectorizes, one for each element type. Unsigned 32-bit integers and floats need
- * their bits changed, all others only widening.
+ * Each element type has conversion loops that the compiler vectorizes. Unsigned 32-bit integers and floats need their
+ * bits changed, all others only widening.
  */
 #include "stages/values/value_keys.h"
 
