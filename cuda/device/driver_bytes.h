@@ -23,8 +23,8 @@ size_t ts_cuda_constants_bytes(const struct stage_context *context);
 size_t ts_cuda_outside_bytes(const struct stage_context *context);
 /* Describes the transforms on the device; returns how many. */
 int ts_cuda_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
-/* Return the bytes of the one work area of all transforms, which follow one another, and of the tables of factors that
- * the plans hold. */
+/* Returns the bytes of the one work area of all transforms, which follow one another; with `tables` also those of the
+ * tables of factors that the plans hold. */
 size_t ts_cuda_transforms_bytes(const struct stage_context *context, bool tables);
 /* Returns the bytes of pinned host memory through which constants, partials and results are copied. */
 size_t ts_cuda_pinned_bytes(const struct stage_context *context, int64_t slab_slices);

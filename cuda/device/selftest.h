@@ -7,7 +7,10 @@
 
 #include "core/diag.h"
 
+/* The programs call it, also where the library is shared. */
+#pragma GCC visibility push(default)
 /* Runs a small kernel on device `index` and checks every element; code cuda-selftest where one is wrong. */
 enum ts_status ts_cuda_selftest(int index, struct ts_diag *diag);
+#pragma GCC visibility pop
 
 #endif

@@ -10,11 +10,10 @@
 #define CUDA_DEVICE_SESSION_H
 
 #include "cuda/device/device.h"
+#include "cuda/device/launch.h"
 
 enum cuda_queue { CUDA_COMPUTE, CUDA_UPLOAD, CUDA_DOWNLOAD, CUDA_QUEUES };
 enum cuda_direction { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_ON_DEVICE };
-/* Device memory starts at multiples of it. */
-enum { CUDA_ALIGNMENT = 256 };
 
 struct cuda_session;
 struct cuda_event;

@@ -32,7 +32,7 @@ struct point_function {
     double reciprocal; /* of the divisor: the kernels' own */
 };
 
-/* Returns the function for numbers (a, b) that are known. */
+/* Completes the function by the numbers (a, b). */
 static inline __host__ __device__ void ts_cuda_point_fit(struct point_function *function, double a, double b)
 {
     const double wide = function->fit == POINT_FIT_SCALE ? b : b - a;

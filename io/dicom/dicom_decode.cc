@@ -117,8 +117,8 @@ int decode(const void *bytes, size_t n_bytes, void *out, size_t out_bytes, char 
     return 0;
 }
 
-/* Returns the dictionary of the bundle where this program stands in one; DCMTK otherwise looks in the folder that its
- * build named.
+/* Lets DCMTK use the dictionary of the bundle where this program stands in one; DCMTK otherwise looks in the folder
+ * that its build named.
  */
 void find_dictionary()
 {

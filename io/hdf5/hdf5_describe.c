@@ -13,7 +13,7 @@
 
 enum { VALUES_MOST = 16, VALUE_READ_BYTES = 64 << 10 };
 
-/* The filters that this program writes too; others need plugins or libraries. */
+/* Returns true for the filters that this program writes too; others need plugins or libraries. */
 static bool is_built_in(int32_t filter)
 {
     return filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_FLETCHER32;

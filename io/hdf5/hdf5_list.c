@@ -116,7 +116,7 @@ struct taker {
     struct hdf5_member **last_member;
 };
 
-/* An item of the answer, whose texts point into the answer. */
+/* Parses one item, whose texts stay in the answer. */
 static bool take_item(const char **at, const char *end, struct item *item, const char **texts)
 {
     if (sizeof *item > (size_t)(end - *at))

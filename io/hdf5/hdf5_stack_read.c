@@ -116,7 +116,7 @@ static int64_t place_of(const struct hdf5_box *box, int d, int64_t i)
     return box->map && d == box->map_axis ? box->map[i] : from_first;
 }
 
-/* Reads one row of the last axis, [first, end), stored at `in`. */
+/* Puts one row of the last axis, [first, end), stored at `in`, into the box. */
 static void put_last(struct reading *reading, const unsigned char *in, ptrdiff_t at, int64_t first, int64_t end)
 {
     const struct hdf5_box *box = reading->box;

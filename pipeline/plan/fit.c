@@ -208,8 +208,8 @@ static enum ts_status refuse_budget(const struct ts_plan *plan, struct ts_diag *
     return TS_BAD_CHAIN;
 }
 
-/* Returns the smallest slab for which keeping an image pays: a slice for each thread, or enough to fill a CUDA
- * device. */
+/* Returns the fewest slices of a slab for which keeping an image pays: a slice for each thread, or enough to fill a
+ * CUDA device. */
 static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
 {
     enum { CUDA_SLICES = 4 };

@@ -44,7 +44,7 @@ void ts_joseph_seen(const struct joseph_rays *rays, int64_t view, const struct s
         low = fmin(low, shadow);
         high = fmax(high, shadow);
     }
-    /* One more pixel on both sides allows for rounding; rays that miss the lines add 0. */
+    /* One more detector pixel on both sides allows for rounding; rays that miss the lines add 0. */
     *first = low - 1 > 0 ? (int64_t)fmin(low - 1, n) : 0;
     *end = high + 2 < n ? (int64_t)fmax(high + 2, 0) : grid->n_detectors;
 }

@@ -154,7 +154,7 @@ static void sort_column(struct place *places, struct place *scratch, int64_t n)
         memcpy(places, from, (size_t)n * sizeof *places);
 }
 
-/* Handles one slice, with its columns sorted. */
+/* The work on one slice, whose columns are sorted. */
 struct sorted {
     const struct stage_context *context;
     const char *in;

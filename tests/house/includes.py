@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds every #include of the product's own headers against the floors and rooms of floors.txt: no file includes from a
-floor or a room above its own, no file lies outside a room, no room has more than 30 units (X.c with X.h is one), and no
-source file is longer than 500 lines. Names the file and the line of every fault.
+floor or a room above its own, no file lies outside a room, every room says in a README.md what it is for and has no more
+than 30 units (X.c with X.h is one), and no source file, of the tests either, is longer than 500 lines. Names the file and the line of every fault.
 
 Usage: test_includes.py ROOT"""
 import collections
@@ -63,22 +63,30 @@ def fault_of(house, path, target):
     return None
 
 
+def long_file(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as lines:
+        n = sum(1 for _ in lines)
+    return [f"{path}:{n}: has more than {MOST_LINES} lines"] if n > MOST_LINES else []
+
+
 def check(root, house):
     faults, units = [], collections.defaultdict(set)
+    for path in sources(root, ["tests"]):
+        faults += [] if path.endswith(".inc") else long_file(root, path)
     for path in sources(root, house):
         floor, room = place(path)
         units[os.path.dirname(path)].add(os.path.splitext(path)[0])
         if bool(house[floor][1]) != bool(room) or (room and room not in house[floor][1]):
             faults.append(f"{path}:1: lies in no room of {floor}")
-        with open(os.path.join(root, path), encoding="utf-8") as lines:
-            n = sum(1 for _ in lines)
-        if n > MOST_LINES:
-            faults.append(f"{path}:{n}: has more than {MOST_LINES} lines")
+        faults += long_file(root, path)
         for number, target in includes(root, path):
             fault = fault_of(house, path, target) if place(target)[0] in house else "no folder of the product"
             if fault:
                 faults.append(f'{path}:{number}: includes "{target}": {fault}')
     for room, members in sorted(units.items()):
+        known = room in house or os.path.basename(room) in house[room.split("/")[0]][1]
+        if known and not os.path.exists(os.path.join(root, room, "README.md")):
+            faults.append(f"{room}: has no README.md that says what it is for")
         if len(members) > MOST_UNITS and "/" in room:
             faults.append(f"{room}: has {len(members)} units, more than {MOST_UNITS}")
     return faults

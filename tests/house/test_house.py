@@ -19,6 +19,7 @@ PLANTED = [
     ("stages/values/fan_in.c", '#include "cuda/device/launch.h"\n', "stages may not include from cuda"),
     ("stages/values/fan_in.c", "\n" * 500, "has more than 500 lines"),
     ("stages/common/bins.c", "\n", "lies in no room of stages"),
+    ("tests/stages/values/test_fan_in.c", "\n" * 501, "has more than 500 lines"),
 ]
 
 root, house = sys.argv[1], includes.floors(os.path.join(os.path.dirname(os.path.abspath(__file__)), "floors.txt"))
@@ -32,6 +33,8 @@ with tempfile.TemporaryDirectory() as folder:
     for path in includes.sources(root, house):
         os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
         shutil.copy(os.path.join(root, path), os.path.join(folder, path))
+    for room in {os.path.dirname(path) for path in includes.sources(root, house)}:
+        shutil.copy(os.path.join(root, room, "README.md"), os.path.join(folder, room, "README.md"))
     for path, text, said in PLANTED:
         place = os.path.join(folder, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
