@@ -34,7 +34,7 @@ size_t ts_cuda_result_stride(const struct stage_context *context)
                                                     : context->stage->reduction->result_bytes(context));
 }
 
-/* How many partials or results of an input lie side by side. */
+/* Returns how many partials or results of an input lie side by side. */
 static int64_t partial_count(const struct stage_context *context, int input, int64_t slab_slices)
 {
     return input == 0 && ts_stage_reduces_slices(context) ? slab_slices : 1;

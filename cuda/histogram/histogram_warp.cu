@@ -5,10 +5,10 @@
  * 27 the count. Every lane reads its count, adds one, puts its number on top and writes it back; of several lanes with
  * the same slot one write stays, and the lanes that do not find their own number try again.
  *
- * That was written for warps whose lanes run in step. Here __syncwarp() keeps every read, write and look back apart,
- * all lanes repeat as long as one of them must, and the write is an exchange, so that of two writes to one word one
- * stays whole. A warp adds its table to the partial (or to the table that it leaves for table_launch.cu) after at most
- * FLUSH_SLOTS pixels a slot, far fewer than the 2^27 that would run into the tag.
+ * This method was written for warps whose lanes run in step. Here __syncwarp() keeps every read, write and look back
+ * apart, all lanes repeat as long as one of them must, and the write is an exchange, so that of two writes to one word
+ * one stays whole. A warp adds its table to the partial (or to the table that it leaves for table_launch.cu) after at
+ * most FLUSH_SLOTS pixels a slot, far fewer than the 2^27 that would run into the tag.
  *
  * A thread counts every 32nd pixel of its warp's part. Memory traffic: each pixel is read once in each pass over the
  * slots, and makes three accesses to shared memory for each try. 8 warps a block have 8 KiB of tables with 256 slots,

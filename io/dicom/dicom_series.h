@@ -20,9 +20,9 @@ struct dicom_series {
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     char **warnings;                           /* e.g. that Spacing Between Slices disagrees with the positions */
     size_t n_warnings, n_unlisted;             /* n_unlisted: those that the last of n_warnings counts */
-    /* What the chain may allow to be missing (dicom_non_images.h has it as a list): files that may be slices of this
-     * series, and the first of them; another series of damaged files under the same UID, or NULL; and the sentence that
-     * there are fewer files than the header states, or NULL. */
+    /* The chain may allow these lacks (dicom_non_images.h has them as a list): files that may be slices of this series,
+     * and the first of them; another series of damaged files under the same UID, or NULL; and the sentence that there
+     * are fewer files than the header states, or NULL. */
     size_t n_suspects;
     const struct dicom_other *suspects[DICOM_MAX_NAMED];
     const struct dicom_series *damaged;

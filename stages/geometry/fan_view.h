@@ -41,7 +41,7 @@ struct fan_place {
     double at, weight;
 };
 
-/* How the views of a scan lie on the circle. */
+/* The arc or circle on which the views of a scan lie. */
 struct fan_range {
     bool whole;            /* a whole turn */
     double first, degrees; /* else from here on, over so many degrees */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What iterative reconstructions share: their parameters, when a slice is done, its residuals, and on the CPU the
+ * Iterative reconstructions share this: their parameters, when a slice is done, its residuals, and on the CPU the
  * arrays and the loop over groups of slices. Slices go in groups of up to 16, side by side in A and A'.
  *
  * The residual after i iterations is ||b - A x|| / ||b|| over the rays of a slice, where b is its sinogram and x the
