@@ -40,6 +40,8 @@ size_t ts_slice_count(const struct ts_image *image);
 size_t ts_slice_bytes(const struct ts_image *image);
 /* Whether its axes are (z, view, detector). */
 bool ts_image_is_sinogram(const struct ts_image *image);
+/* Whether its beam is one of the fans. */
+bool ts_image_is_fan(const struct ts_image *image);
 /* Whether the two agree in all but positions, geometry and data: rank, axes, dtype, quantity, unit and beam. */
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
 /* Returns a view of slices [first, first + n), counted within `image`; z_first moves along. */
