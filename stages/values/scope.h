@@ -16,6 +16,8 @@ extern const struct choice ts_scope_choices[];
 bool ts_scope_is_slice(const struct stage_context *context);
 /* per_slice() of the reduction: true where it has rounds and the row `scope` says slice. */
 bool ts_scope_per_slice(const struct stage_context *context);
+/* How many slices the partial result of a reduction that keeps them apart has: 1, or all of the input's. */
+size_t ts_scope_slices(const struct stage_context *context);
 /* In the map: the result of the volume, or that of slice z of the slab. */
 const void *ts_scope_result(const struct stage_context *context, int64_t z);
 /* A table of one value of the scope, in the unit of the image's values or (in_values false) in 1: of rank 0, or (z)
